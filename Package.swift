@@ -1,0 +1,98 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+/// One list for every target of ours: Swift 6 mode with all upcoming features, warnings as errors.
+let strictSettings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("InferIsolatedConformances"),
+    .enableUpcomingFeature("ImmutableWeakCaptures"),
+    .treatAllWarnings(as: .error),
+]
+
+let configuration = Target.Dependency.product(
+    name: "Configuration", package: "swift-configuration")
+let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
+let lifecycle = Target.Dependency.product(
+    name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+
+let package = Package(
+    name: "kedge",
+    platforms: [.macOS(.v26), .iOS(.v26)],
+    products: [
+        .executable(name: "kedge", targets: ["kedge"]),
+        .library(name: "KedgeModel", targets: ["KedgeModel"]),
+    ],
+    dependencies: [
+        .package(
+            url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(
+            url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: ["YAML"]),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
+        .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
+    targets: [
+        // Values that both ends share. No I/O, no NIO, no C, no Foundation.
+        .target(name: "KedgeModel"),
+        .systemLibrary(
+            name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .target(name: "KedgeHash", dependencies: ["CCrypto", "KedgeModel"]),
+        // Files through one seam, and the threads on which blocking calls run.
+        .target(name: "KedgeFiles", dependencies: ["KedgeModel"]),
+
+        // The heart of the server: sessions, chunks, finalize, expiry. Knows two ports.
+        .target(
+            name: "KedgeEngine", dependencies: ["KedgeFiles", "KedgeHash", "KedgeModel", logging]),
+        .target(name: "KedgeDisk", dependencies: ["KedgeEngine", "KedgeFiles", "KedgeModel"]),
+        .target(
+            name: "KedgeSQLite",
+            dependencies: ["KedgeEngine", "KedgeFiles", "KedgeMigrations", "KedgeModel", grdb],
+            plugins: ["EmbedMigrations"]),
+        .target(
+            name: "KedgeMigrations",
+            dependencies: ["KedgeFiles", "KedgeHash", "KedgeModel", grdb]),
+        .executableTarget(name: "migration-embedder"),
+        .plugin(
+            name: "EmbedMigrations", capability: .buildTool(),
+            dependencies: ["migration-embedder"], path: "Sources/EmbedMigrations"),
+
+        .target(
+            name: "KedgeServer",
+            dependencies: [
+                "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel", configuration, httpTypes,
+                lifecycle, logging,
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+                .product(name: "SystemPackage", package: "swift-system"),
+                .product(name: "Yams", package: "Yams"),
+            ]),
+
+        .executableTarget(
+            name: "kedge",
+            dependencies: [
+                "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeMigrations", "KedgeModel",
+                "KedgeSQLite", "KedgeServer", lifecycle, logging,
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ]),
+    ]
+)
+
+for target in package.targets where ![.system, .plugin].contains(target.type) {
+    target.swiftSettings = (target.swiftSettings ?? []) + strictSettings
+}

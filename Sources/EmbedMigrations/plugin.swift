@@ -1,0 +1,33 @@
+import Foundation
+import PackagePlugin
+
+/// Puts the migrations of a target into its binary as Swift source, so that an installed program
+/// needs no files beside it.
+@main
+struct EmbedMigrations: BuildToolPlugin {
+    /// Folder below `migrations` for each target that uses the plugin.
+    private static let folders = ["KedgeSQLite": "sqlite", "KedgeClient": "client"]
+
+    func createBuildCommands(
+        context: PluginContext, target: any Target
+    ) async throws -> [Command] {
+        guard let folder = Self.folders[target.name] else {
+            Diagnostics.error("EmbedMigrations knows no migrations for target \(target.name)")
+            return []
+        }
+        let source = context.package.directoryURL.appending(path: "migrations/\(folder)")
+        let output = context.pluginWorkDirectoryURL.appending(path: "EmbeddedMigrations.swift")
+        let files = try FileManager.default
+            .contentsOfDirectory(at: source, includingPropertiesForKeys: nil)
+            .sorted { $0.lastPathComponent < $1.lastPathComponent }
+        return [
+            .buildCommand(
+                displayName: "Embedding migrations/\(folder)",
+                executable: try context.tool(named: "migration-embedder").url,
+                arguments: [source, output].map { $0.path(percentEncoded: false) },
+                // The folder itself is an input too: its time changes when a file comes or goes.
+                inputFiles: [source] + files,
+                outputFiles: [output])
+        ]
+    }
+}

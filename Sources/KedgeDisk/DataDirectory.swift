@@ -1,0 +1,61 @@
+internal import KedgeEngine
+internal import KedgeModel
+
+/// Where everything lies in the data directory.
+///
+///     lock                   held while a process uses the directory
+///     staging/<2 hex>/<key>  bytes of sessions on their way in
+///     blobs/ab/cd/<64 hex>   bytes of finished files, named by their SHA-256
+///     quarantine/<key>.<n>   staging files that no session knew
+struct DataDirectory: Sendable {
+    let root: String
+
+    var lock: String { path("lock") }
+    var probe: String { path("probe") }
+    var staging: String { path("staging") }
+    var blobs: String { path("blobs") }
+    var quarantine: String { path("quarantine") }
+
+    func stagingDirectory(of key: StagingKey) -> String {
+        path("staging", String(key.text.prefix(2)))
+    }
+
+    func stagingDirectory(named name: String) -> String? {
+        Self.isSafe(name) ? path("staging", name) : nil
+    }
+
+    func staging(_ key: StagingKey) -> String {
+        path("staging", String(key.text.prefix(2)), key.text)
+    }
+
+    func blobDirectory(of digest: SHA256Digest) -> String {
+        let hex = digest.hex
+        return path("blobs", String(hex.prefix(2)), String(hex.dropFirst(2).prefix(2)))
+    }
+
+    func blob(_ digest: SHA256Digest) -> String {
+        let hex = digest.hex
+        return path("blobs", String(hex.prefix(2)), String(hex.dropFirst(2).prefix(2)), hex)
+    }
+
+    func quarantine(_ key: StagingKey, number: Int) -> String {
+        path("quarantine", "\(key.text).\(number)")
+    }
+
+    /// The only place that joins names to a path. No name can lead out of the root: each one is made
+    /// of letters, digits and inner dots, so there is no separator and no `..` among them.
+    private func path(_ names: String...) -> String {
+        precondition(names.allSatisfy(Self.isSafe), "a name would lead out of the data directory")
+        return ([root] + names).joined(separator: "/")
+    }
+
+    private static func isSafe(_ name: String) -> Bool {
+        let bytes = name.utf8
+        return bytes.first != UInt8(ascii: ".") && !bytes.isEmpty
+            && bytes.allSatisfy { byte in
+                (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
+                    || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                    || byte == UInt8(ascii: ".")
+            }
+    }
+}

@@ -1,0 +1,44 @@
+internal import KedgeEngine
+internal import KedgeFiles
+internal import Synchronization
+
+/// Reads one blob through a descriptor of its own, which keeps the bytes readable when the blob is
+/// removed meanwhile.
+final class DiskBlobReader: BlobReader {
+    let byteCount: Int64
+    private let file: Mutex<(any OpenFile)?>
+    private let store: DiskStore
+
+    init(_ file: any OpenFile, byteCount: Int64, store: DiskStore) {
+        self.file = Mutex(file)
+        self.byteCount = byteCount
+        self.store = store
+    }
+
+    func read(into buffer: IOBuffer, at offset: Int64, byteCount: Int64) async throws {
+        guard let file = file.withLock({ $0 }) else {
+            throw ByteStoreError.failed("the blob is closed")
+        }
+        try await store.onPool { try file.fill(buffer, at: offset, byteCount: byteCount) }
+    }
+
+    func close() async {
+        // A reader has nothing to lose at close. A read under way keeps the file until it is done.
+        try? await store.onPool { [self] in file.withLock { $0 = nil } }
+    }
+}
+
+extension OpenFile {
+    /// Fills the buffer's free part, at most `byteCount` bytes.
+    ///
+    /// - Throws: `notFound` when the file ends before.
+    func fill(_ buffer: IOBuffer, at offset: Int64, byteCount: Int64) throws {
+        let wanted = min(Int(clamping: byteCount), buffer.freeCount)
+        var found = 0
+        try buffer.fillFree(limit: wanted) { memory throws(FileError) in
+            found = try read(into: memory, at: offset)
+            return found
+        }
+        guard found == wanted else { throw ByteStoreError.notFound }
+    }
+}

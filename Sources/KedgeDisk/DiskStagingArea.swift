@@ -1,0 +1,104 @@
+internal import KedgeEngine
+internal import KedgeFiles
+internal import Synchronization
+
+/// One staging file through one descriptor.
+///
+/// Syncs of one area run one at a time, and callers that come while one runs share the next. That
+/// spares flushes, and it closes a gap: a sync that started just after a failed one would succeed,
+/// because the kernel reports a failure once and takes the pages for clean afterwards (fsync(2)).
+final class DiskStagingArea: StagingArea {
+    private typealias SyncResult = Result<Void, ByteStoreError>
+
+    private struct State {
+        /// Nil once closed. Calls under way keep the file, so its number is not reused under them.
+        var file: (any OpenFile)?
+        var failure: ByteStoreError?
+        var isSyncing = false
+        /// Those who wait for the next sync.
+        var waiting: [CheckedContinuation<SyncResult, Never>] = []
+    }
+
+    private let state: Mutex<State>
+    private let store: DiskStore
+
+    init(_ file: any OpenFile, store: DiskStore) {
+        self.state = Mutex(State(file: file))
+        self.store = store
+    }
+
+    func write(_ buffer: IOBuffer, at offset: Int64) async throws {
+        let file = try usableFile()
+        try await store.onPool { try file.write(buffer.bytes, at: offset) }
+    }
+
+    func read(into buffer: IOBuffer, at offset: Int64, byteCount: Int64) async throws {
+        let file = try usableFile()
+        try await store.onPool { try file.fill(buffer, at: offset, byteCount: byteCount) }
+    }
+
+    func byteCount() async throws -> Int64 {
+        let file = try usableFile()
+        return try await store.onPool { try file.status().byteCount }
+    }
+
+    func sync() async throws {
+        let result = await withCheckedContinuation { continuation in
+            let mustStart = state.withLock { state in
+                state.waiting.append(continuation)
+                defer { state.isSyncing = true }
+                return !state.isSyncing
+            }
+            // Nobody awaits it by name: every caller waits for its own continuation.
+            if mustStart { _ = store.pool.start { self.runSyncs() } }
+        }
+        try result.get()
+    }
+
+    func close() async {
+        // Bytes that matter are synced, so an error at close loses nothing. The last one who uses
+        // the file closes it.
+        try? await store.onPool { [self] in state.withLock { $0.file = nil } }
+    }
+
+    private func usableFile() throws(ByteStoreError) -> any OpenFile {
+        try state.withLock { state throws(ByteStoreError) in
+            if let failure = state.failure { throw failure }
+            guard let file = state.file else { throw .failed("the staging area is closed") }
+            return file
+        }
+    }
+
+    /// Syncs until nobody waits; blocks.
+    private func runSyncs() {
+        while let waiting = takeWaiting() {
+            let result = SyncResult { () throws(ByteStoreError) in
+                do {
+                    try usableFile().syncData()
+                } catch {
+                    throw ByteStoreError(error)
+                }
+            }
+            if case .failure(let error) = result { poison(error) }
+            for continuation in waiting { continuation.resume(returning: result) }
+        }
+    }
+
+    private func takeWaiting() -> [CheckedContinuation<SyncResult, Never>]? {
+        state.withLock { state in
+            guard !state.waiting.isEmpty else {
+                state.isSyncing = false
+                return nil
+            }
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+    }
+
+    /// From here on everything fails: what was written since the last good sync may be gone.
+    private func poison(_ error: ByteStoreError) {
+        state.withLock { state in
+            if state.file != nil, state.failure == nil { state.failure = error }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+package import KedgeEngine
+internal import KedgeFiles
+internal import KedgeModel
+
+extension DiskStore {
+    package func openStaging(_ key: StagingKey) async throws -> any StagingArea {
+        let file = try await onPool { [self] in
+            let parent = directory.stagingDirectory(of: key)
+            try names.makeDirectory(parent, upTo: directory.root)
+            let file = try fileSystem.open(directory.staging(key), .openOrCreate)
+            // Also when the file was there: the process that made it may have died before this.
+            try names.sync(parent)
+            return file
+        }
+        return DiskStagingArea(file, store: self)
+    }
+
+    package func removeStaging(_ key: StagingKey) async throws {
+        try await onPool { [self] in
+            try remove(directory.staging(key), from: directory.stagingDirectory(of: key))
+        }
+    }
+
+    package func stagingByteCount(_ key: StagingKey) async throws -> Int64? {
+        try await onPool { [self] in
+            try fileSystem.status(of: directory.staging(key))?.byteCount
+        }
+    }
+
+    package func stagingKeys() async throws -> [StagingKey] {
+        try await onPool { [self] in
+            let directories = try fileSystem.list(directory.staging)
+                .compactMap { directory.stagingDirectory(named: $0) }
+            var keys: [StagingKey] = []
+            for path in directories where try fileSystem.status(of: path)?.isDirectory == true {
+                // A name that is no key is not ours to touch.
+                let found = try fileSystem.list(path).filter { SessionID.isWellFormed($0) }
+                keys += found.map { StagingKey($0) }.filter {
+                    directory.stagingDirectory(of: $0) == path
+                }
+            }
+            return keys
+        }
+    }
+
+    package func quarantine(_ key: StagingKey) async throws {
+        try await onPool { [self] in
+            let source = directory.staging(key)
+            guard try fileSystem.status(of: source) != nil else { return }
+            try moveToQuarantine(source, key)
+            // The new name first: with the old one gone and the new one lost, so would be the bytes.
+            try names.sync(directory.quarantine)
+            try names.sync(directory.stagingDirectory(of: key))
+        }
+    }
+
+    /// Never replaces what an earlier quarantine of the same key has kept.
+    private func moveToQuarantine(_ source: String, _ key: StagingKey) throws(FileError) {
+        var number = 1
+        while true {
+            do throws(FileError) {
+                let target = directory.quarantine(key, number: number)
+                return try fileSystem.renameWithoutReplacing(source, to: target)
+            } catch where error.code == .exists {
+                number += 1
+            }
+        }
+    }
+
+    /// Removes a file durably; an absent one is no error.
+    func remove(_ path: String, from parent: String) throws(FileError) {
+        try fileSystem.remove(path)
+        // Also when nothing was there: an earlier call may have failed after its removal.
+        if try fileSystem.status(of: parent) != nil { try names.sync(parent) }
+    }
+}

@@ -1,0 +1,128 @@
+internal import KedgeEngine
+package import KedgeFiles
+internal import KedgeModel
+internal import Synchronization
+
+/// Why a data directory could not be opened.
+package enum DiskStoreError: Error, Equatable, Sendable {
+    /// Another process, or another store of this one, uses the directory.
+    case inUse(directory: String)
+    /// The directory cannot be made or read.
+    case unusable(FileError)
+}
+
+extension DiskStoreError: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .inUse(let directory): "\(directory) is in use by another kedge process"
+        case .unusable(let error): error.debugDescription
+        }
+    }
+}
+
+/// Keeps bytes in files below one directory, which it holds for itself.
+///
+/// A name counts once its directory is synced, bytes once `fdatasync` succeeded. All calls to the
+/// file system run on the pool.
+package final class DiskStore: ByteStore {
+    let directory: DataDirectory
+    let fileSystem: any FileSystem
+    let pool: BlockingPool
+    let names: DurableNames
+    private let reserveByteCount: Int64
+    private let lock: Mutex<(any OpenFile)?>
+
+    private init(
+        _ directory: DataDirectory, fileSystem: any FileSystem, pool: BlockingPool,
+        names: DurableNames, reserveByteCount: Int64, lock: any OpenFile
+    ) {
+        self.directory = directory
+        self.fileSystem = fileSystem
+        self.pool = pool
+        self.names = names
+        self.reserveByteCount = reserveByteCount
+        self.lock = Mutex(lock)
+    }
+
+    /// Space that stays free for the database and the system unless told otherwise: 64 MiB.
+    package static let defaultReserveByteCount: Int64 = 64 << 20
+
+    /// Makes the directory when it is absent and takes it for this store alone.
+    ///
+    /// - Parameter reserveByteCount: Free space that ``availableBytes()`` does not offer. With less,
+    ///   a disk filled by uploads leaves no room for the rows that make them count.
+    package static func open(
+        _ path: String, pool: BlockingPool, fileSystem: any FileSystem = POSIXFileSystem(),
+        reserveByteCount: Int64 = defaultReserveByteCount
+    ) async throws(DiskStoreError) -> DiskStore {
+        let directory = DataDirectory(root: path)
+        let names = DurableNames(fileSystem)
+        do {
+            let lock = try await pool.run {
+                try names.makeRoot(path)
+                // Before anything else is touched.
+                let lock = try fileSystem.open(directory.lock, .openOrCreate)
+                try lock.lockExclusively()
+                for name in [directory.staging, directory.blobs, directory.quarantine] {
+                    try names.makeDirectory(name, upTo: path)
+                }
+                return lock
+            }
+            return DiskStore(
+                directory, fileSystem: fileSystem, pool: pool, names: names,
+                reserveByteCount: reserveByteCount, lock: lock)
+        } catch let error as FileError {
+            throw error.code == .locked ? .inUse(directory: path) : .unusable(error)
+        } catch {
+            preconditionFailure("only the file system throws here")
+        }
+    }
+
+    package func availableBytes() async throws -> Int64 {
+        let free = try await onPool { [self] in try fileSystem.availableBytes(at: directory.root) }
+        return max(0, free - reserveByteCount)
+    }
+
+    package func checkHealth() async throws {
+        try await onPool { [self] in
+            let file = try fileSystem.open(directory.probe, .openOrCreate)
+            try withUnsafeBytes(of: UInt8(0)) { try file.write($0, at: 0) }
+            try file.syncData()
+            try file.close()
+            try fileSystem.remove(directory.probe)
+        }
+    }
+
+    package func close() async {
+        // The lock goes with the descriptor, and nothing is left to do about an error.
+        try? await onPool { [self] in try lock.withLock { $0.take() }?.close() }
+    }
+
+    /// Runs blocking work on the pool and translates its errors.
+    func onPool<Value: Sendable>(
+        _ work: @escaping @Sendable () throws -> Value
+    ) async throws(ByteStoreError) -> Value {
+        do {
+            return try await pool.run(work)
+        } catch {
+            throw ByteStoreError(error)
+        }
+    }
+}
+
+extension ByteStoreError {
+    /// Translates what the work threw. The text is for logs: it names the path.
+    init(_ error: any Error) {
+        switch error {
+        case let error as ByteStoreError: self = error
+        case let error as FileError:
+            let text = error.debugDescription
+            switch error.code {
+            case .noSpace: self = .full(text)
+            case .readOnly, .tooManyOpen, .locked: self = .unavailable(text)
+            case .notFound, .exists, .permission, .io, .other: self = .failed(text)
+            }
+        default: self = .failed("\(error)")
+        }
+    }
+}

@@ -1,0 +1,41 @@
+package import KedgeModel
+
+/// Limits and times of the engine.
+package struct EngineConfiguration: Sendable {
+    /// Smallest and largest chunk size a session may ask for, in bytes. Larger chunks mean fewer
+    /// rows and requests; smaller ones mean less to verify again after damage.
+    package var chunkSizes: ClosedRange<Int64> = (256 << 10)...(64 << 20)
+    /// Chunk size of sessions that do not ask for one, in bytes.
+    package var defaultChunkSize: Int64 = ChunkLayout.defaultChunkSize
+    /// Largest file taken, in bytes.
+    package var maxFileSize: Int64 = 1 << 40
+    /// Chunks that one client should have in flight; announced, not enforced.
+    package var maxConcurrentChunks = 8
+    /// Bodies being written at once, over all sessions; more are answered BUSY before their body is
+    /// read. Bounds memory: each takes two buffers.
+    package var maxConcurrentWrites = 64
+    /// How long a session lives after its last activity.
+    package var sessionLifetime: Duration = .seconds(7 * 24 * 3600)
+    /// How long an expired session's bytes stay for a new session to adopt.
+    package var expiryGrace: Duration = .seconds(24 * 3600)
+    /// How far the whole-file hash may lag behind the committed prefix before acknowledgements wait
+    /// for it, in bytes. Bounds the time that finalize takes.
+    package var maxHashLag: Int64 = 32 << 20
+    /// How long finalize waits for the whole-file hash before it answers "pending".
+    package var finalizePatience: Duration = .seconds(20)
+    /// Size of the buffers that gather a body, in bytes.
+    package var bufferCapacity = 1 << 20
+    /// Idle sessions leave memory after this time; they are loaded again when asked for.
+    package var idleSessionLifetime: Duration = .seconds(60)
+    /// Largest total of metadata keys and values of one session, in bytes.
+    package var maxMetadataByteCount = 8 << 10
+
+    package init() {}
+
+    /// The limits as a client sees them.
+    package var limits: SessionLimits {
+        SessionLimits(
+            minChunkSize: chunkSizes.lowerBound, maxChunkSize: chunkSizes.upperBound,
+            maxFileSize: maxFileSize, maxConcurrentChunks: maxConcurrentChunks)
+    }
+}

@@ -1,0 +1,88 @@
+package import KedgeModel
+
+/// An error that the engine reports to whoever asked: a code, and the members that belong to it.
+///
+/// ``detail`` is safe for strangers; ``cause`` is for the log only.
+package struct EngineError: Error, Sendable {
+    package var code: ErrorCode
+    package var detail: String?
+    package var cause: String?
+    package var missing: [ClosedRange<Int>]?
+    package var expectedOffset: Int64?
+    package var expectedDigest: SHA256Digest?
+    package var actualDigest: SHA256Digest?
+    package var maxBytes: Int64?
+
+    package init(_ code: ErrorCode, _ detail: String? = nil, cause: String? = nil) {
+        self.code = code
+        self.detail = detail
+        self.cause = cause
+    }
+}
+
+extension EngineError: Equatable {
+    package static func == (left: EngineError, right: EngineError) -> Bool {
+        left.code == right.code
+    }
+}
+
+extension EngineError: CustomStringConvertible, CustomDebugStringConvertible {
+    package var description: String { code.rawValue }
+    package var debugDescription: String {
+        [code.rawValue, detail, cause].compactMap { $0 }.joined(separator: ": ")
+    }
+}
+
+extension EngineError {
+    /// Translates what a port threw; an engine error passes unchanged.
+    package init(translating error: any Error) {
+        switch error {
+        case let error as EngineError:
+            self = error
+        case let error as MetadataError:
+            self.init(metadata: error)
+        case let error as ByteStoreError:
+            self.init(bytes: error)
+        case is CancellationError:
+            self.init(.unavailable, cause: "the request was abandoned")
+        default:
+            self.init(.internalError, cause: String(reflecting: error))
+        }
+    }
+
+    private init(metadata error: MetadataError) {
+        switch error {
+        case .notFound: self.init(.sessionNotFound)
+        case .wrongState(let state): self = .closed(state)
+        case .unavailable(let cause): self.init(.unavailable, cause: cause)
+        case .full(let cause): self.init(.storageFull, cause: cause)
+        case .failed(let cause): self.init(.internalError, cause: cause)
+        }
+    }
+
+    private init(bytes error: ByteStoreError) {
+        switch error {
+        case .notFound: self.init(.internalError, cause: "bytes that a row names are missing")
+        case .full(let cause): self.init(.storageFull, cause: cause)
+        case .unavailable(let cause): self.init(.unavailable, cause: cause)
+        case .failed(let cause): self.init(.internalError, cause: cause)
+        }
+    }
+
+    /// The error of a session that is in this state and not open.
+    static func closed(_ state: SessionState) -> EngineError {
+        switch state {
+        case .expired: EngineError(.sessionExpired)
+        default: EngineError(.sessionClosed, "The session is \(state.rawValue).")
+        }
+    }
+}
+
+/// Runs an operation of a port and translates what it throws.
+func translating<Result>(_ body: () async throws -> Result) async throws -> Result {
+    do {
+        return try await body()
+    } catch {
+        throw EngineError(translating: error)
+    }
+}

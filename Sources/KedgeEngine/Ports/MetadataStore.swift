@@ -1,0 +1,179 @@
+package import KedgeModel
+
+/// Key of an idempotent create, with a fingerprint of the request it was used for.
+package struct IdempotencyKey: Hashable, Sendable {
+    package var key: String
+    package var fingerprint: String
+
+    package init(key: String, fingerprint: String) {
+        self.key = key
+        self.fingerprint = fingerprint
+    }
+}
+
+/// What creating a session came to.
+package enum CreateOutcome: Sendable {
+    case created(SessionRecord)
+    /// The same key and the same request came before; this is the session made then.
+    case replayed(SessionRecord)
+    /// The key was used for another request.
+    case keyConflict
+}
+
+/// What committing one chunk came to.
+package enum ChunkOutcome: Hashable, Sendable {
+    case committed
+    /// A row with the same digest was there; nothing changed.
+    case alreadyCommitted
+    /// A row with another digest was there; it stays.
+    case conflict(stored: SHA256Digest)
+}
+
+/// What a session takes along with a commit; written in the same transaction.
+package struct SessionTouch: Sendable {
+    package var id: SessionID
+    package var expiresAt: Timestamp
+    /// How far the whole-file hash has come; nil leaves the stored one.
+    package var prefix: HashCheckpoint?
+
+    package init(id: SessionID, expiresAt: Timestamp, prefix: HashCheckpoint? = nil) {
+        self.id = id
+        self.expiresAt = expiresAt
+        self.prefix = prefix
+    }
+}
+
+/// What a recovery needs to know of an unfinished session.
+package struct UnfinishedSession: Hashable, Sendable {
+    package var record: SessionRecord
+    /// Offset after the last byte that a committed chunk or a partial claims.
+    package var claimedEnd: Int64
+
+    package init(record: SessionRecord, claimedEnd: Int64) {
+        self.record = record
+        self.claimedEnd = claimedEnd
+    }
+}
+
+/// Bytes that no row refers to any more and that a sweep removes.
+package enum Garbage: Hashable, Sendable {
+    case staging(StagingKey)
+    case blob(SHA256Digest)
+}
+
+/// A position in a list of files, newest first.
+package struct FileCursor: Hashable, Sendable {
+    package var createdAt: Timestamp
+    package var id: FileID
+
+    package init(createdAt: Timestamp, id: FileID) {
+        self.createdAt = createdAt
+        self.id = id
+    }
+}
+
+/// Errors that every store reports alike.
+package enum MetadataError: Error, Hashable, Sendable {
+    /// There is no such session or file for this owner.
+    case notFound
+    /// The session's state does not allow the operation.
+    case wrongState(SessionState)
+    /// The database cannot be reached, or is busy beyond its patience: trying again may help.
+    case unavailable(String)
+    /// The disk under the database is full.
+    case full(String)
+    /// Anything else; nothing was changed.
+    case failed(String)
+}
+
+/// Where sessions, chunks and files are remembered. Each operation is one transaction, durable when
+/// it returns, and changes nothing when it throws. Only ``MetadataError`` is thrown.
+///
+/// An operation is never abandoned because the calling task is cancelled: a row that may have been
+/// written is always reported.
+package protocol MetadataStore: Sendable {
+    /// Creates a session, or finds the one that the key made before.
+    ///
+    /// - Parameter adopting: An expired, still remembered session of the same owner, file size and
+    ///   chunk size hands its staging key, chunks, partials and prefix to the new one. When it does
+    ///   not fit or is gone, the new session starts empty; that is not an error (R129).
+    func createSession(
+        _ record: SessionRecord, idempotencyKey: IdempotencyKey?, adopting: SessionID?
+    ) async throws -> CreateOutcome
+
+    /// The session with everything received, or nil when this owner has none of that id.
+    func progress(of id: SessionID, owner: OwnerID) async throws -> SessionProgress?
+
+    /// Records chunks whose bytes are durable; their partials go. First write wins.
+    ///
+    /// - Returns: One outcome a chunk, in order. With any conflict nothing is written.
+    /// - Throws: `wrongState` unless the session is open, `notFound` when it is gone.
+    func commit(_ chunks: [CommittedChunk], touching session: SessionTouch) async throws
+        -> [ChunkOutcome]
+
+    /// Records the durable first bytes of a chunk, replacing what was recorded for it before. A
+    /// committed chunk is left alone.
+    func savePartial(_ partial: PartialRecord, touching session: SessionTouch) async throws
+
+    /// Forgets the partial of a chunk.
+    func discardPartial(of id: SessionID, index: Int) async throws
+
+    /// Sets the size of a session whose size was unknown.
+    ///
+    /// - Throws: `wrongState` when the size is already known and another.
+    func declareSize(_ byteCount: Int64, of id: SessionID) async throws
+
+    /// Takes back chunks whose bytes are missing or damaged, so that the client sends them again,
+    /// and every partial and the prefix with them.
+    func dropChunks(_ indexes: [Int], of id: SessionID) async throws
+
+    /// Moves an open session to `finalizing` with the digest and file id it will have. Asked again,
+    /// it answers the values stored first.
+    func beginFinalize(of id: SessionID, digest: SHA256Digest, fileID: FileID) async throws
+        -> SessionRecord
+
+    /// Makes the file and moves the session to `completed`, in one transaction. Asked again, it
+    /// answers the same file.
+    func completeFinalize(of id: SessionID, at now: Timestamp) async throws -> FileRecord
+
+    /// Moves a finalizing session back to `open`: its bytes turned out not to be there.
+    func reopen(_ id: SessionID) async throws
+
+    /// Moves a session that is not completed to `canceled`, forgets its chunks and turns its bytes
+    /// into garbage. Asked again, it does nothing.
+    func cancelSession(_ id: SessionID, owner: OwnerID) async throws
+
+    /// The file, deleted or not; nil when this owner never had one of that id.
+    func file(_ id: FileID, owner: OwnerID) async throws -> FileRecord?
+    /// Up to `limit` files that are not deleted, newest first.
+    func files(of owner: OwnerID, after: FileCursor?, limit: Int) async throws -> [FileRecord]
+    /// The digests of a file's chunks in order.
+    func chunkDigests(of file: FileRecord) async throws -> [SHA256Digest]
+    /// Deletes a file; its blob becomes garbage with the last file that has it. Asked again, it
+    /// does nothing.
+    func deleteFile(_ id: FileID, owner: OwnerID, at now: Timestamp) async throws
+
+    /// True while a session or the garbage names these bytes.
+    func isKnown(_ key: StagingKey) async throws -> Bool
+
+    /// Sessions that are open or finalizing, for a recovery at start.
+    func unfinishedSessions() async throws -> [UnfinishedSession]
+    /// Marks open sessions whose time is over as `expired`; forgets those of them, and canceled and
+    /// orphaned completed ones, that expired before `graceEnd`, turning their bytes into garbage.
+    ///
+    /// - Returns: The sessions that were forgotten or expired now.
+    func expireSessions(now: Timestamp, graceEnd: Timestamp, limit: Int) async throws
+        -> [SessionID]
+    /// Takes garbage to remove, for this node alone until the lease ends. Blobs that a file or a
+    /// finalizing session needs again are dropped from the garbage instead.
+    func claimGarbage(now: Timestamp, leaseUntil: Timestamp, limit: Int) async throws -> [Garbage]
+    /// Forgets garbage whose bytes are gone.
+    func forgetGarbage(_ garbage: Garbage) async throws
+    /// True while a file or a finalizing session needs the blob.
+    func isNeeded(_ digest: SHA256Digest) async throws -> Bool
+
+    /// Succeeds when the store answers and can write.
+    func checkHealth() async throws
+    /// Ends all work and closes the store. Nothing may be called afterwards.
+    func close() async throws
+}

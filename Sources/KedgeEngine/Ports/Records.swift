@@ -1,0 +1,174 @@
+package import KedgeHash
+package import KedgeModel
+
+/// Who owns sessions and files. Another owner's id answers exactly like an unknown one.
+package struct OwnerID: Hashable, Sendable, CustomStringConvertible {
+    package let text: String
+    package init(_ text: String) { self.text = text }
+    package var description: String { text }
+
+    /// The one owner while the server has no identities; allowed on loopback only.
+    package static let anonymous = OwnerID("anonymous")
+}
+
+/// Names the bytes of a session before they are a blob. Kept apart from the session's id because an
+/// adopting session takes over the bytes under their old name.
+package struct StagingKey: Hashable, Sendable, CustomStringConvertible {
+    package let text: String
+
+    /// - Precondition: 32 lower-case hexadecimal digits; the key becomes a name on disk.
+    package init(_ text: String) {
+        precondition(SessionID.isWellFormed(text), "a staging key has 32 hexadecimal digits")
+        self.text = text
+    }
+
+    package init(_ id: SessionID) { text = id.text }
+    package var description: String { text }
+}
+
+/// A running hash as it is stored: how many bytes it has seen, and its saved state.
+package struct HashCheckpoint: Hashable, Sendable {
+    package var offset: Int64
+    package var state: [UInt8]
+
+    package init(offset: Int64, state: [UInt8]) {
+        self.offset = offset
+        self.state = state
+    }
+
+    package init(_ hasher: SHA256Hasher) {
+        self.init(offset: hasher.byteCount, state: hasher.savedState)
+    }
+}
+
+/// One upload session as the store keeps it.
+package struct SessionRecord: Hashable, Sendable {
+    package var id: SessionID
+    package var owner: OwnerID
+    package var stagingKey: StagingKey
+    package var fileName: String
+    package var mimeType: String?
+    /// Size in bytes; nil while unknown.
+    package var fileSize: Int64?
+    /// Frozen for the life of the session (R28).
+    package var chunkSize: Int64
+    package var declaredDigest: SHA256Digest?
+    package var metadata: [String: String]
+    package var state: SessionState
+    package var createdAt: Timestamp
+    package var expiresAt: Timestamp
+    /// The contiguous prefix of the file that is hashed so far.
+    package var prefix: HashCheckpoint?
+    /// Set when finalizing begins.
+    package var fileID: FileID?
+    package var finalDigest: SHA256Digest?
+
+    package init(
+        id: SessionID, owner: OwnerID, stagingKey: StagingKey, fileName: String,
+        mimeType: String?, fileSize: Int64?, chunkSize: Int64, declaredDigest: SHA256Digest?,
+        metadata: [String: String], state: SessionState, createdAt: Timestamp,
+        expiresAt: Timestamp, prefix: HashCheckpoint? = nil, fileID: FileID? = nil,
+        finalDigest: SHA256Digest? = nil
+    ) {
+        self.id = id
+        self.owner = owner
+        self.stagingKey = stagingKey
+        self.fileName = fileName
+        self.mimeType = mimeType
+        self.fileSize = fileSize
+        self.chunkSize = chunkSize
+        self.declaredDigest = declaredDigest
+        self.metadata = metadata
+        self.state = state
+        self.createdAt = createdAt
+        self.expiresAt = expiresAt
+        self.prefix = prefix
+        self.fileID = fileID
+        self.finalDigest = finalDigest
+    }
+
+    package var layout: ChunkLayout { ChunkLayout(fileSize: fileSize, chunkSize: chunkSize) }
+}
+
+/// A chunk whose bytes are durable and verified.
+package struct CommittedChunk: Hashable, Sendable {
+    package var index: Int
+    package var byteCount: Int64
+    package var digest: SHA256Digest
+
+    package init(index: Int, byteCount: Int64, digest: SHA256Digest) {
+        self.index = index
+        self.byteCount = byteCount
+        self.digest = digest
+    }
+}
+
+/// The first bytes of a chunk, durable, with the hash that has seen exactly them.
+package struct PartialRecord: Hashable, Sendable {
+    package var index: Int
+    /// Bytes from the start of the chunk; above zero.
+    package var byteCount: Int64
+    package var hashState: [UInt8]
+    /// The digest announced for the whole chunk; nil when the bytes came by append.
+    package var declaredDigest: SHA256Digest?
+
+    package init(
+        index: Int, byteCount: Int64, hashState: [UInt8], declaredDigest: SHA256Digest?
+    ) {
+        self.index = index
+        self.byteCount = byteCount
+        self.hashState = hashState
+        self.declaredDigest = declaredDigest
+    }
+}
+
+/// A session with everything that was received for it.
+package struct SessionProgress: Sendable {
+    package var record: SessionRecord
+    package var chunks: [CommittedChunk]
+    package var partials: [PartialRecord]
+
+    package init(record: SessionRecord, chunks: [CommittedChunk], partials: [PartialRecord]) {
+        self.record = record
+        self.chunks = chunks
+        self.partials = partials
+    }
+}
+
+/// A finished, immutable file.
+package struct FileRecord: Hashable, Sendable {
+    package var id: FileID
+    package var owner: OwnerID
+    /// The session it came from; its chunk list is the file's.
+    package var sessionID: SessionID
+    package var fileName: String
+    package var mimeType: String?
+    package var byteCount: Int64
+    package var digest: SHA256Digest
+    package var chunkSize: Int64
+    package var createdAt: Timestamp
+    /// Set once the file is deleted; it then answers as gone.
+    package var deletedAt: Timestamp?
+
+    package init(
+        id: FileID, owner: OwnerID, sessionID: SessionID, fileName: String, mimeType: String?,
+        byteCount: Int64, digest: SHA256Digest, chunkSize: Int64, createdAt: Timestamp,
+        deletedAt: Timestamp? = nil
+    ) {
+        self.id = id
+        self.owner = owner
+        self.sessionID = sessionID
+        self.fileName = fileName
+        self.mimeType = mimeType
+        self.byteCount = byteCount
+        self.digest = digest
+        self.chunkSize = chunkSize
+        self.createdAt = createdAt
+        self.deletedAt = deletedAt
+    }
+}
+
+extension FileRecord {
+    /// The strong entity tag: it names the bytes, so equal files have equal tags.
+    package var etag: String { "\"sha256-\(digest.hex)\"" }
+}

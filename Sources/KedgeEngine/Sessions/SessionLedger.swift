@@ -1,0 +1,89 @@
+package import KedgeModel
+
+/// What is known of one session: a value without clock, I/O or waiting. The live session owns one
+/// and changes it only after the store has.
+package struct SessionLedger: Sendable {
+    package private(set) var record: SessionRecord
+    package private(set) var committed = ChunkSet()
+    package private(set) var partials: [Int: PartialRecord] = [:]
+    package private(set) var committedByteCount: Int64 = 0
+    private var digests: [Int: SHA256Digest] = [:]
+
+    package init(_ progress: SessionProgress) {
+        record = progress.record
+        for chunk in progress.chunks { insert(chunk) }
+        for partial in progress.partials where !committed.contains(partial.index) {
+            partials[partial.index] = partial
+        }
+    }
+
+    /// Digest of a committed chunk, or nil.
+    package func digest(ofChunk index: Int) -> SHA256Digest? { digests[index] }
+
+    /// Bytes received and durable, partial chunks included.
+    package var receivedByteCount: Int64 {
+        partials.values.reduce(committedByteCount) { $0 + $1.byteCount }
+    }
+
+    /// Offset after the chunks that are committed without a gap from the start.
+    package var committedPrefixEnd: Int64 {
+        guard let end = record.layout.range(ofChunk: committed.contiguousCount)?.start else {
+            return record.fileSize ?? committedByteCount
+        }
+        return min(end, record.fileSize ?? end)
+    }
+
+    /// Offset at which an append goes on: the committed prefix and the partial that follows it.
+    package var contiguousOffset: Int64 {
+        committedPrefixEnd + (partials[committed.contiguousCount]?.byteCount ?? 0)
+    }
+
+    /// True when the size is known and every chunk is committed.
+    package var isComplete: Bool { record.layout.chunkCount == committed.count }
+
+    /// Runs of chunks that are not committed; empty while the size is unknown.
+    package var missing: [ClosedRange<Int>] {
+        record.layout.chunkCount.map { committed.missingRanges(of: $0) } ?? []
+    }
+
+    package mutating func insert(_ chunk: CommittedChunk) {
+        partials[chunk.index] = nil
+        guard committed.insert(chunk.index) else { return }
+        digests[chunk.index] = chunk.digest
+        committedByteCount += chunk.byteCount
+    }
+
+    package mutating func setPartial(_ partial: PartialRecord) {
+        guard !committed.contains(partial.index) else { return }
+        partials[partial.index] = partial
+    }
+
+    package mutating func removePartial(_ index: Int) { partials[index] = nil }
+    package mutating func setExpiry(_ time: Timestamp) { record.expiresAt = time }
+    package mutating func setState(_ state: SessionState) { record.state = state }
+
+    package mutating func declareSize(_ byteCount: Int64) {
+        precondition(record.fileSize == nil || record.fileSize == byteCount, "a size is set once")
+        record.fileSize = byteCount
+    }
+
+    package mutating func finalize(digest: SHA256Digest, fileID: FileID) {
+        record.state = .finalizing
+        record.finalDigest = digest
+        record.fileID = fileID
+    }
+
+    /// The wire form.
+    package var status: SessionStatus {
+        SessionStatus(
+            sessionId: record.id, state: record.state, fileName: record.fileName,
+            fileSize: record.fileSize, chunkSize: record.chunkSize,
+            totalChunks: record.layout.chunkCount, received: committed,
+            receivedBytes: receivedByteCount,
+            partialChunks: partials.values.sorted { $0.index < $1.index }
+                .map { PartialChunk(index: $0.index, receivedBytes: $0.byteCount) },
+            expiresAt: record.expiresAt,
+            fileHashSha256: record.finalDigest ?? record.declaredDigest,
+            remoteFileId: record.state == .completed ? record.fileID : nil)
+    }
+}

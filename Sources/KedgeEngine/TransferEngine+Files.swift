@@ -1,0 +1,110 @@
+internal import KedgeFiles
+package import KedgeModel
+internal import Logging
+
+/// A file that is open for reading.
+package struct OpenedFile: Sendable {
+    package let record: FileRecord
+    package let reader: any BlobReader
+}
+
+extension TransferEngine {
+    /// The file's record.
+    ///
+    /// - Throws: `FILE_NOT_FOUND`, `FILE_GONE` after its deletion.
+    package func file(_ id: FileID, owner: OwnerID) async throws -> FileRecord {
+        try await translating {
+            guard let record = try await parts.metadata.file(id, owner: owner) else {
+                throw EngineError(.fileNotFound)
+            }
+            guard record.deletedAt == nil else { throw EngineError(.fileGone) }
+            return record
+        }
+    }
+
+    /// Opens the bytes of a file. They stay readable until closed, also when the file is deleted
+    /// meanwhile.
+    package func openFile(_ record: FileRecord) async throws -> OpenedFile {
+        try await translating {
+            OpenedFile(record: record, reader: try await parts.bytes.openBlob(record.digest))
+        }
+    }
+
+    /// Files of an owner, newest first.
+    package func files(
+        of owner: OwnerID, after cursor: FileCursor?, limit: Int
+    ) async throws -> [FileRecord] {
+        try await translating {
+            try await parts.metadata.files(of: owner, after: cursor, limit: limit)
+        }
+    }
+
+    /// The digests of a file's chunks in order.
+    package func chunkDigests(of record: FileRecord) async throws -> [SHA256Digest] {
+        try await translating { try await parts.metadata.chunkDigests(of: record) }
+    }
+
+    /// Deletes a file; it answers as gone from now on. Its bytes go with the last file that has them
+    /// (R81). Asked again, it does nothing.
+    ///
+    /// - Throws: `FILE_NOT_FOUND`.
+    package func deleteFile(_ id: FileID, owner: OwnerID) async throws {
+        try await translating {
+            guard try await parts.metadata.file(id, owner: owner) != nil else {
+                throw EngineError(.fileNotFound)
+            }
+            try await parts.metadata.deleteFile(id, owner: owner, at: parts.clock.now())
+        }
+        await collectGarbage()
+    }
+
+    /// Takes a whole file from one body: the short way for small files. Nothing stays when it fails.
+    ///
+    /// - Parameter expected: SHA-256 that the file must have.
+    /// - Throws: What creating, appending and finalizing throw.
+    package func ingest(
+        _ new: NewSession, owner: OwnerID, expecting expected: SHA256Digest?, body: some ByteBody
+    ) async throws -> FileRecord {
+        let session = try await createSession(new, owner: owner)
+        do {
+            _ = try await append(
+                AppendPut(offset: 0, completes: true), to: session.sessionId, owner: owner,
+                body: body)
+            while true {
+                let outcome = try await finalize(
+                    session.sessionId, owner: owner, expecting: expected)
+                if case .completed(let file) = outcome { return file }
+            }
+        } catch {
+            do {
+                try await cancelSession(session.sessionId, owner: owner)
+            } catch let cleanUp {
+                // The sweep gets it when it expires; the first error is the one to report.
+                logger.warning(
+                    "a failed upload stays until it expires",
+                    metadata: ["error": "\(String(reflecting: cleanUp))"])
+            }
+            throw error
+        }
+    }
+}
+
+extension TransferEngine {
+    /// Reads the next bytes of an open file into a shared buffer and lends them.
+    ///
+    /// - Parameters:
+    ///   - limit: Most bytes to read; at least one is read.
+    ///   - body: Copies what it needs; the bytes are gone afterwards.
+    package func read<Result>(
+        _ file: OpenedFile, at offset: Int64, upTo limit: Int64,
+        _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) async throws -> Result {
+        try await translating {
+            guard !isEnding else { throw EngineError(.unavailable, "The service is stopping.") }
+            let buffer = parts.buffers.take()
+            defer { parts.buffers.give(buffer) }
+            try await file.reader.read(into: buffer, at: offset, byteCount: limit)
+            return try body(buffer.bytes)
+        }
+    }
+}

@@ -1,0 +1,119 @@
+internal import KedgeFiles
+package import KedgeModel
+internal import Logging
+
+/// What finalizing came to.
+package enum FinalizeOutcome: Sendable {
+    case completed(FileRecord)
+    /// The whole-file hash is still being computed; it has come this far. Ask again.
+    case pending(verifiedBytes: Int64)
+}
+
+extension TransferEngine {
+    /// Turns a complete session into a file: verified, durable, visible at once and as a whole.
+    ///
+    /// The bytes are in place and the hash is known, so the time does not grow with the file: one
+    /// rename and two transactions. Asked again, it gives the same answer.
+    ///
+    /// - Throws: `MISSING_CHUNKS`, `SIZE_MISMATCH`, `INTEGRITY_MISMATCH` (the session stays open, so
+    ///   that the client can send again or start over), `SESSION_NOT_FOUND`, `SESSION_EXPIRED`,
+    ///   `SESSION_CLOSED`.
+    package func finalize(
+        _ id: SessionID, owner: OwnerID, expecting expected: SHA256Digest? = nil
+    ) async throws -> FinalizeOutcome {
+        try await translating {
+            try await finalizeLocks.withLock(id) {
+                let live = try await registry.session(id, owner: owner)
+                let record = await live.ledger.record
+                if record.state == .completed || record.state == .finalizing {
+                    return .completed(try await finishAgain(live, record, expecting: expected))
+                }
+                let ledger = try await live.requireOpen()
+                let size = try Self.completeSize(ledger)
+                await live.followPrefix()
+                guard
+                    try await live.prefix.wait(
+                        for: size, patience: configuration.finalizePatience)
+                else { return .pending(verifiedBytes: await live.prefix.offset) }
+                let digest = await live.prefix.digest
+                try Self.require(digest, matches: expected ?? ledger.record.declaredDigest)
+                try Self.require(digest, matches: ledger.record.declaredDigest)
+                return .completed(try await complete(live, digest: digest))
+            }
+        }
+    }
+
+    private static func completeSize(_ ledger: SessionLedger) throws -> Int64 {
+        guard let size = ledger.record.fileSize else {
+            throw EngineError(.sizeMismatch, "The size of the file was never declared.")
+        }
+        guard ledger.isComplete else {
+            var error = EngineError(.missingChunks)
+            error.missing = ledger.missing
+            throw error
+        }
+        guard ledger.committedByteCount == size else {
+            throw EngineError(
+                .sizeMismatch, "\(ledger.committedByteCount) bytes arrived, \(size) were declared.")
+        }
+        return size
+    }
+
+    private static func require(_ digest: SHA256Digest, matches expected: SHA256Digest?) throws {
+        guard let expected, expected != digest else { return }
+        var error = EngineError(.integrityMismatch)
+        error.expectedDigest = expected
+        error.actualDigest = digest
+        throw error
+    }
+
+    /// A completed session answers as before; one that was interrupted goes on where it was.
+    private func finishAgain(
+        _ live: LiveSession, _ record: SessionRecord, expecting expected: SHA256Digest?
+    ) async throws -> FileRecord {
+        guard let digest = record.finalDigest else {
+            throw EngineError(.internalError, cause: "a finalizing session without a digest")
+        }
+        try Self.require(digest, matches: expected)
+        return try await complete(live, digest: digest)
+    }
+
+    /// Promotes the bytes and makes the file's row. Every step can be repeated after a crash.
+    func complete(_ live: LiveSession, digest: SHA256Digest) async throws -> FileRecord {
+        try await digestLocks.withLock(digest) {
+            let record = try await parts.metadata.beginFinalize(
+                of: live.id, digest: digest, fileID: FileID.random())
+            await live.began(record)
+            if record.state != .completed { try await promote(live, record, digest) }
+            let file = try await parts.metadata.completeFinalize(
+                of: live.id, at: parts.clock.now())
+            await live.setState(.completed)
+            return file
+        }
+    }
+
+    private func promote(
+        _ live: LiveSession, _ record: SessionRecord, _ digest: SHA256Digest
+    ) async throws {
+        await live.interruptWriters(.sessionClosed)
+        let size = record.fileSize ?? 0
+        // A file without bytes never had a writer that would have made its staging area.
+        if size == 0 { try await live.stagingArea().sync() }
+        await live.closeStaging()
+        do {
+            try await parts.bytes.promote(record.stagingKey, to: digest, byteCount: size)
+        } catch ByteStoreError.notFound {
+            // The rows promised bytes that are gone. Take the promise back: the client sends again.
+            logger.critical(
+                "received bytes are missing at finalize",
+                metadata: ["session.id": "\(record.id)"])
+            try await parts.metadata.reopen(record.id)
+            try await parts.metadata.dropChunks(
+                await live.ledger.committed.indexes, of: record.id)
+            await registry.drop(record.id)
+            var error = EngineError(.missingChunks, cause: "the staging area is gone")
+            error.missing = record.layout.chunkCount.map { $0 > 0 ? [0...($0 - 1)] : [] }
+            throw error
+        }
+    }
+}

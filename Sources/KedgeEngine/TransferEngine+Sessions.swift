@@ -1,0 +1,139 @@
+internal import KedgeFiles
+package import KedgeModel
+
+/// What a new session is to be.
+package struct NewSession: Sendable {
+    package var fileName: String
+    package var fileSize: Int64?
+    package var mimeType: String?
+    package var chunkSize: Int64?
+    package var declaredDigest: SHA256Digest?
+    package var metadata: [String: String]
+    package var adopting: SessionID?
+
+    package init(
+        fileName: String, fileSize: Int64?, mimeType: String? = nil, chunkSize: Int64? = nil,
+        declaredDigest: SHA256Digest? = nil, metadata: [String: String] = [:],
+        adopting: SessionID? = nil
+    ) {
+        self.fileName = fileName
+        self.fileSize = fileSize
+        self.mimeType = mimeType
+        self.chunkSize = chunkSize
+        self.declaredDigest = declaredDigest
+        self.metadata = metadata
+        self.adopting = adopting
+    }
+}
+
+extension TransferEngine {
+    /// Creates a session, or finds the one that the same key and request made before.
+    ///
+    /// - Throws: `BAD_REQUEST`, `FILE_TOO_LARGE`, `STORAGE_FULL`, `IDEMPOTENCY_CONFLICT`.
+    package func createSession(
+        _ new: NewSession, owner: OwnerID, idempotencyKey: IdempotencyKey? = nil
+    ) async throws -> SessionStatus {
+        try await translating {
+            let chunkSize = try validate(new)
+            try await requireSpace(for: new.fileSize ?? 0)
+            let id = SessionID.random()
+            let now = parts.clock.now()
+            let record = SessionRecord(
+                id: id, owner: owner, stagingKey: StagingKey(id), fileName: new.fileName,
+                mimeType: new.mimeType, fileSize: new.fileSize, chunkSize: chunkSize,
+                declaredDigest: new.declaredDigest, metadata: new.metadata, state: .open,
+                createdAt: now, expiresAt: parts.nextExpiry)
+            // The old session's writers stop first: its bytes may change hands.
+            if let adopted = new.adopting { await registry.drop(adopted, ofOwner: owner) }
+            let outcome = try await parts.metadata.createSession(
+                record, idempotencyKey: idempotencyKey, adopting: new.adopting)
+            switch outcome {
+            case .created(let record), .replayed(let record):
+                return try await sessionStatus(record.id, owner: owner)
+            case .keyConflict:
+                throw EngineError(.idempotencyConflict)
+            }
+        }
+    }
+
+    /// The session's status. An expired session answers `SESSION_EXPIRED`.
+    package func sessionStatus(_ id: SessionID, owner: OwnerID) async throws -> SessionStatus {
+        try await translating {
+            let live = try await registry.session(id, owner: owner)
+            let ledger = await live.ledger
+            let isOver = ledger.record.state == .open && ledger.record.expiresAt < parts.clock.now()
+            if isOver || ledger.record.state == .expired { throw EngineError(.sessionExpired) }
+            return ledger.status
+        }
+    }
+
+    /// Gives a session up: its writers stop, its bytes go. Asked again, it does nothing.
+    ///
+    /// - Throws: `SESSION_CLOSED` when it is completed: delete the file instead.
+    package func cancelSession(_ id: SessionID, owner: OwnerID) async throws {
+        try await translating {
+            try await finalizeLocks.withLock(id) {
+                let live = try await registry.session(id, owner: owner)
+                guard await live.ledger.record.state != .completed else {
+                    throw EngineError.closed(.completed)
+                }
+                await live.setState(.canceled)
+                await live.interruptWriters(.sessionClosed)
+                try await parts.metadata.cancelSession(id, owner: owner)
+                await registry.drop(id)
+            }
+        }
+        await collectGarbage()
+    }
+
+    private func validate(_ new: NewSession) throws -> Int64 {
+        guard FileName.isValid(new.fileName) else {
+            throw EngineError(
+                .badRequest,
+                "fileName is 1 to \(FileName.maxByteCount) bytes without separators or controls.")
+        }
+        if let mimeType = new.mimeType, !Self.isPlausible(mimeType: mimeType) {
+            throw EngineError(.badRequest, "mimeType is not a media type.")
+        }
+        let metadataByteCount = new.metadata.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
+        guard metadataByteCount <= configuration.maxMetadataByteCount else {
+            throw EngineError(
+                .badRequest, "metadata is larger than \(configuration.maxMetadataByteCount) bytes.")
+        }
+        if let size = new.fileSize {
+            guard size >= 0 else { throw EngineError(.badRequest, "fileSize is below zero.") }
+            guard size <= configuration.maxFileSize else { throw tooLarge() }
+        }
+        let preferred = new.chunkSize ?? configuration.defaultChunkSize
+        guard configuration.chunkSizes.contains(preferred) else {
+            let sizes = configuration.chunkSizes
+            throw EngineError(
+                .badRequest, "chunkSize is from \(sizes.lowerBound) to \(sizes.upperBound).")
+        }
+        return ChunkLayout.chunkSize(
+            preferred: preferred, forFileOf: new.fileSize ?? configuration.maxFileSize)
+    }
+
+    func tooLarge() -> EngineError {
+        var error = EngineError(.fileTooLarge)
+        error.maxBytes = configuration.maxFileSize
+        return error
+    }
+
+    /// `type/subtype` of token characters, with parameters of visible ASCII (RFC 9110 section 8.3.1).
+    static func isPlausible(mimeType: String) -> Bool {
+        guard mimeType.utf8.count <= 255,
+            mimeType.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
+        else { return false }
+        let essence = mimeType.prefix { $0 != ";" }
+        let parts = essence.split(separator: "/", omittingEmptySubsequences: false)
+        let isToken: (Substring) -> Bool = { text in
+            !text.isEmpty && text.utf8.allSatisfy { character in
+                Unicode.Scalar(character).properties.isAlphabetic
+                    || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(character)
+                    || "!#$%&'*+-.^_`|~".utf8.contains(character)
+            }
+        }
+        return parts.count == 2 && parts.allSatisfy(isToken)
+    }
+}

@@ -1,0 +1,124 @@
+internal import KedgeFiles
+internal import KedgeModel
+internal import Logging
+
+extension TransferEngine {
+    /// Brings rows and bytes together after a stop of any kind. Called once before anything else.
+    ///
+    /// Finalizing sessions are finished; chunks whose bytes are not there are taken back, loudly, so
+    /// that clients send them again; bytes that no row knows are put aside, never deleted.
+    package func recover() async throws {
+        try await translating {
+            for session in try await parts.metadata.unfinishedSessions() {
+                if session.record.state == .finalizing {
+                    try await finishInterrupted(session.record)
+                } else {
+                    try await checkBytes(of: session)
+                }
+            }
+            for key in try await parts.bytes.stagingKeys()
+            where try await !parts.metadata.isKnown(key) {
+                logger.error(
+                    "bytes without a session were put aside", metadata: ["staging.key": "\(key)"])
+                try await parts.bytes.quarantine(key)
+            }
+        }
+    }
+
+    private func finishInterrupted(_ record: SessionRecord) async throws {
+        do {
+            _ = try await finalize(record.id, owner: record.owner)
+            logger.notice("finished an upload", metadata: ["session.id": "\(record.id)"])
+        } catch let error as EngineError where error.code == .missingChunks {
+            // Already logged, and the session is open again.
+            return
+        } catch {
+            // A full disk, say. The session stays finalizing; the client asks again, or the next
+            // start tries again. Everybody else's sessions are not held up by it.
+            logger.error(
+                "an upload could not be finished yet",
+                metadata: [
+                    "session.id": "\(record.id)", "error": "\(String(reflecting: error))",
+                ])
+        }
+    }
+
+    private func checkBytes(of session: UnfinishedSession) async throws {
+        guard session.claimedEnd > 0 else { return }
+        let record = session.record
+        let byteCount = try await parts.bytes.stagingByteCount(record.stagingKey) ?? 0
+        guard byteCount < session.claimedEnd else { return }
+        guard let progress = try await parts.metadata.progress(of: record.id, owner: record.owner)
+        else { return }
+        let lost = progress.chunks.filter { chunk in
+            (record.layout.range(ofChunk: chunk.index)?.start ?? 0) + chunk.byteCount > byteCount
+        }
+        logger.critical(
+            "acknowledged bytes are missing on disk",
+            metadata: [
+                "session.id": "\(record.id)", "expected": "\(session.claimedEnd)",
+                "found": "\(byteCount)", "chunks": "\(lost.count)",
+            ])
+        try await parts.metadata.dropChunks(lost.map(\.index), of: record.id)
+    }
+
+    /// One round of housekeeping: expires sessions, forgets those past their grace, removes bytes
+    /// that nothing refers to, and lets idle sessions leave memory.
+    package func sweep() async throws {
+        try await translating {
+            let now = parts.clock.now()
+            let graceEnd = now.advanced(by: .zero - configuration.expiryGrace)
+            let ended = try await parts.metadata.expireSessions(
+                now: now, graceEnd: graceEnd, limit: 500)
+            for id in ended { await registry.drop(id) }
+            let idleSince = now.advanced(by: .zero - configuration.idleSessionLifetime)
+            await registry.evict(idleSince: idleSince)
+        }
+        await collectGarbage()
+    }
+
+    /// Removes bytes that nothing refers to. A failure is logged and tried again by the next sweep.
+    func collectGarbage() async {
+        do {
+            let now = parts.clock.now()
+            let items = try await parts.metadata.claimGarbage(
+                now: now, leaseUntil: now.advanced(by: .seconds(300)), limit: 200)
+            for item in items { try await remove(item) }
+        } catch {
+            logger.error(
+                "removing unneeded bytes failed",
+                metadata: ["error": "\(String(reflecting: error))"])
+        }
+    }
+
+    private func remove(_ garbage: Garbage) async throws {
+        switch garbage {
+        case .staging(let key):
+            try await parts.bytes.removeStaging(key)
+        case .blob(let digest):
+            try await digestLocks.withLock(digest) {
+                // A finalize may have taken the blob up again before this lock was held.
+                guard try await !parts.metadata.isNeeded(digest) else { return }
+                try await parts.bytes.removeBlob(digest)
+            }
+        }
+        try await parts.metadata.forgetGarbage(garbage)
+    }
+
+    /// Succeeds when both stores answer and can write.
+    package func checkHealth() async throws {
+        try await translating {
+            try await parts.metadata.checkHealth()
+            try await parts.bytes.checkHealth()
+        }
+    }
+
+    /// Stops everything and closes the stores. Nothing may be called afterwards.
+    package func close() async throws {
+        await interruptWriters()
+        try await translating {
+            try await parts.metadata.close()
+            await parts.bytes.close()
+        }
+    }
+}

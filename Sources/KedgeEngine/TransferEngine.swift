@@ -1,0 +1,97 @@
+package import KedgeFiles
+internal import KedgeModel
+package import Logging
+internal import Synchronization
+
+/// The heart of the server: sessions, chunks, offsets, finalize, expiry.
+///
+/// Every door (native, tus, IETF) calls it; it knows two ports and no protocol. What it acknowledges
+/// is durable: bytes on stable storage first, then the row, then the answer.
+package final class TransferEngine: Sendable {
+    let parts: EngineParts
+    let registry: SessionRegistry
+    let digestLocks = KeyedLock<SHA256Digest>()
+    let finalizeLocks = KeyedLock<SessionID>()
+    let logger: Logger
+    private let writeCount = Mutex(0)
+    private let isDraining = Mutex(false)
+
+    package init(
+        metadata: any MetadataStore, bytes: any ByteStore,
+        configuration: EngineConfiguration = EngineConfiguration(),
+        clock: any WallClock = SystemWallClock(), pool: BlockingPool, logger: Logger
+    ) {
+        parts = EngineParts(
+            metadata: metadata, bytes: bytes, configuration: configuration, clock: clock, pool: pool,
+            buffers: BufferPool(bufferCapacity: configuration.bufferCapacity, keptCount: 16))
+        registry = SessionRegistry(parts: parts)
+        self.logger = logger
+    }
+
+    /// The limits and times in force.
+    package var configuration: EngineConfiguration { parts.configuration }
+
+    /// Runs a body-carrying operation if there is room for one more.
+    ///
+    /// - Throws: `BUSY` at the limit, `UNAVAILABLE` while the process is ending.
+    func admittingWrite<Result>(_ body: () async throws -> Result) async throws -> Result {
+        guard !isDraining.withLock({ $0 }) else {
+            throw EngineError(.unavailable, "The service is stopping.")
+        }
+        let isAdmitted = writeCount.withLock { count in
+            guard count < configuration.maxConcurrentWrites else { return false }
+            count += 1
+            return true
+        }
+        guard isAdmitted else { throw EngineError(.busy) }
+        defer { writeCount.withLock { $0 -= 1 } }
+        return try await translating(body)
+    }
+
+    /// True once the bodies under way were told to stop.
+    var isEnding: Bool { isDraining.withLock { $0 } }
+
+    /// Number of bodies being written now.
+    package var activeWriteCount: Int { writeCount.withLock { $0 } }
+
+    /// Takes no new bodies, stops the ones under way and saves what they brought as partials.
+    package func interruptWriters() async {
+        isDraining.withLock { $0 = true }
+        for session in await registry.sessions {
+            await session.interruptWriters(.draining)
+        }
+    }
+
+    /// Refuses a body that cannot fit on the disk before any of it is read.
+    func requireSpace(for byteCount: Int64) async throws {
+        guard try await parts.bytes.availableBytes() >= byteCount else {
+            throw EngineError(.storageFull)
+        }
+    }
+
+    /// Runs a writing body in a task of its own, so that another writer, a cancel or the end of the
+    /// process can stop it without cancelling whoever awaits it.
+    func writing<Result: Sendable>(
+        _ slot: WriterSlot, of live: LiveSession,
+        _ body: @escaping @Sendable (ActiveWriter, SessionLedger) async throws -> Result
+    ) async throws -> Result {
+        let writer = ActiveWriter()
+        let ledger: SessionLedger
+        do {
+            ledger = try await live.claim(slot, for: writer)
+        } catch {
+            writer.finish()
+            throw error
+        }
+        // Awaited right here; cancelled by this task, or through the writer.
+        let task = Task { try await body(writer, ledger) }
+        writer.attach { task.cancel() }
+        let result = await withTaskCancellationHandler {
+            await task.result
+        } onCancel: {
+            task.cancel()
+        }
+        await live.release(slot, writer)
+        return try result.get()
+    }
+}

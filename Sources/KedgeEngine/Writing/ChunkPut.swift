@@ -1,0 +1,74 @@
+internal import KedgeFiles
+package import KedgeModel
+
+/// A native chunk upload, as parsed from its request.
+package struct ChunkPut: Sendable {
+    package var index: Int
+    /// What `Content-Range` says.
+    package var contentRange: ContentRange
+    /// SHA-256 of the whole chunk, also when the body carries only its rest.
+    package var digest: SHA256Digest
+
+    package init(index: Int, contentRange: ContentRange, digest: SHA256Digest) {
+        self.index = index
+        self.contentRange = contentRange
+        self.digest = digest
+    }
+}
+
+/// What a chunk upload came to.
+package enum ChunkPutOutcome: Sendable {
+    /// The chunk was committed by this request.
+    case created(ChunkReceipt)
+    /// The chunk was there, with the same digest; the body was not needed (R122).
+    case alreadyReceived(ChunkReceipt)
+}
+
+extension ChunkPut {
+    /// Checks the upload against the session's layout.
+    ///
+    /// - Returns: The whole chunk's bytes, and the offset at which the body starts.
+    /// - Throws: `CHUNK_OUT_OF_BOUNDS`, `RANGE_MISMATCH`, `LENGTH_MISMATCH`.
+    func validate(
+        _ layout: ChunkLayout, bodyByteCount: Int64?
+    ) throws -> (chunk: ByteRange, bodyStart: Int64) {
+        guard let chunk = layout.range(ofChunk: index) else {
+            throw EngineError(.chunkOutOfBounds, "The file has chunks below \(layout.chunkCount ?? 0).")
+        }
+        guard let range = contentRange.range, contentRange.total == layout.fileSize,
+            range.start >= chunk.start, range.start < chunk.end, range.end == chunk.end
+        else {
+            let expected = ContentRange(range: chunk, total: layout.fileSize)
+            throw EngineError(.rangeMismatch, "Chunk \(index) is \"\(expected)\".")
+        }
+        if let bodyByteCount, bodyByteCount != range.byteCount {
+            throw EngineError(
+                .lengthMismatch,
+                "Content-Range names \(range.byteCount) bytes, the body has \(bodyByteCount).")
+        }
+        return (chunk, range.start)
+    }
+}
+
+/// Passes over bytes of a body that are on disk already: a client that did not know of a partial
+/// sends them again, and the partial must not shrink for it.
+func skip(_ byteCount: Int64, of reader: any ByteReader, parts: EngineParts) async throws {
+    let buffer = parts.buffers.take()
+    defer { parts.buffers.give(buffer) }
+    var rest = byteCount
+    while rest > 0 {
+        buffer.removeAll()
+        let hasMore = try await reader.fill(buffer, limit: Int(min(rest, Int64(buffer.capacity))))
+        rest -= Int64(buffer.count)
+        guard hasMore || rest == 0 else {
+            throw EngineError(.lengthMismatch, "The body ended early.")
+        }
+    }
+}
+
+/// True when the body has no further byte.
+func isAtEnd(_ reader: any ByteReader, parts: EngineParts) async throws -> Bool {
+    let buffer = parts.buffers.take()
+    defer { parts.buffers.give(buffer) }
+    return try await !reader.fill(buffer, limit: 1) && buffer.count == 0
+}

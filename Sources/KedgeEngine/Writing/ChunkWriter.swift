@@ -1,0 +1,120 @@
+internal import KedgeFiles
+internal import KedgeHash
+internal import KedgeModel
+
+/// Carries one chunk from a body to its committed row.
+struct ChunkWriter {
+    let live: LiveSession
+    let parts: EngineParts
+    let writer: ActiveWriter
+
+    /// Writes the rest of a chunk, checks its digest, syncs, commits.
+    ///
+    /// - Throws: `CHUNK_HASH_MISMATCH` (the partial is dropped), `LENGTH_MISMATCH`,
+    ///   `STORAGE_FULL` and interruptions (what was written stays as a partial).
+    func write(
+        _ put: ChunkPut, chunk: ByteRange, bodyStart: Int64, resuming partial: PartialRecord?,
+        body: some ByteBody
+    ) async throws -> CommittedChunk {
+        let staging = try await live.stagingArea()
+        let fileHash = partial == nil ? await live.prefix.borrow(at: chunk.start) : nil
+        var pass = try ChunkPass(
+            chunk: chunk, resuming: partial, staging: staging, parts: parts, fileHash: fileHash)
+        let reader = try await body.makeReader()
+        try await skip(pass.offset - bodyStart, of: reader, parts: parts)
+        switch await pass.run(reader) {
+        case .filled:
+            break
+        case .bodyEnded:
+            await keepPartial(pass, put: put)
+            throw EngineError(.lengthMismatch, "The body ended \(chunk.end - pass.offset) bytes early.")
+        case .interrupted(let error):
+            await keepPartial(pass, put: put)
+            throw writer.interruption?.error ?? error
+        }
+        guard try await isAtEnd(reader, parts: parts) else {
+            throw EngineError(.lengthMismatch, "The body goes on after the chunk's end.")
+        }
+        let digest = pass.verified.digest()
+        guard digest == put.digest else {
+            try await discardPartial(put.index)
+            var error = EngineError(.chunkHashMismatch)
+            error.expectedDigest = put.digest
+            error.actualDigest = digest
+            throw error
+        }
+        let committed = CommittedChunk(index: put.index, byteCount: chunk.byteCount, digest: digest)
+        try await live.commitDurably([committed], staging: staging)
+        if let fileHash = pass.fileHash {
+            await live.prefix.accept(fileHash, startingAt: chunk.start)
+        }
+        await live.followPrefix()
+        return committed
+    }
+
+    /// Saves what arrived before the body broke off. Losing it costs the client some bytes again, so
+    /// a failure here does not hide the one that interrupted the body.
+    private func keepPartial(_ pass: ChunkPass, put: ChunkPut) async {
+        await live.keepPartial(of: pass, index: put.index, declaredDigest: put.digest)
+    }
+
+    private func discardPartial(_ index: Int) async throws {
+        try await parts.metadata.discardPartial(of: live.id, index: index)
+        await live.discardedPartial(index)
+    }
+}
+
+extension LiveSession {
+    /// Makes the chunks' bytes durable, then their rows: in that order, and both before anybody hears
+    /// of it.
+    func commitDurably(_ chunks: [CommittedChunk], staging: any StagingArea) async throws {
+        do {
+            try await staging.sync()
+        } catch {
+            await closeStaging()
+            throw error
+        }
+        let touch = await touch()
+        let outcomes = try await parts.metadata.commit(chunks, touching: touch)
+        for (chunk, outcome) in zip(chunks, outcomes) {
+            if case .conflict(let stored) = outcome {
+                throw EngineError.conflict(stored: stored, sent: chunk.digest)
+            }
+        }
+        recordCommit(chunks, touch: touch)
+    }
+
+    /// Syncs and records the bytes of an unfinished pass, when it got further than what is recorded.
+    ///
+    /// A full or failing disk is not an error here: the bytes recorded before are still good.
+    func keepPartial(of pass: ChunkPass, index: Int, declaredDigest: SHA256Digest?) async {
+        let known = ledger.partials[index]?.byteCount ?? 0
+        guard pass.verified.byteCount > known else { return }
+        let partial = PartialRecord(
+            index: index, byteCount: pass.verified.byteCount,
+            hashState: pass.verified.savedState, declaredDigest: declaredDigest)
+        do {
+            try await pass.staging.sync()
+        } catch {
+            await closeStaging()
+            return
+        }
+        let touch = await touch()
+        do {
+            try await parts.metadata.savePartial(partial, touching: touch)
+            savedPartial(partial, touch: touch)
+        } catch {
+            return
+        }
+    }
+}
+
+extension EngineError {
+    /// The error of a chunk that was committed with another digest.
+    static func conflict(stored: SHA256Digest, sent: SHA256Digest) -> EngineError {
+        var error = EngineError(.chunkConflict)
+        error.expectedDigest = stored
+        error.actualDigest = sent
+        return error
+    }
+}

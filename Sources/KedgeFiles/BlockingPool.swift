@@ -1,0 +1,146 @@
+internal import Dispatch
+internal import Glibc
+internal import Synchronization
+
+/// A fixed number of threads for calls that block: file reads and writes, syncs, hashing.
+///
+/// Swift's cooperative pool has as many threads as cores; two slow syncs there would stop the whole
+/// process. Work starts in the order it came. Callers bound how much they submit: each stream of
+/// bytes has at most a few calls under way.
+package final class BlockingPool: Sendable {
+    private let queue: Queue
+    /// Number of threads.
+    package let threadCount: Int
+
+    /// Starts the threads. They live until the pool goes.
+    package init(threadCount: Int) {
+        precondition(threadCount > 0, "a pool has at least one thread")
+        self.threadCount = threadCount
+        let queue = Queue()
+        self.queue = queue
+        for _ in 0..<threadCount { startThread { queue.work() } }
+    }
+
+    deinit { queue.stop(threadCount: threadCount) }
+
+    /// Runs the work on a thread of the pool and returns its result. Not cancelled by the task: what
+    /// has begun on a disk is always seen to its end.
+    package func run<Result: Sendable>(
+        _ work: @escaping @Sendable () throws -> Result
+    ) async throws -> Result {
+        try await withCheckedThrowingContinuation { continuation in
+            queue.add { continuation.resume(with: Swift.Result { try work() }) }
+        }
+    }
+
+    /// Starts the work; the caller goes on and asks for the result later.
+    package func start<Result: Sendable>(
+        _ work: @escaping @Sendable () throws -> Result
+    ) -> PendingResult<Result> {
+        let pending = PendingResult<Result>()
+        queue.add { pending.complete(with: Swift.Result { try work() }) }
+        return pending
+    }
+
+    private final class Queue: Sendable {
+        private struct State {
+            var jobs: [@Sendable () -> Void] = []
+            var head = 0
+            var isStopped = false
+        }
+        private let state = Mutex(State())
+        private let available = DispatchSemaphore(value: 0)
+
+        func add(_ job: @escaping @Sendable () -> Void) {
+            state.withLock { $0.jobs.append(job) }
+            available.signal()
+        }
+
+        func stop(threadCount: Int) {
+            state.withLock { $0.isStopped = true }
+            for _ in 0..<threadCount { available.signal() }
+        }
+
+        func work() {
+            while true {
+                available.wait()
+                let job: (@Sendable () -> Void)? = state.withLock { state in
+                    guard state.head < state.jobs.count else { return nil }
+                    let job = state.jobs[state.head]
+                    state.head += 1
+                    if state.head == state.jobs.count {
+                        state.jobs.removeAll(keepingCapacity: true)
+                        state.head = 0
+                    }
+                    return job
+                }
+                guard let job else {
+                    if state.withLock({ $0.isStopped }) { return }
+                    continue
+                }
+                job()
+            }
+        }
+    }
+}
+
+/// The result of work that was started on a ``BlockingPool``.
+package final class PendingResult<Value: Sendable>: Sendable {
+    private enum State {
+        case running
+        case awaited([CheckedContinuation<Value, any Error>])
+        case done(Result<Value, any Error>)
+    }
+    private let state = Mutex<State>(.running)
+
+    fileprivate init() {}
+
+    fileprivate func complete(with result: Result<Value, any Error>) {
+        let waiting: [CheckedContinuation<Value, any Error>] = state.withLock { state in
+            defer { state = .done(result) }
+            if case .awaited(let continuations) = state { return continuations }
+            return []
+        }
+        for continuation in waiting { continuation.resume(with: result) }
+    }
+
+    /// The result, once it is there. Not cancelled by the task.
+    package func value() async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            let result: Result<Value, any Error>? = state.withLock { state in
+                switch state {
+                case .running:
+                    state = .awaited([continuation])
+                    return nil
+                case .awaited(let others):
+                    state = .awaited(others + [continuation])
+                    return nil
+                case .done(let result):
+                    return result
+                }
+            }
+            if let result { continuation.resume(with: result) }
+        }
+    }
+}
+
+/// Starts a detached thread.
+private func startThread(_ body: @escaping @Sendable () -> Void) {
+    let context = Unmanaged.passRetained(ThreadBody(body: body)).toOpaque()
+    var thread = pthread_t()
+    let status = pthread_create(
+        &thread, nil,
+        { context in
+            guard let context else { return nil }
+            Unmanaged<ThreadBody>.fromOpaque(context).takeRetainedValue().body()
+            return nil
+        }, context)
+    precondition(status == 0, "the system refused a thread at start-up")
+    pthread_detach(thread)
+}
+
+private final class ThreadBody: Sendable {
+    let body: @Sendable () -> Void
+
+    init(body: @escaping @Sendable () -> Void) { self.body = body }
+}

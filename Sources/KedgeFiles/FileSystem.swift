@@ -1,0 +1,81 @@
+/// What a path points at.
+package struct FileStatus: Sendable, Hashable {
+    /// Size in bytes.
+    package let byteCount: Int64
+    /// Time of the last change of the content, in nanoseconds since 1970.
+    package let modifiedNanoseconds: Int64
+    package let isDirectory: Bool
+    package let isRegularFile: Bool
+    /// Device and inode: two paths with the same pair are one file.
+    package let device: UInt64
+    package let inode: UInt64
+
+    package init(
+        byteCount: Int64, modifiedNanoseconds: Int64, isDirectory: Bool, isRegularFile: Bool,
+        device: UInt64, inode: UInt64
+    ) {
+        self.byteCount = byteCount
+        self.modifiedNanoseconds = modifiedNanoseconds
+        self.isDirectory = isDirectory
+        self.isRegularFile = isRegularFile
+        self.device = device
+        self.inode = inode
+    }
+}
+
+/// How to open a file.
+package enum OpenMode: Sendable {
+    /// For reading; the file exists and is not a symbolic link.
+    case read
+    /// For reading, following symbolic links: for files that a person named.
+    case readFollowingLinks
+    /// For reading and writing; the file exists.
+    case readWrite
+    /// For reading and writing; the file must not exist; made with mode 0600.
+    case createNew
+    /// For reading and writing; made with mode 0600 when absent.
+    case openOrCreate
+}
+
+/// An open file. Every call blocks and belongs on a ``BlockingPool``.
+///
+/// After a failed ``syncData()`` the descriptor must not be trusted again: the kernel marks the pages
+/// clean, and the next call would report a success that is not true (fsync(2)).
+package protocol OpenFile: AnyObject, Sendable {
+    /// Writes all bytes at the offset, continuing after short writes and interruptions.
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(FileError)
+    /// Reads up to the buffer's size at the offset; fewer bytes only at the end of the file.
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(FileError) -> Int
+    /// Makes the content durable, with the size that is needed to read it back (fdatasync).
+    func syncData() throws(FileError)
+    /// Sets the size; new bytes read as zero and take no space.
+    func truncate(to byteCount: Int64) throws(FileError)
+    func status() throws(FileError) -> FileStatus
+    /// Takes the advisory lock of the whole file, or throws ``FileError/Code/locked`` at once.
+    func lockExclusively() throws(FileError)
+    /// Closes; further calls are a mistake of the program. Closing twice does nothing.
+    func close() throws(FileError)
+}
+
+/// The one seam to the file system: everything that Kedge does to files goes through it, so that a
+/// test can put a failing, slow or forgetful disk in its place. Every call blocks.
+package protocol FileSystem: Sendable {
+    func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any OpenFile
+    /// Status of a path, not following a final symbolic link; nil when there is nothing.
+    func status(of path: String) throws(FileError) -> FileStatus?
+    /// Makes one directory with mode 0700; an existing one is left as it is.
+    func makeDirectory(_ path: String) throws(FileError)
+    /// Names in a directory, without `.` and `..`, in no order.
+    func list(_ path: String) throws(FileError) -> [String]
+    /// Renames, replacing what is at the target. Durable after ``syncDirectory(_:)``.
+    func rename(_ source: String, to target: String) throws(FileError)
+    /// Renames; throws ``FileError/Code/exists`` instead of replacing what is at the target.
+    func renameWithoutReplacing(_ source: String, to target: String) throws(FileError)
+    /// Removes a file; true when there was one. Durable after ``syncDirectory(_:)``.
+    @discardableResult
+    func remove(_ path: String) throws(FileError) -> Bool
+    /// Makes the names in a directory durable.
+    func syncDirectory(_ path: String) throws(FileError)
+    /// Bytes that an unprivileged process can still write on the file system of the path.
+    func availableBytes(at path: String) throws(FileError) -> Int64
+}

@@ -1,0 +1,98 @@
+internal import CCrypto
+package import KedgeModel
+
+/// A running SHA-256 over libcrypto whose state can be saved at any byte and restored later, also in
+/// another process (R71).
+///
+/// A value: a copy goes on independently. Updating is a blocking computation of about a second per
+/// gigabyte; large buffers belong on a pool of threads, not on an event loop.
+package struct SHA256Hasher: Sendable {
+    private var context: SHA256_CTX
+
+    /// Number of bytes hashed so far.
+    package private(set) var byteCount: Int64
+
+    /// A hasher that has seen no bytes.
+    package init() {
+        context = SHA256_CTX()
+        byteCount = 0
+        SHA256_Init(&context)
+    }
+
+    /// Goes on over these bytes.
+    package mutating func update(_ bytes: UnsafeRawBufferPointer) {
+        guard let base = bytes.baseAddress, !bytes.isEmpty else { return }
+        SHA256_Update(&context, base, bytes.count)
+        byteCount += Int64(bytes.count)
+    }
+
+    /// Goes on over these bytes.
+    package mutating func update(_ bytes: [UInt8]) {
+        bytes.withUnsafeBytes { update($0) }
+    }
+
+    /// The digest of the bytes seen so far; the hasher itself can go on.
+    package func digest() -> SHA256Digest {
+        var copy = context
+        let bytes = [UInt8](unsafeUninitializedCapacity: SHA256Digest.byteCount) { buffer, count in
+            SHA256_Final(buffer.baseAddress, &copy)
+            count = SHA256Digest.byteCount
+        }
+        guard let digest = SHA256Digest(bytes: bytes) else {
+            preconditionFailure("SHA-256 gives 32 bytes")
+        }
+        return digest
+    }
+
+    /// The digest of the bytes.
+    package static func digest(of bytes: [UInt8]) -> SHA256Digest {
+        var hasher = SHA256Hasher()
+        hasher.update(bytes)
+        return hasher.digest()
+    }
+}
+
+extension SHA256Hasher {
+    /// Size of the part of a saved state that is always there: version, words, length.
+    private static let fixedByteCount = 1 + 32 + 8
+    private static let stateVersion: UInt8 = 1
+
+    /// The state as bytes: version 1, the eight words (big endian), the number of bytes seen (big
+    /// endian), then the bytes of the unfinished 64-byte block. At most 104 bytes.
+    package var savedState: [UInt8] {
+        var state: [UInt8] = [Self.stateVersion]
+        withUnsafeBytes(of: context.h) { words in
+            for word in words.bindMemory(to: UInt32.self) { state.append(contentsOf: word.bytes) }
+        }
+        state.append(contentsOf: UInt64(byteCount).bytes)
+        withUnsafeBytes(of: context.data) { state.append(contentsOf: $0.prefix(Int(context.num))) }
+        return state
+    }
+
+    /// Restores a saved state; nil when the bytes are not one.
+    package init?(savedState state: [UInt8]) {
+        guard state.count >= Self.fixedByteCount, state[0] == Self.stateVersion else { return nil }
+        let length = state[33..<41].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        let block = state[Self.fixedByteCount...]
+        guard length <= UInt64(Int64.max / 8), block.count == Int(length % 64) else { return nil }
+        self.init()
+        withUnsafeMutableBytes(of: &context.h) { raw in
+            let words = raw.bindMemory(to: UInt32.self)
+            for index in 0..<8 {
+                words[index] = state[(1 + 4 * index)..<(5 + 4 * index)]
+                    .reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+            }
+        }
+        withUnsafeMutableBytes(of: &context.data) { $0.copyBytes(from: block) }
+        // The library counts bits in two words.
+        context.Nl = UInt32(truncatingIfNeeded: length << 3)
+        context.Nh = UInt32(truncatingIfNeeded: length >> 29)
+        context.num = UInt32(block.count)
+        byteCount = Int64(length)
+    }
+}
+
+extension FixedWidthInteger {
+    /// The bytes in big-endian order.
+    fileprivate var bytes: [UInt8] { withUnsafeBytes(of: bigEndian) { Array($0) } }
+}

@@ -1,0 +1,51 @@
+/// How a file is cut into chunks: every chunk has the same size, the last one may be short.
+///
+/// A file of zero bytes has no chunks. The layout of a file whose size is still unknown has no end;
+/// its ``chunkCount`` is nil until the size is declared.
+public struct ChunkLayout: Hashable, Sendable {
+    /// Size of a chunk in bytes unless the caller asks for another: 4 MiB (R9; MB means MiB here).
+    public static let defaultChunkSize: Int64 = 4 << 20
+    /// Most chunks that one file may have: a bound for bit sets and chunk lists.
+    public static let maxChunkCount = 1 << 20
+
+    /// Size of the file in bytes, nil while unknown.
+    public let fileSize: Int64?
+    /// Size of every chunk but the last, in bytes.
+    public let chunkSize: Int64
+
+    /// - Precondition: `chunkSize > 0` and `fileSize >= 0`; wire values are checked before.
+    public init(fileSize: Int64?, chunkSize: Int64) {
+        precondition(chunkSize > 0, "a chunk has at least one byte")
+        precondition((fileSize ?? 0) >= 0, "a file has no negative size")
+        self.fileSize = fileSize
+        self.chunkSize = chunkSize
+    }
+
+    /// Number of chunks, nil while the file size is unknown (R29).
+    public var chunkCount: Int? {
+        guard let fileSize else { return nil }
+        return Int(fileSize / chunkSize) + (fileSize % chunkSize == 0 ? 0 : 1)
+    }
+
+    /// The bytes of a chunk, or nil when the layout has no such chunk (R98).
+    public func range(ofChunk index: Int) -> ByteRange? {
+        guard index >= 0, index < chunkCount ?? Self.maxChunkCount else { return nil }
+        let (start, overflow) = Int64(index).multipliedReportingOverflow(by: chunkSize)
+        guard !overflow else { return nil }
+        let (fullEnd, endOverflow) = start.addingReportingOverflow(chunkSize)
+        let end = min(endOverflow ? Int64.max : fullEnd, fileSize ?? Int64.max)
+        return ByteRange(start: start, end: end)
+    }
+
+    /// Index of the chunk that holds the byte at `offset`.
+    public func index(ofByteAt offset: Int64) -> Int { Int(offset / chunkSize) }
+
+    /// Smallest chunk size, a multiple of `preferred`'s power of two, that keeps the count of chunks
+    /// within ``maxChunkCount``.
+    public static func chunkSize(preferred: Int64, forFileOf fileSize: Int64?) -> Int64 {
+        guard let fileSize else { return preferred }
+        var size = preferred
+        while fileSize / size >= Int64(maxChunkCount), size < Int64.max / 2 { size *= 2 }
+        return size
+    }
+}

@@ -1,0 +1,103 @@
+/// A set of chunk indexes, kept as a bit set so that it can be stored and compared cheaply.
+public struct ChunkSet: Sendable {
+    private var words: [UInt64] = []
+    /// Number of chunks in the set.
+    public private(set) var count = 0
+    /// All indexes below this one are in the set, so contiguous progress is found in O(1).
+    public private(set) var contiguousCount = 0
+
+    public init() {}
+
+    /// The set of the indexes given.
+    public init(_ indexes: some Sequence<Int>) {
+        for index in indexes { insert(index) }
+    }
+
+    /// True when the chunk is in the set; false for an index that was never inserted.
+    public func contains(_ index: Int) -> Bool {
+        guard index >= 0, index / 64 < words.count else { return false }
+        return words[index / 64] & (1 << UInt64(index % 64)) != 0
+    }
+
+    /// Adds a chunk; returns false when it was there already. Completion order does not matter
+    /// (R127).
+    ///
+    /// - Precondition: `0 <= index < ChunkLayout.maxChunkCount`.
+    @discardableResult
+    public mutating func insert(_ index: Int) -> Bool {
+        precondition((0..<ChunkLayout.maxChunkCount).contains(index), "a chunk index is in bounds")
+        guard !contains(index) else { return false }
+        if index / 64 >= words.count {
+            words.append(contentsOf: repeatElement(0, count: index / 64 + 1 - words.count))
+        }
+        words[index / 64] |= 1 << UInt64(index % 64)
+        count += 1
+        while contains(contiguousCount) { contiguousCount += 1 }
+        return true
+    }
+
+    /// Takes a chunk out; returns false when it was not there.
+    @discardableResult
+    public mutating func remove(_ index: Int) -> Bool {
+        guard contains(index) else { return false }
+        words[index / 64] &= ~(1 << UInt64(index % 64))
+        count -= 1
+        contiguousCount = min(contiguousCount, index)
+        return true
+    }
+
+    /// The indexes in rising order.
+    public var indexes: [Int] { ranges.flatMap { Array($0) } }
+
+    /// The runs of neighbouring indexes in rising order.
+    public var ranges: [ClosedRange<Int>] { runs(below: words.count * 64, inside: true) }
+
+    /// The runs of indexes below `chunkCount` that are not in the set.
+    public func missingRanges(of chunkCount: Int) -> [ClosedRange<Int>] {
+        runs(below: chunkCount, inside: false)
+    }
+
+    private func runs(below end: Int, inside: Bool) -> [ClosedRange<Int>] {
+        var result: [ClosedRange<Int>] = []
+        var index = 0
+        while index < end {
+            guard contains(index) == inside else {
+                index += 1
+                continue
+            }
+            let first = index
+            while index < end, contains(index) == inside { index += 1 }
+            result.append(first...(index - 1))
+        }
+        return result
+    }
+}
+
+extension ChunkSet: Hashable {
+    public static func == (left: ChunkSet, right: ChunkSet) -> Bool {
+        left.serialized == right.serialized
+    }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(serialized) }
+}
+
+extension ChunkSet {
+    /// One bit a chunk, lowest index in the lowest bit of the first byte, no trailing zero bytes.
+    public var serialized: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(words.count * 8)
+        for word in words {
+            for place in 0..<8 { bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(8 * place))) }
+        }
+        while bytes.last == 0 { bytes.removeLast() }
+        return bytes
+    }
+
+    /// Reads ``serialized`` bytes; nil when they name more chunks than a file may have.
+    public init?(serialized bytes: some Collection<UInt8>) {
+        guard bytes.count <= ChunkLayout.maxChunkCount / 8 else { return nil }
+        for (place, byte) in bytes.enumerated() where byte != 0 {
+            for bit in 0..<8 where byte & (1 << UInt8(bit)) != 0 { insert(place * 8 + bit) }
+        }
+    }
+}

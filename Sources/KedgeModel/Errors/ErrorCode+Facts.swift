@@ -1,0 +1,127 @@
+extension ErrorCode {
+    /// The row of the table for this code.
+    public var facts: ErrorFacts {
+        switch self {
+        case .sessionNotFound, .sessionExpired, .sessionClosed, .chunkOutOfBounds,
+            .chunkHashRequired, .rangeMismatch, .lengthMismatch, .chunkHashMismatch,
+            .chunkConflict, .offsetMismatch, .writerReplaced, .missingChunks, .sizeMismatch,
+            .integrityMismatch, .idempotencyConflict, .fileTooLarge, .storageFull:
+            sessionFacts
+        case .fileNotFound, .fileGone, .preconditionFailed, .rangeNotSatisfiable, .badRequest,
+            .routeNotFound, .methodNotAllowed, .unsupportedMediaType, .requestTooLarge,
+            .requestTimeout, .busy, .unavailable, .internalError:
+            requestFacts
+        case .fileMissing, .fileChanged, .diskFull, .destinationExists, .remoteChanged, .offline,
+            .protocolViolation, .transferNotFound, .illegalTransition, .storeDamaged, .canceled,
+            .usage:
+            clientFacts
+        }
+    }
+
+    private static func row(
+        _ httpStatus: Int?, _ exitStatus: Int32, retry: Bool = false, _ sentence: String
+    ) -> ErrorFacts {
+        ErrorFacts(
+            httpStatus: httpStatus, exitStatus: exitStatus, isRetryable: retry, sentence: sentence)
+    }
+
+    private var sessionFacts: ErrorFacts {
+        switch self {
+        case .sessionNotFound:
+            Self.row(404, ExitStatus.notFound, "There is no such upload session.")
+        case .sessionExpired:
+            Self.row(410, ExitStatus.notFound, "The upload session has expired.")
+        case .sessionClosed:
+            Self.row(409, ExitStatus.failure, "The upload session takes no more bytes.")
+        case .chunkOutOfBounds:
+            Self.row(400, ExitStatus.failure, "The file has no chunk with this index.")
+        case .chunkHashRequired:
+            Self.row(400, ExitStatus.failure, "A chunk needs its SHA-256 in a header.")
+        case .rangeMismatch:
+            Self.row(400, ExitStatus.failure, "Content-Range does not fit this chunk.")
+        case .lengthMismatch:
+            Self.row(
+                400, ExitStatus.network, retry: true,
+                "The body is shorter or longer than announced.")
+        case .chunkHashMismatch:
+            Self.row(
+                422, ExitStatus.integrity, retry: true,
+                "The bytes of the chunk do not have the announced SHA-256.")
+        case .chunkConflict:
+            Self.row(409, ExitStatus.integrity, "The chunk was received before with other bytes.")
+        case .offsetMismatch:
+            Self.row(
+                409, ExitStatus.failure, retry: true, "The bytes do not start where the last ended.")
+        case .writerReplaced:
+            Self.row(
+                409, ExitStatus.busy, retry: true, "A newer request took over writing these bytes.")
+        case .missingChunks:
+            Self.row(409, ExitStatus.failure, retry: true, "Some chunks have not been received.")
+        case .sizeMismatch:
+            Self.row(409, ExitStatus.integrity, "The received bytes are not as many as declared.")
+        case .integrityMismatch:
+            Self.row(422, ExitStatus.integrity, "The file does not have the expected SHA-256.")
+        case .idempotencyConflict:
+            Self.row(422, ExitStatus.failure, "The Idempotency-Key was used for another request.")
+        case .fileTooLarge:
+            Self.row(413, ExitStatus.tooLarge, "The file is larger than this server takes.")
+        default:
+            Self.row(507, ExitStatus.diskFull, retry: true, "The server's storage is full.")
+        }
+    }
+
+    private var requestFacts: ErrorFacts {
+        switch self {
+        case .fileNotFound: Self.row(404, ExitStatus.notFound, "There is no such file.")
+        case .fileGone: Self.row(410, ExitStatus.notFound, "The file has been deleted.")
+        case .preconditionFailed:
+            Self.row(412, ExitStatus.remoteChanged, "The file is not the version asked for.")
+        case .rangeNotSatisfiable:
+            Self.row(416, ExitStatus.failure, "The file has no bytes in the range asked for.")
+        case .badRequest: Self.row(400, ExitStatus.failure, "The request is not well formed.")
+        case .routeNotFound: Self.row(404, ExitStatus.notFound, "There is nothing at this address.")
+        case .methodNotAllowed:
+            Self.row(405, ExitStatus.failure, "This address does not take this method.")
+        case .unsupportedMediaType:
+            Self.row(415, ExitStatus.failure, "The body is not of a type this address takes.")
+        case .requestTooLarge:
+            Self.row(413, ExitStatus.tooLarge, "The body is larger than this address takes.")
+        case .requestTimeout:
+            Self.row(
+                408, ExitStatus.network, retry: true, "The body arrived too slowly to go on waiting.")
+        case .busy:
+            Self.row(429, ExitStatus.busy, retry: true, "Too much is in flight; try again soon.")
+        case .unavailable:
+            Self.row(
+                503, ExitStatus.network, retry: true, "The service cannot answer now; try again.")
+        default:
+            Self.row(500, ExitStatus.failure, retry: true, "The service failed; it was logged.")
+        }
+    }
+
+    private var clientFacts: ErrorFacts {
+        switch self {
+        case .fileMissing:
+            Self.row(nil, ExitStatus.sourceChanged, "The local file is missing; select it again.")
+        case .fileChanged:
+            Self.row(nil, ExitStatus.sourceChanged, "The local file changed during the upload.")
+        case .diskFull: Self.row(nil, ExitStatus.diskFull, "The local disk is full.")
+        case .destinationExists:
+            Self.row(nil, ExitStatus.usage, "The destination exists; say overwrite to replace it.")
+        case .remoteChanged:
+            Self.row(nil, ExitStatus.remoteChanged, "The file changed on the server.")
+        case .offline:
+            Self.row(nil, ExitStatus.network, retry: true, "The server cannot be reached.")
+        case .protocolViolation:
+            Self.row(
+                nil, ExitStatus.failure, retry: true, "The server's answer is not what was asked.")
+        case .transferNotFound: Self.row(nil, ExitStatus.notFound, "There is no such transfer.")
+        case .illegalTransition:
+            Self.row(nil, ExitStatus.usage, "The transfer's state does not allow this.")
+        case .storeDamaged:
+            Self.row(nil, ExitStatus.failure, "The transfer records cannot be read or written.")
+        case .canceled: Self.row(nil, ExitStatus.failure, "The transfer was canceled.")
+        default: Self.row(nil, ExitStatus.usage, "The command line is not understood.")
+        }
+    }
+}

@@ -1,0 +1,84 @@
+/// Every error that Kedge reports, on either side of the wire.
+///
+/// The raw value is the stable text that travels (`code` in a problem document) and that clients
+/// store. ``facts`` is the one table of what a code means: HTTP status, exit status of the command,
+/// whether trying again can help, and a sentence for a person. Documentation and the OpenAPI contract
+/// are checked against it; nothing else invents a status.
+public enum ErrorCode: String, CaseIterable, Sendable, Codable {
+    // Sessions and chunks.
+    case sessionNotFound = "SESSION_NOT_FOUND"
+    case sessionExpired = "SESSION_EXPIRED"
+    case sessionClosed = "SESSION_CLOSED"
+    case chunkOutOfBounds = "CHUNK_OUT_OF_BOUNDS"
+    case chunkHashRequired = "CHUNK_HASH_REQUIRED"
+    case rangeMismatch = "RANGE_MISMATCH"
+    case lengthMismatch = "LENGTH_MISMATCH"
+    case chunkHashMismatch = "CHUNK_HASH_MISMATCH"
+    case chunkConflict = "CHUNK_CONFLICT"
+    case offsetMismatch = "OFFSET_MISMATCH"
+    case writerReplaced = "WRITER_REPLACED"
+    case missingChunks = "MISSING_CHUNKS"
+    case sizeMismatch = "SIZE_MISMATCH"
+    case integrityMismatch = "INTEGRITY_MISMATCH"
+    case idempotencyConflict = "IDEMPOTENCY_CONFLICT"
+    case fileTooLarge = "FILE_TOO_LARGE"
+    case storageFull = "STORAGE_FULL"
+    // Files.
+    case fileNotFound = "FILE_NOT_FOUND"
+    case fileGone = "FILE_GONE"
+    case preconditionFailed = "PRECONDITION_FAILED"
+    case rangeNotSatisfiable = "RANGE_NOT_SATISFIABLE"
+    // Requests in general.
+    case badRequest = "BAD_REQUEST"
+    case routeNotFound = "ROUTE_NOT_FOUND"
+    case methodNotAllowed = "METHOD_NOT_ALLOWED"
+    case unsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE"
+    case requestTooLarge = "REQUEST_TOO_LARGE"
+    case requestTimeout = "REQUEST_TIMEOUT"
+    case busy = "BUSY"
+    case unavailable = "UNAVAILABLE"
+    case internalError = "INTERNAL_ERROR"
+    // The client's own.
+    case fileMissing = "FILE_MISSING"
+    case fileChanged = "FILE_CHANGED"
+    case diskFull = "DISK_FULL"
+    case destinationExists = "DESTINATION_EXISTS"
+    case remoteChanged = "REMOTE_CHANGED"
+    case offline = "OFFLINE"
+    case protocolViolation = "PROTOCOL_VIOLATION"
+    case transferNotFound = "TRANSFER_NOT_FOUND"
+    case illegalTransition = "ILLEGAL_TRANSITION"
+    case storeDamaged = "STORE_DAMAGED"
+    case canceled = "CANCELED"
+    case usage = "USAGE"
+}
+
+/// What an ``ErrorCode`` means.
+public struct ErrorFacts: Sendable {
+    /// HTTP status of the answer; nil for codes that only a client makes.
+    public let httpStatus: Int?
+    /// Exit status of the command when a transfer ends with this code.
+    public let exitStatus: Int32
+    /// True when the same request can succeed later without anybody changing anything.
+    public let isRetryable: Bool
+    /// A sentence for a person; safe for strangers.
+    public let sentence: String
+}
+
+/// Exit statuses of the command, a small stable set.
+public enum ExitStatus {
+    public static let success: Int32 = 0
+    public static let failure: Int32 = 1
+    public static let usage: Int32 = 2
+    public static let someFailed: Int32 = 3
+    public static let network: Int32 = 5
+    public static let notFound: Int32 = 6
+    public static let integrity: Int32 = 7
+    public static let diskFull: Int32 = 8
+    public static let sourceChanged: Int32 = 9
+    public static let busy: Int32 = 10
+    public static let remoteChanged: Int32 = 11
+    public static let tooLarge: Int32 = 12
+    public static let interrupted: Int32 = 130
+    public static let terminated: Int32 = 143
+}

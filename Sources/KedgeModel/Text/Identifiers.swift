@@ -1,0 +1,78 @@
+/// Text identifiers that we make ourselves: 128 random bits as 32 lower-case hexadecimal digits.
+///
+/// They are unguessable, safe in paths, URLs and SQL, and checked byte by byte before any look-up.
+public protocol RandomIdentifier: Hashable, Sendable, Codable, CustomStringConvertible {
+    /// The 32 lower-case hexadecimal digits.
+    var text: String { get }
+    /// Wraps text that ``isWellFormed(_:)`` accepted.
+    init(wellFormed text: String)
+}
+
+extension RandomIdentifier {
+    /// Draws a new identifier; the system generator is the default and the only one outside tests.
+    public static func random() -> Self {
+        var generator = SystemRandomNumberGenerator()
+        return random(using: &generator)
+    }
+
+    /// Draws a new identifier from the generator.
+    public static func random(using generator: inout some RandomNumberGenerator) -> Self {
+        let words = [generator.next(), generator.next()]
+        return Self(
+            wellFormed: Hex.encode(
+                words.flatMap { word in
+                    (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * $0)) }
+                }))
+    }
+
+    /// Reads an identifier from the wire; nil unless it is exactly 32 lower-case hex digits.
+    public init?(_ text: some StringProtocol) {
+        guard Self.isWellFormed(text) else { return nil }
+        self.init(wellFormed: String(text))
+    }
+
+    /// True for exactly 32 lower-case hexadecimal digits.
+    public static func isWellFormed(_ text: some StringProtocol) -> Bool {
+        let bytes = text.utf8
+        return bytes.count == 32
+            && bytes.allSatisfy {
+                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+                    || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
+            }
+    }
+
+    public var description: String { text }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let text = try container.decode(String.self)
+        guard let value = Self(text) else {
+            throw DecodingError.dataCorruptedError(
+                in: container, debugDescription: "an identifier has 32 lower-case hex digits")
+        }
+        self = value
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(text)
+    }
+}
+
+/// Names one upload session on a server.
+public struct SessionID: RandomIdentifier {
+    public let text: String
+    public init(wellFormed text: String) { self.text = text }
+}
+
+/// Names one finished file on a server (`remoteFileId` on the wire).
+public struct FileID: RandomIdentifier {
+    public let text: String
+    public init(wellFormed text: String) { self.text = text }
+}
+
+/// Names one transfer in the client's own store.
+public struct TransferID: RandomIdentifier {
+    public let text: String
+    public init(wellFormed text: String) { self.text = text }
+}

@@ -1,0 +1,108 @@
+internal import Foundation
+internal import GRDB
+internal import KedgeEngine
+internal import KedgeModel
+
+extension Database {
+    /// The committed chunks in order.
+    func chunks(of session: SessionRow) throws -> [CommittedChunk] {
+        var chunks: [CommittedChunk] = []
+        try forEachRow(
+            "SELECT idx, byte_count, sha256 FROM chunk WHERE session = ? ORDER BY idx",
+            [session.number]
+        ) { row in
+            chunks.append(
+                CommittedChunk(
+                    index: row[0], byteCount: row[1], digest: try row.chunkDigest(at: 2)))
+        }
+        return chunks
+    }
+
+    /// The partial chunks in order.
+    func partials(of session: SessionRow) throws -> [PartialRecord] {
+        try rows(
+            """
+            SELECT idx, byte_count, hash_state, declared_sha256 FROM partial_chunk
+            WHERE session = ? ORDER BY idx
+            """, [session.number]
+        ).map { row in
+            PartialRecord(
+                index: row["idx"], byteCount: row["byte_count"],
+                hashState: [UInt8](row["hash_state"] as Data),
+                declaredDigest: try row.digest("declared_sha256"))
+        }
+    }
+
+    /// The digest of a committed chunk; nil when it is not committed.
+    func digest(ofChunk index: Int, of session: SessionRow) throws -> SHA256Digest? {
+        try row(
+            "SELECT sha256 FROM chunk WHERE session = ? AND idx = ?", [session.number, index])?
+            .chunkDigest(at: 0)
+    }
+
+    func insert(_ chunk: CommittedChunk, of session: SessionRow) throws {
+        // A layout without a size has no short last chunk yet; the schema checks the rest.
+        let layout = session.record.layout
+        guard let range = layout.range(ofChunk: chunk.index),
+            layout.fileSize == nil || range.end - range.start == chunk.byteCount
+        else {
+            throw MetadataError.failed(
+                "chunk \(chunk.index) of \(chunk.byteCount) bytes does not fit the session")
+        }
+        try run(
+            """
+            INSERT INTO chunk (session, idx, byte_count, chunk_size, sha256)
+            VALUES (?, ?, ?, ?, ?)
+            """,
+            [
+                session.number, chunk.index, chunk.byteCount, session.record.chunkSize,
+                chunk.digest.data,
+            ])
+    }
+
+    func save(_ partial: PartialRecord, of session: SessionRow) throws {
+        guard let range = session.record.layout.range(ofChunk: partial.index),
+            partial.byteCount < range.end - range.start
+        else {
+            throw MetadataError.failed(
+                "\(partial.byteCount) bytes are not a part of chunk \(partial.index)")
+        }
+        try run(
+            """
+            INSERT OR REPLACE INTO partial_chunk (
+                session, idx, byte_count, chunk_size, hash_state, declared_sha256)
+            VALUES (?, ?, ?, ?, ?, ?)
+            """,
+            [
+                session.number, partial.index, partial.byteCount, session.record.chunkSize,
+                partial.hashState.data, partial.declaredDigest?.data,
+            ])
+    }
+
+    func deletePartial(_ index: Int, of session: SessionRow) throws {
+        try run(
+            "DELETE FROM partial_chunk WHERE session = ? AND idx = ?", [session.number, index])
+    }
+
+    /// True when the chunks cover the whole file.
+    func isComplete(_ session: SessionRow) throws -> Bool {
+        guard let fileSize = session.record.fileSize else { return false }
+        let row = try row(
+            "SELECT count(*), coalesce(sum(byte_count), 0) FROM chunk WHERE session = ?",
+            [session.number])
+        guard let row else { return false }
+        // Chunks have distinct indexes and lengths that fit the layout, so count and sum suffice.
+        return row[0] as Int == session.record.layout.chunkCount && row[1] as Int64 == fileSize
+    }
+}
+
+extension Row {
+    /// The digest in a column that is never NULL, without copying the column.
+    func chunkDigest(at index: Int) throws -> SHA256Digest {
+        let digest = try withUnsafeData(atIndex: index) { data in
+            data.flatMap { SHA256Digest(bytes: [UInt8]($0)) }
+        }
+        guard let digest else { throw MetadataError.failed("a chunk has no digest") }
+        return digest
+    }
+}

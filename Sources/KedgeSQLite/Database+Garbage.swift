@@ -1,0 +1,71 @@
+internal import Foundation
+internal import GRDB
+internal import KedgeEngine
+internal import KedgeModel
+
+extension Database {
+    /// True while a file or a finalizing session needs the blob.
+    func isNeeded(_ digest: SHA256Digest) throws -> Bool {
+        try exists(
+            """
+            SELECT 1 FROM file WHERE sha256 = ?1 AND deleted_at IS NULL
+            UNION ALL SELECT 1 FROM session WHERE final_sha256 = ?1 AND state = 'finalizing'
+            LIMIT 1
+            """, [digest.data])
+    }
+
+    /// Leaves the bytes of a session, as it was before it ended, to the sweep.
+    func makeGarbage(ofBytesOf session: SessionRow) throws {
+        if session.hasStaging { try add(.staging(session.record.stagingKey)) }
+        // A session that was finalizing may have its blob already.
+        if session.record.state == .finalizing, let digest = session.record.finalDigest {
+            try makeGarbage(unlessNeeded: digest)
+        }
+    }
+
+    /// Leaves a blob to the sweep unless somebody needs it. Called after the row that needed it has
+    /// changed, in the same transaction.
+    func makeGarbage(unlessNeeded digest: SHA256Digest) throws {
+        if try !isNeeded(digest) { try add(.blob(digest)) }
+    }
+
+    func forget(_ garbage: Garbage) throws {
+        try run(
+            "DELETE FROM garbage WHERE kind = ? AND key = ?", [garbage.kind, garbage.key])
+    }
+
+    private func add(_ garbage: Garbage) throws {
+        try run(
+            "INSERT INTO garbage (kind, key) VALUES (?, ?) ON CONFLICT DO NOTHING",
+            [garbage.kind, garbage.key])
+    }
+}
+
+extension Garbage {
+    /// The row's kind.
+    var kind: String {
+        switch self {
+        case .staging: "staging"
+        case .blob: "blob"
+        }
+    }
+
+    /// The row's key.
+    var key: String {
+        switch self {
+        case .staging(let key): key.text
+        case .blob(let digest): digest.hex
+        }
+    }
+
+    init(_ row: Row) throws {
+        let key: String = row["key"]
+        switch row["kind"] as String {
+        case "staging" where SessionID.isWellFormed(key): self = .staging(StagingKey(key))
+        case "blob":
+            guard let digest = SHA256Digest(hex: key) else { fallthrough }
+            self = .blob(digest)
+        default: throw MetadataError.failed("a garbage row names nothing")
+        }
+    }
+}

@@ -1,0 +1,73 @@
+internal import GRDB
+internal import KedgeEngine
+internal import KedgeModel
+
+extension Database {
+    /// The session of this id, or nil.
+    func session(_ id: SessionID) throws -> SessionRow? {
+        try row("SELECT \(SessionRow.columns) FROM session WHERE id = ?", [id.text])
+            .map { try SessionRow($0) }
+    }
+
+    /// - Throws: `notFound` when there is none.
+    func knownSession(_ id: SessionID) throws -> SessionRow {
+        guard let session = try session(id) else { throw MetadataError.notFound }
+        return session
+    }
+
+    /// - Throws: `notFound` when there is none, `wrongState` when it is in another state.
+    func session(_ id: SessionID, in states: SessionState...) throws -> SessionRow {
+        let session = try knownSession(id)
+        guard states.contains(session.record.state) else {
+            throw MetadataError.wrongState(session.record.state)
+        }
+        return session
+    }
+
+    /// Inserts the record as it is; returns the row's number.
+    func insert(_ record: SessionRecord) throws -> Int64 {
+        try run(
+            """
+            INSERT INTO session (
+                id, owner, staging_key, file_name, mime_type, file_size, chunk_size,
+                declared_sha256, metadata, state, created_at, expires_at,
+                prefix_offset, prefix_state, file_id, final_sha256)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                record.id.text, record.owner.text, record.stagingKey.text, record.fileName,
+                record.mimeType, record.fileSize, record.chunkSize, record.declaredDigest?.data,
+                try MetadataText.encode(record.metadata), record.state.rawValue,
+                record.createdAt.millisecondsSinceEpoch, record.expiresAt.millisecondsSinceEpoch,
+                record.prefix?.offset, record.prefix?.state.data, record.fileID?.text,
+                record.finalDigest?.data,
+            ])
+        return lastInsertedRowID
+    }
+
+    /// Writes what goes along with a commit.
+    func touch(_ session: SessionRow, _ touch: SessionTouch) throws {
+        try run(
+            """
+            UPDATE session SET expires_at = ?, prefix_offset = coalesce(?, prefix_offset),
+                prefix_state = coalesce(?, prefix_state)
+            WHERE number = ?
+            """,
+            [
+                touch.expiresAt.millisecondsSinceEpoch, touch.prefix?.offset,
+                touch.prefix?.state.data, session.number,
+            ])
+    }
+
+    /// Offset after the last byte that a chunk or a partial claims.
+    func claimedEnd(of session: SessionRow) throws -> Int64 {
+        let ends = try ["chunk", "partial_chunk"].map { table in
+            try row(
+                """
+                SELECT idx * chunk_size + byte_count FROM \(table) WHERE session = ?
+                ORDER BY idx DESC LIMIT 1
+                """, [session.number])?[0] as Int64? ?? 0
+        }
+        return ends.max() ?? 0
+    }
+}

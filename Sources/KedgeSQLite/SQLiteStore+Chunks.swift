@@ -1,0 +1,67 @@
+internal import GRDB
+package import KedgeEngine
+package import KedgeModel
+
+extension SQLiteStore {
+    package func commit(
+        _ chunks: [CommittedChunk], touching touch: SessionTouch
+    ) async throws -> [ChunkOutcome] {
+        try await commits.write { db in
+            let session = try db.session(touch.id, in: .open)
+            var outcomes: [ChunkOutcome] = []
+            var new: [CommittedChunk] = []
+            for chunk in chunks {
+                let stored =
+                    try new.first { $0.index == chunk.index }?.digest
+                    ?? db.digest(ofChunk: chunk.index, of: session)
+                switch stored {
+                case nil:
+                    outcomes.append(.committed)
+                    new.append(chunk)
+                case chunk.digest: outcomes.append(.alreadyCommitted)
+                case .some(let digest): outcomes.append(.conflict(stored: digest))
+                }
+            }
+            let hasConflict = outcomes.contains { if case .conflict = $0 { true } else { false } }
+            if hasConflict { return outcomes }
+            for chunk in new { try db.insert(chunk, of: session) }
+            for chunk in chunks { try db.deletePartial(chunk.index, of: session) }
+            try db.touch(session, touch)
+            return outcomes
+        }
+    }
+
+    package func savePartial(
+        _ partial: PartialRecord, touching touch: SessionTouch
+    ) async throws {
+        try await commits.write { db in
+            let session = try db.session(touch.id, in: .open)
+            if try db.digest(ofChunk: partial.index, of: session) == nil {
+                try db.save(partial, of: session)
+            }
+            try db.touch(session, touch)
+        }
+    }
+
+    package func discardPartial(of id: SessionID, index: Int) async throws {
+        try await commits.write { db in
+            // A session that is gone took its partials along, which is what is asked for.
+            guard let session = try db.session(id) else { return }
+            try db.deletePartial(index, of: session)
+        }
+    }
+
+    package func dropChunks(_ indexes: [Int], of id: SessionID) async throws {
+        try await commits.write { db in
+            let session = try db.session(id, in: .open, .finalizing)
+            for index in indexes {
+                try db.run(
+                    "DELETE FROM chunk WHERE session = ? AND idx = ?", [session.number, index])
+            }
+            try db.run("DELETE FROM partial_chunk WHERE session = ?", [session.number])
+            try db.run(
+                "UPDATE session SET prefix_offset = NULL, prefix_state = NULL WHERE number = ?",
+                [session.number])
+        }
+    }
+}

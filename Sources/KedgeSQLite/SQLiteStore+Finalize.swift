@@ -1,0 +1,77 @@
+internal import Foundation
+internal import GRDB
+package import KedgeEngine
+package import KedgeModel
+
+extension SQLiteStore {
+    package func beginFinalize(
+        of id: SessionID, digest: SHA256Digest, fileID: FileID
+    ) async throws -> SessionRecord {
+        try await commits.write { db in
+            let session = try db.session(id, in: .open, .finalizing, .completed)
+            guard session.record.state == .open else { return session.record }
+            guard try db.isComplete(session) else {
+                throw MetadataError.failed("session \(id) does not have all its chunks")
+            }
+            try db.run(
+                """
+                UPDATE session SET state = 'finalizing', final_sha256 = ?, file_id = ?
+                WHERE number = ?
+                """, [digest.data, fileID.text, session.number])
+            return try db.knownSession(id).record
+        }
+    }
+
+    package func completeFinalize(
+        of id: SessionID, at now: Timestamp
+    ) async throws -> FileRecord {
+        try await commits.write { db in
+            let session = try db.session(id, in: .finalizing, .completed)
+            guard let fileID = session.record.fileID else { throw MetadataError.notFound }
+            if session.record.state == .finalizing {
+                guard try db.isComplete(session) else {
+                    throw MetadataError.failed("session \(id) does not have all its chunks")
+                }
+                try db.makeFile(of: session, at: now)
+            }
+            guard let file = try db.file(fileID) else { throw MetadataError.notFound }
+            return file
+        }
+    }
+
+    package func reopen(_ id: SessionID) async throws {
+        try await commits.write { db in
+            let session = try db.session(id, in: .open, .finalizing)
+            guard session.record.state == .finalizing else { return }
+            try db.run(
+                """
+                UPDATE session SET state = 'open', file_id = NULL, final_sha256 = NULL
+                WHERE number = ?
+                """, [session.number])
+            // The blob may be there although this session does not need it any more.
+            if let digest = session.record.finalDigest { try db.makeGarbage(unlessNeeded: digest) }
+        }
+    }
+}
+
+extension Database {
+    /// Makes the file of a finalizing session and completes the session.
+    fileprivate func makeFile(of session: SessionRow, at now: Timestamp) throws {
+        try run(
+            """
+            INSERT INTO file (
+                id, owner, session_id, session, file_name, mime_type, byte_count, sha256,
+                chunk_size, created_at)
+            SELECT file_id, owner, id, number, file_name, mime_type, file_size, final_sha256,
+                chunk_size, ?
+            FROM session WHERE number = ?
+            """, [now.millisecondsSinceEpoch, session.number])
+        try run(
+            """
+            UPDATE session SET state = 'completed', staging_key = NULL, prefix_offset = NULL,
+                prefix_state = NULL
+            WHERE number = ?
+            """, [session.number])
+        try run("DELETE FROM partial_chunk WHERE session = ?", [session.number])
+    }
+}

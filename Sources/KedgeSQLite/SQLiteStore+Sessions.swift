@@ -1,0 +1,144 @@
+internal import Foundation
+internal import GRDB
+package import KedgeEngine
+package import KedgeModel
+
+extension SQLiteStore {
+    package func createSession(
+        _ record: SessionRecord, idempotencyKey: IdempotencyKey?, adopting: SessionID?
+    ) async throws -> CreateOutcome {
+        try await commits.write { db in
+            if let key = idempotencyKey,
+                let earlier = try db.earlierOutcome(of: key, owner: record.owner)
+            {
+                return earlier
+            }
+            let created = try db.insert(record, adopting: adopting)
+            if let key = idempotencyKey {
+                try db.run(
+                    """
+                    INSERT INTO idempotency_key (owner, key, fingerprint, session)
+                    VALUES (?, ?, ?, ?)
+                    """,
+                    [record.owner.text, key.key, key.fingerprint, created.number])
+            }
+            return .created(created.record)
+        }
+    }
+
+    package func progress(of id: SessionID, owner: OwnerID) async throws -> SessionProgress? {
+        try await commits.read { db in
+            guard let session = try db.session(id), session.record.owner == owner else {
+                return nil
+            }
+            return SessionProgress(
+                record: session.record, chunks: try db.chunks(of: session),
+                partials: try db.partials(of: session))
+        }
+    }
+
+    package func declareSize(_ byteCount: Int64, of id: SessionID) async throws {
+        try await commits.write { db in
+            let session = try db.knownSession(id)
+            guard session.record.fileSize != byteCount else { return }
+            guard session.record.fileSize == nil, session.record.state == .open else {
+                throw MetadataError.wrongState(session.record.state)
+            }
+            guard try db.claimedEnd(of: session) <= byteCount else {
+                throw MetadataError.failed("more bytes were received than the size declares")
+            }
+            try db.run(
+                "UPDATE session SET file_size = ? WHERE number = ?", [byteCount, session.number])
+        }
+    }
+
+    package func cancelSession(_ id: SessionID, owner: OwnerID) async throws {
+        try await commits.write { db in
+            let session = try db.knownSession(id)
+            guard session.record.owner == owner else { throw MetadataError.notFound }
+            guard session.record.state != .completed else {
+                throw MetadataError.wrongState(.completed)
+            }
+            guard session.record.state != .canceled else { return }
+            try db.run("DELETE FROM chunk WHERE session = ?", [session.number])
+            try db.run("DELETE FROM partial_chunk WHERE session = ?", [session.number])
+            try db.run(
+                """
+                UPDATE session SET state = 'canceled', staging_key = NULL, prefix_offset = NULL,
+                    prefix_state = NULL, file_id = NULL, final_sha256 = NULL
+                WHERE number = ?
+                """, [session.number])
+            try db.makeGarbage(ofBytesOf: session)
+        }
+    }
+
+    package func unfinishedSessions() async throws -> [UnfinishedSession] {
+        try await commits.read { db in
+            try db.rows(
+                """
+                SELECT \(SessionRow.columns) FROM session WHERE state IN ('open', 'finalizing')
+                ORDER BY number
+                """, []
+            ).map { row in
+                let session = try SessionRow(row)
+                return UnfinishedSession(
+                    record: session.record, claimedEnd: try db.claimedEnd(of: session))
+            }
+        }
+    }
+}
+
+extension Database {
+    /// What a create with this key came to before; nil when there was none.
+    fileprivate func earlierOutcome(
+        of key: IdempotencyKey, owner: OwnerID
+    ) throws -> CreateOutcome? {
+        let row = try row(
+            """
+            SELECT fingerprint, \(SessionRow.columns)
+            FROM idempotency_key JOIN session ON session.number = idempotency_key.session
+            WHERE idempotency_key.owner = ? AND idempotency_key.key = ?
+            """, [owner.text, key.key])
+        guard let row else { return nil }
+        guard row["fingerprint"] == key.fingerprint else { return .keyConflict }
+        return .replayed(try SessionRow(row).record)
+    }
+
+    /// Inserts the session, with the bytes of the one it adopts when that one fits.
+    fileprivate func insert(
+        _ record: SessionRecord, adopting adopted: SessionID?
+    ) throws -> (number: Int64, record: SessionRecord) {
+        guard let adopted, let old = try session(adopted), old.canBeAdopted(by: record) else {
+            return (try insert(record), record)
+        }
+        // The old row lets go first: two sessions never have the same key.
+        try run(
+            """
+            UPDATE session SET state = 'expired', staging_key = NULL, prefix_offset = NULL,
+                prefix_state = NULL
+            WHERE number = ?
+            """, [old.number])
+        var record = record
+        record.stagingKey = old.record.stagingKey
+        record.prefix = old.record.prefix
+        let number = try insert(record)
+        for table in ["chunk", "partial_chunk"] {
+            try run("UPDATE \(table) SET session = ? WHERE session = ?", [number, old.number])
+        }
+        return (number, record)
+    }
+}
+
+extension SessionRow {
+    /// True when the bytes received for this session can be those of the new one.
+    fileprivate func canBeAdopted(by new: SessionRecord) -> Bool {
+        let isOver =
+            record.state == .expired
+            || (record.state == .open && record.expiresAt <= new.createdAt)
+        let isSameFile =
+            record.declaredDigest == nil || new.declaredDigest == nil
+            || record.declaredDigest == new.declaredDigest
+        return isOver && hasStaging && isSameFile && record.owner == new.owner
+            && record.fileSize == new.fileSize && record.chunkSize == new.chunkSize
+    }
+}

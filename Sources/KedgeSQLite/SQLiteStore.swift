@@ -1,0 +1,61 @@
+package import GRDB
+internal import KedgeEngine
+package import KedgeFiles
+package import KedgeMigrations
+package import KedgeModel
+
+/// Remembers sessions, chunks and files in one SQLite database (WAL, `synchronous=FULL`).
+///
+/// Every operation is a body of SQL that ``GroupCommit`` runs in a transaction together with those
+/// that wait at the same time. Reads use the same single connection: SQLite before 3.51.3 can damage
+/// a database that two connections write to and checkpoint, and one connection has no such second.
+/// Nothing here blocks the caller's thread.
+package final class SQLiteStore: MetadataStore {
+    let commits: GroupCommit
+    private let queue: DatabaseQueue
+    private let pool: BlockingPool
+
+    /// Uses a database that ``DatabaseFile`` opened and ``migrations`` were applied to.
+    package init(queue: DatabaseQueue, pool: BlockingPool, commits: GroupCommit) {
+        self.queue = queue
+        self.pool = pool
+        self.commits = commits
+    }
+
+    /// The schema of this store.
+    package static let migrations = MigrationRunner(
+        EmbeddedMigrations.all.map { Migration(number: $0.number, name: $0.name, sql: $0.sql) })
+
+    /// Opens or makes the database and brings its schema up to date.
+    ///
+    /// - Parameters:
+    ///   - pool: Runs what blocks.
+    ///   - onFatal: Ends the process; see ``GroupCommit``.
+    /// - Throws: `MigrationError`, `DatabaseSettingError`, or what the file system or SQLite says.
+    package static func open(
+        at path: String, now: Timestamp, pool: BlockingPool,
+        onFatal: @escaping @Sendable (String) -> Void
+    ) async throws -> SQLiteStore {
+        let queue = try await pool.run {
+            let queue = try DatabaseFile.open(at: path)
+            try migrations.migrate(queue, now: now)
+            return queue
+        }
+        return SQLiteStore(
+            queue: queue, pool: pool, commits: GroupCommit(queue: queue, onFatal: onFatal))
+    }
+
+    package func checkHealth() async throws {
+        // Writes the first page with what it has already: a real commit that changes nothing.
+        try await commits.write { try $0.execute(sql: "PRAGMA user_version = 0") }
+    }
+
+    package func close() async throws {
+        try await commits.finish()
+        do {
+            try await pool.run { [queue] in try queue.close() }
+        } catch {
+            throw MetadataError(error)
+        }
+    }
+}

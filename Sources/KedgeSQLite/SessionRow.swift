@@ -1,0 +1,83 @@
+internal import Foundation
+internal import GRDB
+internal import KedgeEngine
+internal import KedgeModel
+
+/// A session with the key under which other rows point to it.
+struct SessionRow {
+    let number: Int64
+    var record: SessionRecord
+    /// True while the bytes on their way in are this session's.
+    let hasStaging: Bool
+
+    static let columns = """
+        session.number, session.id, session.owner, session.staging_key, session.file_name, \
+        session.mime_type, session.file_size, session.chunk_size, session.declared_sha256, \
+        session.metadata, session.state, session.created_at, session.expires_at, \
+        session.prefix_offset, session.prefix_state, session.file_id, session.final_sha256
+        """
+
+    init(_ row: Row) throws {
+        number = row["number"]
+        let id = try row.identifier("id") as SessionID
+        let stagingKey: String? = row["staging_key"]
+        hasStaging = stagingKey != nil
+        guard let state = SessionState(rawValue: row["state"]) else {
+            throw MetadataError.failed("session \(id) has an unknown state")
+        }
+        record = SessionRecord(
+            id: id, owner: OwnerID(row["owner"]),
+            // A session that gave its bytes up reads back with the key it would make for itself;
+            // in such a state nobody touches bytes.
+            stagingKey: stagingKey.map { StagingKey($0) } ?? StagingKey(id),
+            fileName: row["file_name"], mimeType: row["mime_type"], fileSize: row["file_size"],
+            chunkSize: row["chunk_size"], declaredDigest: try row.digest("declared_sha256"),
+            metadata: try MetadataText.decode(row["metadata"]), state: state,
+            createdAt: row.time("created_at"), expiresAt: row.time("expires_at"))
+        if let offset = row["prefix_offset"] as Int64?, let bytes = row["prefix_state"] as Data? {
+            record.prefix = HashCheckpoint(offset: offset, state: [UInt8](bytes))
+        }
+        if let digest = try row.digest("final_sha256") {
+            record.finalDigest = digest
+            record.fileID = try row.identifier("file_id") as FileID
+        }
+    }
+}
+
+/// The metadata of a session as JSON text.
+enum MetadataText {
+    static func encode(_ metadata: [String: String]) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        return String(decoding: try encoder.encode(metadata), as: UTF8.self)
+    }
+
+    static func decode(_ text: String) throws -> [String: String] {
+        // Most sessions have none.
+        if text == "{}" { return [:] }
+        return try JSONDecoder().decode([String: String].self, from: Data(text.utf8))
+    }
+}
+
+extension Row {
+    func time(_ column: String) -> Timestamp {
+        Timestamp(millisecondsSinceEpoch: self[column])
+    }
+
+    /// - Throws: When the column holds something else than an identifier.
+    func identifier<ID: RandomIdentifier>(_ column: String) throws -> ID {
+        guard let id = ID(self[column] as String) else {
+            throw MetadataError.failed("column \(column) holds no identifier")
+        }
+        return id
+    }
+
+    /// The digest in a column; nil for NULL.
+    func digest(_ column: String) throws -> SHA256Digest? {
+        guard let data = self[column] as Data? else { return nil }
+        guard let digest = SHA256Digest(bytes: [UInt8](data)) else {
+            throw MetadataError.failed("column \(column) holds no digest")
+        }
+        return digest
+    }
+}

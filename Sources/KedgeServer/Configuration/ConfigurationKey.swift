@@ -1,0 +1,101 @@
+/// Every setting of the server: one table for flags, environment, file, defaults and help.
+///
+/// A key `limits.maxFileSize` is the flag `--limits-max-file-size`, the variable
+/// `KEDGE_LIMITS_MAX_FILE_SIZE`, and in YAML the member `maxFileSize` of `limits`. A flag beats the
+/// environment, which beats the file, which beats the default.
+package enum ConfigurationKey: String, CaseIterable, Sendable {
+    case host = "host"
+    case port = "port"
+    case data = "data"
+    case metadata = "metadata"
+    case bytes = "bytes"
+    case logLevel = "log.level"
+    case logFormat = "log.format"
+    case maxFileSize = "limits.maxFileSize"
+    case minChunkSize = "limits.minChunkSize"
+    case maxChunkSize = "limits.maxChunkSize"
+    case defaultChunkSize = "limits.defaultChunkSize"
+    case maxConcurrentWrites = "limits.maxConcurrentWrites"
+    case maxConnections = "limits.maxConnections"
+    case sessionLifetime = "session.lifetimeSeconds"
+    case sessionGrace = "session.graceSeconds"
+    case idleTimeout = "timeouts.idleSeconds"
+    case minBodyRate = "timeouts.minBodyBytesPerSecond"
+    case drainTimeout = "shutdown.drainSeconds"
+    case storageReserve = "storage.reserveBytes"
+    case sweepInterval = "sweep.intervalSeconds"
+
+    /// Value when nothing is set.
+    package var defaultValue: String {
+        switch self {
+        case .host: "127.0.0.1"
+        case .port: "8080"
+        case .data: "./kedge-data"
+        case .metadata: "sqlite"
+        case .bytes: "disk"
+        case .logLevel: "info"
+        case .logFormat: "text"
+        case .maxFileSize: "1099511627776"
+        case .minChunkSize: "262144"
+        case .maxChunkSize: "67108864"
+        case .defaultChunkSize: "4194304"
+        case .maxConcurrentWrites: "64"
+        case .maxConnections: "10000"
+        case .sessionLifetime: "604800"
+        case .sessionGrace: "86400"
+        case .idleTimeout: "60"
+        case .minBodyRate: "1024"
+        case .drainTimeout: "10"
+        case .storageReserve: "67108864"
+        case .sweepInterval: "60"
+        }
+    }
+
+    /// What it sets, for help and for the printed configuration.
+    package var summary: String {
+        switch self {
+        case .host: "Address to listen on; anonymous use is allowed on loopback only."
+        case .port: "Port to listen on; 0 takes a free one."
+        case .data: "Directory of the embedded database and files."
+        case .metadata: "Where rows are kept: sqlite (in the data directory)."
+        case .bytes: "Where bytes are kept: disk (in the data directory)."
+        case .logLevel: "trace, debug, info, notice, warning, error or critical."
+        case .logFormat: "text, or json for one object a line."
+        case .maxFileSize: "Largest file taken, in bytes."
+        case .minChunkSize: "Smallest chunk size a session may have, in bytes."
+        case .maxChunkSize: "Largest chunk size a session may have, in bytes."
+        case .defaultChunkSize: "Chunk size of sessions that ask for none, in bytes."
+        case .maxConcurrentWrites: "Bodies written at once; more are answered BUSY."
+        case .maxConnections: "Connections held at once; more wait to be accepted."
+        case .sessionLifetime: "Seconds after its last activity at which a session expires."
+        case .sessionGrace: "Seconds for which an expired session's bytes can be adopted."
+        case .idleTimeout: "Seconds without a byte after which a connection is closed."
+        case .minBodyRate: "Bytes a second below which a body is cut."
+        case .drainTimeout: "Seconds that running bodies get when the server stops."
+        case .storageReserve: "Bytes of the disk that uploads never use."
+        case .sweepInterval: "Seconds between two rounds of housekeeping."
+        }
+    }
+
+    /// Name of the flag, without dashes in front.
+    package var flagName: String { words.joined(separator: "-") }
+
+    /// Name of the environment variable.
+    package var environmentName: String {
+        "KEDGE_" + words.map { $0.uppercased() }.joined(separator: "_")
+    }
+
+    private var words: [String] {
+        var words: [String] = [""]
+        for character in rawValue {
+            if character == "." {
+                words.append("")
+            } else if character.isUppercase {
+                words.append(character.lowercased())
+            } else {
+                words[words.count - 1].append(character)
+            }
+        }
+        return words
+    }
+}

@@ -1,0 +1,180 @@
+internal import Configuration
+internal import Foundation
+internal import KedgeEngine
+internal import KedgeModel
+internal import Logging
+internal import SystemPackage
+internal import Yams
+
+/// Reads the configuration from flags, environment, file and defaults, in that order of precedence.
+package struct ConfigurationLoader {
+    /// Values by key, with where each comes from.
+    package private(set) var values: [ConfigurationKey: String] = [:]
+
+    /// Variables that other parts of Kedge read, and that this loader therefore knows.
+    private static let otherVariables: Set<String> = ["KEDGE_SERVER", "KEDGE_TOKEN", "KEDGE_CONFIG"]
+
+    /// - Parameters:
+    ///   - flags: What the command line sets.
+    ///   - environment: The process environment.
+    ///   - file: Path of a YAML file; nil for none.
+    /// - Throws: ``ConfigurationError`` for unknown keys and for a file that cannot be read.
+    package init(
+        flags: [ConfigurationKey: String], environment: [String: String], file: String?
+    ) async throws {
+        try Self.refuseUnknown(environment)
+        var providers: [any ConfigProvider] = [
+            InMemoryProvider(
+                name: "flags",
+                values: Dictionary(
+                    uniqueKeysWithValues: flags.map { key, value in
+                        (AbsoluteConfigKey(Self.components(of: key)), ConfigValue(.string(value), isSecret: false))
+                    })),
+            EnvironmentVariablesProvider(environmentVariables: environment)
+                .prefixKeys(with: "kedge"),
+        ]
+        if let file { providers.append(try await Self.fileProvider(file)) }
+        let reader = ConfigReader(providers: providers)
+        for key in ConfigurationKey.allCases {
+            values[key] =
+                reader.string(forKey: ConfigKey(Self.components(of: key))) ?? key.defaultValue
+        }
+    }
+
+    private static func components(of key: ConfigurationKey) -> [String] {
+        key.rawValue.split(separator: ".").map(String.init)
+    }
+
+    private static func refuseUnknown(_ environment: [String: String]) throws {
+        let known = Set(ConfigurationKey.allCases.map(\.environmentName)).union(otherVariables)
+        for name in environment.keys.sorted() where name.hasPrefix("KEDGE_") {
+            guard known.contains(name) else {
+                throw ConfigurationError("The environment variable \(name) is not a setting.")
+            }
+        }
+    }
+
+    private static func fileProvider(_ path: String) async throws -> any ConfigProvider {
+        do {
+            let text = try String(contentsOfFile: path, encoding: .utf8)
+            if let node = try Yams.compose(yaml: text) { try refuseUnknown(node, path: []) }
+            return try await FileProvider<YAMLSnapshot>(filePath: FilePath(path))
+        } catch let error as ConfigurationError {
+            throw error
+        } catch {
+            throw ConfigurationError("The configuration file \(path) cannot be read: \(error)")
+        }
+    }
+
+    private static func refuseUnknown(_ node: Node, path: [String]) throws {
+        let name = path.joined(separator: ".")
+        if let mapping = node.mapping {
+            for (key, value) in mapping {
+                guard let key = key.string else {
+                    throw ConfigurationError("The configuration file has a key that is no text.")
+                }
+                try refuseUnknown(value, path: path + [key])
+            }
+            return
+        }
+        guard node.scalar != nil, ConfigurationKey(rawValue: name) != nil else {
+            throw ConfigurationError("The configuration file sets \(name), which is not a setting.")
+        }
+    }
+
+    /// The values as checked types.
+    ///
+    /// - Throws: ``ConfigurationError`` naming the first value that is wrong.
+    package func configuration() throws -> ServiceConfiguration {
+        var engine = EngineConfiguration()
+        let chunkSizes = (try bytes(.minChunkSize, atLeast: 1), try bytes(.maxChunkSize, atLeast: 1))
+        guard chunkSizes.0 <= chunkSizes.1 else {
+            throw ConfigurationError("limits.minChunkSize is above limits.maxChunkSize.")
+        }
+        engine.chunkSizes = chunkSizes.0...chunkSizes.1
+        engine.defaultChunkSize = try bytes(.defaultChunkSize, atLeast: 1)
+        guard engine.chunkSizes.contains(engine.defaultChunkSize) else {
+            throw ConfigurationError(
+                "limits.defaultChunkSize is not between limits.minChunkSize and limits.maxChunkSize.")
+        }
+        engine.maxFileSize = try bytes(.maxFileSize, atLeast: 1)
+        engine.maxConcurrentWrites = try number(.maxConcurrentWrites, in: 1...10_000)
+        engine.sessionLifetime = try seconds(.sessionLifetime, atLeast: 1)
+        engine.expiryGrace = try seconds(.sessionGrace, atLeast: 0)
+        return ServiceConfiguration(
+            host: text(.host), port: try number(.port, in: 0...65_535),
+            dataDirectory: text(.data), metadataURL: try oneOf(.metadata, ["sqlite"]),
+            bytesURL: try oneOf(.bytes, ["disk"]),
+            logLevel: try choice(.logLevel, Logger.Level.init(rawValue:)),
+            logFormat: try choice(.logFormat, LogFormat.init(rawValue:)), engine: engine,
+            maxConnections: try number(.maxConnections, in: 1...1_000_000),
+            idleTimeout: try seconds(.idleTimeout, atLeast: 1),
+            minBodyBytesPerSecond: try number(.minBodyRate, in: 0...1_000_000_000),
+            drainTimeout: try seconds(.drainTimeout, atLeast: 0),
+            storageReserve: try bytes(.storageReserve, atLeast: 0),
+            sweepInterval: try seconds(.sweepInterval, atLeast: 1))
+    }
+
+    private func text(_ key: ConfigurationKey) -> String { values[key] ?? key.defaultValue }
+
+    private func bytes(_ key: ConfigurationKey, atLeast minimum: Int64) throws -> Int64 {
+        guard let value = WireInteger.parse(text(key)), value >= minimum else {
+            throw ConfigurationError("\(key.rawValue) is a whole number of at least \(minimum).")
+        }
+        return value
+    }
+
+    private func number(_ key: ConfigurationKey, in range: ClosedRange<Int>) throws -> Int {
+        guard let value = WireInteger.parse(text(key)), let number = Int(exactly: value),
+            range.contains(number)
+        else {
+            throw ConfigurationError(
+                "\(key.rawValue) is a whole number from \(range.lowerBound) to \(range.upperBound).")
+        }
+        return number
+    }
+
+    private func seconds(_ key: ConfigurationKey, atLeast minimum: Int64) throws -> Duration {
+        let value = try bytes(key, atLeast: minimum)
+        // A hundred years; beyond it lies only arithmetic that overflows.
+        guard value <= 3_153_600_000 else {
+            throw ConfigurationError("\(key.rawValue) is at most 3153600000 seconds.")
+        }
+        return .seconds(value)
+    }
+
+    private func oneOf(_ key: ConfigurationKey, _ names: [String]) throws -> String {
+        let value = text(key)
+        guard names.contains(value) else {
+            throw ConfigurationError("\(key.rawValue) is one of: \(names.joined(separator: ", ")).")
+        }
+        return value
+    }
+
+    private func choice<Value>(_ key: ConfigurationKey, _ make: (String) -> Value?) throws -> Value {
+        guard let value = make(text(key)) else {
+            throw ConfigurationError("\(key.rawValue): \(key.summary)")
+        }
+        return value
+    }
+
+    /// The values in force as YAML that the loader reads back.
+    package func printed() -> String {
+        var lines: [String] = []
+        var section = ""
+        for key in ConfigurationKey.allCases {
+            let parts = Self.components(of: key)
+            if parts.count == 2, parts[0] != section { lines.append("\(parts[0]):") }
+            section = parts.count == 2 ? parts[0] : ""
+            let indent = parts.count == 2 ? "  " : ""
+            lines.append("\(indent)# \(key.summary)")
+            lines.append("\(indent)\(parts[parts.count - 1]): \"\(Self.escaped(text(key)))\"")
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private static func escaped(_ text: String) -> String {
+        text.replacingOccurrences(of: "\\", with: "\\\\")
+            .replacingOccurrences(of: "\"", with: "\\\"")
+    }
+}

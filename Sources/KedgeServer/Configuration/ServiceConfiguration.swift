@@ -1,0 +1,46 @@
+package import KedgeEngine
+internal import KedgeModel
+package import Logging
+
+/// Everything that can be set about the server. See ``ConfigurationKey`` for names and defaults.
+package struct ServiceConfiguration: Sendable {
+    package var host: String
+    package var port: Int
+    /// Directory of the embedded stores.
+    package var dataDirectory: String
+    /// `sqlite` for the embedded database in the data directory.
+    package var metadataURL: String
+    /// `disk` for the embedded store in the data directory.
+    package var bytesURL: String
+    package var logLevel: Logger.Level
+    package var logFormat: LogFormat
+    package var engine: EngineConfiguration
+    package var maxConnections: Int
+    /// A connection that sends nothing for this long is closed.
+    package var idleTimeout: Duration
+    /// A body that comes slower than this over ten seconds of waiting is cut, in bytes a second.
+    package var minBodyBytesPerSecond: Int
+    /// How long a stopping server lets running bodies go on before it saves them as partials.
+    package var drainTimeout: Duration
+    /// Bytes of the disk that uploads never use.
+    package var storageReserve: Int64
+    package var sweepInterval: Duration
+
+    /// True when only this machine can reach the server.
+    package var isLoopback: Bool {
+        host == "localhost" || host == "::1" || host.hasPrefix("127.")
+    }
+}
+
+/// Form of the log lines on standard error.
+package enum LogFormat: String, Sendable {
+    case text
+    case json
+}
+
+/// A setting that is wrong; the message names it and says what would be right.
+package struct ConfigurationError: Error, Sendable, CustomStringConvertible {
+    package let description: String
+
+    package init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,137 @@
+internal import HTTPTypes
+internal import NIOCore
+internal import NIOHTTPTypes
+
+/// The body of a request came slower than the server waits for.
+struct SlowBodyError: Error {}
+
+/// Watches one connection for what Hummingbird leaves open: bodies that trickle, and bodies that go
+/// on after they have been answered.
+///
+/// Lives on its event loop. Only the time in which the server was waiting for bytes counts against the
+/// client; while the disk is behind nothing is read, and that is not the client's fault.
+final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPRequestPart
+    typealias InboundOut = HTTPRequestPart
+    typealias OutboundIn = HTTPResponsePart
+    typealias OutboundOut = HTTPResponsePart
+
+    /// Waiting time over which the rate is judged.
+    private static let window = TimeAmount.seconds(10)
+    /// After an early answer: how much of the rest of the body is read and thrown away, and for how
+    /// long. Closing at once would reset the connection, and the client would miss the answer.
+    private static let lingerByteCount = 1 << 20
+    private static let lingerTime = TimeAmount.seconds(2)
+
+    private let minBytesPerSecond: Int
+    private var isRequestOpen = false
+    private var isAnswered = false
+    private var closesAfterAnswer = false
+    private var waitingSince: NIODeadline?
+    private var waited = TimeAmount.zero
+    private var byteCount = 0
+    private var discardedByteCount = 0
+    private var check: Scheduled<Void>?
+
+    init(minBytesPerSecond: Int) { self.minBytesPerSecond = minBytesPerSecond }
+
+    func read(context: ChannelHandlerContext) {
+        if waitingSince == nil { waitingSince = .now() }
+        context.read()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        stopWaiting()
+        switch unwrapInboundIn(data) {
+        case .head:
+            isRequestOpen = true
+            isAnswered = false
+            closesAfterAnswer = false
+            resetRate()
+            scheduleCheck(context)
+        case .body(let buffer):
+            byteCount += buffer.readableBytes
+            if isAnswered { discard(buffer.readableBytes, context) }
+        case .end:
+            isRequestOpen = false
+            check?.cancel()
+            if isAnswered, closesAfterAnswer { context.close(promise: nil) }
+        }
+        context.fireChannelRead(data)
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        switch unwrapOutboundIn(data) {
+        case .head(var head) where head.status.kind != .informational:
+            if isRequestOpen {
+                closesAfterAnswer = true
+                head.headerFields[.connection] = "close"
+            }
+            context.write(wrapOutboundOut(.head(head)), promise: promise)
+        case .end:
+            context.write(data, promise: promise)
+            check?.cancel()
+            isAnswered = true
+            if closesAfterAnswer { linger(context) }
+        default:
+            context.write(data, promise: promise)
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        check?.cancel()
+        context.fireChannelInactive()
+    }
+
+    private func linger(_ context: ChannelHandlerContext) {
+        context.flush()
+        guard isRequestOpen else {
+            context.close(promise: nil)
+            return
+        }
+        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+        context.eventLoop.scheduleTask(in: Self.lingerTime) { bound.value.close(promise: nil) }
+    }
+
+    private func discard(_ count: Int, _ context: ChannelHandlerContext) {
+        discardedByteCount += count
+        if discardedByteCount > Self.lingerByteCount { context.close(promise: nil) }
+    }
+
+    private func stopWaiting() {
+        if let since = waitingSince { waited = waited + (.now() - since) }
+        waitingSince = nil
+    }
+
+    private func resetRate() {
+        waited = .zero
+        byteCount = 0
+    }
+
+    private func scheduleCheck(_ context: ChannelHandlerContext) {
+        check?.cancel()
+        guard minBytesPerSecond > 0 else { return }
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        check = context.eventLoop.scheduleTask(in: Self.window) {
+            let (guardian, context) = bound.value
+            guardian.judge(context)
+        }
+    }
+
+    private func judge(_ context: ChannelHandlerContext) {
+        guard isRequestOpen, !isAnswered else { return }
+        if let since = waitingSince {
+            waited = waited + (.now() - since)
+            waitingSince = .now()
+        }
+        if waited >= Self.window {
+            let expected = Int(waited.nanoseconds / 1_000_000_000) * minBytesPerSecond
+            if byteCount < expected {
+                context.fireErrorCaught(SlowBodyError())
+                return
+            }
+            resetRate()
+        }
+        scheduleCheck(context)
+    }
+}

@@ -1,0 +1,104 @@
+internal import HTTPTypes
+internal import Hummingbird
+internal import KedgeEngine
+internal import KedgeFiles
+internal import KedgeModel
+internal import NIOCore
+internal import NIOHTTPTypes
+
+/// A request's body as the engine reads it.
+///
+/// Answers `Expect: 100-continue` at the moment the engine asks for bytes: after every check that
+/// needs none, so that a refusal comes before the body (RFC 9110 section 10.1.1).
+struct RequestByteBody: ByteBody {
+    let announcedByteCount: Int64?
+    private let body: RequestBody
+    private let continuation: ContinueAnswer
+
+    /// - Throws: `BAD_REQUEST` for a length that is no number.
+    init(_ request: Request, context: KedgeRequestContext) throws {
+        announcedByteCount = try Self.contentLength(of: request)
+        body = request.body
+        continuation = ContinueAnswer(request, channel: context.channel)
+    }
+
+    func makeReader() async throws -> any ByteReader {
+        try await continuation.send()
+        return Reader(body.makeAsyncIterator())
+    }
+
+    private static func contentLength(of request: Request) throws -> Int64? {
+        guard let text = request.headers[.contentLength] else {
+            return request.headers[.transferEncoding] == nil ? 0 : nil
+        }
+        guard let length = WireInteger.parse(text) else {
+            throw EngineError(.badRequest, "Content-Length is not a number.")
+        }
+        return length
+    }
+
+    private final class Reader: ByteReader {
+        private var iterator: RequestBody.AsyncIterator
+        private var rest = ByteBuffer()
+
+        init(_ iterator: RequestBody.AsyncIterator) { self.iterator = iterator }
+
+        func fill(_ buffer: IOBuffer, limit: Int) async throws -> Bool {
+            var wanted = min(limit, buffer.freeCount)
+            while wanted > 0 {
+                if rest.readableBytes == 0 {
+                    guard let next = try await read() else { return false }
+                    rest = next
+                }
+                let taken = rest.readableBytesView.withUnsafeBytes {
+                    buffer.append($0, limit: wanted)
+                }
+                rest.moveReaderIndex(forwardBy: taken)
+                wanted -= taken
+            }
+            return true
+        }
+
+        private func read() async throws -> ByteBuffer? {
+            do {
+                // Hummingbird's iterator is not Sendable and hops off the caller's executor. Nobody
+                // else touches it: a reader has one caller at a time.
+                nonisolated(unsafe) var iterator = self.iterator
+                defer { self.iterator = iterator }
+                let next = try await iterator.next()
+                // A cancelled read ends like a body that is over; it must not count as complete.
+                if next == nil { try Task.checkCancellation() }
+                return next
+            } catch is SlowBodyError {
+                throw EngineError(.requestTimeout)
+            } catch is CancellationError {
+                throw CancellationError()
+            } catch {
+                throw EngineError(
+                    .lengthMismatch, "The body broke off.", cause: String(reflecting: error))
+            }
+        }
+    }
+}
+
+/// Sends `100 Continue` when the client waits for it.
+struct ContinueAnswer: Sendable {
+    private let isExpected: Bool
+    private let channel: any Channel
+
+    init(_ request: Request, channel: any Channel) {
+        isExpected = request.headers[.expect]?.lowercased() == "100-continue"
+        self.channel = channel
+    }
+
+    func send() async throws {
+        guard isExpected else { return }
+        let head = HTTPResponsePart.head(HTTPResponse(status: .continue))
+        do {
+            try await channel.writeAndFlush(head)
+        } catch {
+            throw EngineError(
+                .lengthMismatch, "The connection is gone.", cause: String(reflecting: error))
+        }
+    }
+}

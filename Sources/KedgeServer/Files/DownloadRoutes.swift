@@ -1,0 +1,129 @@
+internal import HTTPTypes
+internal import Hummingbird
+internal import KedgeEngine
+internal import KedgeModel
+internal import NIOCore
+
+/// `GET` and `HEAD /files/{fileId}`: bytes with ranges and conditions (RFC 9110).
+struct DownloadRoutes: Sendable {
+    let engine: TransferEngine
+
+    @Sendable func get(
+        _ request: Request, _ context: KedgeRequestContext
+    ) async throws -> Response {
+        let file = try await engine.file(context.fileID(), owner: context.principal.owner)
+        context.notes.set("file.id", file.id)
+        if let answer = try Self.conditional(request, file) { return answer }
+        switch Self.ranges(of: request, file) {
+        case .unsatisfiable:
+            throw RangeNotSatisfiable(fileSize: file.byteCount)
+        case .whole:
+            return try await whole(file)
+        case .ranges(let ranges) where ranges.count == 1:
+            return try await single(ranges[0], of: file)
+        case .ranges(let ranges):
+            return try await several(ranges, of: file)
+        }
+    }
+
+    /// The same headers as a `GET` without ranges, and no body.
+    @Sendable func head(
+        _ request: Request, _ context: KedgeRequestContext
+    ) async throws -> Response {
+        let file = try await engine.file(context.fileID(), owner: context.principal.owner)
+        if let answer = try Self.conditional(request, file) { return answer }
+        var headers = Self.headers(of: file)
+        headers[.contentLength] = String(file.byteCount)
+        return Response(status: .ok, headers: headers)
+    }
+
+    /// Evaluates the conditions in the order of RFC 9110 section 13.2.2.
+    ///
+    /// - Throws: `PRECONDITION_FAILED`.
+    private static func conditional(_ request: Request, _ file: FileRecord) throws -> Response? {
+        if let value = request.headers[.ifMatch], !EntityTags.ifMatch(value, allows: file.etag) {
+            throw EngineError(.preconditionFailed)
+        }
+        if let value = request.headers[.ifNoneMatch],
+            EntityTags.ifNoneMatch(value, names: file.etag)
+        {
+            return Response(status: .notModified, headers: Self.headers(of: file))
+        }
+        return nil
+    }
+
+    private static func ranges(of request: Request, _ file: FileRecord) -> RangeHeader {
+        if let value = request.headers[.ifRange],
+            !EntityTags.ifRange(value, names: file.etag)
+        {
+            return .whole
+        }
+        return RangeHeader(request.headers[.range], fileSize: file.byteCount)
+    }
+
+    /// What users uploaded is not to be trusted by whoever views it (R130): never sniffed, never
+    /// shown inline, and without rights should a browser show it all the same.
+    static func headers(of file: FileRecord) -> HTTPFields {
+        [
+            .eTag: file.etag,
+            .acceptRanges: "bytes",
+            .reprDigest: DigestHeader.rfc9530(file.digest),
+            .contentType: file.mimeType ?? "application/octet-stream",
+            .contentDisposition: ContentDisposition.attachment(file.fileName),
+            .xContentTypeOptions: "nosniff",
+            .contentSecurityPolicy: "sandbox; default-src 'none'; frame-ancestors 'none'",
+            .cacheControl: "private, no-transform",
+        ]
+    }
+
+    private func whole(_ file: FileRecord) async throws -> Response {
+        let range = ByteRange(start: 0, end: file.byteCount)
+        return Response(
+            status: .ok, headers: Self.headers(of: file),
+            body: FileBody(try await engine.openFile(file), engine: engine).responseBody([
+                .file(range)
+            ]))
+    }
+
+    private func single(_ range: ByteRange, of file: FileRecord) async throws -> Response {
+        var headers = Self.headers(of: file)
+        headers[.contentRange] = ContentRange(range: range, total: file.byteCount).description
+        return Response(
+            status: .partialContent, headers: headers,
+            body: FileBody(try await engine.openFile(file), engine: engine).responseBody([
+                .file(range)
+            ]))
+    }
+
+    /// Several ranges as `multipart/byteranges` (RFC 9110 section 14.6).
+    private func several(_ ranges: [ByteRange], of file: FileRecord) async throws -> Response {
+        let boundary = "kedge-\(FileID.random())"
+        var headers = Self.headers(of: file)
+        let partType = headers[.contentType] ?? "application/octet-stream"
+        headers[.contentType] = "multipart/byteranges; boundary=\(boundary)"
+        var pieces: [FileBody.Piece] = []
+        for range in ranges {
+            let contentRange = ContentRange(range: range, total: file.byteCount)
+            pieces.append(
+                .text(
+                    "\r\n--\(boundary)\r\nContent-Type: \(partType)\r\n"
+                        + "Content-Range: \(contentRange)\r\n\r\n"))
+            pieces.append(.file(range))
+        }
+        pieces.append(.text("\r\n--\(boundary)--\r\n"))
+        let opened = try await engine.openFile(file)
+        return Response(
+            status: .partialContent, headers: headers,
+            body: FileBody(opened, engine: engine).responseBody(pieces))
+    }
+}
+
+/// No byte of the file is in the range asked for.
+struct RangeNotSatisfiable: Error {
+    let fileSize: Int64
+}
+
+extension HTTPField.Name {
+    static let xContentTypeOptions = Self("X-Content-Type-Options")!
+    static let contentSecurityPolicy = Self("Content-Security-Policy")!
+}

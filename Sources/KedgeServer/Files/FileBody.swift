@@ -1,0 +1,66 @@
+internal import Hummingbird
+internal import KedgeEngine
+internal import KedgeFiles
+internal import KedgeModel
+internal import NIOCore
+
+/// Streams pieces of an open file into an answer, a buffer at a time.
+struct FileBody: Sendable {
+    /// A run of bytes of the answer.
+    enum Piece: Sendable {
+        case file(ByteRange)
+        case text(String)
+
+        var byteCount: Int64 {
+            switch self {
+            case .file(let range): range.byteCount
+            case .text(let text): Int64(text.utf8.count)
+            }
+        }
+    }
+
+    private let file: OpenedFile
+    private let engine: TransferEngine
+
+    init(_ file: OpenedFile, engine: TransferEngine) {
+        self.file = file
+        self.engine = engine
+    }
+
+    /// The body; the file is closed when it has been written or when writing failed.
+    func responseBody(_ pieces: [Piece]) -> ResponseBody {
+        let byteCount = pieces.reduce(0) { $0 + $1.byteCount }
+        return ResponseBody(contentLength: Int(byteCount)) { [file, engine] writer in
+            do {
+                for piece in pieces {
+                    switch piece {
+                    case .text(let text):
+                        try await writer.write(ByteBuffer(string: text))
+                    case .file(let range):
+                        try await Self.write(range, of: file, engine, to: &writer)
+                    }
+                }
+                try await writer.finish(nil)
+            } catch {
+                await file.reader.close()
+                throw error
+            }
+            await file.reader.close()
+        }
+    }
+
+    @concurrent
+    private static func write(
+        _ range: ByteRange, of file: OpenedFile, _ engine: TransferEngine,
+        to writer: inout any ResponseBodyWriter
+    ) async throws {
+        var offset = range.start
+        while offset < range.end {
+            let bytes = try await engine.read(file, at: offset, upTo: range.end - offset) { bytes in
+                ByteBuffer(bytes: bytes)
+            }
+            offset += Int64(bytes.readableBytes)
+            try await writer.write(bytes)
+        }
+    }
+}

@@ -1,0 +1,125 @@
+internal import HTTPTypes
+internal import Hummingbird
+internal import KedgeEngine
+internal import KedgeModel
+
+/// Whole files: taking one from a single body, listing, describing, deleting.
+struct FileRoutes: Sendable {
+    let engine: TransferEngine
+
+    /// `POST /files`: the body is the file. The short way for small files and for curl.
+    @Sendable func ingest(
+        _ request: Request, _ context: KedgeRequestContext
+    ) async throws -> Response {
+        let body = try RequestByteBody(request, context: context)
+        let new = NewSession(
+            fileName: try Self.fileName(of: request), fileSize: body.announcedByteCount,
+            mimeType: request.headers[.contentType])
+        let file = try await engine.ingest(
+            new, owner: context.principal.owner, expecting: try Self.digest(of: request),
+            body: body)
+        context.notes.set("file.id", file.id)
+        var response = Response.json(FinalizeResponse(file), status: .created)
+        response.headers[.location] = "/files/\(file.id)"
+        response.headers[.eTag] = file.etag
+        return response
+    }
+
+    /// `GET /files`
+    @Sendable func list(
+        _ request: Request, _ context: KedgeRequestContext
+    ) async throws -> Response {
+        let limitText = request.uri.queryParameters.get("limit") ?? "100"
+        guard let limit = WireInteger.parse(limitText), (1...1000).contains(limit) else {
+            throw EngineError(.badRequest, "limit is a number from 1 to 1000.")
+        }
+        let cursor = try request.uri.queryParameters.get("after").map { text in
+            guard let cursor = FileCursor(opaque: String(text)) else {
+                throw EngineError(.badRequest, "after is not a cursor of this list.")
+            }
+            return cursor
+        }
+        let files = try await engine.files(
+            of: context.principal.owner, after: cursor, limit: Int(limit) + 1)
+        let page = files.prefix(Int(limit))
+        let next = files.count > page.count ? page.last.map { FileCursor($0).opaque } : nil
+        return .json(FileList(files: page.map { FileMeta($0) }, next: next))
+    }
+
+    /// `GET /files/{fileId}/meta`
+    @Sendable func meta(
+        _ request: Request, _ context: KedgeRequestContext
+    ) async throws -> Response {
+        let file = try await engine.file(context.fileID(), owner: context.principal.owner)
+        return .json(FileMeta(file))
+    }
+
+    /// `GET /files/{fileId}/chunks`
+    @Sendable func chunks(
+        _ request: Request, _ context: KedgeRequestContext
+    ) async throws -> Response {
+        let file = try await engine.file(context.fileID(), owner: context.principal.owner)
+        let digests = try await engine.chunkDigests(of: file)
+        return .json(FileChunks(chunkSize: file.chunkSize, sha256: digests))
+    }
+
+    /// `DELETE /files/{fileId}`
+    @Sendable func delete(
+        _ request: Request, _ context: KedgeRequestContext
+    ) async throws -> Response {
+        let id = try context.fileID()
+        context.notes.set("file.id", id)
+        try await engine.deleteFile(id, owner: context.principal.owner)
+        return Response(status: .noContent)
+    }
+
+    private static func fileName(of request: Request) throws -> String {
+        guard let header = request.headers[.contentDisposition] else { return "file" }
+        guard let name = ContentDisposition.fileName(in: header) else {
+            throw EngineError(.badRequest, "Content-Disposition holds no readable file name.")
+        }
+        return name
+    }
+
+    /// `Repr-Digest` or `Content-Digest`: here the body is the whole file, so they mean the same.
+    private static func digest(of request: Request) throws -> SHA256Digest? {
+        let fields = [request.headers[.reprDigest], request.headers[.contentDigest]]
+        let digests = try fields.compactMap { $0 }.map { value in
+            guard let digest = DigestHeader.parseRFC9530(value) else {
+                throw EngineError(.badRequest, "A digest header holds no sha-256.")
+            }
+            return digest
+        }
+        guard Set(digests).count <= 1 else {
+            throw EngineError(.badRequest, "Repr-Digest and Content-Digest disagree.")
+        }
+        return digests.first
+    }
+}
+
+extension FileMeta {
+    init(_ file: FileRecord) {
+        self.init(
+            remoteFileId: file.id, fileName: file.fileName, size: file.byteCount,
+            sha256: file.digest, mimeType: file.mimeType, etag: file.etag,
+            chunkSize: file.chunkSize, createdAt: file.createdAt)
+    }
+}
+
+extension FileCursor {
+    init(_ file: FileRecord) { self.init(createdAt: file.createdAt, id: file.id) }
+
+    /// Text for clients to send back; its form may change.
+    var opaque: String {
+        Hex.encode("\(createdAt.millisecondsSinceEpoch).\(id)".utf8)
+    }
+
+    init?(opaque text: String) {
+        guard let bytes = Hex.decode(text) else { return nil }
+        let parts = String(decoding: bytes, as: UTF8.self).split(separator: ".")
+        guard parts.count == 2, let milliseconds = WireInteger.parse(parts[0]),
+            let id = FileID(parts[1])
+        else { return nil }
+        self.init(createdAt: Timestamp(millisecondsSinceEpoch: milliseconds), id: id)
+    }
+}

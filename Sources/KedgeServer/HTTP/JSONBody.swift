@@ -1,0 +1,82 @@
+internal import Foundation
+internal import HTTPTypes
+internal import Hummingbird
+internal import KedgeEngine
+internal import KedgeModel
+internal import NIOCore
+
+/// A JSON body that is larger than its address takes.
+struct TooLargeBodyError: Error {}
+
+/// Reads small JSON bodies into values, or refuses them with a code.
+enum JSONBody {
+    /// Largest JSON body in bytes.
+    static let maxByteCount = 64 << 10
+
+    /// Decodes the body; an empty one gives `whenEmpty`.
+    ///
+    /// - Throws: `UNSUPPORTED_MEDIA_TYPE`, `REQUEST_TOO_LARGE`, `BAD_REQUEST`.
+    static func decode<Value: Decodable>(
+        _ type: Value.Type, from request: Request, _ context: KedgeRequestContext,
+        whenEmpty: Value? = nil
+    ) async throws -> Value {
+        let bytes = try await collect(request, context)
+        if bytes.isEmpty, let whenEmpty { return whenEmpty }
+        let mediaType = request.headers[.contentType]?.prefix { $0 != ";" }.lowercased()
+        guard mediaType?.trimmingCharacters(in: .whitespaces) == "application/json" else {
+            throw EngineError(.unsupportedMediaType, "The body is application/json.")
+        }
+        do {
+            return try JSONDecoder().decode(type, from: Data(bytes))
+        } catch let error as DecodingError {
+            throw EngineError(
+                .badRequest, explain(error), cause: String(reflecting: error))
+        }
+    }
+
+    private static func collect(
+        _ request: Request, _ context: KedgeRequestContext
+    ) async throws -> [UInt8] {
+        let body = try RequestByteBody(request, context: context)
+        guard body.announcedByteCount ?? 0 <= maxByteCount else { throw TooLargeBodyError() }
+        if body.announcedByteCount == 0 { return [] }
+        try await ContinueAnswer(request, channel: context.channel).send()
+        let buffer = try await request.body.collect(upTo: maxByteCount)
+        return Array(buffer.readableBytesView)
+    }
+
+    /// Says which member is wrong; the decoder's own text may quote the input, so it stays in the log.
+    private static func explain(_ error: DecodingError) -> String {
+        let path: [any CodingKey] =
+            switch error {
+            case .typeMismatch(_, let context), .valueNotFound(_, let context),
+                .dataCorrupted(let context):
+                context.codingPath
+            case .keyNotFound(let key, let context):
+                context.codingPath + [key]
+            @unknown default:
+                []
+            }
+        guard !path.isEmpty else { return "The body is not a JSON object of the expected form." }
+        return "The member \(path.map(\.stringValue).joined(separator: ".")) is missing or wrong."
+    }
+}
+
+extension Response {
+    /// A JSON answer with sorted members.
+    static func json(
+        _ value: some Encodable, status: HTTPResponse.Status = .ok,
+        contentType: String = "application/json"
+    ) -> Response {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        do {
+            let data = try encoder.encode(value)
+            return Response(
+                status: status, headers: [.contentType: contentType],
+                body: ResponseBody(byteBuffer: ByteBuffer(bytes: data)))
+        } catch {
+            preconditionFailure("the wire messages can be encoded: \(error)")
+        }
+    }
+}

@@ -1,0 +1,107 @@
+internal import Hummingbird
+internal import HummingbirdCore
+package import KedgeEngine
+internal import KedgeModel
+package import Logging
+internal import NIOCore
+internal import NIOPosix
+internal import ServiceLifecycle
+
+/// The HTTP server over an engine, as a service: runs until a graceful shutdown, then drains.
+///
+/// Shutdown: no new connections; requests under way get the drain time; then bodies still coming are
+/// stopped and saved as partials, downloads still going are cut (both continue with the next process).
+package struct KedgeService: Service {
+    private let engine: TransferEngine
+    private let configuration: ServiceConfiguration
+    private let logger: Logger
+    private let drain = DrainState()
+    private let onRunning: @Sendable (Int) async -> Void
+
+    /// - Parameter onRunning: Called with the port once the server accepts connections.
+    /// - Throws: ``ConfigurationError`` when the address is open to others while nobody is asked who
+    ///   they are.
+    package init(
+        engine: TransferEngine, configuration: ServiceConfiguration, logger: Logger,
+        onRunning: @escaping @Sendable (Int) async -> Void = { _ in }
+    ) throws {
+        guard configuration.isLoopback else {
+            throw ConfigurationError(
+                "host is \(configuration.host): without identities the server listens on loopback "
+                    + "only (127.0.0.1, ::1, localhost). Put a proxy that authenticates in front.")
+        }
+        self.engine = engine
+        self.configuration = configuration
+        self.logger = logger
+        self.onRunning = onRunning
+    }
+
+    package func run() async throws {
+        let timer = DrainTimer(
+            engine: engine, drain: drain, timeout: configuration.drainTimeout, logger: logger)
+        try await withGracefulShutdownHandler {
+            try await application().run()
+        } onGracefulShutdown: {
+            timer.start()
+        }
+        timer.cancel()
+    }
+
+    private func application() -> some Service {
+        let router = RouteTable(
+            engine: engine, health: HealthRoutes(engine: engine, drain: drain)
+        ).makeRouter()
+        let minRate = configuration.minBodyBytesPerSecond
+        let idle = configuration.idleTimeout
+        return Application(
+            router: router,
+            server: .http1(
+                configuration: HTTP1Channel.Configuration(
+                    additionalChannelHandlers: [ConnectionGuard(minBytesPerSecond: minRate)],
+                    idleTimeout: TimeAmount(idle),
+                    httpDecoderConfiguration: .init(
+                        maxHeaderFieldSize: 16 << 10, maxHeaderListSize: 32 << 10,
+                        maxHeaderFieldCount: 100))),
+            configuration: ApplicationConfiguration(
+                address: .hostname(configuration.host, port: configuration.port),
+                serverName: "kedge",
+                availableConnectionsDelegate: MaximumAvailableConnections(
+                    configuration.maxConnections)),
+            onServerRunning: { [onRunning] channel in
+                await onRunning(channel.localAddress?.port ?? 0)
+            },
+            logger: logger)
+    }
+}
+
+/// Ends a drain that takes too long.
+private final class DrainTimer: Sendable {
+    private let engine: TransferEngine
+    private let drain: DrainState
+    private let timeout: Duration
+    private let logger: Logger
+    private let task = CancellableTask()
+
+    init(engine: TransferEngine, drain: DrainState, timeout: Duration, logger: Logger) {
+        self.engine = engine
+        self.drain = drain
+        self.timeout = timeout
+        self.logger = logger
+    }
+
+    func start() {
+        drain.beginDraining()
+        logger.notice(
+            "stopping", metadata: ["writes": "\(engine.activeWriteCount)", "drain": "\(timeout)"])
+        task.set(
+            // Cancelled by `cancel()` when the server has drained before.
+            Task { [engine, timeout, logger] in
+                try await Task.sleep(for: timeout)
+                logger.notice(
+                    "saving what is under way", metadata: ["writes": "\(engine.activeWriteCount)"])
+                await engine.interruptWriters()
+            })
+    }
+
+    func cancel() { task.cancel() }
+}

@@ -1,0 +1,69 @@
+internal import HTTPTypes
+internal import Hummingbird
+internal import KedgeEngine
+internal import KedgeModel
+
+/// `PUT /uploads/sessions/{sessionId}/chunks/{index}`
+struct ChunkRoutes: Sendable {
+    let engine: TransferEngine
+
+    @Sendable func put(
+        _ request: Request, _ context: KedgeRequestContext
+    ) async throws -> Response {
+        let id = try context.sessionID()
+        context.notes.set("session.id", id)
+        let put = try Self.parse(request, index: context.parameters.get("index") ?? "")
+        context.notes.set("chunk.index", put.index)
+        context.notes.set("chunk.range", put.contentRange)
+        let body = try RequestByteBody(request, context: context)
+        let outcome = try await engine.putChunk(
+            put, to: id, owner: context.principal.owner, body: body)
+        switch outcome {
+        case .created(let receipt):
+            context.notes.set("chunk.outcome", "created")
+            return .json(receipt, status: .created)
+        case .alreadyReceived(let receipt):
+            context.notes.set("chunk.outcome", "already-received")
+            return .json(receipt)
+        }
+    }
+
+    /// - Throws: `CHUNK_OUT_OF_BOUNDS`, `RANGE_MISMATCH`, `CHUNK_HASH_REQUIRED`, `BAD_REQUEST`.
+    private static func parse(_ request: Request, index text: String) throws -> ChunkPut {
+        guard let value = WireInteger.parse(text), let index = Int(exactly: value),
+            index < ChunkLayout.maxChunkCount
+        else {
+            throw EngineError(.chunkOutOfBounds, "The index is a decimal number below the count.")
+        }
+        guard let rangeText = request.headers[.contentRange],
+            let contentRange = ContentRange(rangeText)
+        else {
+            throw EngineError(.rangeMismatch, "Content-Range is \"bytes first-last/total\".")
+        }
+        return ChunkPut(
+            index: index, contentRange: contentRange, digest: try digest(of: request))
+    }
+
+    /// `X-Chunk-Hash`, or `Content-Digest` for a whole chunk; both must agree when both are there.
+    private static func digest(of request: Request) throws -> SHA256Digest {
+        let chunkHash = request.headers[.xChunkHash]
+        let contentDigest = request.headers[.contentDigest]
+        guard chunkHash != nil || contentDigest != nil else {
+            throw EngineError(.chunkHashRequired, "Send X-Chunk-Hash: sha256=<64 hex digits>.")
+        }
+        let digests = try [
+            chunkHash.map { try require(DigestHeader.parseChunkHash($0), "X-Chunk-Hash") },
+            contentDigest.map { try require(DigestHeader.parseRFC9530($0), "Content-Digest") },
+        ].compactMap { $0 }
+        // Content-Digest covers this body, X-Chunk-Hash the whole chunk: on a continued chunk they
+        // differ, and the chunk's hash is the one that decides.
+        return digests[0]
+    }
+
+    private static func require(_ digest: SHA256Digest?, _ header: String) throws -> SHA256Digest {
+        guard let digest else {
+            throw EngineError(.chunkHashRequired, "\(header) holds no SHA-256.")
+        }
+        return digest
+    }
+}

@@ -1,0 +1,67 @@
+internal import ArgumentParser
+internal import Foundation
+internal import KedgeModel
+
+/// The command: parse, wire, run.
+struct Kedge: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "kedge",
+        abstract: "Moves large files over links that fail, and resumes where it stopped.",
+        discussion: """
+            kedge serve                                  start the service
+            kedge upload video.mp4 --server URL          run the same command again to resume
+            kedge download FILE_ID -o video.mp4 --server URL
+
+            Data goes to standard output, talk and progress to standard error.
+            """,
+        version: "0.1.0",
+        subcommands: [
+            Serve.self, Migrate.self,
+        ])
+}
+
+@main
+enum Main {
+    static func main() async {
+        // A reader that goes away, as in `kedge … | head`, is no failure.
+        signal(SIGPIPE, SIG_IGN)
+        do {
+            var command = try Kedge.parseAsRoot()
+            if var asynchronous = command as? any AsyncParsableCommand {
+                try await asynchronous.run()
+            } else {
+                try command.run()
+            }
+        } catch {
+            exit(report(error))
+        }
+    }
+
+    /// Tells the error once and gives the exit status of the table.
+    private static func report(_ error: any Error) -> Int32 {
+        if let failure = error as? CommandFailure {
+            if let message = failure.message { StandardError.write(message + "\n") }
+            return failure.exitStatus
+        }
+        let parserStatus = Kedge.exitCode(for: error)
+        let message = Kedge.fullMessage(for: error)
+        guard parserStatus != .success else {
+            // Help, version and completion scripts were asked for: they are data.
+            StandardOutput.write(message + "\n")
+            return ExitStatus.success
+        }
+        if !message.isEmpty { StandardError.write(message + "\n") }
+        return parserStatus == .validationFailure ? ExitStatus.usage : ExitStatus.failure
+    }
+}
+
+/// The end of a command that did not work: what to say, and the exit status.
+struct CommandFailure: Error {
+    let message: String?
+    let exitStatus: Int32
+
+    init(_ message: String?, exitStatus: Int32 = ExitStatus.failure) {
+        self.message = message
+        self.exitStatus = exitStatus
+    }
+}

@@ -1,0 +1,58 @@
+internal import Foundation
+internal import KedgeModel
+internal import KedgeServer
+internal import Logging
+
+/// Writes one line an entry to standard error: text for people, or one JSON object for machines.
+struct LogLines: LogHandler {
+    var logLevel: Logger.Level
+    var metadata: Logger.Metadata = [:]
+    private let label: String
+    private let format: LogFormat
+
+    init(label: String, format: LogFormat, level: Logger.Level) {
+        self.label = label
+        self.format = format
+        logLevel = level
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        let all = metadata.merging(event.metadata ?? [:]) { _, new in new }
+        let time = Timestamp(
+            millisecondsSinceEpoch: Int64(Date().timeIntervalSince1970 * 1000)).description
+        switch format {
+        case .text:
+            let facts = all.sorted { $0.key < $1.key }.map { " \($0.key)=\(Self.plain("\($0.value)"))" }
+            StandardError.write(
+                "\(time) \(event.level) \(event.message)\(facts.joined())\n")
+        case .json:
+            var object = all.mapValues { "\($0)" }
+            object["time"] = time
+            object["level"] = event.level.rawValue
+            object["message"] = event.message.description
+            object["logger"] = label
+            StandardError.write(Self.line(object))
+        }
+    }
+
+    /// Control characters would let a stranger write lines of their own.
+    private static func plain(_ text: String) -> String {
+        let isOdd = text.unicodeScalars.contains { $0.value < 0x20 || $0 == " " || $0 == "\"" }
+        return isOdd ? String(reflecting: text) : text
+    }
+
+    private static func line(_ object: [String: String]) -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        do {
+            return String(decoding: try encoder.encode(object), as: UTF8.self) + "\n"
+        } catch {
+            preconditionFailure("text can be encoded: \(error)")
+        }
+    }
+}

@@ -1,0 +1,112 @@
+internal import ArgumentParser
+internal import Foundation
+internal import KedgeModel
+internal import KedgeServer
+
+/// `kedge serve`
+struct Serve: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Starts the service.",
+        discussion: "Flags beat KEDGE_* variables, which beat the file, which beats the defaults.")
+
+    @Option(help: "YAML file with settings.") var config: String?
+    @Flag(help: "Prints the settings in force as YAML and ends.") var printConfig = false
+    @OptionGroup var settings: ServerSettings
+
+    func run() async throws {
+        let loader = try await settings.load(config: config)
+        if printConfig {
+            StandardOutput.write(loader.printed())
+            return
+        }
+        let configuration = try checked { try loader.configuration() }
+        try await ServerProcess(configuration: configuration).run()
+    }
+}
+
+/// `kedge migrate`
+struct Migrate: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Brings the database to this version's schema and ends.")
+
+    @Option(help: "YAML file with settings.") var config: String?
+    @OptionGroup var settings: ServerSettings
+
+    func run() async throws {
+        let loader = try await settings.load(config: config)
+        let configuration = try checked { try loader.configuration() }
+        let stores = try await Stores.open(configuration)
+        try await stores.close()
+        StandardError.write("The database has this version's schema.\n")
+    }
+}
+
+/// The flags of every server setting; see ``ConfigurationKey``.
+struct ServerSettings: ParsableArguments {
+    @Option(help: help(.host)) var host: String?
+    @Option(help: help(.port)) var port: String?
+    @Option(help: help(.data)) var data: String?
+    @Option(help: help(.metadata)) var metadata: String?
+    @Option(help: help(.bytes)) var bytes: String?
+    @Option(help: help(.logLevel)) var logLevel: String?
+    @Option(help: help(.logFormat)) var logFormat: String?
+    @Option(help: help(.maxFileSize)) var limitsMaxFileSize: String?
+    @Option(help: help(.minChunkSize)) var limitsMinChunkSize: String?
+    @Option(help: help(.maxChunkSize)) var limitsMaxChunkSize: String?
+    @Option(help: help(.defaultChunkSize)) var limitsDefaultChunkSize: String?
+    @Option(help: help(.maxConcurrentWrites)) var limitsMaxConcurrentWrites: String?
+    @Option(help: help(.maxConnections)) var limitsMaxConnections: String?
+    @Option(help: help(.sessionLifetime)) var sessionLifetimeSeconds: String?
+    @Option(help: help(.sessionGrace)) var sessionGraceSeconds: String?
+    @Option(help: help(.idleTimeout)) var timeoutsIdleSeconds: String?
+    @Option(help: help(.minBodyRate)) var timeoutsMinBodyBytesPerSecond: String?
+    @Option(help: help(.drainTimeout)) var shutdownDrainSeconds: String?
+    @Option(help: help(.storageReserve)) var storageReserveBytes: String?
+    @Option(help: help(.sweepInterval)) var sweepIntervalSeconds: String?
+
+    private var values: [ConfigurationKey: String?] {
+        [
+            .host: host, .port: port, .data: data, .metadata: metadata, .bytes: bytes,
+            .logLevel: logLevel, .logFormat: logFormat, .maxFileSize: limitsMaxFileSize,
+            .minChunkSize: limitsMinChunkSize, .maxChunkSize: limitsMaxChunkSize,
+            .defaultChunkSize: limitsDefaultChunkSize,
+            .maxConcurrentWrites: limitsMaxConcurrentWrites,
+            .maxConnections: limitsMaxConnections, .sessionLifetime: sessionLifetimeSeconds,
+            .sessionGrace: sessionGraceSeconds, .idleTimeout: timeoutsIdleSeconds,
+            .minBodyRate: timeoutsMinBodyBytesPerSecond, .drainTimeout: shutdownDrainSeconds,
+            .storageReserve: storageReserveBytes, .sweepInterval: sweepIntervalSeconds,
+        ]
+    }
+
+    /// Reads flags, environment and file together.
+    func load(config: String?) async throws -> ConfigurationLoader {
+        let environment = ProcessInfo.processInfo.environment
+        return try await checked {
+            try await ConfigurationLoader(
+                flags: values.compactMapValues { $0 }, environment: environment,
+                file: config ?? environment["KEDGE_CONFIG"])
+        }
+    }
+
+    private static func help(_ key: ConfigurationKey) -> ArgumentHelp {
+        "\(key.summary) (default: \(key.defaultValue))"
+    }
+}
+
+/// Turns a wrong setting into the exit status for wrong usage.
+func checked<Result>(_ body: () async throws -> Result) async throws -> Result {
+    do {
+        return try await body()
+    } catch let error as ConfigurationError {
+        throw CommandFailure("kedge: \(error)", exitStatus: ExitStatus.usage)
+    }
+}
+
+/// Turns a wrong setting into the exit status for wrong usage.
+func checked<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+        return try body()
+    } catch let error as ConfigurationError {
+        throw CommandFailure("kedge: \(error)", exitStatus: ExitStatus.usage)
+    }
+}

@@ -1,0 +1,44 @@
+internal import Foundation
+internal import KedgeEngine
+internal import KedgeFiles
+internal import KedgeModel
+internal import KedgeServer
+internal import Logging
+internal import ServiceLifecycle
+internal import UnixSignals
+
+/// One server process: stores, engine, HTTP and housekeeping, from start to a clean end.
+struct ServerProcess {
+    let configuration: ServiceConfiguration
+
+    /// Runs until SIGTERM or SIGINT; a second one ends the process at once.
+    func run() async throws {
+        let configuration = configuration
+        LoggingSystem.bootstrap { label in
+            LogLines(label: label, format: configuration.logFormat, level: configuration.logLevel)
+        }
+        let logger = Logger(label: "kedge")
+        let stores = try await Stores.open(configuration)
+        let engine = stores.makeEngine(configuration.engine, logger: logger)
+        try await engine.recover()
+        let http = try checked {
+            try KedgeService(engine: engine, configuration: configuration, logger: logger) { port in
+                // One line for people and for whoever started the process with port 0.
+                StandardError.write(
+                    "kedge: serving on http://\(configuration.host):\(port), data in "
+                        + "\(configuration.dataDirectory)\n")
+            }
+        }
+        let sweep = SweepService(
+            engine: engine, interval: configuration.sweepInterval, logger: logger)
+        var group = ServiceGroupConfiguration(
+            services: [
+                .init(service: sweep), .init(service: http, successTerminationBehavior: .gracefullyShutdownGroup),
+            ],
+            gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
+        group.maximumGracefulShutdownDuration = configuration.drainTimeout + .seconds(15)
+        try await ServiceGroup(configuration: group).run()
+        try await engine.close()
+        logger.notice("stopped")
+    }
+}
