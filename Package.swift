@@ -26,6 +26,7 @@ let package = Package(
     platforms: [.macOS(.v26), .iOS(.v26)],
     products: [
         .executable(name: "kedge", targets: ["kedge"]),
+        .library(name: "KedgeClient", targets: ["KedgeClient"]),
         .library(name: "KedgeModel", targets: ["KedgeModel"]),
     ],
     dependencies: [
@@ -82,10 +83,21 @@ let package = Package(
                 .product(name: "Yams", package: "Yams"),
             ]),
 
+        .systemLibrary(
+            name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .target(name: "KedgeCurl", dependencies: ["CCurl", httpTypes]),
+        // The worker: durable transfers, scheduling, retry, promotion of downloads.
+        .target(
+            name: "KedgeClient",
+            dependencies: [
+                "KedgeCurl", "KedgeFiles", "KedgeHash", "KedgeMigrations", "KedgeModel", grdb,
+                httpTypes, logging,
+            ], plugins: ["EmbedMigrations"]),
+
         .executableTarget(
             name: "kedge",
             dependencies: [
-                "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeMigrations", "KedgeModel",
+                "KedgeClient", "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeMigrations", "KedgeModel",
                 "KedgeSQLite", "KedgeServer", lifecycle, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),

@@ -23,8 +23,9 @@ extension TransferEngine {
     /// The offset at which an append goes on.
     package func contiguousOffset(of id: SessionID, owner: OwnerID) async throws -> Int64 {
         try await translating {
-            let live = try await registry.session(id, owner: owner)
-            return try await live.requireOpen().contiguousOffset
+            try await registry.withSession(id, owner: owner) {
+                try await $0.requireOpen().contiguousOffset
+            }
         }
     }
 
@@ -38,15 +39,16 @@ extension TransferEngine {
         _ put: AppendPut, to id: SessionID, owner: OwnerID, body: some ByteBody
     ) async throws -> Int64 {
         try await admittingWrite {
-            let live = try await registry.session(id, owner: owner)
-            return try await writing(.append, of: live) { writer, ledger in
-                try self.validate(put, ledger, announced: body.announcedByteCount)
-                try await self.requireSpace(for: body.announcedByteCount ?? 0)
-                var appender = Appender(
-                    live: live, parts: self.parts, writer: writer, put: put,
-                    limit: ledger.record.fileSize ?? self.configuration.maxFileSize)
-                try await appender.run(try await body.makeReader())
-                return await live.ledger.contiguousOffset
+            try await registry.withSession(id, owner: owner) { live in
+                try await writing(.append, of: live) { writer, ledger in
+                    try self.validate(put, ledger, announced: body.announcedByteCount)
+                    try await self.requireSpace(for: body.announcedByteCount ?? 0)
+                    var appender = Appender(
+                        live: live, parts: self.parts, writer: writer, put: put,
+                        limit: ledger.record.fileSize ?? self.configuration.maxFileSize)
+                    try await appender.run(try await body.makeReader())
+                    return await live.ledger.contiguousOffset
+                }
             }
         }
     }

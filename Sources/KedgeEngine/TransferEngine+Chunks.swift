@@ -13,20 +13,22 @@ extension TransferEngine {
         _ put: ChunkPut, to id: SessionID, owner: OwnerID, body: some ByteBody
     ) async throws -> ChunkPutOutcome {
         try await admittingWrite {
-            let live = try await registry.session(id, owner: owner)
-            let (chunk, bodyStart) = try put.validate(
-                await live.ledger.record.layout, bodyByteCount: body.announcedByteCount)
-            if let outcome = try Self.answer(put, known: await live.ledger) { return outcome }
-            return try await writing(.chunk(put.index), of: live) { writer, ledger in
-                // The chunk may have been committed by the writer that this one waited for.
-                if let outcome = try Self.answer(put, known: ledger) { return outcome }
-                let partial = try await self.usablePartial(put, chunk, bodyStart, ledger, live)
-                try await self.requireSpace(for: chunk.end - bodyStart)
-                let chunkWriter = ChunkWriter(live: live, parts: self.parts, writer: writer)
-                _ = try await chunkWriter.write(
-                    put, chunk: chunk, bodyStart: bodyStart, resuming: partial, body: body)
-                try await self.awaitHash(of: live)
-                return .created(Self.receipt(put, await live.ledger))
+            try await registry.withSession(id, owner: owner) { live in
+                let known = try await live.requireCurrent()
+                let (chunk, bodyStart) = try put.validate(
+                    known.record.layout, bodyByteCount: body.announcedByteCount)
+                if let outcome = try Self.answer(put, known: known) { return outcome }
+                return try await writing(.chunk(put.index), of: live) { writer, ledger in
+                    // The chunk may have been committed by the writer that this one waited for.
+                    if let outcome = try Self.answer(put, known: ledger) { return outcome }
+                    let partial = try await self.usablePartial(put, chunk, bodyStart, ledger, live)
+                    try await self.requireSpace(for: chunk.end - bodyStart)
+                    let chunkWriter = ChunkWriter(live: live, parts: self.parts, writer: writer)
+                    _ = try await chunkWriter.write(
+                        put, chunk: chunk, bodyStart: bodyStart, resuming: partial, body: body)
+                    try await self.awaitHash(of: live)
+                    return .created(Self.receipt(put, await live.ledger))
+                }
             }
         }
     }

@@ -23,24 +23,30 @@ extension TransferEngine {
     ) async throws -> FinalizeOutcome {
         try await translating {
             try await finalizeLocks.withLock(id) {
-                let live = try await registry.session(id, owner: owner)
-                let record = await live.ledger.record
-                if record.state == .completed || record.state == .finalizing {
-                    return .completed(try await finishAgain(live, record, expecting: expected))
+                try await registry.withSession(id, owner: owner) { live in
+                    let record = await live.ledger.record
+                    if record.state == .completed || record.state == .finalizing {
+                        return .completed(
+                            try await finishAgain(live, record, expecting: expected))
+                    }
+                    return try await finalizeOpen(live, expecting: expected)
                 }
-                let ledger = try await live.requireOpen()
-                let size = try Self.completeSize(ledger)
-                await live.followPrefix()
-                guard
-                    try await live.prefix.wait(
-                        for: size, patience: configuration.finalizePatience)
-                else { return .pending(verifiedBytes: await live.prefix.offset) }
-                let digest = await live.prefix.digest
-                try Self.require(digest, matches: expected ?? ledger.record.declaredDigest)
-                try Self.require(digest, matches: ledger.record.declaredDigest)
-                return .completed(try await complete(live, digest: digest))
             }
         }
+    }
+
+    private func finalizeOpen(
+        _ live: LiveSession, expecting expected: SHA256Digest?
+    ) async throws -> FinalizeOutcome {
+        let ledger = try await live.requireOpen()
+        let size = try Self.completeSize(ledger)
+        await live.followPrefix()
+        guard try await live.prefix.wait(for: size, patience: configuration.finalizePatience)
+        else { return .pending(verifiedBytes: await live.prefix.offset) }
+        let digest = await live.prefix.digest
+        try Self.require(digest, matches: expected)
+        try Self.require(digest, matches: ledger.record.declaredDigest)
+        return .completed(try await complete(live, digest: digest))
     }
 
     private static func completeSize(_ ledger: SessionLedger) throws -> Int64 {

@@ -59,11 +59,9 @@ extension TransferEngine {
     /// The session's status. An expired session answers `SESSION_EXPIRED`.
     package func sessionStatus(_ id: SessionID, owner: OwnerID) async throws -> SessionStatus {
         try await translating {
-            let live = try await registry.session(id, owner: owner)
-            let ledger = await live.ledger
-            let isOver = ledger.record.state == .open && ledger.record.expiresAt < parts.clock.now()
-            if isOver || ledger.record.state == .expired { throw EngineError(.sessionExpired) }
-            return ledger.status
+            try await registry.withSession(id, owner: owner) {
+                try await $0.requireCurrent().status
+            }
         }
     }
 
@@ -73,14 +71,8 @@ extension TransferEngine {
     package func cancelSession(_ id: SessionID, owner: OwnerID) async throws {
         try await translating {
             try await finalizeLocks.withLock(id) {
-                let live = try await registry.session(id, owner: owner)
-                guard await live.ledger.record.state != .completed else {
-                    throw EngineError.closed(.completed)
-                }
-                await live.setState(.canceled)
-                await live.interruptWriters(.sessionClosed)
                 try await parts.metadata.cancelSession(id, owner: owner)
-                await registry.drop(id)
+                await registry.drop(id, ofOwner: owner)
             }
         }
         await collectGarbage()

@@ -16,7 +16,8 @@ struct Kedge: AsyncParsableCommand {
             """,
         version: "0.1.0",
         subcommands: [
-            Serve.self, Migrate.self,
+            Serve.self, Upload.self, Download.self, Transfers.self, Files.self, Session.self,
+            Migrate.self,
         ])
 }
 

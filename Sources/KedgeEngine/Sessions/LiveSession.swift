@@ -26,6 +26,7 @@ actor LiveSession {
     private var writers: [WriterSlot: ActiveWriter] = [:]
     private var staging: (any StagingArea)?
     private(set) var lastUsed: Timestamp
+    private var isRetired = false
     let prefix: PrefixHash
 
     init(_ progress: SessionProgress, parts: EngineParts) {
@@ -37,17 +38,22 @@ actor LiveSession {
         prefix = PrefixHash(restoring: progress.record.prefix, parts: parts)
     }
 
-    /// True when nothing is going on, so that the session may leave memory.
-    var isIdle: Bool { writers.isEmpty }
+    /// The ledger, after checking that the session's time is not over.
+    ///
+    /// - Throws: `SESSION_EXPIRED`.
+    func requireCurrent() throws -> SessionLedger {
+        lastUsed = parts.clock.now()
+        let isOver = ledger.record.state == .open && ledger.record.expiresAt < lastUsed
+        guard !isOver, ledger.record.state != .expired else { throw EngineError(.sessionExpired) }
+        return ledger
+    }
 
     /// The ledger, after checking that the session takes bytes now.
     ///
     /// - Throws: `SESSION_EXPIRED`, `SESSION_CLOSED`.
     func requireOpen() throws -> SessionLedger {
-        lastUsed = parts.clock.now()
-        if ledger.record.state == .open, ledger.record.expiresAt < lastUsed {
-            throw EngineError(.sessionExpired)
-        }
+        let ledger = try requireCurrent()
+        guard !isRetired else { throw EngineError(.unavailable, "The session is changing hands.") }
         guard ledger.record.state == .open else { throw EngineError.closed(ledger.record.state) }
         return ledger
     }
@@ -76,6 +82,13 @@ actor LiveSession {
             await writer.finished()
             if writers[slot] === writer { writers[slot] = nil }
         }
+    }
+
+    /// Ends this object's part: no writer starts any more, and those under way stop.
+    func retire() async {
+        isRetired = true
+        await interruptWriters(.sessionClosed)
+        await closeStaging()
     }
 
     /// The open staging area.

@@ -1,55 +1,97 @@
 internal import KedgeModel
 
 /// The sessions in memory: one ``LiveSession`` a session, loaded when asked for, gone when idle.
+///
+/// There must never be two live objects of one session that both write: each believes that it alone
+/// hands out chunks. So an object stays while it is in use, and one that is dropped in spite of that is
+/// retired first and takes no writer any more.
 actor SessionRegistry {
+    private struct Key: Hashable {
+        let id: SessionID
+        let owner: OwnerID
+    }
+
+    private struct Entry {
+        let session: LiveSession
+        var userCount = 0
+    }
+
     private let parts: EngineParts
-    private var live: [SessionID: LiveSession] = [:]
-    private var loading: [SessionID: Task<LiveSession?, any Error>] = [:]
+    private var live: [SessionID: Entry] = [:]
+    private var loading: [Key: Task<LiveSession?, any Error>] = [:]
 
     init(parts: EngineParts) { self.parts = parts }
 
-    /// The session, or an error that does not tell a foreign id from an unknown one.
-    func session(_ id: SessionID, owner: OwnerID) async throws -> LiveSession {
-        if let session = live[id] {
-            guard session.owner == owner else { throw EngineError(.sessionNotFound) }
-            return session
+    /// Lends the session; it stays in memory for the time of the body.
+    ///
+    /// - Throws: `SESSION_NOT_FOUND`, for a foreign id just as for an unknown one.
+    nonisolated func withSession<Result>(
+        _ id: SessionID, owner: OwnerID, _ body: (LiveSession) async throws -> Result
+    ) async throws -> Result {
+        let session = try await checkOut(id, owner)
+        do {
+            let result = try await body(session)
+            await checkIn(session)
+            return result
+        } catch {
+            await checkIn(session)
+            throw error
         }
-        let task = loading[id] ?? Task { [parts] in
-            // Shared by everybody who asks meanwhile, and awaited by each of them just below.
-            try await parts.metadata.progress(of: id, owner: owner)
-                .map { LiveSession($0, parts: parts) }
-        }
-        loading[id] = task
-        defer { loading[id] = nil }
-        guard let loaded = try await task.value, loaded.owner == owner else {
-            throw EngineError(.sessionNotFound)
-        }
-        if let session = live[id] { return session }
-        live[id] = loaded
-        return loaded
     }
 
     /// All sessions in memory.
-    var sessions: [LiveSession] { Array(live.values) }
+    var sessions: [LiveSession] { live.values.map(\.session) }
 
     /// Takes a session out of memory after its writers have stopped.
     ///
     /// - Parameter owner: With an owner, only a session of theirs.
     func drop(_ id: SessionID, ofOwner owner: OwnerID? = nil) async {
-        guard let session = live[id], owner == nil || session.owner == owner else { return }
-        await session.interruptWriters(.sessionClosed)
-        await session.closeStaging()
-        live[id] = nil
+        guard let session = live[id]?.session, owner == nil || session.owner == owner else { return }
+        await session.retire()
+        if live[id]?.session === session { live[id] = nil }
     }
 
     /// Takes out of memory what nobody has used since the time.
     func evict(idleSince time: Timestamp) async {
-        for (id, session) in live {
-            guard await session.isIdle, await session.lastUsed < time else { continue }
-            guard await !session.prefix.isFollowing else { continue }
-            await session.closeStaging()
+        for (id, entry) in live where entry.userCount == 0 {
+            guard await entry.session.lastUsed < time, await !entry.session.prefix.isFollowing
+            else { continue }
             // Somebody may have come for it during the waits.
-            if await session.lastUsed < time, await session.isIdle { live[id] = nil }
+            guard live[id]?.userCount == 0 else { continue }
+            live[id] = nil
+            await entry.session.closeStaging()
         }
+    }
+
+    private func checkOut(_ id: SessionID, _ owner: OwnerID) async throws -> LiveSession {
+        let session: LiveSession
+        if let known = live[id]?.session {
+            session = known
+        } else {
+            guard let loaded = try await load(Key(id: id, owner: owner)) else {
+                throw EngineError(.sessionNotFound)
+            }
+            // Of several loads that ended together the first one counts.
+            session = live[id]?.session ?? loaded
+        }
+        guard session.owner == owner else { throw EngineError(.sessionNotFound) }
+        live[id, default: Entry(session: session)].userCount += 1
+        return session
+    }
+
+    private func checkIn(_ session: LiveSession) {
+        guard live[session.id]?.session === session else { return }
+        live[session.id]?.userCount -= 1
+    }
+
+    private func load(_ key: Key) async throws -> LiveSession? {
+        let task = loading[key] ?? Task { [parts] in
+            // Shared by everybody who asks meanwhile, and awaited by each of them just below.
+            try await parts.metadata.progress(of: key.id, owner: key.owner)
+                .map { LiveSession($0, parts: parts) }
+        }
+        loading[key] = task
+        defer { loading[key] = nil }
+        return try await task.value
     }
 }

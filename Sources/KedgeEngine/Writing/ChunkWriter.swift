@@ -32,7 +32,8 @@ struct ChunkWriter {
             await keepPartial(pass, put: put)
             throw writer.interruption?.error ?? error
         }
-        guard try await isAtEnd(reader, parts: parts) else {
+        // A body that announced exactly these bytes has no more; only an open-ended one may go on.
+        if body.announcedByteCount == nil, try await !isAtEnd(reader, parts: parts) {
             throw EngineError(.lengthMismatch, "The body goes on after the chunk's end.")
         }
         let digest = pass.verified.digest()

@@ -1,0 +1,77 @@
+internal import Foundation
+public import KedgeModel
+public import Logging
+
+/// What a ``TransferClient`` needs to know.
+public struct ClientConfiguration: Sendable {
+    /// Base URL of the Kedge server, for example `https://files.example.org`.
+    public var serverURL: String
+    /// Sent to that server as bearer token, and to nobody else; never stored or logged.
+    public var token: String?
+    /// Directory of the transfer records; nil for `$XDG_STATE_HOME/kedge`, by default
+    /// `~/.local/state/kedge`. Made with mode 0700. Several processes may share it.
+    public var stateDirectory: String?
+    /// Transfers that run at a time in this client; 2. More share the same link and slow each other.
+    public var maxConcurrentTransfers = 2
+    /// Chunk size asked of the server, in bytes; 4 MiB. Smaller loses less at a drop, larger has less
+    /// overhead; the server's answer counts (R9, R10).
+    public var chunkSize = ChunkLayout.defaultChunkSize
+    /// How long an unreachable server is waited for before ``TransferClient/run(_:)`` returns with the
+    /// transfer still `queued`; nil waits for ever.
+    public var patience: Duration?
+    /// When failed requests are repeated.
+    public var retry = RetryPolicy()
+    /// Whether a download that hit a full disk keeps what it has, so that it goes on once there is
+    /// space; true. False gives the space back at once, and the download begins anew (R115, R116).
+    public var keepsPartialDownloadsOnFullDisk = true
+    /// Where decisions and failures are logged.
+    public var logger = Logger(label: "kedge.client")
+
+    /// Makes a configuration of the defaults.
+    public init(serverURL: String, token: String? = nil, stateDirectory: String? = nil) {
+        self.serverURL = serverURL
+        self.token = token
+        self.stateDirectory = stateDirectory
+    }
+
+    /// Path of the SQLite file.
+    var storePath: String {
+        let environment = ProcessInfo.processInfo.environment
+        // The XDG specification wants relative values ignored.
+        let base = environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        let home = environment["HOME"] ?? NSHomeDirectory()
+        let directory = stateDirectory ?? "\(base ?? "\(home)/.local/state")/kedge"
+        return LocalPath.absolute(directory) + "/transfers.sqlite"
+    }
+}
+
+/// What an upload may say beyond the path of its file.
+public struct UploadOptions: Sendable {
+    /// Name for the server; nil for the file's own.
+    public var fileName: String?
+    /// MIME type; nil guesses from the name.
+    public var mimeType: String?
+    /// Chunk size to ask for, in bytes; nil for the client's.
+    public var chunkSize: Int64?
+
+    /// Makes options.
+    public init(fileName: String? = nil, mimeType: String? = nil, chunkSize: Int64? = nil) {
+        self.fileName = fileName
+        self.mimeType = mimeType
+        self.chunkSize = chunkSize
+    }
+}
+
+/// What a download may say beyond what and where to.
+public struct DownloadOptions: Sendable {
+    /// Whether an existing file at the destination is replaced; false.
+    public var overwrites: Bool
+    /// SHA-256 that the file must have; outranks what the server says.
+    public var expectedSHA256: SHA256Digest?
+
+    /// Makes options.
+    public init(overwrites: Bool = false, expectedSHA256: SHA256Digest? = nil) {
+        self.overwrites = overwrites
+        self.expectedSHA256 = expectedSHA256
+    }
+}

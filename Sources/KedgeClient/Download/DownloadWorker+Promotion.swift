@@ -1,0 +1,175 @@
+internal import KedgeFiles
+internal import KedgeModel
+internal import Logging
+
+extension DownloadWorker {
+    func wholeFileDigest(_ hash: PrefixHash, size: Int64) async throws -> SHA256Digest {
+        do {
+            return try await withTaskCancellationHandler {
+                try await hash.digest(ofSize: size)
+            } onCancel: {
+                hash.stop()
+            }
+        } catch is HashInterrupted {
+            try Task.checkCancellation()
+            // Somebody cut the temporary file: nothing of it counts any more.
+            try await context.store.discardProgress(of: context.lease)
+            throw DownloadRestart(error: integrityError(cause: nil))
+        } catch {
+            throw TransferError.reading(error, operation: "hash file", role: "the download's folder")
+        }
+    }
+
+    /// Holds the whole file against its expected SHA-256 (R94). On a mismatch, chunks that are wrong
+    /// by their own digests are fetched again; when none is, everything is, once (R95, R121).
+    func verify(_ digest: SHA256Digest, temp: TempFile) async throws {
+        guard let expected = download.expectedHash, expected != digest else { return }
+        context.logger.error(
+            "integrity mismatch",
+            metadata: [
+                "transfer": "\(context.lease.id)", "expected": "\(expected)",
+                "computed": "\(digest)",
+            ])
+        let error = integrityError(cause: nil)
+        let count = try await context.store.recordIntegrityFailure(
+            context.lease, message: "The file arrived damaged; fetching it again.", answer: nil)
+        let wrong = count == 1 ? try await wrongChunks(in: temp) : []
+        if !wrong.isEmpty {
+            try await context.store.discardChunks(wrong, of: context.lease)
+            throw DownloadRestart(error: error)
+        }
+        try await deleteTempFile()
+        guard count <= 1 else { throw error }
+        if remote.chunkSize == nil {
+            // Smaller pieces put less at stake on a link or in memory that flips bits.
+            let smaller = max(256 << 10, download.chunkSize / 2)
+            try await context.store.setRemote(
+                remote, chunkSize: smaller, restarts: true, answer: nil, of: context.lease)
+        }
+        throw DownloadRestart(error: error)
+    }
+
+    private func wrongChunks(in temp: TempFile) async throws -> [Int] {
+        guard let digests = remote.chunkDigests, let layout = download.layout, !isSequential else {
+            return []
+        }
+        return try await context.onDisk("verify chunks", "the download's folder") {
+            try digests.indices.filter { index in
+                guard let range = layout.range(ofChunk: index) else { return false }
+                return try TempFile.digest(of: temp.file, range: range) != digests[index]
+            }
+        }
+    }
+
+    private func integrityError(cause: (any Error)?) -> TransferError {
+        TransferError(
+            .integrityMismatch, operation: "verify",
+            explanation: "The file arrived with another SHA-256 than announced, twice;"
+                + " retry from scratch, over another network if there is one.",
+            cause: cause)
+    }
+
+    private func deleteTempFile() async throws {
+        let (files, path) = (files, download.tempPath)
+        try await context.onDisk("remove", "the download's folder") { _ = try files.remove(path) }
+        try await context.store.discardProgress(of: context.lease)
+    }
+
+    /// Gives the verified file its name: sync, note, rename, sync the directory, complete (R96).
+    func promote(_ temp: TempFile, digest: SHA256Digest, size: Int64) async throws {
+        try await context.onDisk("sync", "the download's folder") {
+            try temp.file.syncData()
+            try temp.file.close()
+        }
+        try await context.store.beginPromotion(fileHash: digest, size: size, of: context.lease)
+        let (files, download) = (files, download)
+        try await context.onDisk("promote", "the destination") {
+            try Self.rename(download, temp: temp, digest: digest, size: size, files: files)
+            try files.syncDirectory(TempFile.directory(of: download.destinationPath))
+        }
+        try await complete(digest: digest, size: size)
+    }
+
+    private static func rename(
+        _ download: DownloadTransfer, temp: TempFile, digest: SHA256Digest, size: Int64,
+        files: any FileSystem
+    ) throws {
+        let (source, target) = (download.tempPath, download.destinationPath)
+        if try files.status(of: target)?.inode == temp.inode {
+            // A link was made and the process died before the old name went.
+            try files.remove(source)
+        } else if download.overwrites {
+            try files.rename(source, to: target)
+        } else {
+            do {
+                try files.renameWithoutReplacing(source, to: target)
+            } catch where error.code == .exists {
+                // The very same content is there already: that is success (clients.md, lesson 3).
+                guard try hasContent(target, digest: digest, size: size, files: files) else {
+                    throw error
+                }
+                try files.remove(source)
+            }
+        }
+    }
+
+    /// An earlier run may have renamed the file and died before its record said so.
+    ///
+    /// - Returns: True when the download is complete now.
+    func recoverPromotion() async throws -> Bool {
+        guard let digest = download.fileHash, let inode = download.tempInode,
+            let size = download.expectedSize
+        else { return false }
+        let (files, download) = (files, download)
+        let isPromoted = try await context.onDisk("recover", "the destination") {
+            guard let status = try files.status(of: download.destinationPath),
+                status.inode == inode, status.byteCount == size
+            else { return false }
+            // The name may not be durable yet, and its other one may still be there.
+            try files.remove(download.tempPath)
+            try files.syncDirectory(TempFile.directory(of: download.destinationPath))
+            return true
+        }
+        guard isPromoted else { return false }
+        try await complete(digest: digest, size: size)
+        return true
+    }
+
+    /// What is at the destination already: the same file is success, another one is refused before
+    /// a byte is fetched.
+    func acceptExistingDestination() async throws -> Bool {
+        guard !download.overwrites else { return false }
+        let (files, path) = (files, download.destinationPath)
+        let (expectedHash, expectedSize) = (download.expectedHash, download.expectedSize)
+        let found: Bool? = try await context.onDisk("look at", "the destination") {
+            guard try files.status(of: path) != nil else { return nil }
+            guard let expectedHash, let expectedSize else { return false }
+            return try Self.hasContent(path, digest: expectedHash, size: expectedSize, files: files)
+        }
+        guard let found else { return false }
+        guard found, let expectedHash, let expectedSize else {
+            throw TransferError(
+                .destinationExists, operation: "download", resource: path,
+                explanation: "The destination exists; say overwrite to replace it.")
+        }
+        try await deleteTempFile()
+        try await complete(digest: expectedHash, size: expectedSize)
+        return true
+    }
+
+    private static func hasContent(
+        _ path: String, digest: SHA256Digest, size: Int64, files: any FileSystem
+    ) throws -> Bool {
+        guard let status = try files.status(of: path), status.isRegularFile,
+            status.byteCount == size
+        else { return false }
+        let file = try files.open(path, .read)
+        return try TempFile.digest(of: file, range: ByteRange(start: 0, end: size)) == digest
+    }
+
+    private func complete(digest: SHA256Digest, size: Int64) async throws {
+        try await context.store.completeDownload(
+            fileHash: digest, size: size,
+            verification: download.expectedHash == nil ? .unverified : .sha256, of: context.lease)
+    }
+}

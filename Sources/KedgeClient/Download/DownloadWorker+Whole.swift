@@ -1,0 +1,72 @@
+internal import HTTPTypes
+internal import KedgeHash
+internal import KedgeModel
+
+extension DownloadWorker {
+    /// Fetches the file in one go, from its first byte, until one answer came through whole: for
+    /// servers without ranges, or without a strong validator that would hold two ranges together.
+    func fetchWhole() async throws -> (temp: TempFile, digest: SHA256Digest, size: Int64) {
+        while true {
+            try Task.checkCancellation()
+            let temp = try await makeTempFile(size: 0)
+            do {
+                let hasher = try await fetchWholeOnce(into: temp)
+                return (temp, hasher.digest(), hasher.byteCount)
+            } catch let failure as RequestFailure {
+                // Nothing can be gone on with, so every drop counts against the budget.
+                try await context.keeper.backOff(after: failure, chunk: nil)
+            }
+        }
+    }
+
+    private func fetchWholeOnce(into temp: TempFile) async throws -> SHA256Hasher {
+        let response = try await fetcher.get(remote.url)
+        guard response.status == 200 else { throw await fetcher.failure(of: response) }
+        let answer = fetcher.answer(of: response)
+        try await context.keeper.noteAnswer()
+        let fields = response.headerFields
+        guard (fields[.contentEncoding] ?? "identity").lowercased() == "identity" else {
+            throw RequestFailure(.protocolViolation, operation: "get file", answer: answer)
+        }
+        let announced = fields[.contentLength].flatMap { WireInteger.parse($0) }
+        try await adoptHead(fields, byteCount: announced, answer: answer)
+        if let announced {
+            let (files, path) = (files, TempFile.directory(of: download.tempPath))
+            try await context.onDisk("check space", "the download's folder") {
+                try TempFile.requireSpace(announced, at: path, files: files)
+            }
+        }
+        var writer = BodyWriter(
+            file: temp.file, start: 0, hasher: SHA256Hasher(), buffers: buffers, context: context)
+        defer { writer.finish() }
+        do {
+            while let piece = try await response.body.next() {
+                try await writer.append(piece)
+            }
+        } catch let error as TransportError {
+            throw RequestFailure(error, operation: "get file")
+        }
+        try await writer.flush()
+        guard announced == nil || announced == writer.writtenByteCount else {
+            throw RequestFailure(.lengthMismatch, operation: "get file", answer: answer)
+        }
+        return writer.hasher
+    }
+
+    /// One answer is one version: what its head says replaces what was said before.
+    private func adoptHead(
+        _ fields: HTTPFields, byteCount: Int64?, answer: ServerAnswer
+    ) async throws {
+        remote.byteCount = byteCount
+        remote.strongETag = RemoteFile.strongETag(fields[.eTag])
+        if let digest = fields[.reprDigest].flatMap({ DigestHeader.parseRFC9530($0) }) {
+            remote.sha256 = digest
+        }
+        try await context.store.setRemote(
+            remote, chunkSize: download.chunkSize, restarts: false, answer: answer,
+            of: context.lease)
+        download.expectedSize = byteCount
+        download.etag = remote.strongETag
+        if !download.isHashPinned { download.expectedHash = remote.sha256 }
+    }
+}

@@ -1,0 +1,177 @@
+internal import KedgeFiles
+internal import KedgeHash
+internal import KedgeModel
+internal import Logging
+
+/// Runs one download from wherever it stands to `completed`.
+///
+/// Bytes gather in a temporary file beside the destination. A chunk counts when its bytes are on
+/// stable storage, in that order (R92); the file gets its name when the whole of it has the expected
+/// SHA-256 (R96).
+actor DownloadWorker {
+    /// Times that one run begins anew for reasons that cure themselves.
+    private static let maxRestartCount = 5
+
+    let context: WorkerContext
+    let fetcher: FileFetcher
+    var download: DownloadTransfer
+    /// What the server said in this run.
+    var remote = RemoteFile(url: "", acceptsRanges: false)
+    /// Chunks that are complete and durable.
+    var confirmed: ChunkSet
+    var window = ConcurrencyWindow(serverLimit: nil, bufferByteCount: 1, budgetByteCount: 8)
+    /// Chunks that are complete but not synced yet.
+    var unsynced: [ConfirmedChunk] = []
+    var isSyncing = false
+    /// The server turned out to ignore ranges: fetch the whole file in one go.
+    var isSequential = false
+    let buffers = BufferPool(bufferCapacity: 1 << 20, keptCount: 8)
+
+    init(_ download: DownloadTransfer, context: WorkerContext) {
+        self.context = context
+        self.fetcher = FileFetcher(api: context.api)
+        self.download = download
+        self.confirmed = download.downloadedChunks
+    }
+
+    var files: any FileSystem { context.environment.files }
+
+    /// Runs to the end.
+    ///
+    /// - Throws: ``RequestFailure`` or `TransferError` for what must be shown; ``OutOfPatience``;
+    ///   ``LeaseLost``; `CancellationError`.
+    func run() async throws {
+        var restartCount = 0
+        while true {
+            do {
+                if try await recoverPromotion() { return }
+                try await inspect()
+                if try await acceptExistingDestination() { return }
+                try await fetchVerifyPromote()
+                return
+            } catch let restart as DownloadRestart {
+                restartCount += 1
+                guard restartCount <= Self.maxRestartCount else { throw restart.error }
+                context.logger.notice(
+                    "download starts over",
+                    metadata: [
+                        "transfer": "\(context.lease.id)", "code": "\(restart.error.code.rawValue)",
+                    ])
+                download = try await context.store.download(context.lease.id)
+                confirmed = download.downloadedChunks
+            }
+        }
+    }
+
+    /// Asks the server about the file and compares with what is known (R87, R103).
+    private func inspect() async throws {
+        let (fetcher, reference) = (fetcher, download.reference)
+        let answered = try await context.keeper.retrying { try await fetcher.inspect(reference) }
+        let found = answered.value
+        if isOtherVersion(found) {
+            try await remoteChanged(answered.answer)
+        }
+        remote = found
+        isSequential = isSequential || !remote.isResumable
+        // The chunks of the server, so that its digests fit; otherwise as the record has them.
+        let chunkSize = ChunkLayout.chunkSize(
+            preferred: remote.chunkSize ?? download.chunkSize, forFileOf: remote.byteCount)
+        let restarts = chunkSize != download.chunkSize || isSequential
+        try await context.store.setRemote(
+            remote, chunkSize: chunkSize, restarts: restarts, answer: answered.answer,
+            of: context.lease)
+        download = try await context.store.download(context.lease.id)
+        confirmed = download.downloadedChunks
+    }
+
+    private func isOtherVersion(_ found: RemoteFile) -> Bool {
+        guard !confirmed.indexes.isEmpty else { return false }
+        if found.strongETag != download.etag || found.byteCount != download.expectedSize {
+            return true
+        }
+        guard let hash = found.sha256, !download.isHashPinned else { return false }
+        return hash != download.expectedHash
+    }
+
+    /// The file is another version now: everything is fetched anew, once (R103).
+    func remoteChanged(_ answer: ServerAnswer?) async throws -> Never {
+        let count = try await context.store.recordRemoteChange(context.lease, answer: answer)
+        let error = TransferError(
+            .remoteChanged, operation: "download",
+            explanation: "The file keeps changing on the server; retry when it is settled.")
+        guard count <= 1 else { throw error }
+        throw DownloadRestart(error: error)
+    }
+
+    private func fetchVerifyPromote() async throws {
+        var temp: TempFile
+        let digest: SHA256Digest
+        let size: Int64
+        if isSequential {
+            (temp, digest, size) = try await fetchWhole()
+        } else {
+            temp = try await openTempFile()
+            let wholeFile = PrefixHash(file: temp.file, saved: download.savedHash)
+            defer { wholeFile.stop() }
+            try await fetchMissingChunks(into: temp, hash: wholeFile)
+            size = download.expectedSize ?? 0
+            digest = try await wholeFileDigest(wholeFile, size: size)
+        }
+        try await verify(digest, temp: temp)
+        try await promote(temp, digest: digest, size: size)
+    }
+
+    /// The temporary file of an earlier run, or a new one; without it no confirmed chunk counts.
+    private func openTempFile() async throws -> TempFile {
+        let (files, path) = (files, download.tempPath)
+        let size = download.expectedSize ?? 0
+        if let inode = download.tempInode {
+            let missing = size - confirmedByteCount
+            let existing = try await context.onDisk("open", "the download's folder") {
+                let temp = try TempFile.reopen(path, inode: inode, size: size, files: files)
+                if temp != nil {
+                    try TempFile.requireSpace(
+                        missing, at: TempFile.directory(of: path), files: files)
+                }
+                return temp
+            }
+            if let existing { return existing }
+        }
+        return try await makeTempFile(size: size)
+    }
+
+    func makeTempFile(size: Int64) async throws -> TempFile {
+        let (files, path) = (files, download.tempPath)
+        let temp = try await context.onDisk("create", "the download's folder") {
+            try TempFile.create(path, size: size, files: files)
+        }
+        try await context.store.attachTempFile(inode: temp.inode, of: context.lease)
+        download = try await context.store.download(context.lease.id)
+        confirmed = download.downloadedChunks
+        return temp
+    }
+
+    private var confirmedByteCount: Int64 {
+        guard let layout = download.layout else { return 0 }
+        return layout.byteCount(of: confirmed)
+    }
+}
+
+/// The download begins anew by itself.
+struct DownloadRestart: Error {
+    /// What to report when there has been too much of it.
+    let error: TransferError
+}
+
+extension ChunkLayout {
+    /// Number of bytes in these chunks.
+    func byteCount(of chunks: ChunkSet) -> Int64 {
+        guard let chunkCount, chunkCount > 0 else { return 0 }
+        // Only the last chunk may be short, so counting is enough.
+        let full = Int64(chunks.count) * chunkSize
+        guard chunks.contains(chunkCount - 1), let last = range(ofChunk: chunkCount - 1) else {
+            return full
+        }
+        return full - chunkSize + last.byteCount
+    }
+}

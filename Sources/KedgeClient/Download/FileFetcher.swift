@@ -1,0 +1,166 @@
+internal import Foundation
+internal import HTTPTypes
+internal import KedgeModel
+
+/// Asks for files: whole, in part, or about them only. Follows redirects where that is safe.
+struct FileFetcher: Sendable {
+    private static let maxRedirectCount = 5
+    private static let maxProblemByteCount = 64 << 10
+
+    let api: ServerAPI
+
+    /// Finds out what is to be downloaded (R87).
+    func inspect(_ reference: RemoteReference) async throws -> ServerAPI.Answered<RemoteFile> {
+        switch reference {
+        case .file(let id): try await inspectKedgeFile(id)
+        case .url(let url): try await inspectURL(url)
+        }
+    }
+
+    /// Gets a file, or a range of it that must belong to the version `etag` (R99).
+    ///
+    /// Whatever the status, the response is returned: the caller judges it before it reads the body.
+    func get(
+        _ url: String, range: ByteRange? = nil, etag: String? = nil
+    ) async throws -> TransportResponse {
+        // No coding: byte offsets must be those of the file itself.
+        var fields: HTTPFields = [.acceptEncoding: "identity"]
+        if let range { fields[.range] = "bytes=\(range.start)-\(range.end - 1)" }
+        if let etag {
+            fields[.ifRange] = etag
+            fields[.ifMatch] = etag
+        }
+        return try await follow(.get, url, fields: fields, operation: "get file")
+    }
+
+    /// The failure that a response stands for.
+    func failure(of response: TransportResponse) async -> RequestFailure {
+        // The status counts even when its explanation does not arrive.
+        let body = (try? await response.body.collect(upTo: Self.maxProblemByteCount)) ?? []
+        return RequestFailure(
+            status: response.status, headerFields: response.headerFields, body: body,
+            operation: "get file", subject: .file)
+    }
+
+    func answer(of response: TransportResponse) -> ServerAnswer {
+        ServerAnswer(status: response.status, requestID: response.headerFields[.xRequestID])
+    }
+
+    private func inspectKedgeFile(
+        _ id: FileID
+    ) async throws -> ServerAPI.Answered<RemoteFile> {
+        let answered = try await api.fileMeta(id)
+        let meta = answered.value
+        guard meta.size >= 0, meta.chunkSize > 0,
+            meta.size / meta.chunkSize < Int64(ChunkLayout.maxChunkCount)
+        else {
+            throw RequestFailure(
+                .protocolViolation, operation: "file meta", answer: answered.answer)
+        }
+        let layout = ChunkLayout(fileSize: meta.size, chunkSize: meta.chunkSize)
+        let file = RemoteFile(
+            url: api.fileURL(id), byteCount: meta.size,
+            strongETag: RemoteFile.strongETag(meta.etag), sha256: meta.sha256,
+            acceptsRanges: true, chunkSize: meta.chunkSize,
+            chunkDigests: try await chunkDigests(of: id, layout: layout))
+        return ServerAPI.Answered(value: file, answer: answered.answer)
+    }
+
+    /// Nil when the server offers none, or others than the layout has; the whole-file hash decides
+    /// then.
+    private func chunkDigests(of id: FileID, layout: ChunkLayout) async throws -> [SHA256Digest]? {
+        let chunkCount = layout.chunkCount ?? 0
+        guard chunkCount > 0 else { return nil }
+        do {
+            let chunks = try await api.fileChunks(id, chunkCount: chunkCount).value
+            guard chunks.chunkSize == layout.chunkSize, chunks.sha256.count == chunkCount else {
+                return nil
+            }
+            return chunks.sha256
+        } catch let failure as RequestFailure where !failure.isRetryable && !failure.isCanceled {
+            return nil
+        }
+    }
+
+    private func inspectURL(_ url: String) async throws -> ServerAPI.Answered<RemoteFile> {
+        let fields: HTTPFields = [.acceptEncoding: "identity"]
+        let head = try await follow(.head, url, fields: fields, operation: "head file")
+        var file = RemoteFile(url: url, acceptsRanges: false)
+        if head.status == 200, isIdentity(head.headerFields) {
+            read(head.headerFields, into: &file)
+            file.byteCount = length(head.headerFields)
+            let ranges = head.headerFields[.acceptRanges]?.lowercased()
+            file.acceptsRanges = ranges == "bytes"
+            if file.isResumable || ranges == "none" || file.byteCount == 0 {
+                return ServerAPI.Answered(value: file, answer: answer(of: head))
+            }
+        } else if [408, 429].contains(head.status) || head.status >= 500 && head.status != 501 {
+            throw await failure(of: head)
+        }
+        // Servers that refuse HEAD, or do not announce ranges, may still serve one.
+        return try await probe(url)
+    }
+
+    /// Asks for the first byte, and learns everything else from the head of the answer.
+    private func probe(_ url: String) async throws -> ServerAPI.Answered<RemoteFile> {
+        let response = try await get(url, range: ByteRange(start: 0, end: 1))
+        var file = RemoteFile(url: url, acceptsRanges: false)
+        switch response.status {
+        case 206:
+            read(response.headerFields, into: &file)
+            let range = response.headerFields[.contentRange].flatMap { ContentRange($0) }
+            file.byteCount = range?.total
+            file.acceptsRanges = range?.range == ByteRange(start: 0, end: 1)
+        case 200:
+            read(response.headerFields, into: &file)
+            file.byteCount = isIdentity(response.headerFields) ? length(response.headerFields) : nil
+        case 416 where response.headerFields[.contentRange].flatMap({ ContentRange($0) })?.total == 0:
+            file.byteCount = 0
+        default:
+            throw await failure(of: response)
+        }
+        return ServerAPI.Answered(value: file, answer: answer(of: response))
+    }
+
+    private func read(_ fields: HTTPFields, into file: inout RemoteFile) {
+        file.strongETag = RemoteFile.strongETag(fields[.eTag])
+        file.sha256 = fields[.reprDigest].flatMap { DigestHeader.parseRFC9530($0) }
+    }
+
+    private func length(_ fields: HTTPFields) -> Int64? {
+        fields[.contentLength].flatMap { WireInteger.parse($0) }
+    }
+
+    private func isIdentity(_ fields: HTTPFields) -> Bool {
+        (fields[.contentEncoding] ?? "identity").lowercased() == "identity"
+    }
+
+    /// Sends, and follows redirects: always within the origin, to another one only when the request
+    /// carries no credentials.
+    private func follow(
+        _ method: HTTPRequest.Method, _ url: String, fields: HTTPFields, operation: String
+    ) async throws -> TransportResponse {
+        var target = url
+        for _ in 0...Self.maxRedirectCount {
+            var fields = fields
+            // The token is the server's own; nobody else gets it.
+            let isOwn = URLText.origin(of: target) == URLText.origin(of: api.baseURL)
+            if isOwn, let token = api.token { fields[.authorization] = "Bearer \(token)" }
+            let response: TransportResponse
+            do {
+                response = try await api.transport.send(
+                    TransportRequest(method: method, url: target, headerFields: fields))
+            } catch {
+                throw RequestFailure(error, operation: operation)
+            }
+            guard [301, 302, 303, 307, 308].contains(response.status) else { return response }
+            guard let location = response.headerFields[.location],
+                let next = URLText.resolve(location, against: target),
+                fields[.authorization] == nil
+                    || URLText.origin(of: next) == URLText.origin(of: target)
+            else { break }
+            target = next
+        }
+        throw RequestFailure(.protocolViolation, operation: operation)
+    }
+}

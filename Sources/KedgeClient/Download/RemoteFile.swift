@@ -1,0 +1,25 @@
+package import KedgeModel
+
+/// What a server says about a file before it is downloaded.
+package struct RemoteFile: Sendable, Equatable {
+    package var url: String
+    /// Size in bytes; nil when the server does not say.
+    package var byteCount: Int64?
+    /// The strong entity tag, quoted; nil when there is none or only a weak one, which cannot tell
+    /// whether two ranges belong to the same bytes (RFC 9110 section 13.1.5).
+    package var strongETag: String?
+    package var sha256: SHA256Digest?
+    package var acceptsRanges: Bool
+    /// Chunk size and digests, where the server offers them (R93).
+    package var chunkSize: Int64?
+    package var chunkDigests: [SHA256Digest]?
+
+    /// True when the file can be fetched in pieces and gone on with later.
+    package var isResumable: Bool { acceptsRanges && strongETag != nil && byteCount != nil }
+
+    /// A strong entity tag in quotes; nil for a weak or missing one.
+    static func strongETag(_ value: String?) -> String? {
+        guard let value, !value.isEmpty, !value.hasPrefix("W/") else { return nil }
+        return value.hasPrefix("\"") ? value : "\"\(value)\""
+    }
+}

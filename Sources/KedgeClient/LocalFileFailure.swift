@@ -1,0 +1,39 @@
+internal import KedgeFiles
+internal import KedgeModel
+
+extension TransferError {
+    /// What a failed call on a local file means for a transfer (R107, R114).
+    ///
+    /// - Parameter role: What the file is to the reader, for example `the file to upload`.
+    init(_ error: FileError, operation: String, role: String) {
+        let code: ErrorCode
+        let explanation: String
+        switch error.code {
+        case .noSpace:
+            code = .diskFull
+            explanation = "The local disk is full; free some space and retry."
+        case .notFound:
+            code = .fileMissing
+            explanation = "There is no \(role); it was moved or deleted."
+        case .exists:
+            code = .destinationExists
+            explanation = "The destination exists; say overwrite to replace it."
+        case .permission, .readOnly:
+            code = .usage
+            explanation = "This user may not read or write \(role)."
+        case .tooManyOpen, .locked, .io, .other:
+            code = .storeDamaged
+            explanation = "The disk reported an error on \(role)."
+        }
+        self.init(
+            code, operation: operation, resource: error.path, explanation: explanation, cause: error)
+    }
+}
+
+extension TransferError {
+    /// The same for a failure of any type; errors that are none of a file pass through.
+    static func reading(_ error: any Error, operation: String, role: String) -> any Error {
+        guard let error = error as? FileError else { return error }
+        return TransferError(error, operation: operation, role: role)
+    }
+}

@@ -1,0 +1,40 @@
+internal import Foundation
+
+/// Paths as people write them, made into paths that mean the same in every process.
+enum LocalPath {
+    /// Absolute, with `.` and `..` resolved; symbolic links stay.
+    static func absolute(_ path: String) -> String {
+        URL(fileURLWithPath: path).standardizedFileURL.path
+    }
+
+    /// The last component.
+    static func name(of path: String) -> String {
+        path.split(separator: "/").last.map(String.init) ?? ""
+    }
+}
+
+/// MIME types by file name extension, for the common cases (R69).
+enum MIMEType {
+    private static let types: [String: String] = [
+        "avif": "image/avif", "bin": "application/octet-stream", "bmp": "image/bmp",
+        "bz2": "application/x-bzip2", "css": "text/css", "csv": "text/csv",
+        "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        "epub": "application/epub+zip", "flac": "audio/flac", "gif": "image/gif",
+        "gz": "application/gzip", "heic": "image/heic", "html": "text/html",
+        "iso": "application/x-iso9660-image", "jpeg": "image/jpeg", "jpg": "image/jpeg",
+        "js": "text/javascript", "json": "application/json", "m4a": "audio/mp4",
+        "md": "text/markdown", "mkv": "video/x-matroska", "mov": "video/quicktime",
+        "mp3": "audio/mpeg", "mp4": "video/mp4", "ogg": "audio/ogg", "pdf": "application/pdf",
+        "png": "image/png", "svg": "image/svg+xml", "tar": "application/x-tar",
+        "tif": "image/tiff", "tiff": "image/tiff", "txt": "text/plain", "wav": "audio/wav",
+        "webm": "video/webm", "webp": "image/webp",
+        "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "xml": "application/xml", "zip": "application/zip", "zst": "application/zstd",
+    ]
+
+    /// The type of a file with this name, nil when the extension says nothing.
+    static func guess(fileName: String) -> String? {
+        guard let dot = fileName.lastIndex(of: ".") else { return nil }
+        return types[fileName[fileName.index(after: dot)...].lowercased()]
+    }
+}

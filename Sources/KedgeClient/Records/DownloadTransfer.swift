@@ -1,0 +1,63 @@
+public import KedgeModel
+
+/// A durable download (R37–R45).
+package struct DownloadTransfer: Sendable, Equatable {
+    package var status: TransferStatus
+    /// What is downloaded.
+    package let reference: RemoteReference
+    /// Where the finished file goes; absolute.
+    package let destinationPath: String
+    /// Where its bytes gather until they are verified: beside the destination (R46, R112).
+    package let tempPath: String
+    /// True when an existing destination may be replaced.
+    package let overwrites: Bool
+    /// Size of the remote file, nil until asked or when the server does not say (R39).
+    package var expectedSize: Int64?
+    /// SHA-256 that the file must have, when anybody said (R39, R88).
+    package var expectedHash: SHA256Digest?
+    /// True when the hash came from the caller, who outranks the server.
+    package let isHashPinned: Bool
+    /// The strong entity tag of the version being downloaded (R44).
+    package var etag: String?
+    package var chunkSize: Int64
+    /// Chunks whose bytes are durable in the temporary file (R43).
+    package var downloadedChunks: ChunkSet
+    /// The running SHA-256 of the bytes before its offset.
+    package var savedHash: SavedHash?
+    /// Inode of the temporary file once made: tells it from a stranger's, also after promotion.
+    package var tempInode: UInt64?
+    /// SHA-256 of the whole file, once all bytes were there and it was computed.
+    package var fileHash: SHA256Digest?
+    /// How often the file changed on the server during this transfer (R103).
+    package var remoteChangeCount: Int
+
+    /// Chunks of the file; nil while its size is unknown.
+    package var layout: ChunkLayout? {
+        expectedSize.map { ChunkLayout(fileSize: $0, chunkSize: chunkSize) }
+    }
+
+    /// A new record, in state `queued`.
+    package init(
+        status: TransferStatus, reference: RemoteReference, destinationPath: String,
+        tempPath: String, overwrites: Bool, pinnedHash: SHA256Digest?, chunkSize: Int64
+    ) {
+        self.status = status
+        self.reference = reference
+        self.destinationPath = destinationPath
+        self.tempPath = tempPath
+        self.overwrites = overwrites
+        self.expectedHash = pinnedHash
+        self.isHashPinned = pinnedHash != nil
+        self.chunkSize = chunkSize
+        self.downloadedChunks = ChunkSet()
+        self.remoteChangeCount = 0
+    }
+}
+
+/// What to download: a file of the Kedge server, or anything that HTTP serves.
+public enum RemoteReference: Sendable, Hashable {
+    /// A file of the configured server.
+    case file(FileID)
+    /// An absolute `http` or `https` URL.
+    case url(String)
+}

@@ -1,0 +1,43 @@
+public import KedgeModel
+
+/// The server's files and sessions, for looking and tidying; each call is one request.
+///
+/// Errors are ``TransferError`` with the server's code, or `OFFLINE`.
+public struct RemoteAPI: Sendable {
+    let api: ServerAPI
+
+    /// One page of the caller's files, newest first.
+    ///
+    /// - Parameter after: `next` of the page before; nil for the first.
+    public func listFiles(after: String? = nil, limit: Int? = nil) async throws -> FileList {
+        try await call { try await api.listFiles(after: after, limit: limit).value }
+    }
+
+    /// What the server knows about a file.
+    public func fileMeta(_ id: FileID) async throws -> FileMeta {
+        try await call { try await api.fileMeta(id).value }
+    }
+
+    /// Deletes a file for good.
+    public func deleteFile(_ id: FileID) async throws {
+        try await call { try await api.deleteFile(id) }
+    }
+
+    /// Where an upload session stands on the server.
+    public func sessionStatus(_ id: SessionID) async throws -> SessionStatus {
+        try await call {
+            try await api.sessionStatus(id, chunkCount: ChunkLayout.maxChunkCount).value
+        }
+    }
+
+    private func call<Result>(_ work: () async throws -> Result) async throws -> Result {
+        do {
+            return try await work()
+        } catch let failure as RequestFailure {
+            if failure.isCanceled { throw CancellationError() }
+            throw TransferError(
+                failure.code, operation: failure.operation, explanation: failure.message,
+                cause: failure)
+        }
+    }
+}

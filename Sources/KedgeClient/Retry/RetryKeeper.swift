@@ -1,0 +1,119 @@
+internal import KedgeModel
+internal import Logging
+
+/// The one place where a worker's retry decisions are made.
+///
+/// It asks the failure whether trying again can help, counts tries without progress, waits, and keeps
+/// the record honest about waiting: while the server cannot be reached the transfer is `queued`, and
+/// such waiting uses up no budget (R104).
+actor RetryKeeper {
+    private let lease: Lease
+    private let store: TransferStore
+    private let environment: ClientEnvironment
+    private let patience: Duration?
+    private let logger: Logger
+    private var budget: RetryBudget
+    /// Since when the server cannot be reached.
+    private var offlineSince: Timestamp?
+    private var offlineFailureCount = 0
+
+    init(
+        lease: Lease, store: TransferStore, environment: ClientEnvironment, policy: RetryPolicy,
+        patience: Duration?, logger: Logger
+    ) {
+        self.lease = lease
+        self.store = store
+        self.environment = environment
+        self.budget = RetryBudget(policy: policy)
+        self.patience = patience
+        self.logger = logger
+    }
+
+    /// Calls until it succeeds, for requests that belong to no chunk.
+    ///
+    /// - Parameter surfacing: Codes that the caller handles itself; they are thrown at once.
+    /// - Throws: the failure when it is permanent or the budget is used up; ``OutOfPatience``;
+    ///   `CancellationError`.
+    func retrying<Result: Sendable>(
+        surfacing: Set<ErrorCode> = [], _ call: @Sendable () async throws -> Result
+    ) async throws -> Result {
+        while true {
+            try Task.checkCancellation()
+            do {
+                let result = try await call()
+                try await noteAnswer()
+                budget.recordProgress(chunk: nil)
+                return result
+            } catch let failure as RequestFailure {
+                if surfacing.contains(failure.code), failure.answer != nil {
+                    try await noteAnswer()
+                    throw failure
+                }
+                try await backOff(after: failure, chunk: nil)
+            }
+        }
+    }
+
+    /// Waits as the policy says, or rethrows a failure that waiting does not cure.
+    func backOff(after failure: RequestFailure, chunk: Int?) async throws {
+        if failure.isCanceled { throw CancellationError() }
+        guard failure.isRetryable else { throw failure }
+        if failure.isOffline {
+            try await waitForServer(failure, chunk: chunk)
+            return
+        }
+        try await noteAnswer()
+        let count = budget.recordFailure(chunk: chunk)
+        logger.info(
+            "try failed",
+            metadata: [
+                "transfer": "\(lease.id)", "chunk": "\(chunk.map(String.init) ?? "-")",
+                "code": "\(failure.code.rawValue)", "count": "\(count)",
+                "error": "\(String(reflecting: failure))",
+            ])
+        try await store.recordAttempt(
+            lease, chunk: chunk, code: failure.code, message: failure.message,
+            answer: failure.answer)
+        guard !budget.isExhausted(chunk: chunk) else { throw failure }
+        try await sleep(failureCount: count, retryAfter: failure.retryAfter)
+    }
+
+    /// Bytes of the chunk are on the other side for good, or on this one.
+    func noteProgress(chunk: Int) async throws {
+        try await noteAnswer()
+        budget.recordProgress(chunk: chunk)
+    }
+
+    /// The server answered: if the record says that the transfer waits for it, that is over.
+    func noteAnswer() async throws {
+        guard offlineSince != nil else { return }
+        offlineSince = nil
+        offlineFailureCount = 0
+        try await store.start(lease)
+    }
+
+    private func waitForServer(_ failure: RequestFailure, chunk: Int?) async throws {
+        let now = environment.now()
+        offlineFailureCount += 1
+        if let since = offlineSince {
+            if let patience, now.duration(since: since) > patience { throw OutOfPatience() }
+        } else {
+            offlineSince = now
+            logger.notice("waiting for the server", metadata: ["transfer": "\(lease.id)"])
+            try await store.wait(
+                lease, code: failure.code, message: failure.message, answer: nil)
+        }
+        try await sleep(failureCount: offlineFailureCount, retryAfter: nil)
+    }
+
+    private func sleep(failureCount: Int, retryAfter: Duration?) async throws {
+        var generator = environment.makeGenerator()
+        let delay = budget.policy.delay(
+            afterFailures: failureCount, retryAfter: retryAfter, using: &generator)
+        try await environment.sleep(delay)
+    }
+}
+
+/// The server could not be reached for longer than the host wants to wait. The transfer stays
+/// `queued`; it has not failed.
+struct OutOfPatience: Error {}

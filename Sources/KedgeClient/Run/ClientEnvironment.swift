@@ -1,0 +1,42 @@
+package import KedgeFiles
+package import KedgeModel
+
+/// Time, chance and disk as parameters, so that tests can put their own in place.
+package struct ClientEnvironment: Sendable {
+    package var files: any FileSystem
+    package var now: @Sendable () -> Timestamp
+    /// Sleeps; throws `CancellationError` when the task is canceled meanwhile.
+    package var sleep: @Sendable (Duration) async throws -> Void
+    package var makeGenerator: @Sendable () -> AnyGenerator
+    package var liveness: ProcessLiveness
+
+    package init(
+        files: any FileSystem, now: @escaping @Sendable () -> Timestamp,
+        sleep: @escaping @Sendable (Duration) async throws -> Void,
+        makeGenerator: @escaping @Sendable () -> AnyGenerator,
+        liveness: ProcessLiveness = ProcessLiveness()
+    ) {
+        self.files = files
+        self.now = now
+        self.sleep = sleep
+        self.makeGenerator = makeGenerator
+        self.liveness = liveness
+    }
+
+    /// The real disk, clock and generator.
+    package static var system: ClientEnvironment {
+        ClientEnvironment(
+            files: POSIXFileSystem(), now: { Timestamp.current },
+            sleep: { try await Task.sleep(for: $0) },
+            makeGenerator: { AnyGenerator(SystemRandomNumberGenerator()) })
+    }
+}
+
+/// Any generator, as one type.
+package struct AnyGenerator: RandomNumberGenerator {
+    private var base: any RandomNumberGenerator
+
+    package init(_ base: any RandomNumberGenerator) { self.base = base }
+
+    package mutating func next() -> UInt64 { base.next() }
+}

@@ -1,0 +1,43 @@
+/// Places for running transfers, given in the order in which they were asked for.
+actor RunSlots {
+    private var freeCount: Int
+    private var nextTicket = 0
+    private var waiting: [(ticket: Int, continuation: CheckedContinuation<Bool, Never>)] = []
+
+    init(count: Int) { freeCount = max(1, count) }
+
+    /// Waits for a place; false when the task was canceled first.
+    func take() async -> Bool {
+        if Task.isCancelled { return false }
+        if freeCount > 0 {
+            freeCount -= 1
+            return true
+        }
+        let ticket = nextTicket
+        nextTicket += 1
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                waiting.append((ticket, continuation))
+                // The cancellation may have come before there was anything to take out.
+                if Task.isCancelled { forget(ticket) }
+            }
+        } onCancel: {
+            // Ends by itself at once; nobody needs to wait for it.
+            Task { await self.forget(ticket) }
+        }
+    }
+
+    /// Gives a place back.
+    func give() {
+        if waiting.isEmpty {
+            freeCount += 1
+        } else {
+            waiting.removeFirst().continuation.resume(returning: true)
+        }
+    }
+
+    private func forget(_ ticket: Int) {
+        guard let place = waiting.firstIndex(where: { $0.ticket == ticket }) else { return }
+        waiting.remove(at: place).continuation.resume(returning: false)
+    }
+}

@@ -1,0 +1,30 @@
+internal import KedgeFiles
+internal import Logging
+
+/// What a worker needs of the world for one run of one transfer.
+struct WorkerContext: Sendable {
+    let lease: Lease
+    let store: TransferStore
+    let api: ServerAPI
+    let environment: ClientEnvironment
+    /// Threads for reading, writing and hashing chunks.
+    let pool: BlockingPool
+    let keeper: RetryKeeper
+    let rate: RateMeter
+    let configuration: ClientConfiguration
+    let logger: Logger
+
+    /// Memory that the chunks of one transfer in flight may hold together.
+    static let bufferBudgetByteCount: Int64 = 24 << 20
+
+    /// Runs calls on files, translating their failures.
+    func onDisk<Result: Sendable>(
+        _ operation: String, _ role: String, _ work: @escaping @Sendable () throws -> Result
+    ) async throws -> Result {
+        do {
+            return try await pool.run(work)
+        } catch let error as FileError {
+            throw TransferError(error, operation: operation, role: role)
+        }
+    }
+}

@@ -1,0 +1,151 @@
+internal import Foundation
+internal import HTTPTypes
+internal import KedgeModel
+
+/// A request that did not do what it was for, in the words of the error table.
+struct RequestFailure: Error, Sendable {
+    let code: ErrorCode
+    /// For example `finalize`.
+    let operation: String
+    /// The answer behind it; nil when there was none.
+    let answer: ServerAnswer?
+    /// What the server asked to wait.
+    let retryAfter: Duration?
+    /// What the server said, when it said it the standard way.
+    let problem: ProblemDocument?
+    /// The failure of the transport behind it.
+    let transport: TransportError?
+
+    init(
+        _ code: ErrorCode, operation: String, answer: ServerAnswer? = nil,
+        retryAfter: Duration? = nil, problem: ProblemDocument? = nil,
+        transport: TransportError? = nil
+    ) {
+        self.code = code
+        self.operation = operation
+        self.answer = answer
+        self.retryAfter = retryAfter
+        self.problem = problem
+        self.transport = transport
+    }
+
+    /// True when the same request can succeed later without anybody changing anything.
+    var isRetryable: Bool { transport?.isTransient ?? code.facts.isRetryable }
+
+    /// True when no connection could be made: the network, not the request, is the trouble.
+    var isOffline: Bool { transport?.kind == .offline }
+
+    var isCanceled: Bool { transport?.kind == .canceled }
+
+    /// True when the connection broke on the way: some of the body may have arrived.
+    var isInterrupted: Bool { transport.map { $0.kind != .offline } ?? false }
+
+    /// True when sending less in parallel is the right answer.
+    var isCongestion: Bool {
+        switch transport?.kind {
+        case .stalled, .timedOut: true
+        case nil: [.busy, .unavailable, .requestTimeout].contains(code)
+        default: false
+        }
+    }
+
+    /// A short cause with what to do, safe for strangers (R107).
+    var message: String {
+        switch transport?.kind {
+        case .offline: "Waiting for the server: it cannot be reached."
+        case .dropped: "The connection was lost; trying again."
+        case .stalled, .timedOut: "The connection carries no bytes; trying again."
+        case .tls: "No secure connection to the server; check its certificate and its address."
+        case .bodyUnreadable: "The local file cannot be read."
+        case .canceled, .other, nil: code.facts.sentence
+        }
+    }
+}
+
+extension RequestFailure {
+    /// The failure of a transport.
+    init(_ error: TransportError, operation: String) {
+        let code: ErrorCode =
+            switch error.kind {
+            case .offline, .dropped, .stalled, .timedOut: .offline
+            case .canceled: .canceled
+            case .tls, .bodyUnreadable, .other: .protocolViolation
+            }
+        self.init(code, operation: operation, transport: error)
+    }
+
+    /// A failure that the server reported.
+    ///
+    /// - Parameters:
+    ///   - body: At most the first 64 KiB of the answer.
+    ///   - subject: What the request was about: decides what a bare 404 means.
+    init(
+        status: Int, headerFields: HTTPFields, body: [UInt8], operation: String, subject: Subject
+    ) {
+        // A problem document that cannot be read is as good as none: the status speaks.
+        let problem = try? JSONDecoder().decode(ProblemDocument.self, from: Data(body))
+        let known = problem.flatMap { ErrorCode(rawValue: $0.code) }
+        self.init(
+            known ?? Self.code(ofStatus: status, subject: subject), operation: operation,
+            answer: ServerAnswer(
+                status: status,
+                requestID: problem?.requestId ?? headerFields[.xRequestID]),
+            retryAfter: RetryAfter.parse(headerFields[.retryAfter], now: .current),
+            problem: problem)
+    }
+
+    /// What a request is about.
+    enum Subject: Sendable {
+        case session
+        case file
+    }
+
+    /// Codes of answers from whatever stands between us and the server.
+    static func code(ofStatus status: Int, subject: Subject) -> ErrorCode {
+        switch status {
+        case 404: subject == .session ? .sessionNotFound : .fileNotFound
+        case 410: subject == .session ? .sessionExpired : .fileGone
+        case 408: .requestTimeout
+        case 412: .preconditionFailed
+        case 413: .fileTooLarge
+        case 416: .rangeNotSatisfiable
+        case 429: .busy
+        case 502, 503, 504: .unavailable
+        case 507: .storageFull
+        case 500...599: .internalError
+        case 400...499: .badRequest
+        // A redirect or a success of the wrong kind: likely a captive portal, which passes.
+        default: .protocolViolation
+        }
+    }
+}
+
+/// The `Retry-After` header field (RFC 9110 section 10.2.3).
+enum RetryAfter {
+    /// Reads seconds or an HTTP date; nil for anything else and for the past.
+    static func parse(_ value: String?, now: Timestamp) -> Duration? {
+        guard let value else { return nil }
+        if let seconds = WireInteger.parse(value) { return .seconds(min(seconds, 86_400)) }
+        let formatter = DateFormatter()
+        formatter.locale = Locale(identifier: "en_US_POSIX")
+        formatter.timeZone = TimeZone(secondsFromGMT: 0)
+        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+        guard let date = formatter.date(from: value) else { return nil }
+        let milliseconds = date.timeIntervalSince1970 * 1000
+        guard milliseconds.magnitude < 1e15 else { return nil }
+        let wait = Timestamp(millisecondsSinceEpoch: Int64(milliseconds)).duration(since: now)
+        return wait > .zero ? wait : nil
+    }
+}
+
+extension HTTPField.Name {
+    static let xRequestID = constant("X-Request-Id")
+    static let chunkHash = constant("X-Chunk-Hash")
+    static let reprDigest = constant("Repr-Digest")
+    static let idempotencyKey = constant("Idempotency-Key")
+
+    private static func constant(_ text: String) -> Self {
+        guard let name = Self(text) else { preconditionFailure("\(text) is a field name") }
+        return name
+    }
+}

@@ -1,0 +1,226 @@
+internal import Foundation
+internal import HTTPTypes
+internal import KedgeModel
+
+/// The native HTTP contract, seen from the client: one method per call, values in and out.
+///
+/// Nothing is retried here; every failure is a ``RequestFailure``.
+struct ServerAPI: Sendable {
+    /// Base URL without a trailing slash.
+    let baseURL: String
+    /// Sent as bearer token; never logged or stored.
+    let token: String?
+    let transport: any HTTPTransport
+
+    /// Longest body of an error that is read.
+    private static let maxProblemByteCount = 64 << 10
+    /// Longest body of an answer whose size does not depend on the file.
+    private static let maxMessageByteCount = 1 << 20
+    /// Finalize and a session's creation may be slow on a busy server.
+    private static let patientStallTimeout = Duration.seconds(120)
+
+    /// An answer with what diagnosis wants to know of it.
+    struct Answered<Value: Sendable>: Sendable {
+        let value: Value
+        let answer: ServerAnswer
+    }
+
+    func createSession(
+        _ request: CreateSessionRequest, idempotencyKey: String
+    ) async throws -> Answered<CreateSessionResponse> {
+        let call = Call("create session", .post, "/uploads/sessions", .session)
+        return try await exchange(
+            call, fields: [.idempotencyKey: idempotencyKey], json: try encode(request))
+    }
+
+    /// - Parameter chunkCount: Bounds the size of the answer.
+    func sessionStatus(
+        _ id: SessionID, chunkCount: Int
+    ) async throws -> Answered<SessionStatus> {
+        let call = Call("session status", .get, "/uploads/sessions/\(id.text)", .session)
+        return try await exchange(
+            call, maxBytes: Self.maxMessageByteCount + chunkCount * 64)
+    }
+
+    /// Sends a chunk, or the rest of one.
+    ///
+    /// - Parameters:
+    ///   - bytes: The bytes carried; for the rest of a chunk they start inside it.
+    ///   - digest: SHA-256 of the whole chunk, always.
+    func putChunk(
+        _ index: Int, of session: SessionID, bytes: ByteRange, total: Int64, digest: SHA256Digest,
+        body: TransportBody, onBytesSent: @escaping @Sendable (Int64) -> Void
+    ) async throws -> Answered<ChunkReceipt> {
+        let call = Call(
+            "put chunk", .put, "/uploads/sessions/\(session.text)/chunks/\(index)", .session)
+        let fields: HTTPFields = [
+            .contentRange: ContentRange(range: bytes, total: total).description,
+            .chunkHash: DigestHeader.chunkHash(digest),
+            .contentType: "application/octet-stream",
+        ]
+        return try await exchange(call, fields: fields, body: body, onBytesSent: onBytesSent)
+    }
+
+    /// What finalize answered.
+    enum Finalization: Sendable {
+        case done(FinalizeResponse)
+        /// Still at work; ask again after the wait.
+        case pending(verifiedBytes: Int64, wait: Duration)
+    }
+
+    func finalize(
+        _ id: SessionID, digest: SHA256Digest
+    ) async throws -> Answered<Finalization> {
+        let call = Call("finalize", .post, "/uploads/sessions/\(id.text)/finalize", .session)
+        let body = try encode(FinalizeRequest(fileHashSha256: digest))
+        let response = try await send(
+            call, fields: [.contentType: "application/json"], body: .bytes(body))
+        let bytes = try await collect(response, call, limit: Self.maxMessageByteCount)
+        let answer = answer(of: response)
+        if response.status == 202 {
+            let pending: FinalizePending = try decode(bytes, call, answer)
+            let wait = RetryAfter.parse(response.headerFields[.retryAfter], now: .current)
+            return Answered(
+                value: .pending(verifiedBytes: pending.verifiedBytes, wait: wait ?? .seconds(1)),
+                answer: answer)
+        }
+        return Answered(value: .done(try decode(bytes, call, answer)), answer: answer)
+    }
+
+    func deleteSession(_ id: SessionID) async throws {
+        try await perform(Call("delete session", .delete, "/uploads/sessions/\(id.text)", .session))
+    }
+
+    func fileMeta(_ id: FileID) async throws -> Answered<FileMeta> {
+        try await exchange(Call("file meta", .get, "/files/\(id.text)/meta", .file))
+    }
+
+    /// - Parameter chunkCount: Bounds the size of the answer.
+    func fileChunks(_ id: FileID, chunkCount: Int) async throws -> Answered<FileChunks> {
+        try await exchange(
+            Call("file chunks", .get, "/files/\(id.text)/chunks", .file),
+            maxBytes: Self.maxMessageByteCount + chunkCount * 80)
+    }
+
+    func listFiles(after: String?, limit: Int?) async throws -> Answered<FileList> {
+        var query: [String] = []
+        if let after { query.append("after=\(URLText.escapeQuery(after))") }
+        if let limit { query.append("limit=\(limit)") }
+        let suffix = query.isEmpty ? "" : "?" + query.joined(separator: "&")
+        return try await exchange(
+            Call("list files", .get, "/files\(suffix)", .file), maxBytes: 16 << 20)
+    }
+
+    func deleteFile(_ id: FileID) async throws {
+        try await perform(Call("delete file", .delete, "/files/\(id.text)", .file))
+    }
+
+    func fileURL(_ id: FileID) -> String { "\(baseURL)/files/\(id.text)" }
+}
+
+// MARK: - One exchange
+
+extension ServerAPI {
+    /// What a request is, apart from what it carries.
+    fileprivate struct Call: Sendable {
+        let operation: String
+        let method: HTTPRequest.Method
+        let path: String
+        let subject: RequestFailure.Subject
+
+        init(
+            _ operation: String, _ method: HTTPRequest.Method, _ path: String,
+            _ subject: RequestFailure.Subject
+        ) {
+            self.operation = operation
+            self.method = method
+            self.path = path
+            self.subject = subject
+        }
+    }
+
+    private func exchange<Value: Decodable & Sendable>(
+        _ call: Call, fields: HTTPFields = [:], json: [UInt8]
+    ) async throws -> Answered<Value> {
+        var fields = fields
+        fields[.contentType] = "application/json"
+        return try await exchange(call, fields: fields, body: .bytes(json))
+    }
+
+    private func exchange<Value: Decodable & Sendable>(
+        _ call: Call, fields: HTTPFields = [:], body: TransportBody? = nil,
+        maxBytes: Int = maxMessageByteCount, onBytesSent: (@Sendable (Int64) -> Void)? = nil
+    ) async throws -> Answered<Value> {
+        let response = try await send(call, fields: fields, body: body, onBytesSent: onBytesSent)
+        let bytes = try await collect(response, call, limit: maxBytes)
+        let answer = answer(of: response)
+        return Answered(value: try decode(bytes, call, answer), answer: answer)
+    }
+
+    /// A call whose answer has no content.
+    private func perform(_ call: Call) async throws {
+        let response = try await send(call, fields: [:], body: nil)
+        _ = try await collect(response, call, limit: Self.maxMessageByteCount)
+    }
+
+    private func send(
+        _ call: Call, fields: HTTPFields, body: TransportBody?,
+        onBytesSent: (@Sendable (Int64) -> Void)? = nil
+    ) async throws -> TransportResponse {
+        var fields = fields
+        fields[.accept] = "application/json, application/problem+json"
+        if let token { fields[.authorization] = "Bearer \(token)" }
+        let request = TransportRequest(
+            method: call.method, url: baseURL + call.path, headerFields: fields, body: body,
+            stallTimeout: call.method == .post ? Self.patientStallTimeout : nil,
+            onBytesSent: onBytesSent)
+        do {
+            return try await transport.send(request)
+        } catch {
+            throw RequestFailure(error, operation: call.operation)
+        }
+    }
+
+    /// Reads the body of a success, or throws what another answer means.
+    private func collect(
+        _ response: TransportResponse, _ call: Call, limit: Int
+    ) async throws -> [UInt8] {
+        let isSuccess = (200...299).contains(response.status)
+        do {
+            let bytes = try await response.body.collect(
+                upTo: isSuccess ? limit : Self.maxProblemByteCount)
+            guard !isSuccess else { return bytes }
+            throw RequestFailure(
+                status: response.status, headerFields: response.headerFields, body: bytes,
+                operation: call.operation, subject: call.subject)
+        } catch let error as TransportError {
+            // The status of a failure counts even when its explanation did not arrive.
+            guard isSuccess || error.kind == .canceled else {
+                throw RequestFailure(
+                    status: response.status, headerFields: response.headerFields, body: [],
+                    operation: call.operation, subject: call.subject)
+            }
+            throw RequestFailure(error, operation: call.operation)
+        }
+    }
+
+    private func answer(of response: TransportResponse) -> ServerAnswer {
+        ServerAnswer(
+            status: response.status, requestID: response.headerFields[.xRequestID])
+    }
+
+    private func encode(_ value: some Encodable) throws -> [UInt8] {
+        Array(try JSONEncoder().encode(value))
+    }
+
+    /// - Throws: `PROTOCOL_VIOLATION`, for example for the log-in page of a captive portal.
+    private func decode<Value: Decodable>(
+        _ bytes: [UInt8], _ call: Call, _ answer: ServerAnswer
+    ) throws -> Value {
+        do {
+            return try JSONDecoder().decode(Value.self, from: Data(bytes))
+        } catch {
+            throw RequestFailure(.protocolViolation, operation: call.operation, answer: answer)
+        }
+    }
+}

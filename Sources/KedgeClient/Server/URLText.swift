@@ -1,0 +1,42 @@
+internal import Foundation
+
+/// The few things that transfers do to the text of URLs.
+enum URLText {
+    /// Percent-encodes a value of a query.
+    static func escapeQuery(_ value: String) -> String {
+        var allowed = CharacterSet.alphanumerics
+        allowed.insert(charactersIn: "-._~")
+        return value.addingPercentEncoding(withAllowedCharacters: allowed) ?? ""
+    }
+
+    /// Scheme, host and port, with default ports made explicit; nil for anything but http and https.
+    static func origin(of url: String) -> String? {
+        guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased(),
+            let host = parts.host?.lowercased(), scheme == "http" || scheme == "https"
+        else { return nil }
+        return "\(scheme)://\(host):\(parts.port ?? (scheme == "https" ? 443 : 80))"
+    }
+
+    /// The target of a redirect, relative to the URL that was asked.
+    static func resolve(_ location: String, against base: String) -> String? {
+        guard let baseURL = URL(string: base),
+            let target = URL(string: location, relativeTo: baseURL)?.absoluteURL.absoluteString,
+            origin(of: target) != nil
+        else { return nil }
+        return target
+    }
+
+    /// The base URL without trailing slashes; nil unless it is http or https with a host.
+    static func normalizedBase(_ url: String) -> String? {
+        guard origin(of: url) != nil else { return nil }
+        var text = url
+        while text.hasSuffix("/") { text.removeLast() }
+        return text
+    }
+
+    /// The last component of the path, decoded; nil when there is none.
+    static func lastPathComponent(of url: String) -> String? {
+        guard let path = URLComponents(string: url)?.path else { return nil }
+        return path.split(separator: "/").last.map(String.init)
+    }
+}

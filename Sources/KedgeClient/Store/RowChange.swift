@@ -1,0 +1,131 @@
+internal import Foundation
+internal import GRDB
+internal import KedgeModel
+
+/// A change of one record under construction; written as one `UPDATE` at the end of its transaction.
+///
+/// Column names are constants of this module; values are bound.
+struct RowChange {
+    let database: Database
+    /// The record as it was when the transaction began.
+    let row: TransferRow
+    private var assignments: [String: (any DatabaseValueConvertible)?] = [:]
+
+    init(_ row: TransferRow, in database: Database) {
+        self.row = row
+        self.database = database
+    }
+
+    mutating func set(_ column: String, _ value: (some DatabaseValueConvertible)?) {
+        assignments[column] = .some(value)
+    }
+
+    mutating func set(_ column: String, _ bytes: [UInt8]?) {
+        assignments[column] = .some(bytes.map { Data($0) })
+    }
+
+    mutating func clear(_ columns: String...) {
+        for column in columns { assignments[column] = .some(nil) }
+    }
+
+    /// Moves the state, by the rules of the state machine only (R3).
+    ///
+    /// - Throws: `IllegalTransition`.
+    mutating func apply(_ event: TransferEvent) throws {
+        let state = try row.state.applying(event, direction: row.direction)
+        set("state", state.rawValue)
+        if state != .paused {
+            clear("pause_reason")
+        } else if case .pause(let reason) = event {
+            set("pause_reason", reason.rawValue)
+        }
+    }
+
+    mutating func setError(_ code: ErrorCode, _ message: String) {
+        set("last_error_code", code.rawValue)
+        set("last_error_message", message)
+    }
+
+    mutating func clearError() { clear("last_error_code", "last_error_message") }
+
+    mutating func setAnswer(_ answer: ServerAnswer?) {
+        guard let answer else { return }
+        set("last_server_status", answer.status)
+        set("last_request_id", answer.requestID)
+    }
+
+    mutating func setHash(_ hash: SavedHash?) {
+        // A state of no bytes says nothing; the schema wants it absent.
+        let useful = hash.flatMap { $0.offsetBytes > 0 ? $0 : nil }
+        set("hash_state", useful?.state)
+        set("hash_offset", useful?.offsetBytes ?? 0)
+    }
+
+    mutating func releaseOwner() {
+        clear("owner_token", "owner_process", "owner_host", "owner_heartbeat")
+    }
+
+    /// Sets one bit of a chunk set without reading the others apart.
+    mutating func insertChunk(_ index: Int, into column: String) {
+        var bytes = row.bytes(column) ?? []
+        let place = index / 8
+        if bytes.count <= place {
+            bytes.append(contentsOf: repeatElement(0, count: place + 1 - bytes.count))
+        }
+        bytes[place] |= 1 << UInt8(index % 8)
+        set(column, bytes)
+    }
+
+    /// Adds tries of a chunk to its count (R139).
+    func countAttempts(_ count: Int, ofChunk index: Int, in id: TransferID) throws {
+        guard count > 0 else { return }
+        try database.execute(
+            sql: """
+                INSERT INTO transfer_chunk_attempt (transfer_id, chunk_index, attempts)
+                VALUES (:id, :index, :count)
+                ON CONFLICT (transfer_id, chunk_index) DO UPDATE SET attempts = attempts + :count
+                """,
+            arguments: ["id": id.text, "index": index, "count": count])
+    }
+
+    /// Writes what was set.
+    func write(_ id: TransferID, at now: Timestamp) throws {
+        let columns = assignments.keys.sorted()
+        let list = columns.map { "\($0) = :\($0), " }.joined()
+        var arguments: [String: (any DatabaseValueConvertible)?] = assignments
+        arguments["id"] = id.text
+        arguments["now"] = now.millisecondsSinceEpoch
+        try database.execute(
+            sql: """
+                UPDATE \(row.direction.table) SET \(list)updated_at = max(updated_at, :now)
+                WHERE transfer_id = :id
+                """,
+            arguments: StatementArguments(arguments))
+    }
+}
+
+/// What the server last answered, for diagnosis (R141).
+package struct ServerAnswer: Sendable, Equatable {
+    package let status: Int
+    package let requestID: String?
+}
+
+extension TransferStore {
+    /// Changes the record of a transfer that the caller runs.
+    ///
+    /// - Throws: ``LeaseLost`` when the transfer has another owner now; nothing is changed then.
+    func update<Result: Sendable>(
+        _ lease: Lease, operation: String,
+        _ body: @escaping @Sendable (inout RowChange) throws -> Result
+    ) async throws -> Result {
+        let now = now()
+        return try await transaction(operation) { database in
+            let row = try TransferRow.find(lease.id, in: database)
+            guard row.owner?.token == lease.token else { throw LeaseLost() }
+            var change = RowChange(row, in: database)
+            let result = try body(&change)
+            try change.write(lease.id, at: now)
+            return result
+        }
+    }
+}

@@ -1,0 +1,160 @@
+internal import Foundation
+internal import GRDB
+internal import KedgeModel
+
+extension TransferDirection {
+    /// The table of this direction; a constant, never text from outside.
+    var table: String { self == .upload ? "upload_transfer" : "download_transfer" }
+}
+
+/// A row of either table, read by column name.
+///
+/// The schema guarantees the storage classes; texts that only a newer or damaged store can hold are
+/// thrown as `STORE_DAMAGED`.
+struct TransferRow {
+    let direction: TransferDirection
+    private let row: Row
+
+    init(_ row: Row, direction: TransferDirection) {
+        self.row = row
+        self.direction = direction
+    }
+
+    /// The row of a transfer, whichever table has it.
+    ///
+    /// - Throws: `TRANSFER_NOT_FOUND`.
+    static func find(_ id: TransferID, in database: Database) throws -> TransferRow {
+        for direction in [TransferDirection.upload, .download] {
+            let sql = "SELECT * FROM \(direction.table) WHERE transfer_id = ?"
+            if let row = try Row.fetchOne(database, sql: sql, arguments: [id.text]) {
+                return TransferRow(row, direction: direction)
+            }
+        }
+        throw TransferError(.transferNotFound, operation: "look up", resource: id.text)
+    }
+
+    func text(_ column: String) -> String? { row[column] }
+    func integer(_ column: String) -> Int64? { row[column] }
+    func bytes(_ column: String) -> [UInt8]? { (row[column] as Data?).map(Array.init) }
+    func time(_ column: String) -> Timestamp? {
+        integer(column).map(Timestamp.init(millisecondsSinceEpoch:))
+    }
+
+    func required<Value>(_ column: String, _ value: Value?) throws -> Value {
+        guard let value else {
+            throw TransferError(
+                .storeDamaged, operation: "read", resource: column,
+                explanation: "A transfer record holds something this program does not know.")
+        }
+        return value
+    }
+
+    func optional<Value>(_ column: String, _ parse: (String) -> Value?) throws -> Value? {
+        guard let text = text(column) else { return nil }
+        return try required(column, parse(text))
+    }
+
+    func digest(_ column: String) throws -> SHA256Digest? {
+        guard let bytes = bytes(column) else { return nil }
+        return try required(column, SHA256Digest(bytes: bytes))
+    }
+
+    func chunks(_ column: String) throws -> ChunkSet {
+        try required(column, ChunkSet(serialized: bytes(column) ?? []))
+    }
+
+    var state: TransferState {
+        get throws { try required("state", text("state").flatMap(TransferState.init(rawValue:))) }
+    }
+    var pauseReason: PauseReason? {
+        get throws { try optional("pause_reason", PauseReason.init(rawValue:)) }
+    }
+    var control: ControlCommand {
+        get throws { try required("control", text("control").flatMap(ControlCommand.init(rawValue:))) }
+    }
+    var savedHash: SavedHash? {
+        guard let state = bytes("hash_state"), let offset = integer("hash_offset") else { return nil }
+        return SavedHash(offsetBytes: offset, state: state)
+    }
+
+    var owner: OwnerRow? {
+        guard let token = text("owner_token"), let process = integer("owner_process"),
+            let host = text("owner_host"), let heartbeat = time("owner_heartbeat")
+        else { return nil }
+        return OwnerRow(
+            token: token, processID: Int32(truncatingIfNeeded: process), host: host,
+            heartbeat: heartbeat)
+    }
+
+    var status: TransferStatus {
+        get throws {
+            var status = TransferStatus(
+                id: try required("transfer_id", text("transfer_id").flatMap { TransferID($0) }),
+                serverURL: try required("server_url", text("server_url")),
+                createdAt: try required("created_at", time("created_at")))
+            status.state = try state
+            status.pauseReason = try pauseReason
+            // A code of a newer kedge is shown by its message alone.
+            status.lastErrorCode = text("last_error_code").flatMap(ErrorCode.init(rawValue:))
+            status.lastErrorMessage = text("last_error_message")
+            status.lastServerStatus = integer("last_server_status").map { Int($0) }
+            status.lastRequestID = text("last_request_id")
+            status.lastGoodByteOffset = integer("last_good_byte_offset") ?? 0
+            status.integrityFailureCount = Int(integer("integrity_failure_count") ?? 0)
+            status.verification = try optional("verification", Verification.init(rawValue:))
+            status.control = try control
+            status.ownerToken = text("owner_token")
+            status.updatedAt = try required("updated_at", time("updated_at"))
+            return status
+        }
+    }
+}
+
+extension UploadTransfer {
+    init(_ row: TransferRow) throws {
+        self.init(
+            status: try row.status, path: try row.required("path", row.text("path")),
+            fileName: try row.required("file_name", row.text("file_name")),
+            identity: SourceIdentity(
+                byteCount: try row.required("file_size", row.integer("file_size")),
+                modifiedNanoseconds: row.integer("modified_nanoseconds") ?? 0,
+                inode: UInt64(bitPattern: row.integer("inode") ?? 0)),
+            mimeType: row.text("mime_type"),
+            chunkSize: try row.required("chunk_size", row.integer("chunk_size")),
+            idempotencyKey: try row.required("idempotency_key", row.text("idempotency_key")))
+        maxConcurrentChunks = row.integer("max_concurrent_chunks").map { Int($0) }
+        uploadedChunks = try row.chunks("uploaded_chunks")
+        sessionID = try row.optional("session_id") { SessionID($0) }
+        adoptSessionID = try row.optional("adopt_session_id") { SessionID($0) }
+        expiresAt = row.time("expires_at")
+        remoteFileID = try row.optional("remote_file_id") { FileID($0) }
+        fileHash = try row.digest("file_hash_sha256")
+        savedHash = row.savedHash
+        replaces = try row.optional("replaces") { TransferID($0) }
+        replacedBy = try row.optional("replaced_by") { TransferID($0) }
+    }
+}
+
+extension DownloadTransfer {
+    init(_ row: TransferRow) throws {
+        let fileID = try row.optional("remote_file_id") { FileID($0) }
+        let url = row.text("remote_url")
+        let pinned = row.integer("is_hash_pinned") == 1 ? try row.digest("expected_hash") : nil
+        self.init(
+            status: try row.status,
+            reference: try row.required(
+                "remote_url", fileID.map(RemoteReference.file) ?? url.map(RemoteReference.url)),
+            destinationPath: try row.required("destination_path", row.text("destination_path")),
+            tempPath: try row.required("temp_path", row.text("temp_path")),
+            overwrites: row.integer("overwrites") == 1, pinnedHash: pinned,
+            chunkSize: try row.required("chunk_size", row.integer("chunk_size")))
+        expectedSize = row.integer("expected_size")
+        expectedHash = try row.digest("expected_hash")
+        etag = row.text("etag")
+        downloadedChunks = try row.chunks("downloaded_chunks")
+        savedHash = row.savedHash
+        tempInode = row.integer("temp_inode").map(UInt64.init(bitPattern:))
+        fileHash = try row.digest("file_hash_sha256")
+        remoteChangeCount = Int(row.integer("remote_change_count") ?? 0)
+    }
+}

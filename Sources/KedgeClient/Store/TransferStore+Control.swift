@@ -1,0 +1,233 @@
+internal import Foundation
+internal import GRDB
+package import KedgeModel
+
+/// A record of either direction.
+package enum TransferRecord: Sendable, Equatable {
+    case upload(UploadTransfer)
+    case download(DownloadTransfer)
+
+    /// The part that both have.
+    package var status: TransferStatus {
+        switch self {
+        case .upload(let upload): upload.status
+        case .download(let download): download.status
+        }
+    }
+
+    /// Which way the bytes go.
+    package var direction: TransferDirection {
+        switch self {
+        case .upload: .upload
+        case .download: .download
+        }
+    }
+}
+
+/// What became of a wish.
+package enum ControlEffect: Sendable, Equatable {
+    /// Nobody runs the transfer: done. The record as it was before, for clearing up after it.
+    case applied(previously: TransferRecord)
+    /// Left for the process that runs it, which acts within a second.
+    case signaled
+}
+
+extension TransferStore {
+    /// A transfer of either direction.
+    package func record(_ id: TransferID) async throws -> TransferRecord {
+        try await reading("read transfer") { database in
+            try Self.record(try TransferRow.find(id, in: database))
+        }
+    }
+
+    /// All transfers, oldest first.
+    package func records() async throws -> [TransferRecord] {
+        try await reading("list transfers") { database in
+            var records: [TransferRecord] = []
+            for direction in [TransferDirection.upload, .download] {
+                let sql = "SELECT * FROM \(direction.table) ORDER BY created_at, transfer_id"
+                for row in try Row.fetchAll(database, sql: sql) {
+                    records.append(try Self.record(TransferRow(row, direction: direction)))
+                }
+            }
+            return records.sorted { $0.status.createdAt < $1.status.createdAt }
+        }
+    }
+
+    /// How often each chunk was tried (R139).
+    package func attempts(_ id: TransferID) async throws -> [Int: Int] {
+        try await reading("read attempts") { database in
+            let rows = try Row.fetchAll(
+                database,
+                sql: "SELECT chunk_index, attempts FROM transfer_chunk_attempt WHERE transfer_id = ?",
+                arguments: [id.text])
+            var attempts: [Int: Int] = [:]
+            for row in rows { attempts[row["chunk_index"] as Int] = row["attempts"] as Int }
+            return attempts
+        }
+    }
+
+    /// Tries of all chunks together.
+    package func attemptCount(_ id: TransferID) async throws -> Int {
+        try await reading("read attempts") { database in
+            let sql = "SELECT sum(attempts) FROM transfer_chunk_attempt WHERE transfer_id = ?"
+            return try Int.fetchOne(database, sql: sql, arguments: [id.text]) ?? 0
+        }
+    }
+
+    /// Lets a person stop, go on with or give up a transfer, wherever it runs (R109).
+    ///
+    /// - Throws: `ILLEGAL_TRANSITION` when its state does not allow that.
+    package func request(
+        _ wish: TransferWish, of id: TransferID, by observer: LeaseOwner
+    ) async throws -> ControlEffect {
+        let now = now()
+        let liveness = liveness
+        return try await transaction("request \(wish.rawValue)") { database in
+            let row = try TransferRow.find(id, in: database)
+            let previously = try Self.record(row)
+            var change = RowChange(row, in: database)
+            if let holder = row.owner, liveness.isAlive(holder, asSeenBy: observer, at: now) {
+                // Judged here as well, so that the asker hears of an illegal wish, not the owner.
+                if let event = wish.event {
+                    _ = try row.state.applying(event, direction: row.direction)
+                }
+                change.set("control", wish.control.rawValue)
+                try change.write(id, at: now)
+                return .signaled
+            }
+            try Self.apply(wish, to: &change, previously: previously)
+            change.set("control", ControlCommand.none.rawValue)
+            change.releaseOwner()
+            try change.write(id, at: now)
+            return .applied(previously: previously)
+        }
+    }
+
+    private static func apply(
+        _ wish: TransferWish, to change: inout RowChange, previously: TransferRecord
+    ) throws {
+        switch wish {
+        case .pause:
+            try change.apply(.pause(.user))
+        case .cancel:
+            try change.apply(.cancel)
+        case .resume:
+            // A running state without a living owner is what a killed process left behind.
+            try change.apply(previously.isOrphaned ? .wait : .resume)
+        case .retry, .restart:
+            try requireNoSuccessor(of: previously, in: change.database)
+            try change.apply(previously.isOrphaned ? .wait : .retry)
+            change.clearError()
+            change.set("integrity_failure_count", 0)
+            if wish == .restart { restart(&change) }
+        }
+    }
+
+    /// Forgets everything that was transferred. The caller removes session and temporary file.
+    static func restart(_ change: inout RowChange) {
+        switch change.row.direction {
+        case .upload:
+            change.clear("session_id", "adopt_session_id", "expires_at", "max_concurrent_chunks")
+            change.clear("file_hash_sha256")
+            change.set("uploaded_chunks", [])
+            change.set("last_good_byte_offset", 0)
+            change.set("idempotency_key", TransferID.random().text)
+            change.setHash(nil)
+        case .download:
+            forgetProgress(&change)
+            change.clear("temp_inode")
+            change.set("remote_change_count", 0)
+        }
+    }
+
+    /// Restarts a transfer that the caller runs; see ``TransferWish/restart``.
+    package func restart(_ lease: Lease) async throws {
+        try await update(lease, operation: "restart") { change in
+            if try change.row.state == change.row.direction.runningState {
+                try change.apply(.wait)
+            }
+            change.set("control", ControlCommand.none.rawValue)
+            change.set("integrity_failure_count", 0)
+            change.clearError()
+            Self.restart(&change)
+        }
+    }
+
+    /// A canceled transfer cannot come back while another one has taken its place.
+    private static func requireNoSuccessor(
+        of record: TransferRecord, in database: Database
+    ) throws {
+        let sql: String
+        let arguments: StatementArguments
+        let id = record.status.id.text
+        switch record {
+        case .upload(let upload):
+            sql = """
+                SELECT 1 FROM upload_transfer WHERE server_url = ? AND path = ?
+                    AND transfer_id <> ? AND state NOT IN ('completed', 'canceled')
+                """
+            arguments = [upload.status.serverURL, upload.path, id]
+        case .download(let download):
+            sql = """
+                SELECT 1 FROM download_transfer WHERE destination_path = ?
+                    AND transfer_id <> ? AND state NOT IN ('completed', 'canceled')
+                """
+            arguments = [download.destinationPath, id]
+        }
+        guard try Int.fetchOne(database, sql: sql, arguments: arguments) == nil else {
+            throw TransferError(
+                .illegalTransition, operation: "retry", resource: id,
+                explanation: "Another unfinished transfer has taken the place of this one.")
+        }
+    }
+
+    private static func record(_ row: TransferRow) throws -> TransferRecord {
+        switch row.direction {
+        case .upload: .upload(try UploadTransfer(row))
+        case .download: .download(try DownloadTransfer(row))
+        }
+    }
+}
+
+/// What a person can want of a transfer (R109, R110).
+package enum TransferWish: String, Sendable {
+    case pause
+    case resume
+    case cancel
+    /// Try again, keeping what was transferred.
+    case retry
+    /// Try again with nothing: new session, new temporary file.
+    case restart
+
+    /// What the owner is told.
+    var control: ControlCommand {
+        switch self {
+        case .pause: .pause
+        case .resume: .none
+        case .cancel: .cancel
+        case .retry: .retry
+        case .restart: .restart
+        }
+    }
+
+    /// The event that must be legal in the running state; nil when any running transfer can take it.
+    var event: TransferEvent? {
+        switch self {
+        case .pause: .pause(.user)
+        case .resume: .resume
+        case .cancel: .cancel
+        case .retry, .restart: nil
+        }
+    }
+}
+
+extension TransferRecord {
+    /// True when the record says that bytes move. Asked only where no living owner was found.
+    var isOrphaned: Bool { status.state == direction.runningState }
+}
+
+extension SHA256Digest {
+    /// The digest as a column value.
+    var blob: Data { Data(bytes) }
+}

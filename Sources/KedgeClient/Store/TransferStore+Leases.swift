@@ -1,0 +1,82 @@
+internal import GRDB
+package import KedgeModel
+
+/// What asking for a lease gave.
+package enum LeaseOutcome: Sendable {
+    case acquired(Lease)
+    /// Another living process, or another client of this one, runs the transfer.
+    case held
+    /// The state of the transfer allows no run: paused by a person, failed, completed or canceled.
+    case notRunnable(TransferState)
+}
+
+extension TransferStore {
+    /// Takes the right to run a transfer, and puts one that a dead owner left behind back to `queued`.
+    package func acquireLease(_ id: TransferID, for owner: LeaseOwner) async throws -> LeaseOutcome {
+        let now = now()
+        let liveness = liveness
+        return try await transaction("acquire lease") { database in
+            let row = try TransferRow.find(id, in: database)
+            if let holder = row.owner, holder.token != owner.token,
+                liveness.isAlive(holder, asSeenBy: owner, at: now)
+            {
+                return .held
+            }
+            var state = try row.state
+            if state == row.direction.runningState {
+                state = try state.applying(.wait, direction: row.direction)
+            } else if state == .paused, try row.pauseReason == .shutdown {
+                state = try state.applying(.resume, direction: row.direction)
+            }
+            guard state == .queued else { return .notRunnable(state) }
+            try database.execute(
+                sql: """
+                    UPDATE \(row.direction.table) SET state = :state, pause_reason = NULL,
+                        owner_token = :token, owner_process = :process, owner_host = :host,
+                        owner_heartbeat = :now, updated_at = max(updated_at, :now)
+                    WHERE transfer_id = :id
+                    """,
+                arguments: [
+                    "state": state.rawValue, "token": owner.token, "process": owner.processID,
+                    "host": owner.host, "now": now.millisecondsSinceEpoch, "id": id.text,
+                ])
+            return .acquired(Lease(id: id, direction: row.direction, token: owner.token))
+        }
+    }
+
+    /// The wish that other processes left for the owner; cheap enough to ask every few hundred
+    /// milliseconds.
+    ///
+    /// - Throws: ``LeaseLost`` when the transfer has another owner now.
+    package func control(_ lease: Lease) async throws -> ControlCommand {
+        try await reading("read control") { database in
+            let row = try TransferRow.find(lease.id, in: database)
+            guard row.owner?.token == lease.token else { throw LeaseLost() }
+            return try row.control
+        }
+    }
+
+    /// Tells the other processes that the owner is alive.
+    package func heartbeat(_ lease: Lease) async throws {
+        let now = now()
+        try await transaction("heartbeat") { database in
+            try database.execute(
+                sql: """
+                    UPDATE \(lease.direction.table) SET owner_heartbeat = ?
+                    WHERE transfer_id = ? AND owner_token = ?
+                    """,
+                arguments: [now.millisecondsSinceEpoch, lease.id.text, lease.token])
+            guard database.changesCount == 1 else { throw LeaseLost() }
+        }
+    }
+
+    /// Gives the transfer back. A transfer that is still running by its record waits again.
+    package func releaseLease(_ lease: Lease) async throws {
+        try await update(lease, operation: "release lease") { change in
+            if try change.row.state == change.row.direction.runningState {
+                try change.apply(.wait)
+            }
+            change.releaseOwner()
+        }
+    }
+}

@@ -1,0 +1,168 @@
+internal import GRDB
+package import KedgeModel
+
+extension TransferStore {
+    /// Makes the record of an upload, or finds the unfinished one of the same file and server, so
+    /// that the same command again resumes (R69). Decided in one transaction, also between processes.
+    package func findOrInsert(_ upload: UploadTransfer) async throws -> UploadTransfer {
+        try await transaction("create upload") { database in
+            let existing = try Row.fetchOne(
+                database,
+                sql: """
+                    SELECT * FROM upload_transfer WHERE server_url = ? AND path = ?
+                        AND state NOT IN ('completed', 'canceled')
+                    """,
+                arguments: [upload.status.serverURL, upload.path])
+            if let existing {
+                return try UploadTransfer(TransferRow(existing, direction: .upload))
+            }
+            try Self.insert(upload, in: database)
+            return upload
+        }
+    }
+
+    /// The upload with this id.
+    package func upload(_ id: TransferID) async throws -> UploadTransfer {
+        try await reading("read upload") { database in
+            let row = try TransferRow.find(id, in: database)
+            guard row.direction == .upload else {
+                throw TransferError(.transferNotFound, operation: "read upload", resource: id.text)
+            }
+            return try UploadTransfer(row)
+        }
+    }
+
+    /// A chunk is on the server for good: one bit, with what diagnosis wants, at once (R77).
+    ///
+    /// - Parameters:
+    ///   - endOffset: End of the chunk in bytes.
+    ///   - hash: The running whole-file hash as far as it is (R71).
+    ///   - attempts: Tries that were not counted yet.
+    package func confirmChunk(
+        _ index: Int, endOffset: Int64, hash: SavedHash, attempts: Int, answer: ServerAnswer?,
+        of lease: Lease
+    ) async throws {
+        try await update(lease, operation: "confirm chunk") { change in
+            change.insertChunk(index, into: "uploaded_chunks")
+            change.set(
+                "last_good_byte_offset",
+                max(endOffset, change.row.integer("last_good_byte_offset") ?? 0))
+            change.setHash(hash)
+            change.clearError()
+            change.setAnswer(answer)
+            try change.countAttempts(attempts, ofChunk: index, in: lease.id)
+        }
+    }
+
+    /// The server made the session; its chunk size is the one that counts (R54, R73).
+    package func attachSession(
+        _ session: CreateSessionResponse, answer: ServerAnswer?, to lease: Lease
+    ) async throws {
+        try await update(lease, operation: "attach session") { change in
+            change.set("session_id", session.sessionId.text)
+            change.set("expires_at", session.expiresAt.millisecondsSinceEpoch)
+            change.set("chunk_size", session.chunkSize)
+            change.set("max_concurrent_chunks", max(1, session.limits.maxConcurrentChunks))
+            change.set("uploaded_chunks", [])
+            change.setAnswer(answer)
+        }
+    }
+
+    /// The server's word on which chunks it has, which wins both ways (R62, R74).
+    package func reconcile(
+        received: ChunkSet, expiresAt: Timestamp, chunkSize: Int64, answer: ServerAnswer?,
+        of lease: Lease
+    ) async throws {
+        try await update(lease, operation: "reconcile") { change in
+            change.set("uploaded_chunks", received.serialized)
+            change.set("expires_at", expiresAt.millisecondsSinceEpoch)
+            change.set("chunk_size", chunkSize)
+            change.setAnswer(answer)
+        }
+    }
+
+    /// The session is gone or not to be trusted: the next one starts with no chunk (R75).
+    ///
+    /// - Parameters:
+    ///   - adopt: The old session, when the server may still have its chunks (R129).
+    ///   - keepsHash: False when the bytes read so far are in doubt, too.
+    package func resetForNewSession(
+        adopt: SessionID?, idempotencyKey: String, keepsHash: Bool, of lease: Lease
+    ) async throws {
+        try await update(lease, operation: "reset for new session") { change in
+            change.clear("session_id", "expires_at", "max_concurrent_chunks")
+            change.set("uploaded_chunks", [])
+            change.set("last_good_byte_offset", 0)
+            change.set("adopt_session_id", adopt?.text)
+            change.set("idempotency_key", idempotencyKey)
+            if !keepsHash {
+                change.setHash(nil)
+                change.clear("file_hash_sha256")
+            }
+        }
+    }
+
+    /// The whole file has been read and hashed (R17, R33).
+    package func setFileHash(_ digest: SHA256Digest, of lease: Lease) async throws {
+        try await update(lease, operation: "set file hash") { change in
+            change.set("file_hash_sha256", digest.bytes)
+        }
+    }
+
+    /// The server has the file, with the hash that we computed (R78).
+    package func completeUpload(
+        _ file: FinalizeResponse, answer: ServerAnswer?, of lease: Lease
+    ) async throws {
+        try await update(lease, operation: "complete upload") { change in
+            try change.apply(.complete)
+            change.set("remote_file_id", file.remoteFileId.text)
+            change.set("file_hash_sha256", file.fileHashSha256.bytes)
+            change.set("verification", Verification.sha256.rawValue)
+            change.set("last_good_byte_offset", file.size)
+            change.set("control", ControlCommand.none.rawValue)
+            change.clearError()
+            change.setAnswer(answer)
+            change.releaseOwner()
+        }
+    }
+
+    /// The file is another one now: the old transfer is canceled with `FILE_CHANGED` and the new one
+    /// takes its place, in one transaction (R100).
+    package func replaceChangedUpload(
+        _ lease: Lease, with newer: UploadTransfer
+    ) async throws {
+        try await update(lease, operation: "replace changed upload") { change in
+            try change.apply(.cancel)
+            change.setError(
+                .fileChanged,
+                "The file changed; the new version is uploaded as \(newer.status.id.text).")
+            change.set("replaced_by", newer.status.id.text)
+            change.set("control", ControlCommand.none.rawValue)
+            change.releaseOwner()
+            // Written now, because the new record takes the place of this one in the unique index.
+            try change.write(lease.id, at: newer.status.createdAt)
+            try Self.insert(newer, in: change.database)
+        }
+    }
+
+    private static func insert(_ upload: UploadTransfer, in database: Database) throws {
+        let status = upload.status
+        try database.execute(
+            sql: """
+                INSERT INTO upload_transfer (transfer_id, server_url, path, file_name, file_size,
+                    modified_nanoseconds, inode, mime_type, chunk_size, idempotency_key, replaces,
+                    state, created_at, updated_at)
+                VALUES (:id, :server, :path, :name, :size, :modified, :inode, :type, :chunk, :key,
+                    :replaces, :state, :created, :created)
+                """,
+            arguments: [
+                "id": status.id.text, "server": status.serverURL, "path": upload.path,
+                "name": upload.fileName, "size": upload.identity.byteCount,
+                "modified": upload.identity.modifiedNanoseconds,
+                "inode": Int64(bitPattern: upload.identity.inode), "type": upload.mimeType,
+                "chunk": upload.chunkSize, "key": upload.idempotencyKey,
+                "replaces": upload.replaces?.text, "state": status.state.rawValue,
+                "created": status.createdAt.millisecondsSinceEpoch,
+            ])
+    }
+}

@@ -1,0 +1,113 @@
+internal import GRDB
+package import KedgeFiles
+package import KedgeMigrations
+package import KedgeModel
+
+/// The durable records of all transfers of one user: one SQLite file that several kedge processes
+/// share (R23).
+///
+/// Every method is one transaction that is on stable storage when it returns. Calls run on a thread of
+/// the store's own and are not interrupted by cancelling the task: what a worker has learnt is saved
+/// even while it is being stopped.
+package final class TransferStore: Sendable {
+    private let queue: DatabaseQueue
+    private let pool = BlockingPool(threadCount: 1)
+    let now: @Sendable () -> Timestamp
+    let liveness: ProcessLiveness
+
+    /// Opens the file, making it and its directory when absent (modes 0600 and 0700, R131), and
+    /// brings the schema up to date.
+    ///
+    /// - Throws: `STORE_DAMAGED` when the file cannot be used, or was written by a newer kedge.
+    package static func open(
+        path: String, files: any FileSystem, now: @escaping @Sendable () -> Timestamp,
+        liveness: ProcessLiveness
+    ) async throws -> TransferStore {
+        let opening = BlockingPool(threadCount: 1)
+        return try await opening.run {
+            do {
+                let queue = try DatabaseFile.open(at: path, in: files)
+                try migrations.migrate(queue, now: now())
+                return TransferStore(queue: queue, now: now, liveness: liveness)
+            } catch {
+                throw storeError("open", error)
+            }
+        }
+    }
+
+    /// The schema of the records.
+    package static let migrations = MigrationRunner(
+        EmbeddedMigrations.all.map { Migration(number: $0.number, name: $0.name, sql: $0.sql) })
+
+    private init(
+        queue: DatabaseQueue, now: @escaping @Sendable () -> Timestamp, liveness: ProcessLiveness
+    ) {
+        self.queue = queue
+        self.now = now
+        self.liveness = liveness
+    }
+
+    /// Runs the closure in one transaction; durable when this returns.
+    func transaction<Result: Sendable>(
+        _ operation: String, _ body: @escaping @Sendable (Database) throws -> Result
+    ) async throws -> Result {
+        let queue = queue
+        return try await pool.run {
+            do {
+                return try queue.write(body)
+            } catch {
+                throw Self.storeError(operation, error)
+            }
+        }
+    }
+
+    /// Runs the closure on one snapshot of the data.
+    func reading<Result: Sendable>(
+        _ operation: String, _ body: @escaping @Sendable (Database) throws -> Result
+    ) async throws -> Result {
+        let queue = queue
+        return try await pool.run {
+            do {
+                return try queue.read(body)
+            } catch {
+                throw Self.storeError(operation, error)
+            }
+        }
+    }
+
+    /// Closes the file; further calls fail.
+    package func close() async throws {
+        let queue = queue
+        try await pool.run {
+            do {
+                try queue.close()
+            } catch {
+                throw Self.storeError("close", error)
+            }
+        }
+    }
+
+    /// Gives every failure of the store its code; errors that have one pass through.
+    private static func storeError(_ operation: String, _ error: any Error) -> any Error {
+        switch error {
+        case is TransferError, is LeaseLost:
+            return error
+        case let error as IllegalTransition:
+            return TransferError(
+                .illegalTransition, operation: operation,
+                explanation: "A transfer that is \(error.state.rawValue) does not allow this.",
+                cause: error)
+        case let error as DatabaseError where error.resultCode == .SQLITE_FULL:
+            return TransferError(.diskFull, operation: "store: \(operation)", cause: error)
+        case let error as MigrationError:
+            return TransferError(
+                .storeDamaged, operation: "store: \(operation)",
+                explanation: "The transfer records were written by another version of kedge.",
+                cause: error)
+        case let error as FileError:
+            return TransferError(error, operation: "store: \(operation)", role: "transfer records")
+        default:
+            return TransferError(.storeDamaged, operation: "store: \(operation)", cause: error)
+        }
+    }
+}

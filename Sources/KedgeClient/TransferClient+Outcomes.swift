@@ -1,0 +1,119 @@
+internal import KedgeFiles
+internal import KedgeModel
+internal import Logging
+
+extension TransferClient {
+    /// Does what another process asked of the run that just stopped.
+    func carryOut(_ command: ControlCommand, _ lease: Lease) async throws -> RunStep {
+        switch command {
+        case .none:
+            return .again
+        case .pause:
+            try await store.pause(lease, reason: .user)
+            return .ended
+        case .cancel:
+            let record = try await store.record(lease.id)
+            try await store.cancel(lease)
+            await clearUp(after: record)
+            return .ended
+        case .retry:
+            try await store.acknowledgeControl(lease)
+            return .again
+        case .restart:
+            let record = try await store.record(lease.id)
+            try await store.restart(lease)
+            await clearUp(after: record)
+            return .again
+        }
+    }
+
+    /// The transfer has failed; the record says why and what to do.
+    func fail(_ lease: Lease, with error: any Error) async throws {
+        configuration.logger.error(
+            "transfer failed",
+            metadata: ["transfer": "\(lease.id)", "error": "\(String(reflecting: error))"])
+        let code: ErrorCode
+        let message: String
+        var answer: ServerAnswer?
+        switch error {
+        case let error as TransferError:
+            code = error.code
+            message = error.explanation ?? error.code.facts.sentence
+            answer = (error.cause as? RequestFailure)?.answer
+        case let error as RequestFailure:
+            code = error.code
+            message = error.message
+            answer = error.answer
+        case is SourceChanged:
+            code = .fileChanged
+            message = "The file keeps changing while it is uploaded."
+        default:
+            code = .internalError
+            message = "Something unexpected went wrong; it was logged."
+        }
+        if code == .diskFull, !configuration.keepsPartialDownloadsOnFullDisk,
+            lease.direction == .download
+        {
+            let record = try await store.record(lease.id)
+            try await store.discardProgress(of: lease)
+            await clearUp(after: record)
+        }
+        try await store.fail(lease, code: code, message: message, answer: answer)
+    }
+
+    /// The file is another one now: a new transfer takes the place of the old, whose session is
+    /// given up (R100, R102).
+    func replaceChangedUpload(_ lease: Lease) async throws -> RunStep {
+        let old = try await store.upload(lease.id)
+        let identity: SourceIdentity
+        do {
+            identity = try await UploadSource.identity(
+                of: old.path, files: environment.files, pool: pool)
+        } catch {
+            try await fail(lease, with: error)
+            return .ended
+        }
+        var newer = UploadTransfer(
+            status: makeStatus(), path: old.path, fileName: old.fileName, identity: identity,
+            mimeType: old.mimeType,
+            chunkSize: ChunkLayout.chunkSize(
+                preferred: old.chunkSize, forFileOf: identity.byteCount),
+            idempotencyKey: makeID().text)
+        newer.replaces = old.status.id
+        try await store.replaceChangedUpload(lease, with: newer)
+        configuration.logger.notice(
+            "file changed",
+            metadata: ["transfer": "\(lease.id)", "replacedBy": "\(newer.status.id)"])
+        await clearUp(after: .upload(old))
+        return .replaced(newer.status.id)
+    }
+
+    /// Gives back what an abandoned transfer holds: its session, its temporary file. Best effort: a
+    /// session expires by itself, and a left-over temporary file carries the transfer's id.
+    func clearUp(after record: TransferRecord) async {
+        do {
+            switch record {
+            case .upload(let upload):
+                guard let session = upload.sessionID, upload.remoteFileID == nil else { return }
+                try await api.deleteSession(session)
+            case .download(let download):
+                let files = environment.files
+                try await pool.run { _ = try files.remove(download.tempPath) }
+            }
+        } catch {
+            configuration.logger.info(
+                "could not clear up",
+                metadata: [
+                    "transfer": "\(record.status.id)", "error": "\(String(reflecting: error))",
+                ])
+        }
+    }
+}
+
+/// What one round of a run came to.
+enum RunStep {
+    case ended
+    case again
+    case held
+    case replaced(TransferID)
+}

@@ -1,0 +1,192 @@
+public import KedgeModel
+internal import Logging
+
+extension TransferClient {
+    /// Versions of a changing file that one run takes up before it says that this leads nowhere.
+    private static let maxReplacementCount = 3
+    /// How often a transfer that another process runs is looked at.
+    private static let watchInterval = Duration.milliseconds(200)
+
+    /// Runs a transfer in this process until it is completed, failed, canceled or paused.
+    ///
+    /// While another process runs it, this one watches, and takes over when that one dies. When the
+    /// file of an upload changed, the run goes on with the transfer of the new version and returns that
+    /// one; its ``TransferSnapshot/replaces`` names the old one (R100). When the server stays
+    /// unreachable for longer than ``ClientConfiguration/patience``, the transfer is returned `queued`.
+    ///
+    /// Cancelling the task saves what was transferred, leaves the transfer paused for the next run
+    /// (``PauseReason/shutdown``) and returns.
+    ///
+    /// - Throws: `TRANSFER_NOT_FOUND`; `STORE_DAMAGED` when the records cannot be written. What goes
+    ///   wrong with the transfer itself is in the snapshot.
+    public func run(_ id: TransferID) async throws -> TransferSnapshot {
+        var current = id
+        var replacementCount = 0
+        while true {
+            guard await slots.take() else { return try await transfer(current) }
+            let step: RunStep
+            do {
+                step = try await runOnce(
+                    current, mayReplace: replacementCount < Self.maxReplacementCount)
+            } catch {
+                await slots.give()
+                throw error
+            }
+            await slots.give()
+            switch step {
+            case .ended:
+                return try await transfer(current)
+            case .again:
+                continue
+            case .replaced(let newer):
+                current = newer
+                replacementCount += 1
+            case .held:
+                if runs.isSuspending { return try await transfer(current) }
+                do {
+                    try await Task.sleep(for: Self.watchInterval)
+                } catch {
+                    // Canceled while another process runs it: nothing of ours to save.
+                    return try await transfer(current)
+                }
+            }
+        }
+    }
+
+    /// Runs every transfer that waits, also those that an ended process left behind, and returns when
+    /// none of them can go on. A failure of one does not stop the others.
+    public func runQueued() async throws -> [TransferSnapshot] {
+        let waiting = try await store.records().filter { record in
+            let status = record.status
+            return status.state == .queued || status.pauseReason == .shutdown || record.isOrphaned
+        }
+        return try await withThrowingTaskGroup(of: TransferSnapshot.self) { group in
+            for record in waiting { group.addTask { try await self.run(record.status.id) } }
+            var results: [TransferSnapshot] = []
+            for try await snapshot in group { results.append(snapshot) }
+            return results
+        }
+    }
+
+    /// Stops every run of this client for the end of the process, for example at Ctrl-C: progress is
+    /// saved, and the transfers go on by themselves with the next run. Returns when all have stopped.
+    public func suspendAll() async throws {
+        runs.setSuspending(true)
+        while !runs.isEmpty {
+            // Runs notice within a tenth of a second and then end what is under way. Not ended by
+            // cancelling: leaving early would lose what this call is for.
+            try? await Task.sleep(for: .milliseconds(20))
+            await Task.yield()
+        }
+        runs.setSuspending(false)
+    }
+
+    private func runOnce(_ id: TransferID, mayReplace: Bool) async throws -> RunStep {
+        let meter = RateMeter(now: environment.now)
+        guard runs.begin(id, meter: meter) else { return .held }
+        defer { runs.end(id) }
+        switch try await store.acquireLease(id, for: owner) {
+        case .held: return .held
+        case .notRunnable: return .ended
+        case .acquired(let lease):
+            do {
+                return try await run(lease, meter: meter, mayReplace: mayReplace)
+            } catch is LeaseLost {
+                // Somebody took over, for example after this machine slept; watch them.
+                return .held
+            }
+        }
+    }
+
+    private func run(
+        _ lease: Lease, meter: RateMeter, mayReplace: Bool
+    ) async throws -> RunStep {
+        try await store.start(lease)
+        let context = makeContext(lease, meter: meter)
+        let watcher = LeaseWatcher(lease: lease, store: store, runs: runs)
+        let (result, signal) = await withTaskGroup(of: RunEvent.self) { group in
+            group.addTask { .worker(await Self.work(context)) }
+            group.addTask { .signal(await watcher.watch()) }
+            var result = Result<Void, any Error>.success(())
+            var signal: RunSignal?
+            for await event in group {
+                switch event {
+                case .worker(let outcome): result = outcome
+                case .signal(let noticed): signal = noticed
+                }
+                group.cancelAll()
+            }
+            return (result, signal)
+        }
+        if case .success = result { return .ended }
+        return try await settle(result, signal, context: context, mayReplace: mayReplace)
+    }
+
+    private static func work(_ context: WorkerContext) async -> Result<Void, any Error> {
+        do {
+            let store = context.store
+            switch context.lease.direction {
+            case .upload:
+                let upload = try await store.upload(context.lease.id)
+                try await UploadWorker.open(upload, context: context).run()
+            case .download:
+                let download = try await store.download(context.lease.id)
+                try await DownloadWorker(download, context: context).run()
+            }
+            return .success(())
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Writes down how a round ended, and what follows.
+    private func settle(
+        _ result: Result<Void, any Error>, _ signal: RunSignal?, context: WorkerContext,
+        mayReplace: Bool
+    ) async throws -> RunStep {
+        let lease = context.lease
+        switch signal {
+        case .control(let command):
+            return try await carryOut(command, lease)
+        case .suspend:
+            try await store.pause(lease, reason: .shutdown)
+            return .ended
+        case .lost(let error):
+            throw error
+        case nil:
+            break
+        }
+        guard case .failure(let error) = result else { return .ended }
+        switch error {
+        case is LeaseLost:
+            throw error
+        case is CancellationError:
+            try await store.pause(lease, reason: .shutdown)
+            return .ended
+        case is OutOfPatience:
+            try await store.releaseLease(lease)
+            return .ended
+        case is SourceChanged where mayReplace:
+            return try await replaceChangedUpload(lease)
+        default:
+            try await fail(lease, with: error)
+            return .ended
+        }
+    }
+
+    private func makeContext(_ lease: Lease, meter: RateMeter) -> WorkerContext {
+        WorkerContext(
+            lease: lease, store: store, api: api, environment: environment, pool: pool,
+            keeper: RetryKeeper(
+                lease: lease, store: store, environment: environment,
+                policy: configuration.retry, patience: configuration.patience,
+                logger: configuration.logger),
+            rate: meter, configuration: configuration, logger: configuration.logger)
+    }
+}
+
+/// What ends first in one round of a run.
+private enum RunEvent: Sendable {
+    case worker(Result<Void, any Error>)
+    case signal(RunSignal?)
+}

@@ -1,0 +1,108 @@
+internal import Foundation
+public import KedgeModel
+
+/// Everything support wants to know about a transfer, without secrets: no token, no query of a URL,
+/// no directory of the local file (R120, R139–R142).
+public struct TransferDiagnosis: Sendable, Codable, Hashable {
+    /// Version of this form.
+    public var version = 1
+    public var transferId: TransferID
+    public var direction: TransferDirection
+    public var name: String
+    public var server: String
+    public var state: TransferState
+    public var pauseReason: PauseReason?
+    public var errorCode: ErrorCode?
+    public var errorMessage: String?
+    /// Status of the last answer of the server.
+    public var lastServerStatus: Int?
+    /// Request id of that answer, to be found in the server's log.
+    public var lastRequestId: String?
+    /// End of the furthest confirmed byte.
+    public var lastGoodByteOffset: Int64
+    public var integrityFailureCount: Int
+    public var verification: Verification?
+    public var size: Int64?
+    public var chunkSize: Int64
+    public var totalChunks: Int?
+    public var confirmedChunks: Int
+    /// Chunks that are not confirmed, as inclusive runs `[first, last]`.
+    public var missingRanges: [[Int]]
+    /// Tries of each chunk that needed more than one.
+    public var repeatedChunks: [Int: Int]
+    public var totalAttempts: Int
+    public var sessionId: SessionID?
+    public var sessionExpiresAt: Timestamp?
+    public var remoteFileId: FileID?
+    /// URL of a download, without credentials and query.
+    public var remoteURL: String?
+    public var etag: String?
+    public var expectedSha256: SHA256Digest?
+    public var computedSha256: SHA256Digest?
+    /// How far the running whole-file hash is.
+    public var hashedBytes: Int64
+    public var remoteChangeCount: Int?
+    public var createdAt: Timestamp
+    public var updatedAt: Timestamp
+
+    init(_ record: TransferRecord, attempts: [Int: Int]) {
+        let status = record.status
+        transferId = status.id
+        direction = record.direction
+        server = Self.redacted(status.serverURL)
+        state = status.state
+        pauseReason = status.pauseReason
+        errorCode = status.lastErrorCode
+        errorMessage = status.lastErrorMessage
+        lastServerStatus = status.lastServerStatus
+        lastRequestId = status.lastRequestID
+        lastGoodByteOffset = status.lastGoodByteOffset
+        integrityFailureCount = status.integrityFailureCount
+        verification = status.verification
+        createdAt = status.createdAt
+        updatedAt = status.updatedAt
+        repeatedChunks = attempts.filter { $0.value > 1 }
+        totalAttempts = attempts.values.reduce(0, +)
+        let confirmed: ChunkSet
+        switch record {
+        case .upload(let upload):
+            name = upload.fileName
+            size = upload.identity.byteCount
+            chunkSize = upload.chunkSize
+            totalChunks = upload.layout.chunkCount
+            confirmed = upload.uploadedChunks
+            sessionId = upload.sessionID
+            sessionExpiresAt = upload.expiresAt
+            remoteFileId = upload.remoteFileID
+            computedSha256 = upload.fileHash
+            hashedBytes = upload.savedHash?.offsetBytes ?? 0
+        case .download(let download):
+            name = LocalPath.name(of: download.destinationPath)
+            size = download.expectedSize
+            chunkSize = download.chunkSize
+            totalChunks = download.layout?.chunkCount
+            confirmed = download.downloadedChunks
+            switch download.reference {
+            case .file(let id): remoteFileId = id
+            case .url(let url): remoteURL = Self.redacted(url)
+            }
+            etag = download.etag
+            expectedSha256 = download.expectedHash
+            computedSha256 = download.fileHash
+            hashedBytes = download.savedHash?.offsetBytes ?? 0
+            remoteChangeCount = download.remoteChangeCount
+        }
+        confirmedChunks = confirmed.count
+        missingRanges = confirmed.missingRanges(of: totalChunks ?? 0)
+            .map { [$0.lowerBound, $0.upperBound] }
+    }
+
+    private static func redacted(_ url: String) -> String {
+        guard var parts = URLComponents(string: url) else { return "" }
+        parts.user = nil
+        parts.password = nil
+        parts.query = nil
+        parts.fragment = nil
+        return parts.string ?? ""
+    }
+}

@@ -1,0 +1,147 @@
+public import KedgeModel
+
+/// A transfer as it stands at one moment, for display.
+public struct TransferSnapshot: Sendable, Hashable {
+    public let id: TransferID
+    public let direction: TransferDirection
+    /// Display name: that of the file.
+    public let name: String
+    /// Local path: what is uploaded, or where the download goes.
+    public let path: String
+    public let state: TransferState
+    /// Why it is paused; set exactly while it is (R106).
+    public let pauseReason: PauseReason?
+    /// Bytes of confirmed chunks: never falls over a pause or a restart of the process (R105).
+    public let bytesTransferred: Int64
+    /// Size of the file; nil while a download does not know it.
+    public let totalBytes: Int64?
+    /// Current rate; nil when nothing moves, or another process runs the transfer.
+    public let bytesPerSecond: Double?
+    /// At the current rate; nil when that or the size is unknown.
+    public let timeRemaining: Duration?
+    /// Tries of chunks so far, first tries included.
+    public let attempts: Int
+    /// What stopped the transfer, or what it waits for.
+    public let errorCode: ErrorCode?
+    /// A sentence for a person: what goes on, or what happened and what to do (R104, R107).
+    public let message: String
+    /// True while the transfer will go on by itself.
+    public let isWaiting: Bool
+    /// The file on the server: known from the start for a download of one, from finalize for an upload.
+    public let remoteFileID: FileID?
+    /// SHA-256 of the whole file, once computed.
+    public let sha256: SHA256Digest?
+    /// How the result was checked, once it was.
+    public let verification: Verification?
+    /// How often the whole file had another SHA-256 than expected; above one, offer to retry from
+    /// scratch (R110).
+    public let integrityFailureCount: Int
+    /// The transfer that took over because the file changed (R100).
+    public let replacedBy: TransferID?
+    /// The transfer of an older version that this one took over from.
+    public let replaces: TransferID?
+    public let createdAt: Timestamp
+    public let updatedAt: Timestamp
+}
+
+extension TransferSnapshot {
+    /// The snapshot of a record.
+    init(_ record: TransferRecord, attempts: Int, bytesPerSecond: Double?) {
+        let status = record.status
+        id = status.id
+        direction = record.direction
+        state = status.state
+        pauseReason = status.pauseReason
+        errorCode = status.lastErrorCode
+        isWaiting = status.state == .queued
+        verification = status.verification
+        integrityFailureCount = status.integrityFailureCount
+        createdAt = status.createdAt
+        updatedAt = status.updatedAt
+        self.attempts = attempts
+        message = Self.message(record)
+        let done = record.confirmedByteCount
+        let total: Int64?
+        switch record {
+        case .upload(let upload):
+            name = upload.fileName
+            path = upload.path
+            total = upload.identity.byteCount
+            remoteFileID = upload.remoteFileID
+            sha256 = upload.fileHash
+            replacedBy = upload.replacedBy
+            replaces = upload.replaces
+        case .download(let download):
+            name = LocalPath.name(of: download.destinationPath)
+            path = download.destinationPath
+            total = download.expectedSize
+            if case .file(let id) = download.reference { remoteFileID = id } else { remoteFileID = nil }
+            sha256 = download.fileHash
+            replacedBy = nil
+            replaces = nil
+        }
+        bytesTransferred = status.state == .completed ? total ?? done : done
+        totalBytes = total
+        self.bytesPerSecond = bytesPerSecond
+        if let bytesPerSecond, bytesPerSecond > 0, let total, !status.state.isFinal {
+            timeRemaining = .seconds(Double(total - done) / bytesPerSecond)
+        } else {
+            timeRemaining = nil
+        }
+    }
+
+    private static func message(_ record: TransferRecord) -> String {
+        let status = record.status
+        let isUpload = record.direction == .upload
+        switch status.state {
+        case .queued:
+            let waiting = isUpload ? "Waiting to upload" : "Waiting to download"
+            return status.lastErrorMessage.map { "\(waiting). \($0)" } ?? waiting
+        case .uploading, .downloading:
+            return status.lastErrorMessage ?? (isUpload ? "Uploading" : "Downloading")
+        case .paused:
+            switch status.pauseReason {
+            case .shutdown: return "Paused because kedge stopped; it goes on with the next run."
+            case .constraint: return "Paused until the network allows it."
+            case .user, nil: return "Paused; resume to go on."
+            }
+        case .failed:
+            let cause = status.lastErrorMessage ?? "It failed."
+            return "\(cause) \(FailureAdvice.text(for: status.lastErrorCode))"
+        case .completed:
+            return status.verification == .unverified
+                ? "Completed; unverified, because no SHA-256 was known." : "Completed and verified."
+        case .canceled:
+            return status.lastErrorCode == .fileChanged
+                ? status.lastErrorMessage ?? "Canceled." : "Canceled."
+        }
+    }
+}
+
+/// What a person can do about a failure (R107).
+enum FailureAdvice {
+    static func text(for code: ErrorCode?) -> String {
+        switch code {
+        case .fileMissing: "Put the file back or select it again, then retry."
+        case .fileChanged: "Retry once nobody writes to the file."
+        case .diskFull: "Free some space, then retry: what arrived is kept."
+        case .storageFull: "Retry once the server has space."
+        case .destinationExists: "Choose another name, or overwrite."
+        case .integrityMismatch, .chunkHashMismatch, .chunkConflict: "Retry from scratch."
+        case .fileNotFound, .fileGone: "Check the id or address."
+        case .fileTooLarge: "Nothing to retry: the server's limit has to be raised."
+        case .remoteChanged: "Retry to fetch the new version."
+        default: "Retry to go on from where it stopped."
+        }
+    }
+}
+
+extension TransferRecord {
+    /// Bytes of chunks that are confirmed.
+    var confirmedByteCount: Int64 {
+        switch self {
+        case .upload(let upload): upload.layout.byteCount(of: upload.uploadedChunks)
+        case .download(let download): download.layout?.byteCount(of: download.downloadedChunks) ?? 0
+        }
+    }
+}

@@ -1,0 +1,88 @@
+internal import HTTPTypes
+internal import KedgeCurl
+
+/// The transport over libcurl. The only file of this module that knows it.
+public struct CurlTransport: HTTPTransport {
+    private let client: CurlClient
+
+    /// Starts a transport with its own thread and connections.
+    ///
+    /// - Parameters:
+    ///   - userAgent: Value of `User-Agent`.
+    ///   - stallTimeout: How long a link may carry no byte before the exchange is given up.
+    ///   - connectTimeout: How long connecting may take.
+    public init(
+        userAgent: String = "kedge", stallTimeout: Duration = .seconds(30),
+        connectTimeout: Duration = .seconds(10)
+    ) {
+        var configuration = CurlClient.Configuration()
+        configuration.userAgent = userAgent
+        configuration.stallTimeout = stallTimeout
+        configuration.connectTimeout = connectTimeout
+        // Two transfers of up to eight chunks each, and room for their short requests.
+        configuration.maxConnectionsPerHost = 20
+        self.client = CurlClient(configuration: configuration)
+    }
+
+    public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+        let body: CurlRequestBody? =
+            switch request.body {
+            case nil: nil
+            case .bytes(let bytes): .bytes(bytes)
+            case .source(let source): .source(CurlSource(source: source))
+            }
+        let curlRequest = CurlRequest(
+            method: request.method, url: request.url, headerFields: request.headerFields, body: body,
+            timeout: nil, stallTimeout: request.stallTimeout, onBytesSent: request.onBytesSent)
+        do {
+            let response = try await client.send(curlRequest)
+            let content = response.body
+            return TransportResponse(
+                status: response.head.status.code, headerFields: response.head.headerFields,
+                body: TransportResponseBody { () async throws(TransportError) -> [UInt8]? in
+                    // Iterators share one position, so a new one for each piece goes on.
+                    var iterator = content.makeAsyncIterator()
+                    do throws(CurlError) {
+                        return try await iterator.next(isolation: nil)
+                    } catch {
+                        throw TransportError(error)
+                    }
+                })
+        } catch {
+            throw TransportError(error)
+        }
+    }
+
+    public func shutdown() async { await client.shutdown() }
+}
+
+/// Passes a body source through to curl.
+private struct CurlSource: CurlRequestBodySource {
+    let source: any TransportBodySource
+
+    var byteCount: Int64 { source.byteCount }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
+        try source.read(into: buffer, at: offset)
+    }
+}
+
+extension TransportError {
+    /// Translates what curl reported.
+    fileprivate init(_ error: CurlError) {
+        let kind: Kind =
+            switch error.code {
+            case .couldNotResolve, .couldNotConnect: .offline
+            case .closedEarly, .sendFailed, .receiveFailed: .dropped
+            case .stalled: .stalled
+            case .timedOut: .timedOut
+            case .tlsFailed: .tls
+            case .cancelled: .canceled
+            case .bodyReadFailed: .bodyUnreadable
+            default: .other
+            }
+        self.init(
+            kind, isTransient: error.isTransient, detail: error.debugDescription,
+            cause: error.cause ?? error)
+    }
+}

@@ -1,0 +1,117 @@
+public import HTTPTypes
+
+/// Carries requests of a ``TransferClient`` to a server.
+///
+/// The client's one seam to the network: ``CurlTransport`` is the real one, a host application may
+/// bring its own (for example over a background session), and tests put a scripted network here.
+///
+/// A transport follows no redirect, undoes no content coding and adds no `Accept-Encoding`; it notices
+/// a link on which no byte moves and reports it as ``TransportError/Kind/stalled``.
+public protocol HTTPTransport: Sendable {
+    /// Sends a request and returns when the head of the final response has arrived.
+    ///
+    /// A status of 4xx or 5xx is a response, not an error. Cancelling the task ends the exchange and
+    /// throws an error of kind ``TransportError/Kind/canceled``.
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse
+
+    /// Ends every exchange and releases connections; called once, when the client closes.
+    func shutdown() async
+}
+
+/// One HTTP request.
+public struct TransportRequest: Sendable {
+    public var method: HTTPRequest.Method
+    /// An absolute `http` or `https` URL, percent-encoded.
+    public var url: String
+    /// Header fields as they are to be sent; the transport adds `Content-Length` from the body.
+    public var headerFields: HTTPFields
+    /// What to send; nil for no body.
+    public var body: TransportBody?
+    /// Longest time without a byte in either direction; nil for the transport's own default. Calls on
+    /// which the server is known to think for long carry a larger one.
+    public var stallTimeout: Duration?
+    /// Told how many bytes of the body have been handed to the connection so far; must return at
+    /// once. What the server kept only the server knows.
+    public var onBytesSent: (@Sendable (Int64) -> Void)?
+
+    /// Makes a request.
+    public init(
+        method: HTTPRequest.Method, url: String, headerFields: HTTPFields = [:],
+        body: TransportBody? = nil, stallTimeout: Duration? = nil,
+        onBytesSent: (@Sendable (Int64) -> Void)? = nil
+    ) {
+        self.method = method
+        self.url = url
+        self.headerFields = headerFields
+        self.body = body
+        self.stallTimeout = stallTimeout
+        self.onBytesSent = onBytesSent
+    }
+}
+
+/// The body of a request; its size is always known.
+public enum TransportBody: Sendable {
+    /// Bytes in memory.
+    case bytes([UInt8])
+    /// Bytes that are read piece by piece while they are sent.
+    case source(any TransportBodySource)
+
+    /// Number of bytes that will be sent.
+    public var byteCount: Int64 {
+        switch self {
+        case .bytes(let bytes): Int64(bytes.count)
+        case .source(let source): source.byteCount
+        }
+    }
+}
+
+/// A request body that is read while it is sent, so that memory does not grow with its size (R124).
+public protocol TransportBodySource: Sendable {
+    /// Number of bytes; does not change while a request is under way.
+    var byteCount: Int64 { get }
+    /// Fills the front of the buffer with bytes from `offset` on and returns how many, at least one.
+    ///
+    /// Called on a thread of the transport; the same offset may be asked for again.
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int
+}
+
+/// A response whose head has arrived.
+public struct TransportResponse: Sendable {
+    /// The HTTP status.
+    public let status: Int
+    public let headerFields: HTTPFields
+    public let body: TransportResponseBody
+
+    /// Makes a response.
+    public init(status: Int, headerFields: HTTPFields, body: TransportResponseBody) {
+        self.status = status
+        self.headerFields = headerFields
+        self.body = body
+    }
+}
+
+/// The body of a response, pulled piece by piece by one reader. Dropping it gives the exchange up.
+public struct TransportResponseBody: Sendable {
+    private let pull: @Sendable () async throws(TransportError) -> [UInt8]?
+
+    /// Wraps a function that gives the next piece, or nil after the last. A body that ends before
+    /// its announced length must throw, after every byte that arrived was given.
+    public init(_ pull: @escaping @Sendable () async throws(TransportError) -> [UInt8]?) {
+        self.pull = pull
+    }
+
+    /// The next piece, or nil after the last.
+    public func next() async throws(TransportError) -> [UInt8]? { try await pull() }
+
+    /// Reads to the end; throws ``TransportError/Kind/other`` as soon as more than `maxBytes` arrive.
+    public func collect(upTo maxBytes: Int) async throws(TransportError) -> [UInt8] {
+        var collected: [UInt8] = []
+        while let piece = try await next() {
+            guard collected.count + piece.count <= maxBytes else {
+                throw TransportError(.other, detail: "the answer is larger than \(maxBytes) bytes")
+            }
+            collected.append(contentsOf: piece)
+        }
+        return collected
+    }
+}

@@ -1,0 +1,183 @@
+internal import KedgeFiles
+internal import KedgeHash
+internal import KedgeModel
+
+/// The file being uploaded: open, and watched for changes (R117, R118).
+///
+/// It is read where it lies, never copied or locked; a change of size, time or inode shows instead,
+/// and then the upload begins anew with the new version.
+final class UploadSource: Sendable {
+    /// Chunks up to this size are read once into memory; larger ones are hashed first and then sent
+    /// from the file, the second time mostly from the page cache.
+    static let maxBufferedChunkSize: Int64 = 8 << 20
+
+    let file: any OpenFile
+    private let path: String
+    private let identity: SourceIdentity
+    private let files: any FileSystem
+    private let pool: BlockingPool
+    private let buffers: BufferPool
+    private let isBuffered: Bool
+
+    /// Opens the file and compares it with the record (R113).
+    ///
+    /// - Throws: `TransferError` with `FILE_MISSING`; ``SourceChanged``.
+    static func open(
+        _ upload: UploadTransfer, files: any FileSystem, pool: BlockingPool
+    ) async throws -> any OpenFile {
+        let (file, identity) = try await openFile(upload.path, files: files, pool: pool)
+        guard identity == upload.identity else { throw SourceChanged(current: identity) }
+        return file
+    }
+
+    /// - Parameter chunkSize: The session's; decides whether chunks go through memory.
+    init(
+        file: any OpenFile, upload: UploadTransfer, chunkSize: Int64, files: any FileSystem,
+        pool: BlockingPool
+    ) {
+        self.file = file
+        self.path = upload.path
+        self.identity = upload.identity
+        self.files = files
+        self.pool = pool
+        self.isBuffered = chunkSize <= Self.maxBufferedChunkSize
+        self.buffers = BufferPool(
+            bufferCapacity: Int(min(chunkSize, Self.maxBufferedChunkSize)), keptCount: 4)
+    }
+
+    /// Memory that one chunk in flight holds.
+    static func bufferByteCount(chunkSize: Int64) -> Int64 {
+        // A streamed chunk holds only the transport's own buffers.
+        chunkSize <= maxBufferedChunkSize ? chunkSize : 1 << 20
+    }
+
+    /// Reads a chunk, or hashes it in place when it is large, and feeds the whole-file hash with it.
+    ///
+    /// - Throws: ``SourceChanged``; `TransferError` for a file that cannot be read.
+    func prepare(
+        _ index: Int, range: ByteRange, feeding wholeFile: PrefixHash
+    ) async throws -> PreparedChunk {
+        let (file, identity, buffers, isBuffered) = (file, identity, buffers, isBuffered)
+        let prepared = try await pool.run { () throws -> PreparedChunk in
+            do {
+                let prepared =
+                    isBuffered
+                    ? try Self.read(file, index: index, range: range, buffers: buffers)
+                    : try Self.hash(file, index: index, range: range, buffers: buffers)
+                let now = SourceIdentity(try file.status())
+                guard let prepared, now == identity else { throw SourceChanged(current: now) }
+                return prepared
+            } catch let error as FileError {
+                throw TransferError(error, operation: "read chunk", role: "the file to upload")
+            }
+        }
+        if case .memory(let buffer) = prepared.content {
+            wholeFile.offer(buffer, at: range.start)
+        } else {
+            wholeFile.follow(upTo: range.end)
+        }
+        return prepared
+    }
+
+    /// Looks at the path again: also a file that was renamed over the open one counts as changed.
+    ///
+    /// - Throws: ``SourceChanged``; `TransferError` with `FILE_MISSING`.
+    func verifyUnchanged() async throws {
+        let (_, now) = try await Self.openFile(path, files: files, pool: pool)
+        guard now == identity else { throw SourceChanged(current: now) }
+    }
+
+    /// The identity of the file at a path now.
+    static func identity(
+        of path: String, files: any FileSystem, pool: BlockingPool
+    ) async throws -> SourceIdentity {
+        try await openFile(path, files: files, pool: pool).1
+    }
+
+    private static func openFile(
+        _ path: String, files: any FileSystem, pool: BlockingPool
+    ) async throws -> (any OpenFile, SourceIdentity) {
+        try await pool.run {
+            do {
+                let file = try files.open(path, .readFollowingLinks)
+                let status = try file.status()
+                guard status.isRegularFile else {
+                    throw TransferError(
+                        .usage, operation: "open", resource: path,
+                        explanation: "Only a regular file can be uploaded.")
+                }
+                return (file, SourceIdentity(status))
+            } catch let error as FileError {
+                throw TransferError(error, operation: "open", role: "the file to upload")
+            }
+        }
+    }
+
+    /// Nil when the file ends inside the chunk.
+    private static func read(
+        _ file: any OpenFile, index: Int, range: ByteRange, buffers: BufferPool
+    ) throws(FileError) -> PreparedChunk? {
+        let buffer = buffers.take()
+        try buffer.fillFree(limit: Int(range.byteCount)) { (free) throws(FileError) -> Int in
+            try file.read(into: free, at: range.start)
+        }
+        guard Int64(buffer.count) == range.byteCount else { return nil }
+        var hasher = SHA256Hasher()
+        hasher.update(buffer.bytes)
+        return PreparedChunk(
+            index: index, range: range, digest: hasher.digest(),
+            content: .memory(ChunkBuffer(buffer, from: buffers)))
+    }
+
+    /// Nil when the file ends inside the chunk.
+    private static func hash(
+        _ file: any OpenFile, index: Int, range: ByteRange, buffers: BufferPool
+    ) throws(FileError) -> PreparedChunk? {
+        let buffer = buffers.take()
+        defer { buffers.give(buffer) }
+        var hasher = SHA256Hasher()
+        while hasher.byteCount < range.byteCount {
+            buffer.removeAll()
+            let limit = Int(clamping: range.byteCount - hasher.byteCount)
+            try buffer.fillFree(limit: limit) { (free) throws(FileError) -> Int in
+                try file.read(into: free, at: range.start + hasher.byteCount)
+            }
+            guard buffer.count > 0 else { return nil }
+            hasher.update(buffer.bytes)
+        }
+        return PreparedChunk(
+            index: index, range: range, digest: hasher.digest(), content: .file(file))
+    }
+}
+
+/// A chunk that is ready to be sent, as often as needed.
+struct PreparedChunk: Sendable {
+    enum Content: Sendable {
+        case memory(ChunkBuffer)
+        case file(any OpenFile)
+    }
+
+    let index: Int
+    let range: ByteRange
+    let digest: SHA256Digest
+    let content: Content
+
+    /// The bytes from `start` on, counted from the start of the chunk.
+    func body(from start: Int64) -> TransportBody {
+        switch content {
+        case .memory(let buffer):
+            .source(BufferedBody(buffer: buffer, start: start))
+        case .file(let file):
+            .source(
+                FileBody(file: file, start: range.start + start, byteCount: range.byteCount - start))
+        }
+    }
+}
+
+extension SourceIdentity {
+    init(_ status: FileStatus) {
+        self.init(
+            byteCount: status.byteCount, modifiedNanoseconds: status.modifiedNanoseconds,
+            inode: status.inode)
+    }
+}

@@ -1,0 +1,165 @@
+internal import KedgeModel
+
+extension UploadWorker {
+    /// Sends what the server does not have, several chunks at a time (R76, R126).
+    ///
+    /// One loop reads the file in order, so that each byte is read once for its chunk's hash, for the
+    /// whole file's hash and for sending; it reads on only when a place in the window is free.
+    func sendMissingChunks() async throws {
+        let layout = upload.layout
+        let missing = confirmed.missingRanges(of: layout.chunkCount ?? 0)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            var inFlightCount = 0
+            for index in missing.joined() {
+                while inFlightCount >= window.limit {
+                    try await group.next()
+                    inFlightCount -= 1
+                }
+                guard let range = layout.range(ofChunk: index) else { continue }
+                let chunk = try await source.prepare(index, range: range, feeding: wholeFile)
+                group.addTask { try await self.deliver(chunk) }
+                inFlightCount += 1
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    /// Sends one chunk until the server has it.
+    private func deliver(_ chunk: PreparedChunk) async throws {
+        var attempt = ChunkAttempt(start: partials.removeValue(forKey: chunk.index) ?? 0)
+        while true {
+            try Task.checkCancellation()
+            do {
+                let receipt = try await put(chunk, from: attempt.start)
+                guard receipt.value.sha256 == chunk.digest else {
+                    throw RequestFailure(
+                        .chunkConflict, operation: "put chunk", answer: receipt.answer)
+                }
+                return try await confirm(chunk, tries: attempt.uncountedTries, receipt.answer)
+            } catch let failure as RequestFailure {
+                if failure.isCongestion { window.recordCongestion() }
+                if try await prepareNextTry(of: chunk, after: failure, &attempt) {
+                    return try await confirm(
+                        chunk, tries: attempt.uncountedTries, failure.answer)
+                }
+            }
+        }
+    }
+
+    private func put(
+        _ chunk: PreparedChunk, from start: Int64
+    ) async throws -> ServerAPI.Answered<ChunkReceipt> {
+        guard let session = upload.sessionID else { throw trouble(.reconcile, .sessionNotFound) }
+        return try await context.api.putChunk(
+            chunk.index, of: session,
+            bytes: ByteRange(start: chunk.range.start + start, end: chunk.range.end),
+            total: upload.identity.byteCount, digest: chunk.digest, body: chunk.body(from: start),
+            onBytesSent: context.rate.cumulativeCounter())
+    }
+
+    /// One bit, durable at once (R77).
+    private func confirm(
+        _ chunk: PreparedChunk, tries: Int, _ answer: ServerAnswer?
+    ) async throws {
+        try await context.store.confirmChunk(
+            chunk.index, endOffset: chunk.range.end, hash: wholeFile.saved, attempts: tries,
+            answer: answer, of: context.lease)
+        confirmed.insert(chunk.index)
+        window.recordSuccess()
+        try await context.keeper.noteProgress(chunk: chunk.index)
+    }
+
+    /// Decides from where to send next, and waits as long as it must.
+    ///
+    /// - Returns: True when the server has the chunk after all.
+    private func prepareNextTry(
+        of chunk: PreparedChunk, after failure: RequestFailure, _ attempt: inout ChunkAttempt
+    ) async throws -> Bool {
+        if failure.isCanceled { throw CancellationError() }
+        if failure.transport?.kind == .bodyUnreadable { try await source.verifyUnchanged() }
+        switch failure.code {
+        case .sessionNotFound, .sessionExpired:
+            throw sessionGone(failure)
+        case .sessionClosed:
+            throw SessionTrouble(remedy: .reconcile, failure: failure)
+        case .chunkConflict:
+            // The server has other bytes for this index: usually because the file changed (R123).
+            try await source.verifyUnchanged()
+            throw try await integrityFailed(failure)
+        case .chunkHashMismatch:
+            // The server dropped what it had of this chunk; nothing else is lost (R16).
+            attempt.start = 0
+            attempt.mismatchCount += 1
+            if attempt.mismatchCount >= 3 { try await source.verifyUnchanged() }
+            try await context.keeper.backOff(after: failure, chunk: chunk.index)
+            return false
+        case .offsetMismatch:
+            return try await continueAtExpectedOffset(of: chunk, after: failure, &attempt)
+        default:
+            break
+        }
+        guard failure.isInterrupted else {
+            try await context.keeper.backOff(after: failure, chunk: chunk.index)
+            // Nothing was sent where no connection was made: no need to ask.
+            if failure.isOffline { return false }
+            return try await apply(standing(of: chunk.index), of: chunk, to: &attempt) == .done
+        }
+        guard failure.isRetryable else { throw failure }
+        let outcome = try await apply(standing(of: chunk.index), of: chunk, to: &attempt)
+        if outcome == .nothingNew {
+            try await context.keeper.backOff(after: failure, chunk: chunk.index)
+        }
+        return outcome == .done
+    }
+
+    /// The server named the byte it expects; usually more arrived than the last answer could say.
+    private func continueAtExpectedOffset(
+        of chunk: PreparedChunk, after failure: RequestFailure, _ attempt: inout ChunkAttempt
+    ) async throws -> Bool {
+        let expected = failure.problem?.expectedOffset.map { $0 - chunk.range.start }
+        let standing: ChunkStanding
+        if let expected, (0..<chunk.range.byteCount).contains(expected) {
+            standing = .partial(expected)
+        } else {
+            standing = try await self.standing(of: chunk.index)
+        }
+        let outcome = try await apply(standing, of: chunk, to: &attempt)
+        if outcome == .nothingNew {
+            try await context.keeper.backOff(after: failure, chunk: chunk.index)
+        }
+        return outcome == .done
+    }
+
+    private enum Outcome {
+        case done
+        case furtherAlong
+        case nothingNew
+    }
+
+    private func apply(
+        _ standing: ChunkStanding, of chunk: PreparedChunk, to attempt: inout ChunkAttempt
+    ) async throws -> Outcome {
+        switch standing {
+        case .received:
+            return .done
+        case .partial(let byteCount):
+            let isFurther = byteCount > attempt.start
+            attempt.start = byteCount
+            guard isFurther else { return .nothingNew }
+            attempt.uncountedTries += 1
+            try await context.keeper.noteProgress(chunk: chunk.index)
+            return .furtherAlong
+        }
+    }
+}
+
+/// Where sending one chunk stands.
+private struct ChunkAttempt {
+    /// First byte to send next, counted from the start of the chunk.
+    var start: Int64
+    /// Tries that the retry keeper has not counted: this one, and those that got the chunk further.
+    var uncountedTries = 1
+    var mismatchCount = 0
+
+    init(start: Int64) { self.start = start }
+}

@@ -1,0 +1,119 @@
+internal import KedgeModel
+internal import Logging
+
+extension UploadWorker {
+    /// Answers "still at work" without any progress that are waited for, at most.
+    private static let maxIdlePolls = 120
+
+    /// Asks the server to make the file, and compares hashes (R78).
+    ///
+    /// - Returns: False when the server misses chunks; they are known then and have to be sent.
+    func finalize() async throws -> Bool {
+        guard let session = upload.sessionID else { throw trouble(.reconcile, .sessionNotFound) }
+        let digest = try await wholeFileDigest()
+        try await source.verifyUnchanged()
+        if upload.fileHash != digest {
+            try await context.store.setFileHash(digest, of: context.lease)
+            upload.fileHash = digest
+        }
+        do {
+            let finished = try await pollFinalize(session, digest: digest)
+            let file = finished.file
+            guard file.fileHashSha256 == digest, file.size == upload.identity.byteCount else {
+                throw try await integrityFailed(
+                    RequestFailure(
+                        .integrityMismatch, operation: "finalize", answer: finished.answer))
+            }
+            try await context.store.completeUpload(
+                file, answer: finished.answer, of: context.lease)
+            return true
+        } catch let failure as RequestFailure {
+            switch failure.code {
+            case .missingChunks:
+                try await reconcile()
+                return false
+            case .sessionNotFound, .sessionExpired:
+                throw sessionGone(failure)
+            case .sessionClosed:
+                throw SessionTrouble(remedy: .reconcile, failure: failure)
+            case .integrityMismatch, .sizeMismatch:
+                throw try await integrityFailed(failure)
+            default:
+                throw failure
+            }
+        }
+    }
+
+    private func pollFinalize(
+        _ session: SessionID, digest: SHA256Digest
+    ) async throws -> (file: FinalizeResponse, answer: ServerAnswer) {
+        let api = context.api
+        let surfaced: Set<ErrorCode> = [
+            .missingChunks, .sessionNotFound, .sessionExpired, .sessionClosed,
+            .integrityMismatch, .sizeMismatch,
+        ]
+        var verifiedBytes: Int64 = -1
+        var idlePollCount = 0
+        while true {
+            let answered = try await context.keeper.retrying(surfacing: surfaced) {
+                try await api.finalize(session, digest: digest)
+            }
+            switch answered.value {
+            case .done(let file):
+                return (file, answered.answer)
+            case .pending(let bytes, let wait):
+                idlePollCount = bytes > verifiedBytes ? 0 : idlePollCount + 1
+                verifiedBytes = max(verifiedBytes, bytes)
+                guard idlePollCount < Self.maxIdlePolls else {
+                    throw RequestFailure(
+                        .unavailable, operation: "finalize", answer: answered.answer)
+                }
+                try await context.environment.sleep(min(wait, .seconds(30)))
+            }
+        }
+    }
+
+    private func wholeFileDigest() async throws -> SHA256Digest {
+        let hash = wholeFile
+        let size = upload.identity.byteCount
+        do {
+            return try await withTaskCancellationHandler {
+                try await hash.digest(ofSize: size)
+            } onCancel: {
+                hash.stop()
+            }
+        } catch is HashInterrupted {
+            try Task.checkCancellation()
+            throw SourceChanged(current: nil)
+        } catch {
+            throw TransferError.reading(error, operation: "hash file", role: "the file to upload")
+        }
+    }
+
+    /// The server has other bytes than we read. The first time the upload starts over with a new
+    /// session by itself; after that a person decides (R79, R110, R119).
+    ///
+    /// - Throws: ``SourceChanged`` when the file explains it.
+    /// - Returns: The error to throw.
+    func integrityFailed(_ failure: RequestFailure) async throws -> any Error {
+        try await source.verifyUnchanged()
+        context.logger.error(
+            "integrity mismatch",
+            metadata: [
+                "transfer": "\(context.lease.id)", "code": "\(failure.code.rawValue)",
+                "session": "\(upload.sessionID?.text ?? "-")",
+                "computed": "\(upload.fileHash?.hex ?? "-")",
+                "server": "\(failure.problem?.actualSha256?.hex ?? "-")",
+                "chunks": "\(confirmed.ranges)", "error": "\(String(reflecting: failure))",
+            ])
+        let count = try await context.store.recordIntegrityFailure(
+            context.lease, message: "The server has other bytes than this file; starting over.",
+            answer: failure.answer)
+        guard count > 1 else { return SessionTrouble(remedy: .fromScratch, failure: failure) }
+        return TransferError(
+            .integrityMismatch, operation: failure.operation,
+            explanation: "The server received other bytes than this file has, twice;"
+                + " retry from scratch.",
+            cause: failure)
+    }
+}

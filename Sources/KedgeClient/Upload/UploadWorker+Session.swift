@@ -1,0 +1,187 @@
+internal import KedgeModel
+
+/// Codes by which a server says that a session is not there any more.
+private let goneCodes: Set<ErrorCode> = [.sessionNotFound, .sessionExpired]
+
+extension UploadWorker {
+    /// Makes sure that there is a session and that both sides agree on what it has (R73, R74).
+    func establishSession() async throws {
+        if upload.sessionID == nil {
+            try await createSession()
+        } else {
+            try await reconcile()
+        }
+    }
+
+    private func createSession() async throws {
+        let request = CreateSessionRequest(
+            fileName: upload.fileName, fileSize: upload.identity.byteCount,
+            mimeType: upload.mimeType, chunkSize: upload.chunkSize,
+            fileHashSha256: upload.fileHash, adoptSessionId: upload.adoptSessionID)
+        let (api, key) = (context.api, upload.idempotencyKey)
+        let session: ServerAPI.Answered<CreateSessionResponse>
+        do {
+            session = try await context.keeper.retrying(
+                surfacing: goneCodes.union([.idempotencyConflict])
+            ) {
+                let session = try await api.createSession(request, idempotencyKey: key)
+                try Self.validate(session.value, for: request, answer: session.answer)
+                return session
+            }
+        } catch let failure as RequestFailure
+            where failure.code == .idempotencyConflict
+            || (goneCodes.contains(failure.code) && upload.adoptSessionID != nil)
+        {
+            // The old session cannot be taken over, or the key was spent: a plain new one then.
+            throw SessionTrouble(remedy: .newSession(adopt: nil), failure: failure)
+        }
+        let response = session.value
+        try await context.store.attachSession(response, answer: session.answer, to: context.lease)
+        upload.sessionID = response.sessionId
+        upload.chunkSize = response.chunkSize
+        upload.expiresAt = response.expiresAt
+        upload.maxConcurrentChunks = max(1, response.limits.maxConcurrentChunks)
+        confirmed = ChunkSet()
+        partials = [:]
+        adoptSessionShape()
+        // A replayed answer or an adoption: the session has bytes, or has gone on, already.
+        if response.receivedBytes > 0 || response.state != .open { try await reconcile() }
+    }
+
+    private static func validate(
+        _ session: CreateSessionResponse, for request: CreateSessionRequest, answer: ServerAnswer
+    ) throws {
+        guard session.fileSize == request.fileSize, session.chunkSize > 0,
+            request.fileSize / session.chunkSize < Int64(ChunkLayout.maxChunkCount),
+            session.totalChunks
+                == ChunkLayout(fileSize: request.fileSize, chunkSize: session.chunkSize).chunkCount
+        else {
+            throw RequestFailure(.protocolViolation, operation: "create session", answer: answer)
+        }
+    }
+
+    /// Asks the server what it has; its word wins both ways (R62).
+    func reconcile() async throws {
+        let (status, answer) = try await sessionStatus()
+        switch status.state {
+        case .open:
+            confirmed = chunks(of: status)
+        case .finalizing, .completed:
+            // Everything arrived; finalize gives the answer that was lost.
+            confirmed = ChunkSet(0..<(upload.layout.chunkCount ?? 0))
+        case .failed, .canceled:
+            throw trouble(.newSession(adopt: nil), .sessionClosed)
+        case .expired:
+            throw trouble(.newSession(adopt: upload.sessionID), .sessionExpired)
+        }
+        partials = partials(of: status)
+        try await context.store.reconcile(
+            received: confirmed, expiresAt: status.expiresAt, chunkSize: upload.chunkSize,
+            answer: answer, of: context.lease)
+    }
+
+    /// Where one chunk stands on the server, asked after a connection broke under it, so that no byte
+    /// that it acknowledged is sent again.
+    ///
+    /// Only adds to what is known: answers to chunks in flight may be newer than this one.
+    func standing(of index: Int) async throws -> ChunkStanding {
+        let (status, _) = try await sessionStatus()
+        let received = chunks(of: status)
+        if received.contains(index) { return .received }
+        if status.state == .completed || status.state == .finalizing { return .received }
+        guard status.state == .open else { throw trouble(.reconcile, .sessionClosed) }
+        return .partial(partials(of: status)[index] ?? 0)
+    }
+
+    private func sessionStatus() async throws -> (SessionStatus, ServerAnswer) {
+        guard let id = upload.sessionID else { throw trouble(.reconcile, .sessionNotFound) }
+        let (api, size) = (context.api, upload.identity.byteCount)
+        let chunkCount = upload.layout.chunkCount ?? 0
+        do {
+            let answered = try await context.keeper.retrying(surfacing: goneCodes) {
+                let answered = try await api.sessionStatus(id, chunkCount: chunkCount)
+                guard answered.value.chunkSize > 0 else {
+                    throw RequestFailure(
+                        .protocolViolation, operation: "session status", answer: answered.answer)
+                }
+                return answered
+            }
+            guard answered.value.fileSize == size else {
+                throw trouble(.newSession(adopt: nil), .sizeMismatch)
+            }
+            if answered.value.chunkSize != upload.chunkSize {
+                upload.chunkSize = answered.value.chunkSize
+                adoptSessionShape()
+            }
+            return (answered.value, answered.answer)
+        } catch let failure as RequestFailure where goneCodes.contains(failure.code) {
+            throw sessionGone(failure)
+        }
+    }
+
+    /// The session is not there any more; an expired one may still be taken over (R75, R129).
+    func sessionGone(_ failure: RequestFailure) -> SessionTrouble {
+        let adopt = failure.code == .sessionExpired ? upload.sessionID : nil
+        return SessionTrouble(remedy: .newSession(adopt: adopt), failure: failure)
+    }
+
+    func trouble(_ remedy: SessionTrouble.Remedy, _ code: ErrorCode) -> SessionTrouble {
+        SessionTrouble(remedy: remedy, failure: RequestFailure(code, operation: "session"))
+    }
+
+    /// Prepares the record for the next round of ``run()``.
+    func recover(from trouble: SessionTrouble) async throws {
+        let adopt: SessionID?
+        let keepsHash: Bool
+        switch trouble.remedy {
+        case .reconcile:
+            return
+        case .newSession(let session):
+            (adopt, keepsHash) = (session, true)
+        case .fromScratch:
+            (adopt, keepsHash) = (nil, false)
+            if let session = upload.sessionID {
+                // Best effort: a session left behind expires by itself.
+                try? await context.api.deleteSession(session)
+            }
+        }
+        var generator = context.environment.makeGenerator()
+        let key = TransferID.random(using: &generator).text
+        try await context.store.resetForNewSession(
+            adopt: adopt, idempotencyKey: key, keepsHash: keepsHash, of: context.lease)
+        upload.sessionID = nil
+        upload.adoptSessionID = adopt
+        upload.idempotencyKey = key
+        confirmed = ChunkSet()
+        partials = [:]
+        if !keepsHash {
+            wholeFile.stop()
+            wholeFile = PrefixHash(file: file, saved: nil)
+            upload.fileHash = nil
+        }
+    }
+
+    /// Chunks that an answer names, as far as the file has them.
+    private func chunks(of status: SessionStatus) -> ChunkSet {
+        let chunkCount = upload.layout.chunkCount ?? 0
+        return ChunkSet(status.receivedChunks.filter { (0..<chunkCount).contains($0) })
+    }
+
+    private func partials(of status: SessionStatus) -> [Int: Int64] {
+        var partials: [Int: Int64] = [:]
+        for partial in status.partialChunks {
+            guard let range = upload.layout.range(ofChunk: partial.index),
+                (1..<range.byteCount).contains(partial.receivedBytes)
+            else { continue }
+            partials[partial.index] = partial.receivedBytes
+        }
+        return partials
+    }
+}
+
+/// Where a chunk stands on the server.
+enum ChunkStanding: Sendable, Equatable {
+    case received
+    /// The server keeps this many bytes from the start of the chunk; zero for none.
+    case partial(Int64)
+}

@@ -1,0 +1,120 @@
+internal import KedgeFiles
+internal import KedgeModel
+internal import Logging
+
+/// Runs one upload from wherever it stands to `completed`.
+///
+/// Session, chunks, finalize: each step first asks what is there already, so that the same code
+/// starts, resumes and recovers. Every confirmed chunk is recorded at once; stopping the task at any
+/// point loses no confirmed byte.
+actor UploadWorker {
+    /// New sessions that one run begins before it gives up: a server that forgets them faster than
+    /// bytes arrive would be fed for ever.
+    private static let maxSessionCount = 5
+    /// Times that finalize may report missing chunks in a row.
+    private static let maxFinalizeRounds = 8
+
+    let context: WorkerContext
+    let file: any OpenFile
+    var upload: UploadTransfer
+    /// Running SHA-256 of the whole file.
+    var wholeFile: PrefixHash
+    var source: UploadSource
+    /// Chunks on the server, by its own word.
+    var confirmed: ChunkSet
+    /// Bytes of unfinished chunks that the server keeps, from the start of each chunk.
+    var partials: [Int: Int64] = [:]
+    var window: ConcurrencyWindow
+
+    /// Opens the file and compares it with the record.
+    ///
+    /// - Throws: `TransferError` with `FILE_MISSING`; ``SourceChanged``.
+    static func open(
+        _ upload: UploadTransfer, context: WorkerContext
+    ) async throws -> UploadWorker {
+        let file = try await UploadSource.open(
+            upload, files: context.environment.files, pool: context.pool)
+        return UploadWorker(upload, file: file, context: context)
+    }
+
+    private init(_ upload: UploadTransfer, file: any OpenFile, context: WorkerContext) {
+        self.context = context
+        self.upload = upload
+        self.file = file
+        self.wholeFile = PrefixHash(file: file, saved: upload.savedHash)
+        self.confirmed = upload.uploadedChunks
+        self.source = Self.makeSource(upload, file: file, context: context)
+        self.window = Self.makeWindow(upload)
+    }
+
+    /// Runs to the end.
+    ///
+    /// - Throws: ``SourceChanged``; ``RequestFailure`` or `TransferError` for what must be shown;
+    ///   ``OutOfPatience``; ``LeaseLost``; `CancellationError`.
+    func run() async throws {
+        defer { wholeFile.stop() }
+        var troubleCount = 0
+        while true {
+            do {
+                try await establishSession()
+                try await sendAndFinalize()
+                return
+            } catch let trouble as SessionTrouble {
+                troubleCount += 1
+                guard troubleCount <= Self.maxSessionCount else { throw trouble.failure }
+                context.logger.notice(
+                    "session trouble",
+                    metadata: [
+                        "transfer": "\(context.lease.id)",
+                        "code": "\(trouble.failure.code.rawValue)",
+                    ])
+                try await recover(from: trouble)
+            }
+        }
+    }
+
+    private func sendAndFinalize() async throws {
+        for _ in 0..<Self.maxFinalizeRounds {
+            try await sendMissingChunks()
+            if try await finalize() { return }
+        }
+        throw RequestFailure(.missingChunks, operation: "finalize")
+    }
+
+    /// Chunk size and limits come from the session, so what depends on them is made anew with it.
+    func adoptSessionShape() {
+        source = Self.makeSource(upload, file: file, context: context)
+        window = Self.makeWindow(upload)
+    }
+
+    private static func makeSource(
+        _ upload: UploadTransfer, file: any OpenFile, context: WorkerContext
+    ) -> UploadSource {
+        UploadSource(
+            file: file, upload: upload, chunkSize: upload.chunkSize,
+            files: context.environment.files, pool: context.pool)
+    }
+
+    private static func makeWindow(_ upload: UploadTransfer) -> ConcurrencyWindow {
+        ConcurrencyWindow(
+            serverLimit: upload.maxConcurrentChunks,
+            bufferByteCount: UploadSource.bufferByteCount(chunkSize: upload.chunkSize),
+            budgetByteCount: WorkerContext.bufferBudgetByteCount)
+    }
+}
+
+/// The session cannot simply be gone on with; the upload can.
+struct SessionTrouble: Error {
+    enum Remedy {
+        /// Ask the server what it has.
+        case reconcile
+        /// Begin a new session, which may take over the chunks of an expired one.
+        case newSession(adopt: SessionID?)
+        /// Begin a new session and trust nothing that was computed so far.
+        case fromScratch
+    }
+
+    let remedy: Remedy
+    /// What to report when there has been too much trouble.
+    let failure: RequestFailure
+}

@@ -1,0 +1,53 @@
+import HTTPTypes
+
+/// A small HTTP/1.1 client over libcurl, with one thread of its own per client.
+///
+/// The thread runs libcurl's multi interface; callers only wait on continuations, so that no
+/// thread of Swift's cooperative pool is ever blocked. Connections are kept and reused. Redirects
+/// are never followed, content codings never undone, and only `http` and `https` are spoken.
+///
+/// ```swift
+/// let client = CurlClient()
+/// let response = try await client.send(.init(method: .get, url: "https://example.org/"))
+/// let bytes = try await response.body.collect(upTo: 65_536)
+/// ```
+package final class CurlClient: Sendable {
+    private let loop: CurlLoop
+
+    /// Starts the client's thread.
+    package init(configuration: Configuration = .init()) {
+        self.loop = CurlLoop(configuration: configuration)
+        loop.start()
+    }
+
+    /// Stops the thread without waiting for it. A response body keeps its client, so nothing that
+    /// is still being read is cut off by this.
+    deinit {
+        loop.stop()
+    }
+
+    /// Sends a request and returns when the final response head has arrived.
+    ///
+    /// When the server answers before the request body is sent completely, the answer is returned
+    /// all the same. Cancelling the task ends the transfer and throws ``CurlError/Code/cancelled``.
+    ///
+    /// - Throws: a ``CurlError``; statuses of 4xx and 5xx are responses and do not throw.
+    package func send(_ request: CurlRequest) async throws(CurlError) -> CurlResponse {
+        let operation = request.method.rawValue
+        guard let origin = URLOrigin(request.url) else {
+            throw CurlError(
+                .invalidURL, for: .init(operation: operation, host: nil),
+                detail: "not an absolute URL of \(request.url.utf8.count) bytes")
+        }
+        let exchange = Exchange(operation: operation, origin: origin, loop: loop)
+        let head = try await exchange.start(request)
+        return CurlResponse(head: head, body: CurlResponseBody(of: exchange, from: self))
+    }
+
+    /// Stops the thread and returns when it is done. Exchanges under way fail with
+    /// ``CurlError/Code/cancelled``, and so does every later ``send(_:)``. It may be called again.
+    package func shutdown() async {
+        loop.stop()
+        await loop.waitUntilStopped()
+    }
+}

@@ -1,0 +1,55 @@
+extension CurlError {
+    /// The kinds of failure; the text of each is stable.
+    package struct Code: Sendable, Hashable, CustomStringConvertible {
+        enum Kind: String, Sendable {
+            case invalidURL
+            case couldNotResolve
+            case couldNotConnect
+            case timedOut
+            case stalled
+            case closedEarly
+            case sendFailed
+            case receiveFailed
+            case tlsFailed
+            case protocolError
+            case responseTooLarge
+            case bodyReadFailed
+            case cancelled
+            case internalError
+        }
+
+        let kind: Kind
+
+        /// The stable name, for example `couldNotConnect`.
+        package var description: String { kind.rawValue }
+
+        /// The URL is malformed, or its scheme is neither `http` nor `https`.
+        package static let invalidURL = Code(kind: .invalidURL)
+        /// The name of the host, or of the proxy, has no address just now.
+        package static let couldNotResolve = Code(kind: .couldNotResolve)
+        /// No connection could be made: refused, unreachable, or no local port left.
+        package static let couldNotConnect = Code(kind: .couldNotConnect)
+        /// Connecting, or the whole exchange, took longer than allowed.
+        package static let timedOut = Code(kind: .timedOut)
+        /// No byte went in either direction for the stall timeout.
+        package static let stalled = Code(kind: .stalled)
+        /// The peer closed the connection before the response was complete.
+        package static let closedEarly = Code(kind: .closedEarly)
+        /// Sending failed before a response head arrived, or with a response still incomplete.
+        package static let sendFailed = Code(kind: .sendFailed)
+        /// Receiving failed before a response head arrived.
+        package static let receiveFailed = Code(kind: .receiveFailed)
+        /// The TLS handshake failed, or the certificate is not trusted.
+        package static let tlsFailed = Code(kind: .tlsFailed)
+        /// The peer does not speak HTTP as we know it.
+        package static let protocolError = Code(kind: .protocolError)
+        /// The head, or a collected body, is larger than the caller allowed.
+        package static let responseTooLarge = Code(kind: .responseTooLarge)
+        /// The body source threw, or ended before its stated size.
+        package static let bodyReadFailed = Code(kind: .bodyReadFailed)
+        /// The task was cancelled, the body was given up, or the client was shut down.
+        package static let cancelled = Code(kind: .cancelled)
+        /// libcurl or the system refused something it should not: out of memory, or a slip of ours.
+        package static let internalError = Code(kind: .internalError)
+    }
+}

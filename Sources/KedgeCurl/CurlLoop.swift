@@ -1,0 +1,126 @@
+import Synchronization
+
+/// The thread that runs libcurl for one client, and the queue of commands to it.
+final class CurlLoop: Sendable {
+    /// What callers ask of the thread. A command about an exchange that is over is ignored.
+    enum Command: Sendable {
+        case start(CurlRequest, Exchange)
+        case resume(Exchange)
+        case cancel(Exchange)
+        case abandon(Exchange)
+    }
+
+    /// Why the thread takes no more commands.
+    private struct StopReason {
+        let code: CurlError.Code
+        let detail: String
+
+        static let shutdown = StopReason(code: .cancelled, detail: "the client is shut down")
+        static let noThread = StopReason(code: .internalError, detail: "no thread to be had")
+        static let noLibrary = StopReason(code: .internalError, detail: "libcurl does not start")
+    }
+
+    private struct Inbox {
+        var stopReason: StopReason?
+        var hasStopped = false
+        var commands: [Command] = []
+        var waker: MultiHandle.Waker?
+        var stopWaiters: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let configuration: CurlClient.Configuration
+    private let inbox = Mutex(Inbox())
+
+    init(configuration: CurlClient.Configuration) {
+        self.configuration = configuration
+    }
+
+    /// Starts the thread, which keeps this object until it ends. Called once.
+    func start() {
+        let hasStarted = DetachedThread.start { self.run() }
+        if !hasStarted { finishStopping(.noThread) }
+    }
+
+    /// Queues a command and wakes the thread. After a stop, a start ends its exchange at once, and
+    /// any other command is dropped with the exchange it was about.
+    func post(_ command: Command) {
+        let refusal: StopReason? = inbox.withLock { inbox in
+            if let stopReason = inbox.stopReason { return stopReason }
+            inbox.commands.append(command)
+            // The first command of a batch wakes; the thread takes the whole batch.
+            if inbox.commands.count == 1 { inbox.waker?.wake() }
+            return nil
+        }
+        if let refusal { refuse(command, refusal) }
+    }
+
+    /// Asks the thread to end; it ends every exchange first.
+    func stop() {
+        inbox.withLock { inbox in
+            guard inbox.stopReason == nil else { return }
+            inbox.stopReason = .shutdown
+            inbox.waker?.wake()
+        }
+    }
+
+    /// Returns when the thread has let go of libcurl.
+    func waitUntilStopped() async {
+        await withCheckedContinuation { waiter in
+            let hasStopped = inbox.withLock { inbox in
+                if inbox.hasStopped { return true }
+                inbox.stopWaiters.append(waiter)
+                return false
+            }
+            if hasStopped { waiter.resume() }
+        }
+    }
+
+    private func run() {
+        finishStopping(drive())
+    }
+
+    /// Runs the transfers until it is time to stop; all of them have ended when it returns.
+    private func drive() -> StopReason {
+        guard var driver = TransferDriver(configuration: configuration) else { return .noLibrary }
+        let waker = driver.waker
+        inbox.withLock { $0.waker = waker }
+        while let commands = takeCommands() {
+            for command in commands { driver.execute(command) }
+            driver.drive()
+        }
+        driver.finishAll(StopReason.shutdown.code, StopReason.shutdown.detail)
+        // Under the lock, so that nobody is inside a wake-up when the multi handle goes.
+        inbox.withLock { $0.waker = nil }
+        _ = consume driver
+        return .shutdown
+    }
+
+    /// What was queued since the last call, or `nil` when it is time to stop.
+    private func takeCommands() -> [Command]? {
+        inbox.withLock { inbox in
+            guard inbox.stopReason == nil else { return nil }
+            let commands = inbox.commands
+            inbox.commands = []
+            return commands
+        }
+    }
+
+    /// Turns away what is queued and from now on everything else.
+    private func finishStopping(_ reason: StopReason) {
+        let (commands, waiters) = inbox.withLock { inbox in
+            inbox.stopReason = inbox.stopReason ?? reason
+            inbox.hasStopped = true
+            let left = (inbox.commands, inbox.stopWaiters)
+            inbox.commands = []
+            inbox.stopWaiters = []
+            return left
+        }
+        for command in commands { refuse(command, reason) }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    private func refuse(_ command: Command, _ reason: StopReason) {
+        guard case .start(_, let exchange) = command else { return }
+        exchange.end(exchange.error(reason.code, reason.detail))
+    }
+}

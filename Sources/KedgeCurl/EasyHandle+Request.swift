@@ -1,0 +1,82 @@
+import CCurl
+import HTTPTypes
+
+extension EasyHandle {
+    /// libcurl's largest receive buffer; the system call per buffer is what bounds the rate.
+    private static let receiveBufferByteCount = 512 * 1024
+    /// The upload buffer of large bodies; small ones keep libcurl's 64 KiB.
+    private static let sendBufferByteCount = 1024 * 1024
+
+    /// A handle with everything set that does not need the transfer's address.
+    static func make(
+        for request: CurlRequest, configuration: CurlClient.Configuration
+    ) throws(Refusal) -> EasyHandle {
+        var easy = try EasyHandle()
+        try easy.setConnection(configuration)
+        try easy.set(CURLOPT_URL, to: request.url)
+        // Object keys may contain `..`, and a signature covers the path as it was written.
+        try easy.set(CURLOPT_PATH_AS_IS, to: true)
+        try easy.set(CURLOPT_USERAGENT, to: configuration.userAgent)
+        try easy.setMethod(of: request)
+        try easy.setFields(lines(for: request.headerFields))
+        return easy
+    }
+
+    private func setConnection(_ configuration: CurlClient.Configuration) throws(Refusal) {
+        // Signals are process-wide; libcurl must not use them for timeouts on a thread.
+        try set(CURLOPT_NOSIGNAL, to: true)
+        // Otherwise removing a handle joins its resolver thread, and all transfers wait for DNS.
+        try set(CURLOPT_QUICK_EXIT, to: true)
+        try set(CURLOPT_PROTOCOLS_STR, to: "http,https")
+        try set(CURLOPT_FOLLOWLOCATION, to: false)
+        try set(CURLOPT_HTTP_VERSION, to: CURL_HTTP_VERSION_1_1)
+        try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, to: true)
+        try set(CURLOPT_TCP_KEEPALIVE, to: true)
+        try set(CURLOPT_TCP_NODELAY, to: true)
+        try set(CURLOPT_BUFFERSIZE, to: Self.receiveBufferByteCount)
+        try set(CURLOPT_CONNECTTIMEOUT_MS, to: configuration.connectTimeout.wholeMilliseconds)
+        if let caFile = configuration.caFile { try set(CURLOPT_CAINFO, to: caFile) }
+        if !configuration.usesEnvironmentProxy { try set(CURLOPT_PROXY, to: "") }
+    }
+
+    private func setMethod(of request: CurlRequest) throws(Refusal) {
+        if request.method == .head {
+            try set(CURLOPT_NOBODY, to: true)
+            return
+        }
+        let announcesEmptyBody = [.post, .put, .patch].contains(request.method)
+        if request.body != nil || announcesEmptyBody {
+            let byteCount = request.body?.byteCount ?? 0
+            try set(CURLOPT_UPLOAD, to: true)
+            try set(CURLOPT_INFILESIZE_LARGE, toOffset: byteCount)
+            if byteCount > Self.sendBufferByteCount / 8 {
+                try set(CURLOPT_UPLOAD_BUFFERSIZE, to: Self.sendBufferByteCount)
+            }
+        }
+        try set(CURLOPT_CUSTOMREQUEST, to: request.method.rawValue)
+    }
+
+    /// Header fields in the form `CURLOPT_HTTPHEADER` takes.
+    private static func lines(for fields: HTTPFields) -> [String] {
+        var lines: [String] = []
+        for field in fields where field.name != .contentLength && field.name != .transferEncoding {
+            // A name with a colon and nothing after it would remove the field instead.
+            lines.append(
+                field.value.isEmpty
+                    ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)")
+        }
+        // Otherwise large bodies wait up to a second for an interim response few servers send.
+        if !fields.contains(.expect) { lines.append("Expect:") }
+        return lines
+    }
+}
+
+extension Duration {
+    /// Rounded up, so that a short wait never becomes none.
+    var wholeMilliseconds: Int {
+        let (seconds, attoseconds) = components
+        let milliseconds = (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+        guard seconds < Int64(Int32.max) / 1000 else { return Int(Int32.max) }
+        return max(Int(seconds * 1000 + milliseconds), 0)
+    }
+}

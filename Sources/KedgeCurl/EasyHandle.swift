@@ -1,0 +1,86 @@
+import CCurl
+
+/// Owns one libcurl easy handle, with the memory libcurl keeps pointers to while it lives.
+///
+/// Handles are not reused: the connections worth keeping belong to the multi handle, and a handle
+/// costs less than telling one exchange's leftovers from the next one's options. It must have left
+/// its multi handle before it goes.
+@safe struct EasyHandle: ~Copyable {
+    /// libcurl refused an option.
+    struct Refusal: Error {
+        let result: CURLcode
+        let detail: String
+    }
+
+    let pointer: UnsafeMutableRawPointer
+    private let message: UnsafeMutablePointer<CChar>
+    private var fields: UnsafeMutablePointer<curl_slist>?
+
+    init() throws(Refusal) {
+        guard let pointer = unsafe curl_easy_init() else {
+            throw Refusal(result: CURLE_FAILED_INIT, detail: "curl_easy_init")
+        }
+        unsafe self.pointer = pointer
+        unsafe self.message = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        unsafe self.message.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        unsafe self.fields = nil
+        let result = unsafe ccurl_easy_set_pointer(pointer, CURLOPT_ERRORBUFFER, message)
+        precondition(result == CURLE_OK, "libcurl always takes an error buffer")
+    }
+
+    deinit {
+        unsafe curl_easy_cleanup(pointer)
+        unsafe curl_slist_free_all(fields)
+        unsafe message.deallocate()
+    }
+
+    /// What libcurl last said about a failure of this handle.
+    func detail(of result: CURLcode) -> String {
+        unsafe message.pointee == 0
+            ? String(cString: curl_easy_strerror(result)) : String(cString: message)
+    }
+
+    /// Continues a transfer whose write callback asked to pause; calls that callback from here.
+    func resume() -> CURLcode {
+        unsafe curl_easy_pause(pointer, CURLPAUSE_CONT)
+    }
+
+    func set(_ option: CURLoption, to value: Int) throws(Refusal) {
+        try unsafe check(ccurl_easy_set_long(pointer, option, value), option)
+    }
+
+    func set(_ option: CURLoption, to flag: Bool) throws(Refusal) {
+        try set(option, to: flag ? 1 : 0)
+    }
+
+    func set(_ option: CURLoption, toOffset value: Int64) throws(Refusal) {
+        try unsafe check(ccurl_easy_set_offset(pointer, option, curl_off_t(value)), option)
+    }
+
+    /// Sets an option whose text libcurl copies.
+    func set(_ option: CURLoption, to text: String) throws(Refusal) {
+        try unsafe check(ccurl_easy_set_string(pointer, option, text), option)
+    }
+
+    func set(_ option: CURLoption, toPointer value: UnsafeMutableRawPointer) throws(Refusal) {
+        try unsafe check(ccurl_easy_set_pointer(pointer, option, value), option)
+    }
+
+    /// Sets the header lines to send; libcurl does not copy them.
+    mutating func setFields(_ lines: [String]) throws(Refusal) {
+        for line in lines {
+            guard let longer = unsafe curl_slist_append(fields, line) else {
+                throw Refusal(result: CURLE_OUT_OF_MEMORY, detail: "curl_slist_append")
+            }
+            unsafe fields = longer
+        }
+        try unsafe check(
+            ccurl_easy_set_list(pointer, CURLOPT_HTTPHEADER, fields), CURLOPT_HTTPHEADER)
+    }
+
+    func check(_ result: CURLcode, _ option: CURLoption) throws(Refusal) {
+        guard result == CURLE_OK else {
+            throw Refusal(result: result, detail: "curl_easy_setopt(\(option.rawValue))")
+        }
+    }
+}

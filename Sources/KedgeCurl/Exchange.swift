@@ -1,0 +1,202 @@
+import HTTPTypes
+import Synchronization
+
+/// Where one caller and the curl thread meet over one request and its response.
+///
+/// The curl thread delivers the head, bytes and the end; the caller waits for them, cancels, or
+/// walks away. Either side may come first, and the first end wins. No call here blocks.
+final class Exchange: Sendable {
+    /// What a transfer should do after handing bytes over.
+    enum Appetite {
+        case more
+        /// Enough is buffered: ask ``Exchange/pauseIfFull()`` before the next bytes.
+        case full
+        /// Nobody wants the rest.
+        case none
+    }
+
+    /// How much of an unread response is received for the sake of keeping its connection.
+    static let discardLimitByteCount = 256 * 1024
+
+    private typealias HeadWaiter = CheckedContinuation<Result<HTTPResponse, CurlError>, Never>
+    private typealias BodyWaiter = CheckedContinuation<Result<[UInt8]?, CurlError>, Never>
+
+    private enum Phase {
+        case awaitingHead
+        case receiving
+        case discarding(remainingByteCount: Int)
+        case ended(CurlError?)
+    }
+
+    private struct State {
+        var phase = Phase.awaitingHead
+        var buffer = BodyBuffer()
+        var headWaiter: HeadWaiter?
+        var bodyWaiter: BodyWaiter?
+    }
+
+    let subject: CurlError.Subject
+    let origin: URLOrigin
+    private let loop: CurlLoop
+    private let state = Mutex(State())
+
+    init(operation: String, origin: URLOrigin, loop: CurlLoop) {
+        self.subject = CurlError.Subject(operation: operation, host: origin.host)
+        self.origin = origin
+        self.loop = loop
+    }
+
+    func error(_ code: CurlError.Code, _ detail: String, cause: (any Error)? = nil) -> CurlError {
+        CurlError(code, for: subject, detail: detail, cause: cause)
+    }
+}
+
+// MARK: - The caller's side
+
+extension Exchange {
+    /// Starts the transfer of `request` and waits for the head of its response.
+    func start(_ request: CurlRequest) async throws(CurlError) -> HTTPResponse {
+        let result: Result<HTTPResponse, CurlError> = await withTaskCancellationHandler {
+            await withCheckedContinuation { waiter in
+                let endedWith: CurlError? = state.withLock { state in
+                    // Only a cancellation can have come first.
+                    if case .ended(let error) = state.phase { return error }
+                    state.headWaiter = waiter
+                    return nil
+                }
+                if let endedWith {
+                    waiter.resume(returning: .failure(endedWith))
+                } else {
+                    loop.post(.start(request, self))
+                }
+            }
+        } onCancel: {
+            cancel()
+        }
+        return try result.get()
+    }
+
+    /// The next bytes of the body, or `nil` after the last. At most one call at a time.
+    func next() async throws(CurlError) -> [UInt8]? {
+        let result: Result<[UInt8]?, CurlError> = await withTaskCancellationHandler {
+            await withCheckedContinuation { waiter in
+                var mustResume = false
+                let answer: Result<[UInt8]?, CurlError>? = state.withLock { state in
+                    if let taken = state.buffer.takeFirst() {
+                        mustResume = taken.mustResume
+                        return .success(taken.chunk)
+                    }
+                    if case .ended(let error) = state.phase {
+                        return error.map { .failure($0) } ?? .success(nil)
+                    }
+                    precondition(state.bodyWaiter == nil, "a response body has one reader")
+                    state.bodyWaiter = waiter
+                    return nil
+                }
+                // Should the transfer have ended in the meantime, the loop ignores this.
+                if mustResume { loop.post(.resume(self)) }
+                if let answer { waiter.resume(returning: answer) }
+            }
+        } onCancel: {
+            cancel()
+        }
+        return try result.get()
+    }
+
+    /// Ends the exchange for a cancelled task: buffered bytes are dropped, waits return at once.
+    func cancel() {
+        if end(error(.cancelled, "the task was cancelled"), droppingBuffer: true) {
+            loop.post(.cancel(self))
+        }
+    }
+
+    /// Gives up on the response: nobody holds its body any more.
+    func abandon() {
+        let waiter: BodyWaiter?? = state.withLock { state in
+            state.buffer.removeAll()
+            guard case .receiving = state.phase else { return .none }
+            state.phase = .discarding(remainingByteCount: Self.discardLimitByteCount)
+            return .some(state.bodyWaiter.take())
+        }
+        guard let waiter else { return }
+        waiter?.resume(returning: .failure(error(.cancelled, "the body was dropped")))
+        loop.post(.abandon(self))
+    }
+}
+
+// MARK: - The curl thread's side
+
+extension Exchange {
+    /// Whether the exchange was ended before its transfer began.
+    var hasEnded: Bool {
+        state.withLock { state in
+            if case .ended = state.phase { true } else { false }
+        }
+    }
+
+    /// Hands the final head to the caller.
+    func deliver(_ head: HTTPResponse) {
+        let waiter: HeadWaiter? = state.withLock { state in
+            guard case .awaitingHead = state.phase else { return nil }
+            state.phase = .receiving
+            return state.headWaiter.take()
+        }
+        waiter?.resume(returning: .success(head))
+    }
+
+    /// Hands body bytes to the caller, or counts them while an unread response is discarded.
+    func deliver(_ chunk: [UInt8]) -> Appetite {
+        var waiter: BodyWaiter?
+        let appetite: Appetite = state.withLock { state in
+            switch state.phase {
+            case .receiving:
+                waiter = state.bodyWaiter.take()
+                if waiter == nil { state.buffer.append(chunk) }
+                return state.buffer.isFull ? .full : .more
+            case .discarding(let remaining):
+                state.phase = .discarding(remainingByteCount: remaining - chunk.count)
+                return remaining < chunk.count ? .none : .more
+            case .awaitingHead, .ended:
+                return .none
+            }
+        }
+        waiter?.resume(returning: .success(chunk))
+        return appetite
+    }
+
+    /// Whether the transfer must pause now. If so, the reader posts a resume when it has made room.
+    func pauseIfFull() -> Bool {
+        state.withLock { state in
+            guard case .receiving = state.phase else { return false }
+            return state.buffer.pauseIfFull()
+        }
+    }
+
+    /// Ends the exchange, well or with an error, unless it has ended already.
+    ///
+    /// - Returns: whether this call ended it.
+    @discardableResult
+    func end(_ error: CurlError?, droppingBuffer: Bool = false) -> Bool {
+        var headWaiter: HeadWaiter?
+        var bodyWaiter: BodyWaiter?
+        let isFirst: Bool = state.withLock { state in
+            if case .ended = state.phase {
+                guard droppingBuffer, state.buffer.byteCount > 0 else { return false }
+                // Bytes that were received but never read must not look like a complete body.
+                state.buffer.removeAll()
+                state.phase = .ended(error)
+                return false
+            }
+            if droppingBuffer { state.buffer.removeAll() }
+            state.phase = .ended(error)
+            headWaiter = state.headWaiter.take()
+            bodyWaiter = state.bodyWaiter.take()
+            return true
+        }
+        headWaiter?.resume(
+            returning: .failure(
+                error ?? self.error(.protocolError, "the exchange ended without a response")))
+        bodyWaiter?.resume(returning: error.map { .failure($0) } ?? .success(nil))
+        return isFirst
+    }
+}

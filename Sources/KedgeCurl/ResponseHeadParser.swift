@@ -1,0 +1,91 @@
+import HTTPTypes
+
+/// Builds a response head from the lines libcurl reports, one call per line.
+///
+/// libcurl reports every header block of an exchange: interim responses (RFC 9110, section 15.2),
+/// then the final one, then trailers. Only the final block is an answer.
+struct ResponseHeadParser {
+    enum Event {
+        case incomplete
+        case complete(HTTPResponse)
+        case tooLarge
+        case malformed
+    }
+
+    private enum Phase {
+        case statusLine
+        case fields
+        case done
+    }
+
+    private let maxByteCount: Int
+    private var byteCount = 0
+    private var phase = Phase.statusLine
+    private var head = HTTPResponse(status: .ok)
+
+    init(maxByteCount: Int) {
+        self.maxByteCount = maxByteCount
+    }
+
+    /// Takes one line, with or without its line break.
+    mutating func consume(_ line: [UInt8]) -> Event {
+        if phase == .done { return .incomplete }
+        // Never reset, so that endless interim responses are bounded as well.
+        byteCount += line.count
+        guard byteCount <= maxByteCount else { return .tooLarge }
+
+        let text = Self.trimmed(line[...])
+        switch phase {
+        case .statusLine:
+            guard let status = Self.status(of: text) else { return .malformed }
+            head = HTTPResponse(status: status)
+            phase = .fields
+        case .fields where text.isEmpty:
+            if head.status.kind == .informational {
+                phase = .statusLine
+            } else {
+                phase = .done
+                return .complete(head)
+            }
+        case .fields:
+            appendField(text)
+        case .done:
+            break
+        }
+        return .incomplete
+    }
+
+    /// Adds a field. A line that is none, such as one with a space in its name, is dropped: libcurl
+    /// has already framed the message, so leniency here cannot move where it ends.
+    private mutating func appendField(_ line: ArraySlice<UInt8>) {
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
+            let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
+        else { return }
+        let value = Self.trimmed(line[line.index(after: colon)...])
+        head.headerFields.append(HTTPField(name: name, lenientValue: value))
+    }
+
+    /// Reads `HTTP/1.1 200 OK`; the reason may be missing.
+    private static func status(of line: ArraySlice<UInt8>) -> HTTPResponse.Status? {
+        let parts = line.split(
+            separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count >= 2, parts[0].starts(with: "HTTP/".utf8), parts[1].count == 3,
+            let code = Int(String(decoding: parts[1], as: UTF8.self)), (100...999).contains(code)
+        else { return nil }
+        let reason = parts.count > 2 ? String(decoding: parts[2], as: UTF8.self) : ""
+        return HTTPResponse.Status(code: code, reasonPhrase: reason)
+    }
+
+    /// Without spaces, tabs and line breaks at either end.
+    private static func trimmed(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        var text = text
+        while let last = text.last, isBlank(last) { text.removeLast() }
+        while let first = text.first, isBlank(first) { text.removeFirst() }
+        return text
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r")
+            || byte == UInt8(ascii: "\n")
+    }
+}

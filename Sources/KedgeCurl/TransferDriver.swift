@@ -1,0 +1,143 @@
+import CCurl
+
+/// Moves all transfers of one client. It lives on the curl thread and never leaves it.
+struct TransferDriver: ~Copyable {
+    /// How long receiving the rest of an unread response may take.
+    private static let discardTimeout = Duration.seconds(2)
+    /// The longest wait of one round, should a wake-up ever be missed.
+    private static let longestWait = Duration.seconds(10)
+
+    private let configuration: CurlClient.Configuration
+    private let multi: MultiHandle
+    private let clock = ContinuousClock()
+    /// Exactly the transfers libcurl has, by the identity of the exchange they hold.
+    private var transfers: [ObjectIdentifier: ActiveTransfer] = [:]
+    /// Exchanges that wait for one of those to end.
+    private var line: ConnectionLine
+
+    init?(configuration: CurlClient.Configuration) {
+        guard let multi = MultiHandle() else { return nil }
+        self.configuration = configuration
+        self.multi = multi
+        self.line = ConnectionLine(
+            maxConnectionsPerOrigin: configuration.maxConnectionsPerHost)
+    }
+
+    var waker: MultiHandle.Waker { multi.waker }
+
+    mutating func execute(_ command: CurlLoop.Command) {
+        switch command {
+        case .start(let request, let exchange):
+            start(request, exchange)
+        case .resume(let exchange):
+            guard let transfer = transfers[ObjectIdentifier(exchange)] else { return }
+            let result = transfer.resume()
+            if result != CURLE_OK { finish(transfer, transfer.error(for: result)) }
+        case .cancel(let exchange):
+            guard let transfer = transfers[ObjectIdentifier(exchange)] else {
+                return line.remove(exchange)
+            }
+            finish(transfer, nil)
+        case .abandon(let exchange):
+            guard let transfer = transfers[ObjectIdentifier(exchange)] else { return }
+            abandon(transfer)
+        }
+    }
+
+    /// One round: everything that can move moves, what is over ends, then wait for the next event.
+    mutating func drive() {
+        check(multi.perform())
+        // Ends come first: what a transfer still held is flushed by `finish`.
+        while let (transfer, result) = multi.nextFinished() {
+            finish(transfer, transfer.error(for: result))
+        }
+        let now = clock.now
+        for entry in line.removeExpired(now: now) {
+            entry.exchange.end(entry.exchange.error(.timedOut, "no connection became free"))
+        }
+        var wait = min(line.nextDeadline.map { $0 - now } ?? Self.longestWait, Self.longestWait)
+        for transfer in transfers.values {
+            transfer.flush()
+            if let error = transfer.checkClock(now: now) {
+                finish(transfer, error)
+            } else if let nextCheck = transfer.nextCheck {
+                wait = min(wait, nextCheck - now)
+            }
+        }
+        check(multi.poll(timeoutMilliseconds: Int32(wait.wholeMilliseconds)))
+    }
+
+    /// Ends every exchange.
+    mutating func finishAll(_ code: CurlError.Code, _ detail: String) {
+        for entry in line.removeAllWaiting() {
+            entry.exchange.end(entry.exchange.error(code, detail))
+        }
+        for transfer in transfers.values {
+            finish(transfer, transfer.exchange.error(code, detail))
+        }
+    }
+
+    private mutating func start(_ request: CurlRequest, _ exchange: Exchange) {
+        guard !exchange.hasEnded else { return }
+        let entry = ConnectionLine.Entry(
+            request: request, exchange: exchange,
+            deadline: request.timeout.map { clock.now + $0 })
+        if line.enter(entry) { begin(entry) }
+    }
+
+    /// Hands an exchange whose turn it is to libcurl; should that fail, the next one's turn comes.
+    private mutating func begin(_ entry: ConnectionLine.Entry) {
+        var turn: ConnectionLine.Entry? = entry
+        while let entry = turn {
+            guard let error = add(entry) else { return }
+            entry.exchange.end(error)
+            turn = line.leave(entry.exchange.origin)
+        }
+    }
+
+    private mutating func add(_ entry: ConnectionLine.Entry) -> CurlError? {
+        let exchange = entry.exchange
+        do {
+            let transfer = try ActiveTransfer(entry, configuration: configuration, now: clock.now)
+            let result = multi.add(transfer)
+            guard result == CURLM_OK else {
+                return exchange.error(.internalError, Self.text(result))
+            }
+            transfers[ObjectIdentifier(exchange)] = transfer
+            return nil
+        } catch {
+            let before = CurlFailure.Progress(hasRequestBegun: false, hasResponseHead: false)
+            return CurlError(
+                CurlFailure.code(for: error.result, after: before), for: exchange.subject,
+                curlCode: Int32(error.result.rawValue), detail: error.detail)
+        }
+    }
+
+    /// The one way out for a transfer: libcurl lets go of it, then its exchange ends.
+    private mutating func finish(_ transfer: ActiveTransfer, _ error: CurlError?) {
+        multi.remove(transfer)
+        transfers[ObjectIdentifier(transfer.exchange)] = nil
+        transfer.flush()
+        transfer.exchange.end(error)
+        if let next = line.leave(transfer.exchange.origin) { begin(next) }
+    }
+
+    private mutating func abandon(_ transfer: ActiveTransfer) {
+        guard transfer.isWorthFinishing else {
+            return finish(
+                transfer, transfer.exchange.error(.cancelled, "the response body was dropped"))
+        }
+        let limit = clock.now + Self.discardTimeout
+        transfer.deadline = transfer.deadline.map { min($0, limit) } ?? limit
+    }
+
+    /// A multi handle that fails, for want of memory, cannot be trusted with what it has.
+    private mutating func check(_ result: CURLMcode) {
+        guard result != CURLM_OK else { return }
+        finishAll(.internalError, Self.text(result))
+    }
+
+    private static func text(_ result: CURLMcode) -> String {
+        unsafe String(cString: curl_multi_strerror(result))
+    }
+}

@@ -1,0 +1,79 @@
+internal import ArgumentParser
+internal import KedgeClient
+internal import KedgeModel
+
+/// `kedge files`
+struct Files: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Shows and removes files on the server.",
+        subcommands: [List.self, Show.self, Remove.self], defaultSubcommand: List.self)
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Lists the files, newest first.")
+        @OptionGroup var options: ClientOptions
+
+        func run() async throws {
+            try await options.withClient { client in
+                var cursor: String?
+                repeat {
+                    let page = try await client.remote.listFiles(after: cursor)
+                    for file in page.files { StandardOutput.write(line(file)) }
+                    cursor = page.next
+                } while cursor != nil
+            }
+        }
+
+        private func line(_ file: FileMeta) -> String {
+            if options.json { return JSONLine.encode(file) }
+            return "\(file.remoteFileId)  \(file.createdAt)  \(ByteText.size(file.size))  "
+                + "\(FileName.sanitized(file.fileName))\n"
+        }
+    }
+
+    struct Show: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Shows one file as JSON.")
+        @Argument(help: "Id of the file.") var id: String
+        @OptionGroup var options: ClientOptions
+
+        func run() async throws {
+            let id = try identifier(FileID.self, id)
+            try await options.withClient { client in
+                StandardOutput.write(JSONLine.encode(try await client.remote.fileMeta(id)))
+            }
+        }
+    }
+
+    struct Remove: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "rm", abstract: "Deletes files on the server.")
+        @Argument(help: "Ids of the files.") var ids: [String]
+        @OptionGroup var options: ClientOptions
+
+        func run() async throws {
+            let ids = try ids.map { try identifier(FileID.self, $0) }
+            try await options.withClient { client in
+                for id in ids { try await client.remote.deleteFile(id) }
+            }
+        }
+    }
+}
+
+/// `kedge session`
+struct Session: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Shows upload sessions on the server.", subcommands: [Show.self])
+
+    struct Show: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Shows what the server has of one session, as JSON.")
+        @Argument(help: "Id of the session.") var id: String
+        @OptionGroup var options: ClientOptions
+
+        func run() async throws {
+            let id = try identifier(SessionID.self, id)
+            try await options.withClient { client in
+                StandardOutput.write(JSONLine.encode(try await client.remote.sessionStatus(id)))
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+internal import Foundation
+internal import KedgeClient
+internal import KedgeModel
+
+/// Objects of `--json`: one a line, with a version. Members may be added within a version.
+struct JSONLine: Encodable {
+    enum Kind: String, Encodable {
+        case progress
+        case result
+    }
+
+    var version = 1
+    var type: Kind
+    var transferId: TransferID
+    var direction: TransferDirection
+    var name: String
+    var state: TransferState
+    var pauseReason: PauseReason?
+    var bytesTransferred: Int64
+    var size: Int64?
+    var bytesPerSecond: Double?
+    var remoteFileId: FileID?
+    var fileHashSha256: SHA256Digest?
+    var verification: Verification?
+    var path: String
+    var errorCode: ErrorCode?
+    var message: String?
+
+    static func text(_ type: Kind, _ snapshot: TransferSnapshot) -> String {
+        encode(
+            JSONLine(
+                type: type, transferId: snapshot.id, direction: snapshot.direction,
+                name: snapshot.name, state: snapshot.state, pauseReason: snapshot.pauseReason,
+                bytesTransferred: snapshot.bytesTransferred, size: snapshot.totalBytes,
+                bytesPerSecond: snapshot.bytesPerSecond, remoteFileId: snapshot.remoteFileID,
+                fileHashSha256: snapshot.sha256, verification: snapshot.verification,
+                path: snapshot.path, errorCode: snapshot.errorCode, message: snapshot.message))
+    }
+
+    /// One line of JSON with sorted members.
+    static func encode(_ value: some Encodable) -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        do {
+            return String(decoding: try encoder.encode(value), as: UTF8.self) + "\n"
+        } catch {
+            preconditionFailure("the messages of the command can be encoded: \(error)")
+        }
+    }
+}

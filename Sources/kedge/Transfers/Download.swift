@@ -1,0 +1,34 @@
+internal import ArgumentParser
+internal import KedgeClient
+internal import KedgeModel
+
+/// `kedge download`
+struct Download: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Downloads a file. Run the same command again to go on where it stopped.",
+        discussion: """
+            The destination appears once the whole file is there and verified, never before.
+            Prints the path of the finished file.
+            """)
+
+    @Argument(help: "Id of a file on the server, or any http(s) URL.") var source: String
+    @Option(
+        name: .shortAndLong, help: "Destination; a directory keeps the file's own name.",
+        completion: .file())
+    var output: String?
+    @Flag(help: "Replaces a file that is at the destination.") var overwrite = false
+    @OptionGroup var options: ClientOptions
+
+    func run() async throws {
+        let isURL = source.contains("://")
+        let client = try await options.makeClient(needsServer: !isURL)
+        let reference: RemoteReference =
+            isURL ? .url(source) : .file(try identifier(FileID.self, source))
+        let destination = output ?? "./"
+        let downloadOptions = DownloadOptions(overwrites: overwrite)
+        try await TransferRun(client: client, options: options)([source]) { _ in
+            try await client.enqueueDownload(
+                reference, to: destination, options: downloadOptions)
+        }
+    }
+}

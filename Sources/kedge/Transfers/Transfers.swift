@@ -1,0 +1,129 @@
+internal import ArgumentParser
+internal import KedgeClient
+internal import KedgeModel
+
+/// `kedge transfers`
+struct Transfers: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Shows and steers transfers, also those that another process runs.",
+        subcommands: [
+            List.self, Show.self, Pause.self, Resume.self, Cancel.self, Retry.self, Diagnose.self,
+        ],
+        defaultSubcommand: List.self)
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Lists all transfers.")
+        @OptionGroup var options: ClientOptions
+
+        func run() async throws {
+            try await options.withClient(needsServer: false) { client in
+                for snapshot in try await client.transfers() {
+                    StandardOutput.write(TransferText.line(snapshot, asJSON: options.json))
+                }
+            }
+        }
+    }
+
+    struct Show: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Shows one transfer.")
+        @OptionGroup var target: TransferTarget
+
+        func run() async throws {
+            try await target.withClient { client, id in
+                let snapshot = try await client.transfer(id)
+                StandardOutput.write(TransferText.line(snapshot, asJSON: target.options.json))
+            }
+        }
+    }
+
+    struct Pause: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Pauses a transfer.")
+        @OptionGroup var target: TransferTarget
+
+        func run() async throws {
+            try await target.withClient { client, id in try await client.pause(id) }
+        }
+    }
+
+    struct Resume: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Lets a paused transfer go on; runs it here when no other process does.")
+        @OptionGroup var target: TransferTarget
+
+        func run() async throws {
+            try await target.run { client, id in try await client.resume(id) }
+        }
+    }
+
+    struct Cancel: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Gives a transfer up and removes its partial bytes on both sides.")
+        @OptionGroup var target: TransferTarget
+
+        func run() async throws {
+            try await target.withClient { client, id in try await client.cancel(id) }
+        }
+    }
+
+    struct Retry: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Runs a failed transfer again; here when no other process does.")
+        @Flag(help: "Throws away what was transferred and begins anew.") var fromScratch = false
+        @OptionGroup var target: TransferTarget
+
+        func run() async throws {
+            let fromScratch = fromScratch
+            try await target.run { client, id in
+                try await client.retry(id, fromScratch: fromScratch)
+            }
+        }
+    }
+
+    struct Diagnose: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Prints what support needs to know, without secrets, as JSON.")
+        @OptionGroup var target: TransferTarget
+
+        func run() async throws {
+            try await target.withClient { client, id in
+                StandardOutput.write(JSONLine.encode(try await client.diagnose(id)))
+            }
+        }
+    }
+}
+
+/// One transfer, by its id.
+struct TransferTarget: ParsableArguments {
+    @Argument(help: "Id of the transfer.") var id: String
+    @OptionGroup var options: ClientOptions
+
+    func withClient(
+        _ body: (TransferClient, TransferID) async throws -> Void
+    ) async throws {
+        let id = try identifier(TransferID.self, id)
+        try await options.withClient(needsServer: false) { try await body($0, id) }
+    }
+
+    /// Changes the transfer, then runs it to its end like the command that began it.
+    func run(
+        _ body: @escaping @Sendable (TransferClient, TransferID) async throws -> Void
+    ) async throws {
+        let id = try identifier(TransferID.self, id)
+        let client = try await options.makeClient(needsServer: false)
+        try await TransferRun(client: client, options: options)([id.text]) { _ in
+            try await body(client, id)
+            return id
+        }
+    }
+}
+
+/// A transfer as a line of text or JSON.
+enum TransferText {
+    static func line(_ snapshot: TransferSnapshot, asJSON: Bool) -> String {
+        if asJSON { return JSONLine.text(.result, snapshot) }
+        let size = snapshot.totalBytes.map { ByteText.size($0) } ?? "?"
+        let done = ByteText.size(snapshot.bytesTransferred)
+        return "\(snapshot.id)  \(snapshot.direction.rawValue)  \(snapshot.state.rawValue)  "
+            + "\(done)/\(size)  \(FileName.sanitized(snapshot.name))  \(snapshot.message)\n"
+    }
+}
