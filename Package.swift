@@ -94,6 +94,28 @@ let package = Package(
                 httpTypes, logging,
             ], plugins: ["EmbedMigrations"]),
 
+        // What every store must do, run by the tests of each.
+        .target(
+            name: "KedgeStoreTests",
+            dependencies: ["KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel"]),
+
+        .testTarget(name: "KedgeModelTests", dependencies: ["KedgeModel"]),
+        .testTarget(name: "KedgeHashTests", dependencies: ["KedgeHash", "KedgeModel"]),
+        .testTarget(name: "KedgeFilesTests", dependencies: ["KedgeFiles", "KedgeStoreTests"]),
+        .testTarget(
+            name: "KedgeSQLiteTests",
+            dependencies: [
+                "KedgeEngine", "KedgeFiles", "KedgeMigrations", "KedgeModel", "KedgeSQLite",
+                "KedgeStoreTests", grdb,
+            ]),
+        .testTarget(
+            name: "KedgeDiskTests",
+            dependencies: [
+                "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel",
+                "KedgeStoreTests",
+            ]),
+        .testTarget(name: "KedgeCurlTests", dependencies: ["KedgeCurl", httpTypes]),
+
         .executableTarget(
             name: "kedge",
             dependencies: [

@@ -4,29 +4,30 @@ internal import KedgeModel
 extension TransferError {
     /// What a failed call on a local file means for a transfer (R107, R114).
     ///
-    /// - Parameter role: What the file is to the reader, for example `the file to upload`.
+    /// - Parameter role: What the file is to the reader, for example `file to upload`.
     init(_ error: FileError, operation: String, role: String) {
         let code: ErrorCode
         let explanation: String
         switch error.code {
         case .noSpace:
             code = .diskFull
-            explanation = "The local disk is full; free some space and retry."
+            explanation = "The local disk is full."
         case .notFound:
             code = .fileMissing
-            explanation = "There is no \(role); it was moved or deleted."
+            explanation = "The \(role) is missing; it was moved or deleted."
         case .exists:
             code = .destinationExists
-            explanation = "The destination exists; say overwrite to replace it."
+            explanation = "The destination exists."
         case .permission, .readOnly:
             code = .usage
-            explanation = "This user may not read or write \(role)."
+            explanation = "This user may not read or write the \(role)."
         case .tooManyOpen, .locked, .io, .other:
             code = .storeDamaged
-            explanation = "The disk reported an error on \(role)."
+            explanation = "The disk reported an error on the \(role)."
         }
         self.init(
-            code, operation: operation, resource: error.path, explanation: explanation, cause: error)
+            code, operation: operation, resource: error.path, explanation: explanation, cause: error
+        )
     }
 }
 

@@ -5,21 +5,21 @@ extension TransferClient {
     ///
     /// - Throws: `TRANSFER_NOT_FOUND`; `ILLEGAL_TRANSITION` for one that has ended.
     public func pause(_ id: TransferID) async throws {
-        _ = try await store.request(.pause, of: id, by: owner)
+        _ = try await store.request(.pause, of: id)
     }
 
     /// Makes a paused transfer ready to go on; ``run(_:)`` does so.
     ///
     /// - Throws: `TRANSFER_NOT_FOUND`; `ILLEGAL_TRANSITION` for one that has ended.
     public func resume(_ id: TransferID) async throws {
-        _ = try await store.request(.resume, of: id, by: owner)
+        _ = try await store.request(.resume, of: id)
     }
 
     /// Gives a transfer up, wherever it runs. Its record stays; session and temporary file go (R102).
     ///
     /// - Throws: `TRANSFER_NOT_FOUND`; `ILLEGAL_TRANSITION` for one that is completed.
     public func cancel(_ id: TransferID) async throws {
-        if case .applied(let record) = try await store.request(.cancel, of: id, by: owner) {
+        if case .applied(let record) = try await store.request(.cancel, of: id) {
             await clearUp(after: record)
         }
     }
@@ -32,7 +32,7 @@ extension TransferClient {
     ///   another unfinished transfer has taken.
     public func retry(_ id: TransferID, fromScratch: Bool = false) async throws {
         let wish: TransferWish = fromScratch ? .restart : .retry
-        if case .applied(let record) = try await store.request(wish, of: id, by: owner), fromScratch {
+        if case .applied(let record) = try await store.request(wish, of: id), fromScratch {
             await clearUp(after: record)
         }
     }

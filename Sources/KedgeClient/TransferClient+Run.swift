@@ -69,16 +69,16 @@ extension TransferClient {
     }
 
     /// Stops every run of this client for the end of the process, for example at Ctrl-C: progress is
-    /// saved, and the transfers go on by themselves with the next run. Returns when all have stopped.
+    /// saved, and the transfers go on by themselves with the next run. Returns when all have stopped;
+    /// this client starts none afterwards, also none that waits for a place.
     public func suspendAll() async throws {
-        runs.setSuspending(true)
+        runs.suspend()
         while !runs.isEmpty {
             // Runs notice within a tenth of a second and then end what is under way. Not ended by
             // cancelling: leaving early would lose what this call is for.
             try? await Task.sleep(for: .milliseconds(20))
             await Task.yield()
         }
-        runs.setSuspending(false)
     }
 
     private func runOnce(_ id: TransferID, mayReplace: Bool) async throws -> RunStep {

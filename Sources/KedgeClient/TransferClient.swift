@@ -23,7 +23,7 @@ public final class TransferClient: Sendable {
     let environment: ClientEnvironment
     let store: TransferStore
     let api: ServerAPI
-    let owner = LeaseOwner()
+    let owner: LeaseOwner
     let pool = BlockingPool(threadCount: 4)
     let slots: RunSlots
     let runs = ActiveRuns()
@@ -57,8 +57,8 @@ public final class TransferClient: Sendable {
             baseURL: serverURL, token: configuration.token, transport: transport)
         self.slots = RunSlots(count: configuration.maxConcurrentTransfers)
         self.store = try await TransferStore.open(
-            path: configuration.storePath, files: environment.files, now: environment.now,
-            liveness: environment.liveness)
+            path: configuration.storePath, files: environment.files, now: environment.now)
+        self.owner = try await store.makeOwner()
     }
 
     /// Records the upload of a file, or finds the unfinished one of the same file to the same server
@@ -115,6 +115,8 @@ public final class TransferClient: Sendable {
     public func close() async throws {
         try await suspendAll()
         await api.transport.shutdown()
+        let owner = owner
+        try await pool.run { owner.release() }
         try await store.close()
     }
 
@@ -158,7 +160,7 @@ public final class TransferClient: Sendable {
         do {
             isDirectory = try await pool.run { try files.status(of: path)?.isDirectory ?? false }
         } catch {
-            throw TransferError.reading(error, operation: "download", role: "the destination")
+            throw TransferError.reading(error, operation: "download", role: "destination")
         }
         guard isDirectory || destination.hasSuffix("/") else { return path }
         let name: String
@@ -197,5 +199,5 @@ final class ActiveRuns: Sendable {
     var isSuspending: Bool { state.withLock { $0.isSuspending } }
     var isEmpty: Bool { state.withLock { $0.meters.isEmpty } }
 
-    func setSuspending(_ isSuspending: Bool) { state.withLock { $0.isSuspending = isSuspending } }
+    func suspend() { state.withLock { $0.isSuspending = true } }
 }

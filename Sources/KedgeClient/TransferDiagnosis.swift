@@ -6,13 +6,21 @@ public import KedgeModel
 public struct TransferDiagnosis: Sendable, Codable, Hashable {
     /// Version of this form.
     public var version = 1
+    /// Names the transfer in every process of this user.
     public var transferId: TransferID
+    /// Which way the bytes go.
     public var direction: TransferDirection
+    /// Name of the file, without its directory.
     public var name: String
+    /// Base URL of the server, without credentials.
     public var server: String
+    /// Where it stands.
     public var state: TransferState
+    /// Why it is paused.
     public var pauseReason: PauseReason?
+    /// What stopped it, or what it waits for.
     public var errorCode: ErrorCode?
+    /// The same in words.
     public var errorMessage: String?
     /// Status of the last answer of the server.
     public var lastServerStatus: Int?
@@ -20,29 +28,45 @@ public struct TransferDiagnosis: Sendable, Codable, Hashable {
     public var lastRequestId: String?
     /// End of the furthest confirmed byte.
     public var lastGoodByteOffset: Int64
+    /// How often the whole file had another SHA-256 than expected.
     public var integrityFailureCount: Int
+    /// How the result was checked, once it was.
     public var verification: Verification?
+    /// Size of the file in bytes, once known.
     public var size: Int64?
+    /// Size of a chunk in bytes.
     public var chunkSize: Int64
+    /// Number of chunks, once the size is known.
     public var totalChunks: Int?
+    /// Number of confirmed chunks.
     public var confirmedChunks: Int
     /// Chunks that are not confirmed, as inclusive runs `[first, last]`.
     public var missingRanges: [[Int]]
     /// Tries of each chunk that needed more than one.
     public var repeatedChunks: [Int: Int]
+    /// Tries of all chunks together.
     public var totalAttempts: Int
+    /// The upload session, once there is one.
     public var sessionId: SessionID?
+    /// When the session expires unless bytes arrive.
     public var sessionExpiresAt: Timestamp?
+    /// The file on the server.
     public var remoteFileId: FileID?
     /// URL of a download, without credentials and query.
     public var remoteURL: String?
+    /// Entity tag of the version being downloaded.
     public var etag: String?
+    /// SHA-256 that a download must have.
     public var expectedSha256: SHA256Digest?
+    /// SHA-256 that was computed of the whole file.
     public var computedSha256: SHA256Digest?
     /// How far the running whole-file hash is.
     public var hashedBytes: Int64
+    /// How often the file changed on the server during this download.
     public var remoteChangeCount: Int?
+    /// When the transfer was enqueued.
     public var createdAt: Timestamp
+    /// When its record last changed.
     public var updatedAt: Timestamp
 
     init(_ record: TransferRecord, attempts: [Int: Int]) {

@@ -30,6 +30,7 @@ public struct TransferError: Error, Sendable {
 }
 
 extension TransferError: Equatable {
+    /// Compares the codes only.
     public static func == (left: TransferError, right: TransferError) -> Bool {
         left.code == right.code
     }
@@ -39,6 +40,7 @@ extension TransferError: CustomStringConvertible, CustomDebugStringConvertible {
     /// Code and sentence, safe for strangers.
     public var description: String { "\(code.rawValue): \(explanation ?? code.facts.sentence)" }
 
+    /// Everything that is known, for the log.
     public var debugDescription: String {
         let resourceText = resource.map { " of \($0)" } ?? ""
         let causeText = cause.map { ", cause: \(String(reflecting: $0))" } ?? ""

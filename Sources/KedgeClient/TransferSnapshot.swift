@@ -2,12 +2,15 @@ public import KedgeModel
 
 /// A transfer as it stands at one moment, for display.
 public struct TransferSnapshot: Sendable, Hashable {
+    /// Names the transfer in every process of this user.
     public let id: TransferID
+    /// Whether bytes go to the server or come from it.
     public let direction: TransferDirection
     /// Display name: that of the file.
     public let name: String
     /// Local path: what is uploaded, or where the download goes.
     public let path: String
+    /// Where it stands.
     public let state: TransferState
     /// Why it is paused; set exactly while it is (R106).
     public let pauseReason: PauseReason?
@@ -40,7 +43,9 @@ public struct TransferSnapshot: Sendable, Hashable {
     public let replacedBy: TransferID?
     /// The transfer of an older version that this one took over from.
     public let replaces: TransferID?
+    /// When it was enqueued.
     public let createdAt: Timestamp
+    /// When its record last changed.
     public let updatedAt: Timestamp
 }
 
@@ -75,7 +80,11 @@ extension TransferSnapshot {
             name = LocalPath.name(of: download.destinationPath)
             path = download.destinationPath
             total = download.expectedSize
-            if case .file(let id) = download.reference { remoteFileID = id } else { remoteFileID = nil }
+            if case .file(let id) = download.reference {
+                remoteFileID = id
+            } else {
+                remoteFileID = nil
+            }
             sha256 = download.fileHash
             replacedBy = nil
             replaces = nil

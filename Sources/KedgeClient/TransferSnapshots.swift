@@ -5,7 +5,9 @@ internal import KedgeModel
 /// It looks at the records a few times a second, so it sees what other processes do, too, and holds
 /// nothing while nobody asks.
 public struct TransferSnapshots: AsyncSequence, Sendable {
+    /// One state of one transfer.
     public typealias Element = TransferSnapshot
+    /// ``TransferError`` when the records cannot be read.
     public typealias Failure = any Error
 
     /// Between two looks at the records.
@@ -15,8 +17,10 @@ public struct TransferSnapshots: AsyncSequence, Sendable {
     /// Nil for all transfers.
     let id: TransferID?
 
+    /// Begins to watch; the first element is the present state.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(client: client, id: id) }
 
+    /// Watches for one reader.
     public struct AsyncIterator: AsyncIteratorProtocol {
         let client: TransferClient
         let id: TransferID?

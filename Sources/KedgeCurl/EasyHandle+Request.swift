@@ -3,9 +3,9 @@ import HTTPTypes
 
 extension EasyHandle {
     /// libcurl's largest receive buffer; the system call per buffer is what bounds the rate.
-    private static let receiveBufferByteCount = 512 * 1024
+    private static let receiveBufferByteCount = 256 * 1024
     /// The upload buffer of large bodies; small ones keep libcurl's 64 KiB.
-    private static let sendBufferByteCount = 1024 * 1024
+    private static let sendBufferByteCount = 512 * 1024
 
     /// A handle with everything set that does not need the transfer's address.
     static func make(

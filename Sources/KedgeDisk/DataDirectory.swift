@@ -42,8 +42,8 @@ struct DataDirectory: Sendable {
         path("quarantine", "\(key.text).\(number)")
     }
 
-    /// The only place that joins names to a path. No name can lead out of the root: each one is made
-    /// of letters, digits and inner dots, so there is no separator and no `..` among them.
+    /// The only place that joins names to a path. No name can lead out of the root: each one is
+    /// made of letters, digits and inner dots, so there is no separator and no `..` among them.
     private func path(_ names: String...) -> String {
         precondition(names.allSatisfy(Self.isSafe), "a name would lead out of the data directory")
         return ([root] + names).joined(separator: "/")

@@ -30,7 +30,7 @@ extension DiskStore {
             do throws(FileError) {
                 let file = try fileSystem.open(directory.blob(digest), .read)
                 return DiskBlobReader(file, byteCount: try file.status().byteCount, store: self)
-            } catch where error.code == .notFound {
+            } catch  where error.code == .notFound {
                 throw ByteStoreError.notFound
             }
         }

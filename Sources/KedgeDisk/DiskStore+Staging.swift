@@ -48,7 +48,7 @@ extension DiskStore {
             let source = directory.staging(key)
             guard try fileSystem.status(of: source) != nil else { return }
             try moveToQuarantine(source, key)
-            // The new name first: with the old one gone and the new one lost, so would be the bytes.
+            // The new name first: were the old one gone and the new one lost, the bytes would be.
             try names.sync(directory.quarantine)
             try names.sync(directory.stagingDirectory(of: key))
         }
@@ -61,7 +61,7 @@ extension DiskStore {
             do throws(FileError) {
                 let target = directory.quarantine(key, number: number)
                 return try fileSystem.renameWithoutReplacing(source, to: target)
-            } catch where error.code == .exists {
+            } catch  where error.code == .exists {
                 number += 1
             }
         }

@@ -49,8 +49,8 @@ package final class DiskStore: ByteStore {
 
     /// Makes the directory when it is absent and takes it for this store alone.
     ///
-    /// - Parameter reserveByteCount: Free space that ``availableBytes()`` does not offer. With less,
-    ///   a disk filled by uploads leaves no room for the rows that make them count.
+    /// - Parameter reserveByteCount: Free space that ``availableBytes()`` does not offer. With
+    ///   less, a disk filled by uploads leaves no room for the rows that make them count.
     package static func open(
         _ path: String, pool: BlockingPool, fileSystem: any FileSystem = POSIXFileSystem(),
         reserveByteCount: Int64 = defaultReserveByteCount

@@ -24,7 +24,7 @@ package struct EngineConfiguration: Sendable {
     /// How long finalize waits for the whole-file hash before it answers "pending".
     package var finalizePatience: Duration = .seconds(20)
     /// Size of the buffers that gather a body, in bytes.
-    package var bufferCapacity = 1 << 20
+    package var bufferCapacity = 512 << 10
     /// Idle sessions leave memory after this time; they are loaded again when asked for.
     package var idleSessionLifetime: Duration = .seconds(60)
     /// Largest total of metadata keys and values of one session, in bytes.

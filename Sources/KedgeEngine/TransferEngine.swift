@@ -23,7 +23,7 @@ package final class TransferEngine: Sendable {
     ) {
         parts = EngineParts(
             metadata: metadata, bytes: bytes, configuration: configuration, clock: clock, pool: pool,
-            buffers: BufferPool(bufferCapacity: configuration.bufferCapacity, keptCount: 16))
+            buffers: BufferPool(bufferCapacity: configuration.bufferCapacity, keptCount: 8))
         registry = SessionRegistry(parts: parts)
         self.logger = logger
     }

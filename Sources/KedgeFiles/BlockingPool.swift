@@ -44,9 +44,23 @@ package final class BlockingPool: Sendable {
 
     private final class Queue: Sendable {
         private struct State {
-            var jobs: [@Sendable () -> Void] = []
+            /// A started job leaves nil behind, so that what it captured can go.
+            var jobs: [(@Sendable () -> Void)?] = []
             var head = 0
             var isStopped = false
+
+            mutating func next() -> (@Sendable () -> Void)? {
+                guard head < jobs.count else { return nil }
+                defer {
+                    jobs[head] = nil
+                    head += 1
+                    if head == jobs.count || head > 1024 {
+                        jobs.removeFirst(head)
+                        head = 0
+                    }
+                }
+                return jobs[head]
+            }
         }
         private let state = Mutex(State())
         private let available = DispatchSemaphore(value: 0)
@@ -64,17 +78,7 @@ package final class BlockingPool: Sendable {
         func work() {
             while true {
                 available.wait()
-                let job: (@Sendable () -> Void)? = state.withLock { state in
-                    guard state.head < state.jobs.count else { return nil }
-                    let job = state.jobs[state.head]
-                    state.head += 1
-                    if state.head == state.jobs.count {
-                        state.jobs.removeAll(keepingCapacity: true)
-                        state.head = 0
-                    }
-                    return job
-                }
-                guard let job else {
+                guard let job = state.withLock({ $0.next() }) else {
                     if state.withLock({ $0.isStopped }) { return }
                     continue
                 }

@@ -101,91 +101,115 @@ package struct POSIXFileSystem: FileSystem {
     }
 }
 
-/// An open descriptor. The number is guarded so that a late call can never reach a descriptor that
-/// the process has given to another file meanwhile.
+/// An open descriptor.
+///
+/// The kernel gives the number of a closed descriptor to the next file at once, so it is closed only
+/// when no call is under way with it: a late write must not reach somebody else's file.
 private final class POSIXFile: OpenFile {
-    private let descriptor: Mutex<Int32?>
+    private struct State {
+        var callCount = 0
+        var isClosed = false
+    }
+    private let descriptor: Int32
     private let path: String
+    private let state = Mutex(State())
 
     init(descriptor: Int32, path: String) {
-        self.descriptor = Mutex(descriptor)
+        self.descriptor = descriptor
         self.path = path
     }
 
     deinit {
-        let open = descriptor.withLock { $0 }
-        if let open { Glibc.close(open) }
+        if !state.withLock({ $0.isClosed }) { Glibc.close(descriptor) }
     }
 
-    private func number(_ operation: String) throws(FileError) -> Int32 {
-        guard let open = descriptor.withLock({ $0 }) else {
-            throw FileError(operation: operation, path: path, number: EBADF)
+    private func call<Result>(
+        _ operation: String, _ body: (Int32) throws(FileError) -> Result
+    ) throws(FileError) -> Result {
+        let isOpen = state.withLock { state in
+            if !state.isClosed { state.callCount += 1 }
+            return !state.isClosed
         }
-        return open
+        guard isOpen else { throw FileError(operation: operation, path: path, number: EBADF) }
+        defer {
+            let isLast = state.withLock { state in
+                state.callCount -= 1
+                return state.isClosed && state.callCount == 0
+            }
+            // The caller of `close` has returned; nobody is left to hear of an error here.
+            if isLast { Glibc.close(descriptor) }
+        }
+        return try body(descriptor)
     }
 
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(FileError) {
-        let descriptor = try number("pwrite")
-        var done = 0
-        while done < bytes.count {
-            let rest = UnsafeRawBufferPointer(rebasing: bytes[done...])
-            let count = try retrying("pwrite", path) {
-                pwrite(descriptor, rest.baseAddress, rest.count, off_t(offset) + off_t(done))
+        try call("pwrite") { (descriptor) throws(FileError) in
+            var done = 0
+            while done < bytes.count {
+                let rest = UnsafeRawBufferPointer(rebasing: bytes[done...])
+                let count = try retrying("pwrite", path) {
+                    pwrite(descriptor, rest.baseAddress, rest.count, off_t(offset) + off_t(done))
+                }
+                guard count > 0 else {
+                    throw FileError(operation: "pwrite", path: path, number: ENOSPC)
+                }
+                done += count
             }
-            guard count > 0 else {
-                throw FileError(operation: "pwrite", path: path, number: ENOSPC)
-            }
-            done += count
         }
     }
 
     func read(
         into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
     ) throws(FileError) -> Int {
-        let descriptor = try number("pread")
-        var done = 0
-        while done < buffer.count {
-            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
-            let count = try retrying("pread", path) {
-                pread(descriptor, rest.baseAddress, rest.count, off_t(offset) + off_t(done))
+        try call("pread") { (descriptor) throws(FileError) in
+            var done = 0
+            while done < buffer.count {
+                let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+                let count = try retrying("pread", path) {
+                    pread(descriptor, rest.baseAddress, rest.count, off_t(offset) + off_t(done))
+                }
+                if count == 0 { break }
+                done += count
             }
-            if count == 0 { break }
-            done += count
+            return done
         }
-        return done
     }
 
     func syncData() throws(FileError) {
-        let descriptor = try number("fdatasync")
-        guard fdatasync(descriptor) == 0 else {
-            throw FileError(operation: "fdatasync", path: path, number: errno)
+        try call("fdatasync") { (descriptor) throws(FileError) in
+            guard fdatasync(descriptor) == 0 else {
+                throw FileError(operation: "fdatasync", path: path, number: errno)
+            }
         }
     }
 
     func truncate(to byteCount: Int64) throws(FileError) {
-        let descriptor = try number("ftruncate")
-        _ = try retrying("ftruncate", path) { ftruncate(descriptor, off_t(byteCount)) }
+        try call("ftruncate") { (descriptor) throws(FileError) in
+            _ = try retrying("ftruncate", path) { ftruncate(descriptor, off_t(byteCount)) }
+        }
     }
 
     func status() throws(FileError) -> FileStatus {
-        let descriptor = try number("fstat")
-        var record = stat()
-        _ = try retrying("fstat", path) { fstat(descriptor, &record) }
-        return FileStatus(record)
+        try call("fstat") { (descriptor) throws(FileError) in
+            var record = stat()
+            _ = try retrying("fstat", path) { fstat(descriptor, &record) }
+            return FileStatus(record)
+        }
     }
 
     func lockExclusively() throws(FileError) {
-        let descriptor = try number("flock")
-        _ = try retrying("flock", path) { flock(descriptor, LOCK_EX | LOCK_NB) }
+        try call("flock") { (descriptor) throws(FileError) in
+            _ = try retrying("flock", path) { flock(descriptor, LOCK_EX | LOCK_NB) }
+        }
     }
 
     func close() throws(FileError) {
-        let open = descriptor.withLock { number in
-            defer { number = nil }
-            return number
+        let isFree = state.withLock { state in
+            defer { state.isClosed = true }
+            return !state.isClosed && state.callCount == 0
         }
         // Never again after EINTR: on Linux the descriptor is gone either way (close(2)).
-        guard let open, Glibc.close(open) != 0, errno != EINTR else { return }
+        guard isFree, Glibc.close(descriptor) != 0, errno != EINTR else { return }
         throw FileError(operation: "close", path: path, number: errno)
     }
 }

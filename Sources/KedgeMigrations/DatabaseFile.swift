@@ -68,7 +68,7 @@ package enum DatabaseFile {
         try makeDirectory(parent, in: fileSystem)
         do {
             try fileSystem.open(path, .createNew).close()
-        } catch where error.code == .exists {
+        } catch  where error.code == .exists {
             // Another process was faster.
         }
         try fileSystem.syncDirectory(parent)

@@ -8,10 +8,15 @@ public struct SHA256Digest: Hashable, Sendable {
 
     /// Wraps exactly 32 bytes; nil for any other count.
     public init?(bytes: some Collection<UInt8>) {
+        self.init(contiguous: Array(bytes))
+    }
+
+    /// Not generic, so that it is compiled once and well: long chunk lists come through here.
+    private init?(contiguous bytes: [UInt8]) {
         guard bytes.count == Self.byteCount else { return nil }
         var words: [4 of UInt64] = [0, 0, 0, 0]
-        for (position, byte) in bytes.enumerated() {
-            words[position / 8] = words[position / 8] << 8 | UInt64(byte)
+        for position in 0..<Self.byteCount {
+            words[position / 8] = words[position / 8] << 8 | UInt64(bytes[position])
         }
         self.words = words
     }

@@ -37,8 +37,8 @@ extension SQLiteStore {
                 WHERE file.id = ? ORDER BY chunk.idx
                 """, [file.id.text]
             ) { digests.append(try $0.chunkDigest(at: 0)) }
-            // Fewer after the file was deleted and its session forgotten; half a list would be taken
-            // for the whole.
+            // Fewer after the file was deleted and its session forgotten; half a list would be
+            // taken for the whole.
             let layout = ChunkLayout(fileSize: file.byteCount, chunkSize: file.chunkSize)
             guard digests.count == layout.chunkCount else { throw MetadataError.notFound }
             return digests

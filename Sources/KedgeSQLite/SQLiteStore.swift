@@ -7,9 +7,9 @@ package import KedgeModel
 /// Remembers sessions, chunks and files in one SQLite database (WAL, `synchronous=FULL`).
 ///
 /// Every operation is a body of SQL that ``GroupCommit`` runs in a transaction together with those
-/// that wait at the same time. Reads use the same single connection: SQLite before 3.51.3 can damage
-/// a database that two connections write to and checkpoint, and one connection has no such second.
-/// Nothing here blocks the caller's thread.
+/// that wait at the same time. Reads use the same single connection: before 3.51.3 SQLite can
+/// damage a database when one connection checkpoints while another one writes, and Debian 12 has
+/// 3.40. Nothing here blocks the caller's thread.
 package final class SQLiteStore: MetadataStore {
     let commits: GroupCommit
     private let queue: DatabaseQueue

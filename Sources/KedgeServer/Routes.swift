@@ -47,36 +47,29 @@ struct RouteTable: Sendable {
         ]
     }
 
-    /// A router with every operation, and a 405 with `Allow` for every other method on its paths.
+    /// A router with every operation.
     func makeRouter() -> Router<KedgeRequestContext> {
         let router = Router(context: KedgeRequestContext.self)
-        router.add(middleware: RequestMiddleware())
-        let byPath = Dictionary(grouping: routes, by: \.path)
-        let known: [HTTPRequest.Method] = [
-            .get, .head, .post, .put, .delete, .patch, .options, .trace,
-        ]
-        for (path, routes) in byPath {
-            for route in routes {
-                router.on(RouterPath(path), method: route.method, use: route.handle)
-            }
-            let allowed = routes.map(\.method.rawValue).sorted().joined(separator: ", ")
-            for method in known where !routes.contains(where: { $0.method == method }) {
-                router.on(RouterPath(path), method: method) { _, context -> Response in
-                    throw MethodNotAllowed(allowed: allowed)
-                }
-            }
+        router.add(middleware: RequestMiddleware(routes: self))
+        for route in routes {
+            router.on(RouterPath(route.path), method: route.method, use: route.handle)
         }
         return router
     }
 
+    /// The methods that a path takes, in order; empty when nothing is at the path.
+    func methods(at path: String) -> [String] {
+        let segments = path.split(separator: "/")
+        let matching = routes.filter { route in
+            let pattern = route.path.split(separator: "/")
+            return pattern.count == segments.count
+                && zip(pattern, segments).allSatisfy { $0.hasPrefix("{") || $0 == $1 }
+        }
+        return matching.map(\.method.rawValue).sorted()
+    }
+
     /// Method and path of each operation, for the test that holds them against the contract.
     var operations: Set<String> { Set(routes.map { "\($0.method.rawValue) \($0.path)" }) }
-}
-
-/// The address exists, the method does not.
-struct MethodNotAllowed: Error {
-    /// Value of the `Allow` header.
-    let allowed: String
 }
 
 /// The operations of the service as `METHOD /path` text, without a running server.

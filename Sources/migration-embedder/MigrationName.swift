@@ -14,7 +14,8 @@ struct MigrationName {
         let digits = bytes[..<4]
         let words = bytes[5..<bytes.count - suffix.count]
         guard digits.allSatisfy(Self.isDigit),
-            words.allSatisfy({ Self.isDigit($0) || Self.isLowerCase($0) || $0 == UInt8(ascii: "_") })
+            words.allSatisfy({ Self.isDigit($0) || Self.isLowerCase($0) || $0 == UInt8(ascii: "_") }
+            )
         else { return nil }
         number = digits.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
         name = String(decoding: words, as: UTF8.self)

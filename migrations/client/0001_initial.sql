@@ -41,7 +41,6 @@ CREATE TABLE upload_transfer (
     verification TEXT CHECK (verification IN ('sha256', 'unverified')),
     owner_token TEXT,
     owner_process INTEGER,
-    owner_host TEXT,
     owner_heartbeat INTEGER,
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL CHECK (updated_at >= created_at),
@@ -52,7 +51,6 @@ CREATE TABLE upload_transfer (
     CHECK (session_id IS NOT NULL OR length(uploaded_chunks) = 0),
     CHECK ((hash_state IS NULL) = (hash_offset = 0)),
     CHECK ((owner_token IS NULL) = (owner_process IS NULL)
-        AND (owner_token IS NULL) = (owner_host IS NULL)
         AND (owner_token IS NULL) = (owner_heartbeat IS NULL))
 ) STRICT;
 
@@ -95,7 +93,6 @@ CREATE TABLE download_transfer (
     verification TEXT CHECK (verification IN ('sha256', 'unverified')),
     owner_token TEXT,
     owner_process INTEGER,
-    owner_host TEXT,
     owner_heartbeat INTEGER,
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL CHECK (updated_at >= created_at),
@@ -109,7 +106,6 @@ CREATE TABLE download_transfer (
         OR (expected_size IS NOT NULL AND etag IS NOT NULL AND temp_inode IS NOT NULL)),
     CHECK ((hash_state IS NULL) = (hash_offset = 0)),
     CHECK ((owner_token IS NULL) = (owner_process IS NULL)
-        AND (owner_token IS NULL) = (owner_host IS NULL)
         AND (owner_token IS NULL) = (owner_heartbeat IS NULL))
 ) STRICT;
 

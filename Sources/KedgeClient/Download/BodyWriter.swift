@@ -58,7 +58,7 @@ struct BodyWriter {
                 return hasher
             }
         } catch {
-            throw TransferError.reading(error, operation: "write", role: "the download's folder")
+            throw TransferError.reading(error, operation: "write", role: "download's folder")
         }
         rate.add(Int64(buffer.count))
         buffer.removeAll()

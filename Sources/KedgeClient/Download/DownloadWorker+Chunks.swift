@@ -88,7 +88,7 @@ extension DownloadWorker {
         case .accepted:
             break
         case .changed:
-            try await remoteChanged(answer)
+            throw Self.remoteChanged(answer)
         case .rangesIgnored:
             isSequential = true
             throw DownloadRestart(
@@ -133,7 +133,10 @@ extension DownloadWorker {
                 trouble = RequestFailure(TransportError(.dropped), operation: "get file")
             }
         } catch let error as TransportError {
-            trouble = RequestFailure(error, operation: "get file")
+            // A connection that ends after the last byte took nothing with it.
+            if receivedCount < byteCount {
+                trouble = RequestFailure(error, operation: "get file")
+            }
         }
         try await writer.flush()
         return trouble
@@ -151,7 +154,7 @@ extension DownloadWorker {
         while !unsynced.isEmpty {
             let batch = unsynced
             unsynced = []
-            try await context.onDisk("sync", "the download's folder") { try temp.file.syncData() }
+            try await context.onDisk("sync", "download's folder") { try temp.file.syncData() }
             try await context.store.confirmChunks(
                 batch, hash: hash.saved, answer: answer, of: context.lease)
             for chunk in batch {

@@ -16,7 +16,8 @@ extension DownloadWorker {
             try await context.store.discardProgress(of: context.lease)
             throw DownloadRestart(error: integrityError(cause: nil))
         } catch {
-            throw TransferError.reading(error, operation: "hash file", role: "the download's folder")
+            throw TransferError.reading(
+                error, operation: "hash file", role: "download's folder")
         }
     }
 
@@ -53,7 +54,7 @@ extension DownloadWorker {
         guard let digests = remote.chunkDigests, let layout = download.layout, !isSequential else {
             return []
         }
-        return try await context.onDisk("verify chunks", "the download's folder") {
+        return try await context.onDisk("verify chunks", "download's folder") {
             try digests.indices.filter { index in
                 guard let range = layout.range(ofChunk: index) else { return false }
                 return try TempFile.digest(of: temp.file, range: range) != digests[index]
@@ -65,25 +66,25 @@ extension DownloadWorker {
         TransferError(
             .integrityMismatch, operation: "verify",
             explanation: "The file arrived with another SHA-256 than announced, twice;"
-                + " retry from scratch, over another network if there is one.",
+                + " another network may help.",
             cause: cause)
     }
 
     private func deleteTempFile() async throws {
         let (files, path) = (files, download.tempPath)
-        try await context.onDisk("remove", "the download's folder") { _ = try files.remove(path) }
+        try await context.onDisk("remove", "download's folder") { _ = try files.remove(path) }
         try await context.store.discardProgress(of: context.lease)
     }
 
     /// Gives the verified file its name: sync, note, rename, sync the directory, complete (R96).
     func promote(_ temp: TempFile, digest: SHA256Digest, size: Int64) async throws {
-        try await context.onDisk("sync", "the download's folder") {
+        try await context.onDisk("sync", "download's folder") {
             try temp.file.syncData()
             try temp.file.close()
         }
         try await context.store.beginPromotion(fileHash: digest, size: size, of: context.lease)
         let (files, download) = (files, download)
-        try await context.onDisk("promote", "the destination") {
+        try await context.onDisk("promote", "destination") {
             try Self.rename(download, temp: temp, digest: digest, size: size, files: files)
             try files.syncDirectory(TempFile.directory(of: download.destinationPath))
         }
@@ -103,7 +104,7 @@ extension DownloadWorker {
         } else {
             do {
                 try files.renameWithoutReplacing(source, to: target)
-            } catch where error.code == .exists {
+            } catch  where error.code == .exists {
                 // The very same content is there already: that is success (clients.md, lesson 3).
                 guard try hasContent(target, digest: digest, size: size, files: files) else {
                     throw error
@@ -121,7 +122,7 @@ extension DownloadWorker {
             let size = download.expectedSize
         else { return false }
         let (files, download) = (files, download)
-        let isPromoted = try await context.onDisk("recover", "the destination") {
+        let isPromoted = try await context.onDisk("recover", "destination") {
             guard let status = try files.status(of: download.destinationPath),
                 status.inode == inode, status.byteCount == size
             else { return false }
@@ -141,7 +142,7 @@ extension DownloadWorker {
         guard !download.overwrites else { return false }
         let (files, path) = (files, download.destinationPath)
         let (expectedHash, expectedSize) = (download.expectedHash, download.expectedSize)
-        let found: Bool? = try await context.onDisk("look at", "the destination") {
+        let found: Bool? = try await context.onDisk("look at", "destination") {
             guard try files.status(of: path) != nil else { return nil }
             guard let expectedHash, let expectedSize else { return false }
             return try Self.hasContent(path, digest: expectedHash, size: expectedSize, files: files)
@@ -150,7 +151,7 @@ extension DownloadWorker {
         guard found, let expectedHash, let expectedSize else {
             throw TransferError(
                 .destinationExists, operation: "download", resource: path,
-                explanation: "The destination exists; say overwrite to replace it.")
+                explanation: "The destination exists and is another file.")
         }
         try await deleteTempFile()
         try await complete(digest: expectedHash, size: expectedSize)

@@ -52,6 +52,12 @@ actor DownloadWorker {
             } catch let restart as DownloadRestart {
                 restartCount += 1
                 guard restartCount <= Self.maxRestartCount else { throw restart.error }
+                if case .remoteChanged(let answer) = restart.reason {
+                    // Here and not where it was noticed: several chunks may notice one change.
+                    let count = try await context.store.recordRemoteChange(
+                        context.lease, answer: answer)
+                    guard count <= 1 else { throw restart.error }
+                }
                 context.logger.notice(
                     "download starts over",
                     metadata: [
@@ -69,7 +75,7 @@ actor DownloadWorker {
         let answered = try await context.keeper.retrying { try await fetcher.inspect(reference) }
         let found = answered.value
         if isOtherVersion(found) {
-            try await remoteChanged(answered.answer)
+            throw Self.remoteChanged(answered.answer)
         }
         remote = found
         isSequential = isSequential || !remote.isResumable
@@ -94,13 +100,12 @@ actor DownloadWorker {
     }
 
     /// The file is another version now: everything is fetched anew, once (R103).
-    func remoteChanged(_ answer: ServerAnswer?) async throws -> Never {
-        let count = try await context.store.recordRemoteChange(context.lease, answer: answer)
-        let error = TransferError(
-            .remoteChanged, operation: "download",
-            explanation: "The file keeps changing on the server; retry when it is settled.")
-        guard count <= 1 else { throw error }
-        throw DownloadRestart(error: error)
+    static func remoteChanged(_ answer: ServerAnswer?) -> DownloadRestart {
+        DownloadRestart(
+            reason: .remoteChanged(answer),
+            error: TransferError(
+                .remoteChanged, operation: "download",
+                explanation: "The file keeps changing on the server."))
     }
 
     private func fetchVerifyPromote() async throws {
@@ -127,7 +132,7 @@ actor DownloadWorker {
         let size = download.expectedSize ?? 0
         if let inode = download.tempInode {
             let missing = size - confirmedByteCount
-            let existing = try await context.onDisk("open", "the download's folder") {
+            let existing = try await context.onDisk("open", "download's folder") {
                 let temp = try TempFile.reopen(path, inode: inode, size: size, files: files)
                 if temp != nil {
                     try TempFile.requireSpace(
@@ -142,7 +147,7 @@ actor DownloadWorker {
 
     func makeTempFile(size: Int64) async throws -> TempFile {
         let (files, path) = (files, download.tempPath)
-        let temp = try await context.onDisk("create", "the download's folder") {
+        let temp = try await context.onDisk("create", "download's folder") {
             try TempFile.create(path, size: size, files: files)
         }
         try await context.store.attachTempFile(inode: temp.inode, of: context.lease)
@@ -159,6 +164,14 @@ actor DownloadWorker {
 
 /// The download begins anew by itself.
 struct DownloadRestart: Error {
+    enum Reason {
+        /// The record was set back already, or needs no setting back.
+        case prepared
+        /// The server has another version; what was downloaded is to be forgotten.
+        case remoteChanged(ServerAnswer?)
+    }
+
+    var reason = Reason.prepared
     /// What to report when there has been too much of it.
     let error: TransferError
 }

@@ -114,7 +114,8 @@ struct FileFetcher: Sendable {
         case 200:
             read(response.headerFields, into: &file)
             file.byteCount = isIdentity(response.headerFields) ? length(response.headerFields) : nil
-        case 416 where response.headerFields[.contentRange].flatMap({ ContentRange($0) })?.total == 0:
+        case 416
+        where response.headerFields[.contentRange].flatMap({ ContentRange($0) })?.total == 0:
             file.byteCount = 0
         default:
             throw await failure(of: response)

@@ -53,7 +53,7 @@ struct TempFile: Sendable {
         guard try files.availableBytes(at: path) < byteCount else { return }
         throw TransferError(
             .diskFull, operation: "check space", resource: path,
-            explanation: "The disk has too little space for this file; free some and retry.")
+            explanation: "The disk has too little space for this file.")
     }
 
     /// SHA-256 of a file from start to end, read in pieces.

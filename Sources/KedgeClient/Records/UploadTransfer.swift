@@ -34,7 +34,9 @@ package struct UploadTransfer: Sendable, Equatable {
     package var replacedBy: TransferID?
 
     /// Chunks of the file (R29).
-    package var layout: ChunkLayout { ChunkLayout(fileSize: identity.byteCount, chunkSize: chunkSize) }
+    package var layout: ChunkLayout {
+        ChunkLayout(fileSize: identity.byteCount, chunkSize: chunkSize)
+    }
 
     /// A new record for a file, in state `queued`.
     package init(

@@ -15,7 +15,9 @@ actor RetryKeeper {
     private var budget: RetryBudget
     /// Since when the server cannot be reached.
     private var offlineSince: Timestamp?
-    private var offlineFailureCount = 0
+    /// Connections refused in a row, for each chunk: chunks in flight fail together, and together they
+    /// would drive one count up too fast.
+    private var offlineFailureCounts: [Int: Int] = [:]
 
     init(
         lease: Lease, store: TransferStore, environment: ClientEnvironment, policy: RetryPolicy,
@@ -75,7 +77,8 @@ actor RetryKeeper {
             lease, chunk: chunk, code: failure.code, message: failure.message,
             answer: failure.answer)
         guard !budget.isExhausted(chunk: chunk) else { throw failure }
-        try await sleep(failureCount: count, retryAfter: failure.retryAfter)
+        try await environment.sleep(
+            delay(failureCount: count, retryAfter: failure.retryAfter))
     }
 
     /// Bytes of the chunk are on the other side for good, or on this one.
@@ -88,13 +91,14 @@ actor RetryKeeper {
     func noteAnswer() async throws {
         guard offlineSince != nil else { return }
         offlineSince = nil
-        offlineFailureCount = 0
+        offlineFailureCounts = [:]
         try await store.start(lease)
     }
 
     private func waitForServer(_ failure: RequestFailure, chunk: Int?) async throws {
         let now = environment.now()
-        offlineFailureCount += 1
+        let count = offlineFailureCounts[chunk ?? -1, default: 0] + 1
+        offlineFailureCounts[chunk ?? -1] = count
         if let since = offlineSince {
             if let patience, now.duration(since: since) > patience { throw OutOfPatience() }
         } else {
@@ -103,14 +107,19 @@ actor RetryKeeper {
             try await store.wait(
                 lease, code: failure.code, message: failure.message, answer: nil)
         }
-        try await sleep(failureCount: offlineFailureCount, retryAfter: nil)
+        // Whoever gets through first wakes the others: looked at in slices of the wait.
+        var left = delay(failureCount: count, retryAfter: nil)
+        while left > .zero, offlineSince != nil {
+            let slice = min(left, .milliseconds(250))
+            try await environment.sleep(slice)
+            left -= slice
+        }
     }
 
-    private func sleep(failureCount: Int, retryAfter: Duration?) async throws {
+    private func delay(failureCount: Int, retryAfter: Duration?) -> Duration {
         var generator = environment.makeGenerator()
-        let delay = budget.policy.delay(
+        return budget.policy.delay(
             afterFailures: failureCount, retryAfter: retryAfter, using: &generator)
-        try await environment.sleep(delay)
     }
 }
 

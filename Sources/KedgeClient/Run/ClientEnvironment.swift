@@ -8,19 +8,16 @@ package struct ClientEnvironment: Sendable {
     /// Sleeps; throws `CancellationError` when the task is canceled meanwhile.
     package var sleep: @Sendable (Duration) async throws -> Void
     package var makeGenerator: @Sendable () -> AnyGenerator
-    package var liveness: ProcessLiveness
 
     package init(
         files: any FileSystem, now: @escaping @Sendable () -> Timestamp,
         sleep: @escaping @Sendable (Duration) async throws -> Void,
-        makeGenerator: @escaping @Sendable () -> AnyGenerator,
-        liveness: ProcessLiveness = ProcessLiveness()
+        makeGenerator: @escaping @Sendable () -> AnyGenerator
     ) {
         self.files = files
         self.now = now
         self.sleep = sleep
         self.makeGenerator = makeGenerator
-        self.liveness = liveness
     }
 
     /// The real disk, clock and generator.

@@ -15,7 +15,7 @@ struct WorkerContext: Sendable {
     let logger: Logger
 
     /// Memory that the chunks of one transfer in flight may hold together.
-    static let bufferBudgetByteCount: Int64 = 24 << 20
+    static let bufferBudgetByteCount: Int64 = 16 << 20
 
     /// Runs calls on files, translating their failures.
     func onDisk<Result: Sendable>(

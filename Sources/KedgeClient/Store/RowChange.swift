@@ -62,7 +62,7 @@ struct RowChange {
     }
 
     mutating func releaseOwner() {
-        clear("owner_token", "owner_process", "owner_host", "owner_heartbeat")
+        clear("owner_token", "owner_process", "owner_heartbeat")
     }
 
     /// Sets one bit of a chunk set without reading the others apart.

@@ -70,20 +70,22 @@ struct TransferRow {
         get throws { try optional("pause_reason", PauseReason.init(rawValue:)) }
     }
     var control: ControlCommand {
-        get throws { try required("control", text("control").flatMap(ControlCommand.init(rawValue:))) }
+        get throws {
+            try required("control", text("control").flatMap(ControlCommand.init(rawValue:)))
+        }
     }
     var savedHash: SavedHash? {
-        guard let state = bytes("hash_state"), let offset = integer("hash_offset") else { return nil }
+        guard let state = bytes("hash_state"), let offset = integer("hash_offset") else {
+            return nil
+        }
         return SavedHash(offsetBytes: offset, state: state)
     }
 
     var owner: OwnerRow? {
-        guard let token = text("owner_token"), let process = integer("owner_process"),
-            let host = text("owner_host"), let heartbeat = time("owner_heartbeat")
-        else { return nil }
-        return OwnerRow(
-            token: token, processID: Int32(truncatingIfNeeded: process), host: host,
-            heartbeat: heartbeat)
+        guard let token = text("owner_token"), let heartbeat = time("owner_heartbeat") else {
+            return nil
+        }
+        return OwnerRow(token: token, heartbeat: heartbeat)
     }
 
     var status: TransferStatus {

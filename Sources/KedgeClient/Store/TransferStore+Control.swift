@@ -59,7 +59,8 @@ extension TransferStore {
         try await reading("read attempts") { database in
             let rows = try Row.fetchAll(
                 database,
-                sql: "SELECT chunk_index, attempts FROM transfer_chunk_attempt WHERE transfer_id = ?",
+                sql:
+                    "SELECT chunk_index, attempts FROM transfer_chunk_attempt WHERE transfer_id = ?",
                 arguments: [id.text])
             var attempts: [Int: Int] = [:]
             for row in rows { attempts[row["chunk_index"] as Int] = row["attempts"] as Int }
@@ -79,15 +80,15 @@ extension TransferStore {
     ///
     /// - Throws: `ILLEGAL_TRANSITION` when its state does not allow that.
     package func request(
-        _ wish: TransferWish, of id: TransferID, by observer: LeaseOwner
+        _ wish: TransferWish, of id: TransferID
     ) async throws -> ControlEffect {
         let now = now()
-        let liveness = liveness
+        let owners = owners
         return try await transaction("request \(wish.rawValue)") { database in
             let row = try TransferRow.find(id, in: database)
             let previously = try Self.record(row)
             var change = RowChange(row, in: database)
-            if let holder = row.owner, liveness.isAlive(holder, asSeenBy: observer, at: now) {
+            if let holder = row.owner, try owners.isAlive(holder, at: now) {
                 // Judged here as well, so that the asker hears of an illegal wish, not the owner.
                 if let event = wish.event {
                     _ = try row.state.applying(event, direction: row.direction)

@@ -26,7 +26,8 @@ extension TransferStore {
         try await reading("read download") { database in
             let row = try TransferRow.find(id, in: database)
             guard row.direction == .download else {
-                throw TransferError(.transferNotFound, operation: "read download", resource: id.text)
+                throw TransferError(
+                    .transferNotFound, operation: "read download", resource: id.text)
             }
             return try DownloadTransfer(row)
         }

@@ -12,13 +12,14 @@ package enum LeaseOutcome: Sendable {
 
 extension TransferStore {
     /// Takes the right to run a transfer, and puts one that a dead owner left behind back to `queued`.
-    package func acquireLease(_ id: TransferID, for owner: LeaseOwner) async throws -> LeaseOutcome {
+    package func acquireLease(_ id: TransferID, for owner: LeaseOwner) async throws -> LeaseOutcome
+    {
         let now = now()
-        let liveness = liveness
+        let owners = owners
         return try await transaction("acquire lease") { database in
             let row = try TransferRow.find(id, in: database)
             if let holder = row.owner, holder.token != owner.token,
-                liveness.isAlive(holder, asSeenBy: owner, at: now)
+                try owners.isAlive(holder, at: now)
             {
                 return .held
             }
@@ -32,13 +33,13 @@ extension TransferStore {
             try database.execute(
                 sql: """
                     UPDATE \(row.direction.table) SET state = :state, pause_reason = NULL,
-                        owner_token = :token, owner_process = :process, owner_host = :host,
+                        owner_token = :token, owner_process = :process,
                         owner_heartbeat = :now, updated_at = max(updated_at, :now)
                     WHERE transfer_id = :id
                     """,
                 arguments: [
                     "state": state.rawValue, "token": owner.token, "process": owner.processID,
-                    "host": owner.host, "now": now.millisecondsSinceEpoch, "id": id.text,
+                    "now": now.millisecondsSinceEpoch, "id": id.text,
                 ])
             return .acquired(Lease(id: id, direction: row.direction, token: owner.token))
         }

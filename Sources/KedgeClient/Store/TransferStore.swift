@@ -13,22 +13,23 @@ package final class TransferStore: Sendable {
     private let queue: DatabaseQueue
     private let pool = BlockingPool(threadCount: 1)
     let now: @Sendable () -> Timestamp
-    let liveness: ProcessLiveness
+    let owners: OwnerRegistry
 
     /// Opens the file, making it and its directory when absent (modes 0600 and 0700, R131), and
     /// brings the schema up to date.
     ///
     /// - Throws: `STORE_DAMAGED` when the file cannot be used, or was written by a newer kedge.
     package static func open(
-        path: String, files: any FileSystem, now: @escaping @Sendable () -> Timestamp,
-        liveness: ProcessLiveness
+        path: String, files: any FileSystem, now: @escaping @Sendable () -> Timestamp
     ) async throws -> TransferStore {
         let opening = BlockingPool(threadCount: 1)
         return try await opening.run {
             do {
                 let queue = try DatabaseFile.open(at: path, in: files)
                 try migrations.migrate(queue, now: now())
-                return TransferStore(queue: queue, now: now, liveness: liveness)
+                let owners = OwnerRegistry(
+                    directory: TempFile.directory(of: path) + "/owners", files: files)
+                return TransferStore(queue: queue, now: now, owners: owners)
             } catch {
                 throw storeError("open", error)
             }
@@ -40,11 +41,23 @@ package final class TransferStore: Sendable {
         EmbeddedMigrations.all.map { Migration(number: $0.number, name: $0.name, sql: $0.sql) })
 
     private init(
-        queue: DatabaseQueue, now: @escaping @Sendable () -> Timestamp, liveness: ProcessLiveness
+        queue: DatabaseQueue, now: @escaping @Sendable () -> Timestamp, owners: OwnerRegistry
     ) {
         self.queue = queue
         self.now = now
-        self.liveness = liveness
+        self.owners = owners
+    }
+
+    /// Makes an owner of leases for one client.
+    package func makeOwner() async throws -> LeaseOwner {
+        let owners = owners
+        return try await pool.run {
+            do {
+                return try owners.register()
+            } catch {
+                throw Self.storeError("register owner", error)
+            }
+        }
     }
 
     /// Runs the closure in one transaction; durable when this returns.

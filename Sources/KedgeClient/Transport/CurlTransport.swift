@@ -24,7 +24,9 @@ public struct CurlTransport: HTTPTransport {
         self.client = CurlClient(configuration: configuration)
     }
 
-    public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+    /// Sends on curl's own thread; the caller only waits.
+    public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse
+    {
         let body: CurlRequestBody? =
             switch request.body {
             case nil: nil
@@ -32,7 +34,8 @@ public struct CurlTransport: HTTPTransport {
             case .source(let source): .source(CurlSource(source: source))
             }
         let curlRequest = CurlRequest(
-            method: request.method, url: request.url, headerFields: request.headerFields, body: body,
+            method: request.method, url: request.url, headerFields: request.headerFields,
+            body: body,
             timeout: nil, stallTimeout: request.stallTimeout, onBytesSent: request.onBytesSent)
         do {
             let response = try await client.send(curlRequest)
@@ -53,6 +56,7 @@ public struct CurlTransport: HTTPTransport {
         }
     }
 
+    /// Stops curl's thread; exchanges under way end as canceled.
     public func shutdown() async { await client.shutdown() }
 }
 

@@ -20,6 +20,7 @@ public protocol HTTPTransport: Sendable {
 
 /// One HTTP request.
 public struct TransportRequest: Sendable {
+    /// The method; `HEAD` and `GET` send no body.
     public var method: HTTPRequest.Method
     /// An absolute `http` or `https` URL, percent-encoded.
     public var url: String
@@ -79,7 +80,9 @@ public protocol TransportBodySource: Sendable {
 public struct TransportResponse: Sendable {
     /// The HTTP status.
     public let status: Int
+    /// Header fields of the final response.
     public let headerFields: HTTPFields
+    /// The body, still on its way.
     public let body: TransportResponseBody
 
     /// Makes a response.

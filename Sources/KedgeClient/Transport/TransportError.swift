@@ -20,6 +20,7 @@ public struct TransportError: Error, Sendable {
         case other
     }
 
+    /// What happened.
     public let kind: Kind
     /// True when the same request may well succeed later without anybody changing anything.
     public let isTransient: Bool
@@ -52,6 +53,7 @@ extension TransportError: CustomStringConvertible, CustomDebugStringConvertible 
     /// The kind alone, which is safe to show to anybody.
     public var description: String { kind.rawValue }
 
+    /// Everything that is known, for the log.
     public var debugDescription: String {
         let causeText = cause.map { ", cause: \(String(reflecting: $0))" } ?? ""
         return "\(kind.rawValue): \(detail)\(causeText)"

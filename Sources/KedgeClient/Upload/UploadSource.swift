@@ -68,7 +68,7 @@ final class UploadSource: Sendable {
                 guard let prepared, now == identity else { throw SourceChanged(current: now) }
                 return prepared
             } catch let error as FileError {
-                throw TransferError(error, operation: "read chunk", role: "the file to upload")
+                throw TransferError(error, operation: "read chunk", role: "file to upload")
             }
         }
         if case .memory(let buffer) = prepared.content {
@@ -108,7 +108,7 @@ final class UploadSource: Sendable {
                 }
                 return (file, SourceIdentity(status))
             } catch let error as FileError {
-                throw TransferError(error, operation: "open", role: "the file to upload")
+                throw TransferError(error, operation: "open", role: "file to upload")
             }
         }
     }
@@ -169,7 +169,8 @@ struct PreparedChunk: Sendable {
             .source(BufferedBody(buffer: buffer, start: start))
         case .file(let file):
             .source(
-                FileBody(file: file, start: range.start + start, byteCount: range.byteCount - start))
+                FileBody(file: file, start: range.start + start, byteCount: range.byteCount - start)
+            )
         }
     }
 }

@@ -85,7 +85,7 @@ extension UploadWorker {
         case .chunkConflict:
             // The server has other bytes for this index: usually because the file changed (R123).
             try await source.verifyUnchanged()
-            throw try await integrityFailed(failure)
+            throw SessionTrouble(remedy: .fromScratch, failure: failure)
         case .chunkHashMismatch:
             // The server dropped what it had of this chunk; nothing else is lost (R16).
             attempt.start = 0

@@ -20,8 +20,9 @@ extension UploadWorker {
             let finished = try await pollFinalize(session, digest: digest)
             let file = finished.file
             guard file.fileHashSha256 == digest, file.size == upload.identity.byteCount else {
-                throw try await integrityFailed(
-                    RequestFailure(
+                throw SessionTrouble(
+                    remedy: .fromScratch,
+                    failure: RequestFailure(
                         .integrityMismatch, operation: "finalize", answer: finished.answer))
             }
             try await context.store.completeUpload(
@@ -37,7 +38,7 @@ extension UploadWorker {
             case .sessionClosed:
                 throw SessionTrouble(remedy: .reconcile, failure: failure)
             case .integrityMismatch, .sizeMismatch:
-                throw try await integrityFailed(failure)
+                throw SessionTrouble(remedy: .fromScratch, failure: failure)
             default:
                 throw failure
             }
@@ -86,16 +87,15 @@ extension UploadWorker {
             try Task.checkCancellation()
             throw SourceChanged(current: nil)
         } catch {
-            throw TransferError.reading(error, operation: "hash file", role: "the file to upload")
+            throw TransferError.reading(error, operation: "hash file", role: "file to upload")
         }
     }
 
     /// The server has other bytes than we read. The first time the upload starts over with a new
     /// session by itself; after that a person decides (R79, R110, R119).
     ///
-    /// - Throws: ``SourceChanged`` when the file explains it.
-    /// - Returns: The error to throw.
-    func integrityFailed(_ failure: RequestFailure) async throws -> any Error {
+    /// - Throws: ``SourceChanged`` when the file explains it; `INTEGRITY_MISMATCH` the second time.
+    func recordIntegrityFailure(_ failure: RequestFailure) async throws {
         try await source.verifyUnchanged()
         context.logger.error(
             "integrity mismatch",
@@ -109,11 +109,10 @@ extension UploadWorker {
         let count = try await context.store.recordIntegrityFailure(
             context.lease, message: "The server has other bytes than this file; starting over.",
             answer: failure.answer)
-        guard count > 1 else { return SessionTrouble(remedy: .fromScratch, failure: failure) }
-        return TransferError(
+        guard count > 1 else { return }
+        throw TransferError(
             .integrityMismatch, operation: failure.operation,
-            explanation: "The server received other bytes than this file has, twice;"
-                + " retry from scratch.",
+            explanation: "The server received other bytes than this file has, twice.",
             cause: failure)
     }
 }

@@ -139,6 +139,8 @@ extension UploadWorker {
         case .newSession(let session):
             (adopt, keepsHash) = (session, true)
         case .fromScratch:
+            // Here and not where it was noticed: several chunks may notice one damage.
+            try await recordIntegrityFailure(trouble.failure)
             (adopt, keepsHash) = (nil, false)
             if let session = upload.sessionID {
                 // Best effort: a session left behind expires by itself.

@@ -110,7 +110,8 @@ struct SessionTrouble: Error {
         case reconcile
         /// Begin a new session, which may take over the chunks of an expired one.
         case newSession(adopt: SessionID?)
-        /// Begin a new session and trust nothing that was computed so far.
+        /// The server has other bytes than we read: begin a new session and trust nothing that was
+        /// computed so far, once.
         case fromScratch
     }
 

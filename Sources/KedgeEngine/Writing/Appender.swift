@@ -50,12 +50,14 @@ struct Appender {
         let index = layout.index(ofByteAt: offset)
         guard let full = layout.range(ofChunk: index) else { throw EngineError(.fileTooLarge) }
         let chunk = ByteRange(start: full.start, end: min(full.end, limit))
-        let known = ledger.digest(ofChunk: index)
         // A native client may hold this chunk's slot; appending stops it like any other writer.
         let slot = ActiveWriter()
         slot.attach { [writer] in writer.interrupt(.replaced) }
-        _ = try await live.claim(.chunk(index), for: slot)
+        let claimed = try await live.claim(.chunk(index), for: slot)
         do {
+            // Asked only now: the writer that was stopped may just have committed the chunk, and what
+            // is committed is never written to again.
+            let known = claimed.digest(ofChunk: index)
             let hasMore = try await pass(reader, index: index, chunk: chunk, committed: known)
             await live.release(.chunk(index), slot)
             return hasMore
@@ -72,6 +74,12 @@ struct Appender {
             return try await compare(reader, chunk: chunk, with: committed)
         }
         let partial = await live.ledger.partials[index]
+        // The writer that was stopped may have left more than this body knew of.
+        guard chunk.start + (partial?.byteCount ?? 0) == offset else {
+            var error = EngineError(.offsetMismatch)
+            error.expectedOffset = await live.ledger.contiguousOffset
+            throw error
+        }
         let staging = try await live.stagingArea()
         let isFresh = partial == nil && put.checksum == nil
         let fileHash = isFresh ? await live.prefix.borrow(at: chunk.start) : nil

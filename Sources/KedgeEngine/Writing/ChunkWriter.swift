@@ -32,10 +32,6 @@ struct ChunkWriter {
             await keepPartial(pass, put: put)
             throw writer.interruption?.error ?? error
         }
-        // A body that announced exactly these bytes has no more; only an open-ended one may go on.
-        if body.announcedByteCount == nil, try await !isAtEnd(reader, parts: parts) {
-            throw EngineError(.lengthMismatch, "The body goes on after the chunk's end.")
-        }
         let digest = pass.verified.digest()
         guard digest == put.digest else {
             try await discardPartial(put.index)
@@ -44,6 +40,7 @@ struct ChunkWriter {
             error.actualDigest = digest
             throw error
         }
+        try await requireEnd(of: body, reader)
         let committed = CommittedChunk(index: put.index, byteCount: chunk.byteCount, digest: digest)
         try await live.commitDurably([committed], staging: staging)
         if let fileHash = pass.fileHash {
@@ -51,6 +48,21 @@ struct ChunkWriter {
         }
         await live.followPrefix()
         return committed
+    }
+
+    /// A body that announced exactly these bytes has no more; only an open-ended one may go on. When it
+    /// breaks off here instead, the chunk is whole all the same, and counts.
+    private func requireEnd(of body: some ByteBody, _ reader: any ByteReader) async throws {
+        guard body.announcedByteCount == nil else { return }
+        let isOver: Bool
+        do {
+            isOver = try await isAtEnd(reader, parts: parts)
+        } catch {
+            return
+        }
+        guard isOver else {
+            throw EngineError(.lengthMismatch, "The body goes on after the chunk's end.")
+        }
     }
 
     /// Saves what arrived before the body broke off. Losing it costs the client some bytes again, so

@@ -45,7 +45,7 @@ public struct ChunkLayout: Hashable, Sendable {
     public static func chunkSize(preferred: Int64, forFileOf fileSize: Int64?) -> Int64 {
         guard let fileSize else { return preferred }
         var size = preferred
-        while fileSize / size >= Int64(maxChunkCount), size < Int64.max / 2 { size *= 2 }
+        while (fileSize - 1) / size >= Int64(maxChunkCount), size < Int64.max / 2 { size *= 2 }
         return size
     }
 }

@@ -14,10 +14,12 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     /// The time that lies `duration` later; saturates instead of trapping.
     public func advanced(by duration: Duration) -> Timestamp {
         let parts = duration.components
-        let (scaled, overflow) = parts.seconds.multipliedReportingOverflow(by: 1000)
-        let milliseconds = overflow ? Int64.max / 4 : scaled + parts.attoseconds / 1_000_000_000_000_000
-        let (sum, sumOverflow) = millisecondsSinceEpoch.addingReportingOverflow(milliseconds)
-        return Timestamp(millisecondsSinceEpoch: sumOverflow ? Int64.max / 4 : sum)
+        let limit = Int64.max / 4
+        let seconds = min(max(parts.seconds, -limit / 1000), limit / 1000)
+        let milliseconds = seconds * 1000 + parts.attoseconds / 1_000_000_000_000_000
+        let (sum, overflow) = millisecondsSinceEpoch.addingReportingOverflow(milliseconds)
+        let saturated = milliseconds < 0 ? -limit : limit
+        return Timestamp(millisecondsSinceEpoch: overflow ? saturated : min(max(sum, -limit), limit))
     }
 
     /// The time from `other` to this one.
@@ -52,15 +54,16 @@ extension Timestamp: CustomStringConvertible, Codable {
         guard separators.allSatisfy({ characters[$0.0] == $0.1.asciiValue }) else { return nil }
         guard let year = number(0, 4), let month = number(5, 2), let day = number(8, 2),
             let hour = number(11, 2), let minute = number(14, 2), let second = number(17, 2),
-            (1...12).contains(month), (1...31).contains(day), hour < 24, minute < 60, second < 61
+            (1...12).contains(month), hour < 24, minute < 60, second < 61,
+            (1...Self.dayCount(year: year, month: month)).contains(day)
         else { return nil }
         var milliseconds: Int64 = 0
         if characters[19] == UInt8(ascii: ".") {
-            let digits = characters[20..<characters.count - 1].prefix(3)
-            guard let value = WireInteger.parse(String(decoding: digits, as: UTF8.self)) else {
-                return nil
-            }
-            milliseconds = value * [100, 10, 1][digits.count - 1]
+            let digits = characters[20..<characters.count - 1]
+            guard !digits.isEmpty, digits.allSatisfy({ (48...57).contains($0) }),
+                let value = WireInteger.parse(String(decoding: digits.prefix(3), as: UTF8.self))
+            else { return nil }
+            milliseconds = value * [100, 10, 1][digits.prefix(3).count - 1]
         } else if characters.count != 20 {
             return nil
         }
@@ -87,6 +90,14 @@ extension Timestamp: CustomStringConvertible, Codable {
     private static func pad(_ value: Int64, _ width: Int) -> String {
         let text = String(value)
         return String(repeating: "0", count: max(0, width - text.count)) + text
+    }
+
+    private static func dayCount(year: Int64, month: Int64) -> Int64 {
+        switch month {
+        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+        case 4, 6, 9, 11: 30
+        default: 31
+        }
     }
 
     private static func floorDivide(_ value: Int64, _ divisor: Int64) -> Int64 {

@@ -47,6 +47,7 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
             isRequestOpen = true
             isAnswered = false
             closesAfterAnswer = false
+            discardedByteCount = 0
             resetRate()
             scheduleCheck(context)
         case .body(let buffer):

@@ -19,6 +19,9 @@ struct FileBody: Sendable {
         }
     }
 
+    /// Bytes read at a time. A slow reader holds two of these in memory, so they are modest.
+    private static let readByteCount: Int64 = 256 << 10
+
     private let file: OpenedFile
     private let engine: TransferEngine
 
@@ -56,7 +59,8 @@ struct FileBody: Sendable {
     ) async throws {
         var offset = range.start
         while offset < range.end {
-            let bytes = try await engine.read(file, at: offset, upTo: range.end - offset) { bytes in
+            let limit = min(range.end - offset, readByteCount)
+            let bytes = try await engine.read(file, at: offset, upTo: limit) { bytes in
                 ByteBuffer(bytes: bytes)
             }
             offset += Int64(bytes.readableBytes)

@@ -9,6 +9,8 @@ internal import NIOCore
 struct RequestMiddleware: RouterMiddleware {
     typealias Context = KedgeRequestContext
 
+    let routes: RouteTable
+
     @concurrent
     func handle(
         _ request: Request, context: KedgeRequestContext,
@@ -24,19 +26,24 @@ struct RequestMiddleware: RouterMiddleware {
         var failure: EngineError?
         do {
             response = try await next(request, context)
-        } catch let error as MethodNotAllowed {
-            failure = EngineError(.methodNotAllowed)
-            response = Self.problem(EngineError(.methodNotAllowed), context)
-            response.headers[.allow] = error.allowed
-        } catch let error as RangeNotSatisfiable {
-            failure = EngineError(.rangeNotSatisfiable)
-            response = Self.problem(EngineError(.rangeNotSatisfiable), context)
-            response.headers[.contentRange] =
-                ContentRange(range: nil, total: error.fileSize).description
         } catch {
-            let translated = Self.translate(error)
+            let translated = translate(error, request)
             failure = translated
             response = Self.problem(translated, context)
+            if translated.code == .methodNotAllowed {
+                response.headers[.allow] = routes.methods(at: request.uri.path).joined(separator: ", ")
+            }
+            if let error = error as? RangeNotSatisfiable {
+                response.headers[.contentRange] =
+                    ContentRange(range: nil, total: error.fileSize).description
+            }
+        }
+        if request.method == .head {
+            // The headers of the answer to GET, and not one byte more: on a connection that stays
+            // open it would be read as the beginning of the next answer.
+            let length = response.headers[.contentLength]
+            response.body = ResponseBody()
+            response.headers[.contentLength] = length
         }
         response.headers[.xRequestID] = context.requestID
         response.headers[.cacheControl] = response.headers[.cacheControl] ?? "no-store"
@@ -64,10 +71,13 @@ struct RequestMiddleware: RouterMiddleware {
         }
     }
 
-    private static func translate(_ error: any Error) -> EngineError {
+    private func translate(_ error: any Error, _ request: Request) -> EngineError {
         switch error {
         case let error as HTTPError where error.status == .notFound:
-            EngineError(.routeNotFound)
+            EngineError(
+                routes.methods(at: request.uri.path).isEmpty ? .routeNotFound : .methodNotAllowed)
+        case is RangeNotSatisfiable:
+            EngineError(.rangeNotSatisfiable)
         case let error as HTTPError where (400..<500).contains(error.status.code):
             EngineError(.badRequest, cause: String(reflecting: error))
         case is NIOTooManyBytesError, is TooLargeBodyError:

@@ -1,0 +1,68 @@
+package import KedgeEngine
+internal import Testing
+
+/// One behaviour that every store of a kind must show.
+///
+/// Each adapter's tests run the whole list as one parameterised test, so that a behaviour added
+/// here is asked of every store and none can be left out.
+package struct ConformanceCase<Store: Sendable>: Sendable, CustomTestStringConvertible {
+    /// Opens the store at one place. Called again after a close, it opens what is there.
+    package typealias Opener = @Sendable () async throws -> Store
+
+    /// The behaviour, as a sentence.
+    package let name: String
+    private let body: @Sendable (@escaping Opener) async throws -> Void
+
+    /// A behaviour that shows when the store is closed and opened again.
+    init(
+        reopening name: String, _ body: @escaping @Sendable (@escaping Opener) async throws -> Void
+    ) {
+        self.name = name
+        self.body = body
+    }
+
+    package var testDescription: String { name }
+
+    /// Checks the behaviour with a store at an empty place.
+    package func run(_ open: @escaping Opener) async throws { try await body(open) }
+}
+
+extension ConformanceCase where Store == any MetadataStore {
+    init(_ name: String, _ body: @escaping @Sendable (any MetadataStore) async throws -> Void) {
+        self.init(reopening: name) { open in
+            let store = try await open()
+            try await body(store)
+            try await store.close()
+        }
+    }
+}
+
+extension ConformanceCase where Store == any ByteStore {
+    init(_ name: String, _ body: @escaping @Sendable (any ByteStore) async throws -> Void) {
+        self.init(reopening: name) { open in
+            let store = try await open()
+            try await body(store)
+            await store.close()
+        }
+    }
+}
+
+/// What every metadata store must do.
+package enum MetadataStoreConformance {
+    /// One of the promises.
+    package typealias Case = ConformanceCase<any MetadataStore>
+
+    /// The promises of the port, one by one.
+    package static let all =
+        creating + chunks + partials + sizes + finalizing + canceling + files + expiring + garbage
+        + adopting + concurrency
+}
+
+/// What every byte store must do.
+package enum ByteStoreConformance {
+    /// One of the promises.
+    package typealias Case = ConformanceCase<any ByteStore>
+
+    /// The promises of the port, one by one.
+    package static let all = staging + promoting + keeping
+}

@@ -1,0 +1,146 @@
+internal import KedgeEngine
+internal import KedgeModel
+internal import Testing
+
+extension MetadataStoreConformance {
+    static let finalizing = [
+        Case("finalizing begins once and keeps the values stored first") { store in
+            let record = try await store.make()
+            try await store.fill(record)
+            let fileID = FileID.random()
+            let first = try await store.beginFinalize(
+                of: record.id, digest: Sample.digest("a"), fileID: fileID)
+            #expect(first.state == .finalizing)
+            #expect(first.fileID == fileID)
+            #expect(first.finalDigest == Sample.digest("a"))
+            let second = try await store.beginFinalize(
+                of: record.id, digest: Sample.digest("b"), fileID: .random())
+            #expect(second == first)
+            await #expect(throws: MetadataError.wrongState(.finalizing)) {
+                try await store.commit([Sample.chunk(0)], touching: Sample.touch(record))
+            }
+        },
+        Case("finalizing does not begin while chunks or the size are missing") { store in
+            for size in [Sample.fileSize, nil] {
+                let record = try await store.make(Sample.session(fileSize: size))
+                _ = try await store.commit(
+                    [Sample.chunk(0), Sample.chunk(2)], touching: Sample.touch(record))
+                await expectRefusal {
+                    _ = try await store.beginFinalize(
+                        of: record.id, digest: Sample.digest("a"), fileID: .random())
+                }
+                #expect(try await store.now(record)?.record.state == .open)
+            }
+        },
+        Case("completing makes the file and the session's last state, once") { store in
+            let record = try await store.make()
+            try await store.fill(record)
+            let begun = try await store.beginFinalize(
+                of: record.id, digest: Sample.digest("a"), fileID: .random())
+            let file = try await store.completeFinalize(of: record.id, at: Sample.time(5))
+            let expected = FileRecord(
+                id: try #require(begun.fileID), owner: record.owner, sessionID: record.id,
+                fileName: record.fileName, mimeType: record.mimeType, byteCount: Sample.fileSize,
+                digest: Sample.digest("a"), chunkSize: Sample.chunkSize, createdAt: Sample.time(5))
+            #expect(file == expected)
+            #expect(try await store.completeFinalize(of: record.id, at: Sample.time(9)) == file)
+            #expect(try await store.file(file.id, owner: record.owner) == file)
+            let completed = try #require(try await store.now(record)?.record)
+            #expect(completed.state == .completed)
+            #expect(completed.fileID == file.id)
+            let again = try await store.beginFinalize(
+                of: record.id, digest: Sample.digest("b"), fileID: .random())
+            #expect(again == completed)
+        },
+        Case("completing needs a session that is finalizing") { store in
+            let record = try await store.make()
+            await #expect(throws: MetadataError.wrongState(.open)) {
+                try await store.completeFinalize(of: record.id, at: Sample.time(1))
+            }
+            await #expect(throws: MetadataError.notFound) {
+                try await store.completeFinalize(of: .random(), at: Sample.time(1))
+            }
+            await #expect(throws: MetadataError.notFound) {
+                try await store.beginFinalize(
+                    of: .random(), digest: Sample.digest("a"), fileID: .random())
+            }
+        },
+        Case("a file of no bytes is finalized without chunks") { store in
+            let record = try await store.make(Sample.session(fileSize: 0))
+            _ = try await store.beginFinalize(
+                of: record.id, digest: Sample.digest(""), fileID: .random())
+            let file = try await store.completeFinalize(of: record.id, at: Sample.time(1))
+            #expect(file.byteCount == 0)
+            #expect(try await store.chunkDigests(of: file) == [])
+        },
+        Case("a reopened session takes chunks again and may end with another digest") { store in
+            let record = try await store.make()
+            try await store.fill(record)
+            _ = try await store.beginFinalize(
+                of: record.id, digest: Sample.digest("a"), fileID: .random())
+            for _ in 0..<2 { try await store.reopen(record.id) }
+            let reopened = try #require(try await store.now(record)?.record)
+            #expect(reopened.state == .open)
+            #expect(reopened.fileID == nil)
+            #expect(reopened.finalDigest == nil)
+            try await store.dropChunks([1], of: record.id)
+            try await store.fill(record)
+            let begun = try await store.beginFinalize(
+                of: record.id, digest: Sample.digest("b"), fileID: .random())
+            #expect(begun.finalDigest == Sample.digest("b"))
+            #expect(try await store.claimAll() == [.blob(Sample.digest("a"))])
+        },
+        Case("a completed session is not reopened") { store in
+            let file = try await store.makeFile()
+            await #expect(throws: MetadataError.wrongState(.completed)) {
+                try await store.reopen(file.sessionID)
+            }
+        },
+        Case("a session that lost chunks while finalizing is not completed") { store in
+            let record = try await store.make()
+            try await store.fill(record)
+            _ = try await store.beginFinalize(
+                of: record.id, digest: Sample.digest("a"), fileID: .random())
+            try await store.dropChunks([1], of: record.id)
+            await expectRefusal {
+                _ = try await store.completeFinalize(of: record.id, at: Sample.time(1))
+            }
+        },
+    ]
+
+    static let canceling = [
+        Case("a canceled session forgets its chunks and leaves its bytes to the sweep") { store in
+            let record = try await store.make()
+            try await store.fill(record)
+            for _ in 0..<2 { try await store.cancelSession(record.id, owner: record.owner) }
+            let progress = try #require(try await store.now(record))
+            #expect(progress.record.state == .canceled)
+            #expect(progress.chunks.isEmpty)
+            #expect(try await store.claimAll() == [.staging(record.stagingKey)])
+        },
+        Case("a session canceled while finalizing leaves its blob to the sweep as well") { store in
+            let record = try await store.make()
+            try await store.fill(record)
+            _ = try await store.beginFinalize(
+                of: record.id, digest: Sample.digest("a"), fileID: .random())
+            try await store.cancelSession(record.id, owner: record.owner)
+            #expect(
+                try await store.claimAll()
+                    == [.staging(record.stagingKey), .blob(Sample.digest("a"))])
+            await #expect(throws: MetadataError.wrongState(.canceled)) {
+                try await store.completeFinalize(of: record.id, at: Sample.time(1))
+            }
+        },
+        Case("only its owner cancels a session, and only before it is a file") { store in
+            let record = try await store.make()
+            await #expect(throws: MetadataError.notFound) {
+                try await store.cancelSession(record.id, owner: Sample.stranger)
+            }
+            #expect(try await store.now(record)?.record.state == .open)
+            let file = try await store.makeFile()
+            await #expect(throws: MetadataError.wrongState(.completed)) {
+                try await store.cancelSession(file.sessionID, owner: file.owner)
+            }
+        },
+    ]
+}

@@ -1,0 +1,27 @@
+import Testing
+
+@testable import KedgeCurl
+
+struct BodyBufferTests {
+    private let half = [UInt8](repeating: 0, count: BodyBuffer.highWaterByteCount / 2)
+
+    @Test func `it pauses when full and resumes when nearly empty`() {
+        var buffer = BodyBuffer()
+        buffer.append(half)
+        let pausesEarly = buffer.pauseIfFull()
+        buffer.append(half)
+        let pausesWhenFull = buffer.pauseIfFull()
+        #expect(!pausesEarly)
+        #expect(pausesWhenFull)
+        let taken = [buffer.takeFirst(), buffer.takeFirst(), buffer.takeFirst()]
+        #expect(taken.map { $0?.mustResume } == [false, true, nil])
+        #expect(!buffer.isPaused)
+    }
+
+    @Test func `it does not resume what never paused`() {
+        var buffer = BodyBuffer()
+        buffer.append(half)
+        let taken = buffer.takeFirst()
+        #expect(taken?.mustResume == false)
+    }
+}

@@ -1,0 +1,90 @@
+import HTTPTypes
+import Testing
+
+@testable import KedgeCurl
+
+@Suite(.timeLimit(.minutes(1)))
+struct UploadTests {
+    private let client = CurlClient.forTests()
+
+    @Test func `an upload arrives whole, and its progress ends at its size`() async throws {
+        let server = LoopbackServer { connection in
+            guard let request = connection.readRequest() else { return }
+            connection.respond("\(request.body.count) \(request.body.allSatisfy { $0 == 7 })")
+        }
+        let byteCount: Int64 = 8 * 1024 * 1024 + 1
+        let sent = Shared<[Int64]>([])
+        let response = try await client.send(
+            .init(
+                method: .put, url: server.url(),
+                body: .source(RepeatedByte(byteCount: byteCount)),
+                onBytesSent: { count in sent.update { $0.append(count) } }))
+        #expect(try await response.body.collect(upTo: 100) == Array("\(byteCount) true".utf8))
+        #expect(sent.value.last == byteCount)
+        #expect(sent.value == sent.value.sorted())
+    }
+
+    @Test func `an answer given while the body is being sent is returned`() async throws {
+        let server = LoopbackServer { connection in
+            guard connection.readHead() != nil else { return }
+            connection.send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig")
+            connection.waitUntilPeerCloses()
+        }
+        let response = try await client.send(
+            .init(
+                method: .put, url: server.url(),
+                body: .source(RepeatedByte(byteCount: 1 << 40))))
+        #expect(response.head.status == .contentTooLarge)
+        #expect(try await response.body.collect(upTo: 3) == Array("big".utf8))
+    }
+
+    @Test func `a body source that throws fails the upload with its error as cause`() async throws {
+        let server = LoopbackServer { $0.waitUntilPeerCloses() }
+        let body = RepeatedByte(byteCount: 4 << 20, breaksAt: 2 << 20)
+        let error = await #expect(throws: CurlError.self) {
+            try await client.send(.init(method: .put, url: server.url(), body: .source(body)))
+        }
+        #expect(error?.code == .bodyReadFailed)
+        #expect(error?.cause is RepeatedByte.Broken)
+        #expect(error?.isTransient == false)
+    }
+
+    @Test func `a body source that ends early fails the upload`() async {
+        let server = LoopbackServer { $0.waitUntilPeerCloses() }
+        let body = RepeatedByte(byteCount: 4 << 20, endsAt: 1 << 20)
+        let request = CurlRequest(method: .put, url: server.url(), body: .source(body))
+        #expect(await failure(of: client, sending: request) == .bodyReadFailed)
+    }
+
+    @Test func `a kept connection that dies is replaced and the body sent again`() async throws {
+        let connectionCount = Shared(0)
+        let server = LoopbackServer { connection in
+            let number = connectionCount.update {
+                $0 += 1
+                return $0
+            }
+            while let request = connection.readRequest() {
+                // The first connection takes one upload and dies of the second.
+                if number == 1, request.requestLine.contains("second") { return }
+                connection.respond("\(number) \(request.body.count)")
+            }
+        }
+        for (path, answer) in [("/first", "1 300000"), ("/second", "2 300000")] {
+            let response = try await client.send(
+                .init(
+                    method: .put, url: server.url(path),
+                    body: .source(RepeatedByte(byteCount: 300_000))))
+            #expect(try await response.body.collect(upTo: 100) == Array(answer.utf8))
+        }
+    }
+
+    @Test func `an upload nobody reads stalls`() async {
+        let mayClose = Latch()
+        let server = LoopbackServer { _ in mayClose.wait() }
+        let client = CurlClient.forTests(stallTimeout: .milliseconds(200))
+        let body = CurlRequestBody.source(RepeatedByte(byteCount: 1 << 40))
+        let request = CurlRequest(method: .put, url: server.url(), body: body)
+        #expect(await failure(of: client, sending: request) == .stalled)
+        mayClose.open()
+    }
+}

@@ -1,0 +1,203 @@
+import Glibc
+import KedgeDisk
+import KedgeEngine
+import KedgeFiles
+import KedgeHash
+import KedgeModel
+import KedgeStoreTests
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct `Disk faults` {
+    private let key = StagingKey("0123456789abcdef0123456789abcdef")
+    private let digest = SHA256Hasher.digest(of: [1, 2, 3])
+
+    /// Runs the work with its first call failing, then its second, until it succeeds; asks it again
+    /// after each failure, as a caller would.
+    private func failEachCall(
+        of place: DiskPlace, _ work: () async throws -> Void
+    ) async throws -> Int {
+        defer { place.files.heal() }
+        for position in 0..<100 {
+            place.files.fail(after: position)
+            do {
+                try await work()
+            } catch is ByteStoreError {
+                try await work()
+            }
+            if !place.files.hasFailed { return position }
+        }
+        Issue.record("it never ran without a failure")
+        return 0
+    }
+
+    @Test func `promoting can be asked again after a failure at every step`() async throws {
+        let place = try DiskPlace()
+        let store = try await place.open()
+        let steps = try await failEachCall(of: place) {
+            // Another name each time, so that its directories are not there yet.
+            let name = FileID.random()
+            let blob = SHA256Hasher.digest(of: Array(name.text.utf8))
+            let area = StagingKey(.random())
+            try stage(area, in: place)
+            do {
+                try await store.promote(area, to: blob, byteCount: 3)
+            } catch {
+                try await store.promote(area, to: blob, byteCount: 3)
+                #expect(try await store.content(of: blob) == [1, 2, 3])
+                #expect(try await store.stagingByteCount(area) == nil)
+                throw error
+            }
+        }
+        #expect(steps > 5)
+        await store.close()
+    }
+
+    /// Stages without disturbing the plan of failures.
+    private func stage(_ key: StagingKey, in place: DiskPlace) throws {
+        let files = POSIXFileSystem()
+        let parent = "\(place.path)/staging/\(key.text.prefix(2))"
+        try files.makeDirectory(parent)
+        let file = try files.open("\(parent)/\(key)", .createNew)
+        try [UInt8]([1, 2, 3]).withUnsafeBytes { try file.write($0, at: 0) }
+        try file.close()
+    }
+
+    @Test func `dropping a second copy can be asked again after a failure at every step`()
+        async throws
+    {
+        let place = try DiskPlace()
+        let store = try await place.open()
+        try await store.stage([1, 2, 3], as: key)
+        try await store.promote(key, to: digest, byteCount: 3)
+        _ = try await failEachCall(of: place) {
+            if try POSIXFileSystem().status(of: "\(place.path)/staging/01/\(key)") == nil {
+                try stage(key, in: place)
+            }
+            try await store.promote(key, to: digest, byteCount: 3)
+        }
+        #expect(try await store.content(of: digest) == [1, 2, 3])
+        #expect(try await store.stagingKeys() == [])
+        await store.close()
+    }
+
+    @Test func `removing and quarantining can be asked again after a failure`() async throws {
+        let place = try DiskPlace()
+        let store = try await place.open()
+        let files = POSIXFileSystem()
+        let quarantine = "\(place.path)/quarantine"
+        for operation in [
+            { try await store.removeStaging(key) }, { try await store.quarantine(key) },
+        ] {
+            _ = try await failEachCall(of: place) {
+                // Each copy that is kept costs the next one a call.
+                for name in try files.list(quarantine) {
+                    _ = try files.remove("\(quarantine)/\(name)")
+                }
+                if try files.status(of: "\(place.path)/staging/01/\(key)") == nil {
+                    try stage(key, in: place)
+                }
+                try await operation()
+            }
+            #expect(try await store.stagingKeys() == [])
+        }
+        await store.close()
+    }
+
+    @Test func `after a failed sync an area refuses everything and a new one works`() async throws {
+        let place = try DiskPlace()
+        let store = try await place.open()
+        let area = try await store.openStaging(key)
+        try await area.write(SampleBytes.buffer([1, 2, 3]), at: 0)
+        place.files.fail(after: 0, of: .syncData)
+        await #expect(throws: ByteStoreError.self) { try await area.sync() }
+        await #expect(throws: ByteStoreError.self) { try await area.sync() }
+        await #expect(throws: ByteStoreError.self) {
+            try await area.write(SampleBytes.buffer([1]), at: 0)
+        }
+        await #expect(throws: ByteStoreError.self) { try await area.bytes(at: 0, count: 1) }
+        await #expect(throws: ByteStoreError.self) { try await area.byteCount() }
+        await area.close()
+        try await store.stage([1, 2, 3], as: key)
+        try await store.promote(key, to: digest, byteCount: 3)
+        #expect(try await store.content(of: digest) == [1, 2, 3])
+        await store.close()
+    }
+
+    @Test func `of syncs at once none succeeds after one has failed`() async throws {
+        let place = try DiskPlace()
+        let store = try await place.open()
+        let area = try await store.openStaging(key)
+        place.files.fail(after: 3, of: .syncData)
+        let results = await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<200 {
+                group.addTask {
+                    do {
+                        try await area.sync()
+                        return true
+                    } catch {
+                        return false
+                    }
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        // Syncs that share a flush may be so few that the planned one is never reached.
+        if place.files.hasFailed {
+            #expect(results.contains(false))
+            await #expect(throws: ByteStoreError.self) { try await area.sync() }
+        }
+        await area.close()
+        await store.close()
+    }
+
+    @Test(arguments: [ENOSPC, EDQUOT])
+    func `a full disk is reported as full and the area goes on when there is room`(
+        _ number: Int32
+    ) async throws {
+        let place = try DiskPlace()
+        let store = try await place.open()
+        let area = try await store.openStaging(key)
+        place.files.fail(after: 0, of: .write, with: number)
+        let error = await #expect(throws: ByteStoreError.self) {
+            try await area.write(SampleBytes.buffer([1]), at: 0)
+        }
+        guard case .full = error else {
+            Issue.record("expected full, found \(String(describing: error))")
+            return
+        }
+        try await area.write(SampleBytes.buffer([1, 2, 3]), at: 0)
+        try await area.sync()
+        await area.close()
+        await store.close()
+    }
+
+    @Test func `a disk that became read-only is unavailable`() async throws {
+        let place = try DiskPlace()
+        let store = try await place.open()
+        place.files.fail(after: 0, of: .open, with: EROFS)
+        let error = await #expect(throws: ByteStoreError.self) {
+            try await store.openStaging(key)
+        }
+        guard case .unavailable = error else {
+            Issue.record("expected unavailable, found \(String(describing: error))")
+            return
+        }
+        await store.close()
+    }
+
+    @Test func `a damaged blob is replaced by the promoted bytes`() async throws {
+        let place = try DiskPlace()
+        let store = try await place.open()
+        try await store.stage([1, 2, 3], as: key)
+        try await store.promote(key, to: digest, byteCount: 3)
+        let hex = digest.hex
+        let path = "\(place.path)/blobs/\(hex.prefix(2))/\(hex.dropFirst(2).prefix(2))/\(hex)"
+        let file = try POSIXFileSystem().open(path, .readWrite)
+        try file.truncate(to: 1)
+        try file.close()
+        try await store.stage([1, 2, 3], as: key)
+        try await store.promote(key, to: digest, byteCount: 3)
+        #expect(try await store.content(of: digest) == [1, 2, 3])
+        await store.close()
+    }
+}

@@ -1,0 +1,25 @@
+import KedgeDisk
+import KedgeFiles
+import KedgeStoreTests
+
+/// A data directory of a test's own, over a file system that can fail.
+final class DiskPlace: Sendable {
+    let directory: TemporaryDirectory
+    let files = FaultyFileSystem()
+    private let pool: BlockingPool
+
+    init(threadCount: Int = 4) throws {
+        directory = try TemporaryDirectory()
+        pool = BlockingPool(threadCount: threadCount)
+    }
+
+    var path: String { directory.path + "/data" }
+
+    func open(reserveByteCount: Int64 = 0) async throws -> DiskStore {
+        try await DiskStore.open(
+            path, pool: pool, fileSystem: files, reserveByteCount: reserveByteCount)
+    }
+
+    /// Waits until the only thread of the pool has let go of everything that it ran before.
+    func settle() async throws { try await pool.run {} }
+}

@@ -1,0 +1,72 @@
+import KedgeFiles
+import Testing
+
+@Suite struct Buffers {
+    private let pool = BufferPool(bufferCapacity: 8, keptCount: 2)
+
+    private func append(_ bytes: [UInt8], to buffer: IOBuffer, limit: Int = .max) -> Int {
+        bytes.withUnsafeBytes { buffer.append($0, limit: limit) }
+    }
+
+    @Test func `bytes gather in order until the buffer is full`() {
+        let buffer = pool.take()
+        #expect(buffer.capacity == 8)
+        #expect(append([1, 2, 3], to: buffer) == 3)
+        #expect(append([4, 5, 6], to: buffer, limit: 2) == 2)
+        #expect(buffer.freeCount == 3)
+        #expect(append([6, 7, 8, 9, 10], to: buffer) == 3)
+        #expect(append([9], to: buffer) == 0)
+        #expect(Array(buffer.bytes) == [1, 2, 3, 4, 5, 6, 7, 8])
+        #expect(buffer.count == 8)
+    }
+
+    @Test(arguments: [0, -1, Int.min])
+    func `a limit of nothing takes nothing`(limit: Int) {
+        let buffer = pool.take()
+        #expect(append([1], to: buffer, limit: limit) == 0)
+        #expect(append([], to: buffer) == 0)
+        #expect(buffer.count == 0)
+    }
+
+    @Test func `lending the free part counts what was filled`() {
+        struct Failure: Error {}
+        let buffer = pool.take()
+        #expect(append([1, 2], to: buffer) == 2)
+        buffer.fillFree(limit: 3) { memory in
+            #expect(memory.count == 3)
+            memory[0] = 7
+            return 1
+        }
+        #expect(Array(buffer.bytes) == [1, 2, 7])
+        #expect(throws: Failure.self) {
+            try buffer.fillFree { (memory) throws(Failure) -> Int in
+                #expect(memory.count == 5)
+                throw Failure()
+            }
+        }
+        #expect(buffer.count == 3)
+    }
+
+    @Test func `a returned buffer is used again, empty`() {
+        let first = pool.take()
+        #expect(append([1, 2, 3], to: first) == 3)
+        pool.give(first)
+        let again = pool.take()
+        #expect(again === first)
+        #expect(again.count == 0)
+    }
+
+    @Test func `a buffer is lent to one at a time`() {
+        let taken = (0..<5).map { _ in pool.take() }
+        #expect(Set(taken.map { ObjectIdentifier($0) }).count == 5)
+    }
+
+    /// R125: unused memory is bounded.
+    @Test func `no more buffers are kept than the bound says`() {
+        let taken = (0..<5).map { _ in pool.take() }
+        for buffer in taken { pool.give(buffer) }
+        let old = Set(taken.map { ObjectIdentifier($0) })
+        let reused = (0..<5).map { _ in pool.take() }.filter { old.contains(ObjectIdentifier($0)) }
+        #expect(reused.count == 2)
+    }
+}

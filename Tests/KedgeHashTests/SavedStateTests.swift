@@ -1,0 +1,104 @@
+import KedgeHash
+import KedgeModel
+import Testing
+
+/// R71: the state of a hash in the middle of a file survives the process.
+@Suite struct `Saved hash states` {
+    private static let seeds = 1...100 as ClosedRange<UInt64>
+
+    /// The bytes cut at random places, some of them next to each other.
+    private static func pieces(
+        of bytes: [UInt8], using generator: inout SplitMix64
+    ) -> [[UInt8]] {
+        let cutCount = Int.random(in: 0...12, using: &generator)
+        let cuts = (0..<cutCount).map { _ in Int.random(in: 0...bytes.count, using: &generator) }
+        let ends = ([0, bytes.count] + cuts).sorted()
+        return zip(ends, ends.dropFirst()).map { Array(bytes[$0..<$1]) }
+    }
+
+    @Test(arguments: seeds)
+    func `any split gives the same digest`(seed: UInt64) {
+        var generator = SplitMix64(seed: seed)
+        let bytes = generator.bytes(Int.random(in: 0...1000, using: &generator))
+        var hasher = SHA256Hasher()
+        for piece in Self.pieces(of: bytes, using: &generator) { hasher.update(piece) }
+        #expect(hasher.digest() == SHA256Hasher.digest(of: bytes))
+    }
+
+    @Test(arguments: seeds)
+    func `saving and restoring between any two bytes gives the same digest`(seed: UInt64) throws {
+        var generator = SplitMix64(seed: seed)
+        let bytes = generator.bytes(Int.random(in: 0...1000, using: &generator))
+        var hasher = SHA256Hasher()
+        for piece in Self.pieces(of: bytes, using: &generator) {
+            hasher.update(piece)
+            let state = hasher.savedState
+            // Through plain bytes, as a database would keep them.
+            hasher = try #require(SHA256Hasher(savedState: Array(state)))
+            #expect(hasher.savedState == state)
+        }
+        #expect(hasher.byteCount == Int64(bytes.count))
+        #expect(hasher.digest() == SHA256Hasher.digest(of: bytes))
+    }
+
+    @Test(arguments: [0, 1, 63, 64, 65, 127, 128, 129])
+    func `a state around a block's edge is as long as the unfinished block asks`(count: Int) throws {
+        let bytes = [UInt8](repeating: 7, count: count)
+        var hasher = SHA256Hasher()
+        hasher.update(bytes)
+        #expect(hasher.savedState.count == 41 + count % 64)
+        var restored = try #require(SHA256Hasher(savedState: hasher.savedState))
+        restored.update([1])
+        #expect(restored.digest() == SHA256Hasher.digest(of: bytes + [1]))
+    }
+
+    @Test(arguments: [1 << 29, 1 << 32, 5 << 30, (1 << 40) + 64] as [Int64])
+    func `a state says how many bytes it has seen also beyond 32 bits`(count: Int64) throws {
+        // The words need not come from so many bytes: only the length is looked at.
+        var state = SHA256Hasher().savedState
+        state.replaceSubrange(33..<41, with: withUnsafeBytes(of: count.bigEndian) { Array($0) })
+        let hasher = try #require(SHA256Hasher(savedState: state))
+        #expect(hasher.byteCount == count)
+        #expect(hasher.savedState == state)
+        // FIPS 180-4 hashes the length, so two states that differ in it alone differ in the end.
+        #expect(hasher.digest() != SHA256Hasher().digest())
+        state[38] ^= 0x80
+        #expect(SHA256Hasher(savedState: state)?.digest() != hasher.digest())
+    }
+
+    private static let damaged: [[UInt8]] = {
+        var hasher = SHA256Hasher()
+        hasher.update([UInt8](repeating: 1, count: 70))
+        let good = hasher.savedState
+        var otherVersion = good
+        otherVersion[0] = 2
+        var otherLength = good
+        otherLength[40] ^= 1
+        var negative = good
+        negative[33] = 0x80
+        var tooLong = good
+        tooLong[33] = 0x7F
+        return [
+            [], [1], Array(good.prefix(40)), Array(good.prefix(41)), Array(good.dropLast()), good + [0],
+            Array(good.dropFirst()), otherVersion, otherLength, negative, tooLong,
+            [UInt8](repeating: 255, count: 104), [UInt8](repeating: 1, count: 100_000),
+        ]
+    }()
+
+    @Test(arguments: damaged)
+    func `a damaged state gives nil`(state: [UInt8]) {
+        #expect(SHA256Hasher(savedState: state) == nil)
+    }
+
+    @Test(arguments: seeds)
+    func `random bytes are taken only when their parts fit each other`(seed: UInt64) {
+        var generator = SplitMix64(seed: seed)
+        let length = generator.next() >> UInt64.random(in: 0...60, using: &generator)
+        let fits = Bool.random(using: &generator)
+        let rest = Int(length % 64) + (fits ? 0 : 1)
+        let lengthBytes = (0..<8).map { UInt8(truncatingIfNeeded: length >> (56 - 8 * $0)) }
+        let state = [1] + generator.bytes(32) + lengthBytes + generator.bytes(rest)
+        let isTaken = fits && length <= UInt64(Int64.max / 8)
+        #expect(SHA256Hasher(savedState: state)?.savedState == (isTaken ? state : nil))
+    }
+}

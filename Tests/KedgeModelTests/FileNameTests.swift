@@ -1,0 +1,65 @@
+import KedgeModel
+import Testing
+
+/// R47: traversal and control characters never get through.
+@Suite struct `File names` {
+    private static let good = [
+        "a", "report.pdf", "über uns.txt", "日本語.txt", "👩‍👩‍👧.jpg", "...", "..a", ".hidden", " ",
+        "a:b*c?\"<>|", "con", "-rf", "$(id)", "%2e%2e%2f", "שלום.txt", String(repeating: "a", count: 255),
+        String(repeating: "é", count: 127),
+    ]
+
+    private static let bad = [
+        "", ".", "..", "../etc/passwd", "a/b", "/", "/a", "a/", "..\\..\\a", "a\\b", "\\", "\u{0}", "a\u{0}b",
+        "a\nb", "a\rb", "a\tb", "\u{1B}[31m", "a\u{7F}", "a\u{80}b", "a\u{85}b", "a\u{9F}b", "a\u{2028}b",
+        "a\u{2029}b", "exe\u{202E}txt.", "a\u{202A}b", "a\u{202B}b", "a\u{202C}b", "a\u{202D}b", "a\u{2066}b",
+        "a\u{2067}b", "a\u{2068}b", "a\u{2069}b", "a\u{200E}b", "a\u{200F}b", "a\u{61C}b", "\u{FEFF}a",
+        String(repeating: "a", count: 256), String(repeating: "é", count: 128),
+        String(repeating: "字", count: 3413), String(repeating: "../", count: 3413),
+        "e" + String(repeating: "\u{301}", count: 5000),
+    ]
+
+    @Test(arguments: good)
+    func `a harmless name is valid and stays as it is`(name: String) {
+        #expect(FileName.isValid(name))
+        #expect(FileName.sanitized(name) == name)
+    }
+
+    @Test(arguments: bad)
+    func `a harmful name is not valid and becomes one that is`(name: String) {
+        #expect(!FileName.isValid(name))
+        #expect(FileName.isValid(FileName.sanitized(name)))
+    }
+
+    @Test(arguments: [
+        ("../../etc/passwd", "passwd"), ("/a/b/c.txt", "c.txt"), ("a/", "a"), ("a\u{0}b\nc", "a_b_c"),
+        ("a\\b", "a_b"), ("exe\u{202E}txt", "exe_txt"), ("a/..", "file"), ("", "file"), ("///", "file"),
+    ])
+    func `a made name keeps the last component and marks what it replaced`(name: String, made: String) {
+        #expect(FileName.sanitized(name) == made)
+    }
+
+    @Test func `a long name is cut between characters`() {
+        let made = FileName.sanitized(String(repeating: "字", count: 1000))
+        #expect(made == String(repeating: "字", count: 85))
+        // 25 bytes a family: ten fit, and the eleventh is not cut into its members.
+        let families = FileName.sanitized(String(repeating: "👨‍👩‍👧‍👦", count: 100))
+        #expect(families == String(repeating: "👨‍👩‍👧‍👦", count: 10))
+    }
+
+    @Test(arguments: 1...100 as ClosedRange<UInt64>)
+    func `whatever comes in, a made name is valid and stable`(seed: UInt64) {
+        var generator = SplitMix64(seed: seed)
+        let count = Int.random(in: 0...400, using: &generator)
+        var scalars = String.UnicodeScalarView()
+        for _ in 0..<count {
+            // Most scalars of trouble lie low; the rest of Unicode gets its share.
+            let bound: UInt32 = Bool.random(using: &generator) ? 0x100 : 0x2_FFFF
+            let value = UInt32.random(in: 0...bound, using: &generator)
+            scalars.append(Unicode.Scalar(value) ?? "/")
+        }
+        let made = FileName.sanitized(String(scalars))
+        #expect(FileName.isValid(made))
+        #expect(FileName.sanitized(made) == made)
+    }
+}

@@ -1,0 +1,39 @@
+import GRDB
+import KedgeMigrations
+import KedgeStoreTests
+import Testing
+
+@Suite struct `Database file` {
+    @Test(arguments: [
+        ("synchronous", "2"), ("journal_mode", "wal"), ("foreign_keys", "1"),
+        ("mmap_size", "0"), ("busy_timeout", "5000"), ("trusted_schema", "0"),
+    ])
+    func `every setting is in force after each opening`(
+        _ setting: String, _ value: String
+    ) throws {
+        let place = try SQLitePlace()
+        for _ in 0..<2 {
+            try place.withQueue { queue in
+                let found = try queue.read { try String.fetchOne($0, sql: "PRAGMA \(setting)") }
+                #expect(found == value)
+            }
+        }
+    }
+
+    @Test func `only the owner may read the database and its side files`() throws {
+        let place = try SQLitePlace()
+        try place.withQueue { _ in
+            for suffix in ["", "-wal", "-shm"] {
+                #expect(TemporaryDirectory.mode(of: place.path + suffix) == 0o600)
+            }
+            #expect(TemporaryDirectory.mode(of: place.directory.path + "/state") == 0o700)
+        }
+    }
+
+    @Test func `a file that is no database is refused`() throws {
+        let place = try SQLitePlace()
+        try place.withQueue { _ in }
+        try Damage.overwrite(place.path, at: 0, with: "not a database at all")
+        #expect(throws: DatabaseError.self) { try place.openQueue() }
+    }
+}
