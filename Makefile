@@ -1,0 +1,75 @@
+# Everything a developer does with Kedge. `make help` lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+HOST ?= 127.0.0.1
+PORT ?= 8080
+DATA ?= ./kedge-data
+
+# The release build needs no Swift runtime on the machine it runs on.
+RELEASE := --configuration release --static-swift-stdlib --product kedge
+VENV := .build-venv
+PYTHON_REQUIREMENTS := Tests/contract/requirements.txt
+SCRIPTS := $(wildcard .ci/* docs/*.sh Tests/*/*.sh)
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: deps
+deps: ## Install the Debian packages that building needs, or say how
+	@.ci/require-packages build
+
+.PHONY: test-deps
+test-deps: $(VENV)/ready ## Install what the tests need besides
+	@.ci/require-packages test
+
+.PHONY: build
+build: deps ## Build the command for release
+	swift build $(RELEASE)
+
+.PHONY: run
+run: build ## Serve on 127.0.0.1:8080 with data in ./kedge-data
+	exec "$$(swift build $(RELEASE) --show-bin-path)/kedge" serve \
+	    --host $(HOST) --port $(PORT) --data $(DATA)
+
+.PHONY: test
+test: test-deps ## Run every test
+	swift build --build-tests
+	swift test --skip-build
+	Tests/deploy/check_deploy.sh "$$(swift build --show-bin-path)/kedge"
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" \
+	    Tests/contract/run_schemathesis.sh "$$(swift build --show-bin-path)/kedge"
+
+.PHONY: test-tsan
+test-tsan: test-deps ## Run the Swift tests under the thread sanitizer
+	swift test --sanitize=thread --scratch-path .build-tsan
+
+.PHONY: bench
+bench: build test-deps ## Measure speed, memory and finalize time beside nginx (SIZE=bytes)
+	Tests/bench/bench.sh "$$(swift build $(RELEASE) --show-bin-path)/kedge"
+
+.PHONY: format
+format: ## Format the Swift code in place
+	swift format format --in-place --recursive --parallel Package.swift Sources Tests
+
+.PHONY: lint
+lint: test-deps ## Check format, imports, text files, scripts and the contract
+	swift format lint --strict --recursive --parallel Package.swift Sources Tests
+	Tests/lint/check_imports.sh
+	Tests/lint/check_text.sh
+	for script in $(SCRIPTS); do bash -n "$$script"; done
+	$(VENV)/bin/openapi-spec-validator openapi/kedge.yaml
+
+.PHONY: clean
+clean: ## Remove everything that was built; data stays
+	rm -rf .build .build-tsan $(VENV)
+
+# The Python tools, in an environment of their own and at known versions.
+$(VENV)/ready: $(PYTHON_REQUIREMENTS)
+	@.ci/require-packages test
+	python3 -m venv --clear $(VENV)
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r $(PYTHON_REQUIREMENTS)
+	touch $@

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Checks what is in deploy/ with the tools that will read it: systemd, nginx, and kedge itself when its
+# path is given.
+#
+#   check_deploy.sh [PATH_TO_KEDGE]
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+PATH="$PATH:/usr/sbin:/sbin"
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# The binary is not installed here; a unit that is right in everything else must verify without a word.
+sed 's|^ExecStart=/usr/bin/kedge|ExecStart=/bin/true|' deploy/kedge.service >"$scratch/kedge.service"
+systemd-analyze verify "$scratch/kedge.service"
+# Exposure from 0 to 10 as systemd counts it, times ten. The bound keeps the hardening from eroding.
+systemd-analyze security --offline=true --no-pager --threshold=20 "$scratch/kedge.service" \
+    >"$scratch/security" || {
+    cat "$scratch/security" >&2
+    exit 1
+}
+echo "kedge.service: $(tail -n 1 "$scratch/security")"
+
+# A stop must leave more time than the drain, and the 15 seconds for saving, take.
+drain=$(sed -nE 's/^ *drainSeconds: *([0-9]+).*/\1/p' deploy/kedge.example.yaml)
+stop=$(sed -nE 's/^TimeoutStopSec=([0-9]+)$/\1/p' deploy/kedge.service)
+if ((stop <= drain + 15)); then
+    echo "kedge.service: TimeoutStopSec=$stop leaves too little for drainSeconds=$drain" >&2
+    exit 1
+fi
+
+Tests/support/render_nginx.sh 127.0.0.1:8081 127.0.0.1:8080 "$scratch" >"$scratch/nginx.conf"
+nginx -t -q -c "$scratch/nginx.conf" -e "$scratch/error.log"
+for setting in "proxy_request_buffering off" "proxy_buffering off" "client_max_body_size 0"; do
+    grep -q "$setting;" deploy/nginx.conf || {
+        echo "nginx.conf: \"$setting\" is gone" >&2
+        exit 1
+    }
+done
+echo "nginx.conf: $(nginx -v 2>&1 | sed 's/.*: //') takes it"
+
+# The example shows every setting at its default.
+if (($# > 0)); then
+    settings() { env --ignore-environment PATH="$PATH" "$@" | grep -v '^ *#'; }
+    diff <(settings "$1" serve --print-config) \
+        <(settings "$1" serve --print-config --config deploy/kedge.example.yaml) || {
+        echo "kedge.example.yaml differs from the defaults" >&2
+        exit 1
+    }
+    # Every setting is in the file, not only those that differ.
+    count() { grep -cE '^ *[A-Za-z]+: *[^ ]' "$1"; }
+    settings "$1" serve --print-config >"$scratch/settings"
+    if (($(count "$scratch/settings") != $(count deploy/kedge.example.yaml))); then
+        echo "kedge.example.yaml does not show every setting" >&2
+        exit 1
+    fi
+    echo "kedge.example.yaml: the defaults"
+fi

@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# Fails when a target imports what it must not know, or when a promise to the compiler that it cannot
+# check (@unchecked Sendable and its like) is not on the list with its reason.
+#
+#   check_imports.sh            checks this repository, after checking itself on planted violations
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+allowlist_path=Tests/lint/unsafe-allowlist.txt
+
+# imports TREE: every import below TREE/Sources as "file module", whatever stands around the keyword.
+imports() {
+    local attribute='(@[A-Za-z_]+(\([^)]*\))?[[:space:]]+)'
+    local access='((public|package|internal|fileprivate|private)[[:space:]]+)'
+    local kind='((struct|class|enum|protocol|func|var|let|typealias)[[:space:]]+)'
+    (
+        cd "$1"
+        grep -rEH --include='*.swift' "^[[:space:]]*$attribute*$access?import[[:space:]]" Sources ||
+            true
+    ) | sed -E "s/^([^:]+):[[:space:]]*$attribute*$access?import[[:space:]]+$kind?([A-Za-z_0-9]+).*/\1 \8/"
+}
+
+# only_in MODULE_PATTERN PLACE_PATTERN SENTENCE: reads imports, prints those of the modules elsewhere.
+only_in() {
+    local file module
+    while read -r file module; do
+        [[ $module =~ ^($1)$ && ! $file =~ ^Sources/($2)/ ]] && echo "$file imports $module: $3"
+    done
+    true
+}
+
+# nothing_but PLACE_PATTERN MODULE_PATTERN SENTENCE: prints other imports of the place.
+nothing_but() {
+    local file module
+    while read -r file module; do
+        [[ $file =~ ^Sources/($1)/ && ! $module =~ ^($2)$ ]] && echo "$file imports $module: $3"
+    done
+    true
+}
+
+check_targets() {
+    local list
+    list=$(imports "$1")
+    only_in 'GRDB' 'KedgeSQLite|KedgeMigrations|KedgeClient/Store' \
+        'SQLite stays behind its adapters' <<<"$list"
+    only_in 'CCurl' 'KedgeCurl' 'libcurl stays behind KedgeCurl' <<<"$list"
+    only_in 'CCrypto' 'KedgeHash' 'libcrypto stays behind KedgeHash' <<<"$list"
+    only_in '_?NIO[A-Za-z0-9]*|Hummingbird[A-Za-z0-9]*' 'KedgeServer|kedge' \
+        'the HTTP server stays in KedgeServer' <<<"$list"
+    nothing_but 'KedgeModel' 'no module at all' 'KedgeModel is values only' <<<"$list"
+    nothing_but 'KedgeEngine' 'KedgeModel|KedgeFiles|KedgeHash|Logging|Synchronization' \
+        'KedgeEngine knows ports, not drivers' <<<"$list"
+}
+
+# Compares the uses below TREE with the list, in both directions.
+check_unsafe() {
+    local pattern='@unchecked[[:space:]]+Sendable|nonisolated\(unsafe\)|@preconcurrency'
+    local line file count reason found
+    declare -A allowed=()
+    while IFS= read -r line; do
+        [[ -z $line || $line == \#* ]] && continue
+        IFS=: read -r file count reason <<<"$line"
+        if [[ ! $count =~ ^[0-9]+$ || -z ${reason// /} ]]; then
+            echo "$allowlist_path: \"$line\" is not file:count: reason"
+            continue
+        fi
+        allowed[$file]=$count
+    done <"$1/$allowlist_path"
+    while IFS=: read -r file found; do
+        count=${allowed[$file]:-0}
+        unset "allowed[$file]"
+        ((found == count)) ||
+            echo "$file has $found unchecked promises to the compiler, the list says $count"
+    done < <(
+        cd "$1"
+        grep -rlE --include='*.swift' "$pattern" Sources Tests | sort | while read -r file; do
+            # Comments may talk about them.
+            found=$(sed 's|//.*||' "$file" | grep -oE "$pattern" | wc -l)
+            if ((found > 0)); then echo "$file:$found"; fi
+        done
+    )
+    for file in "${!allowed[@]}"; do echo "$file: on the list, but has none"; done
+}
+
+check() {
+    check_targets "$1"
+    check_unsafe "$1"
+}
+
+# Plants one violation of each rule, and harmless look-alikes, in a tree of its own.
+check_itself() {
+    local tree expected found
+    tree=$(mktemp -d)
+    # shellcheck disable=SC2064
+    trap "rm -rf '$tree'" EXIT
+    plant() {
+        mkdir -p "$tree/$(dirname "$1")"
+        printf '%s\n' "$2" >>"$tree/$1"
+    }
+    plant Sources/KedgeEngine/A.swift '@preconcurrency internal import GRDB'
+    plant Sources/KedgeModel/A.swift 'import Foundation'
+    plant Sources/KedgeClient/A.swift 'package import struct GRDB.Row'
+    plant Sources/KedgeDisk/A.swift '    @testable import CCrypto'
+    plant Sources/KedgeDisk/A.swift 'internal import NIOCore'
+    plant Sources/KedgeClient/B.swift 'internal import CCurl'
+    plant Sources/KedgeHash/A.swift 'final class C: @unchecked Sendable {} // known'
+    plant Sources/KedgeHash/A.swift 'nonisolated(unsafe) var x = 0'
+    plant Sources/KedgeClient/Store/A.swift 'internal import GRDB'
+    plant Sources/KedgeServer/A.swift 'internal import Hummingbird'
+    plant Sources/KedgeEngine/B.swift '// import GRDB is not an import, @unchecked Sendable no use'
+    plant Sources/KedgeEngine/B.swift 'package import KedgeModel'
+    plant Tests/X/A.swift 'let text = "harmless"'
+    plant "$allowlist_path" '# comment'
+    plant "$allowlist_path" 'Sources/KedgeHash/A.swift:1: one of the two'
+    plant "$allowlist_path" 'Sources/KedgeHash/Gone.swift:1: removed since'
+    expected=$(sort <<'EXPECTED'
+Sources/KedgeClient/A.swift imports GRDB: SQLite stays behind its adapters
+Sources/KedgeClient/B.swift imports CCurl: libcurl stays behind KedgeCurl
+Sources/KedgeDisk/A.swift imports CCrypto: libcrypto stays behind KedgeHash
+Sources/KedgeDisk/A.swift imports NIOCore: the HTTP server stays in KedgeServer
+Sources/KedgeEngine/A.swift has 1 unchecked promises to the compiler, the list says 0
+Sources/KedgeEngine/A.swift imports GRDB: KedgeEngine knows ports, not drivers
+Sources/KedgeEngine/A.swift imports GRDB: SQLite stays behind its adapters
+Sources/KedgeHash/A.swift has 2 unchecked promises to the compiler, the list says 1
+Sources/KedgeHash/Gone.swift: on the list, but has none
+Sources/KedgeModel/A.swift imports Foundation: KedgeModel is values only
+EXPECTED
+    )
+    found=$(check "$tree" | sort)
+    if [[ $found != "$expected" ]]; then
+        echo "the check does not find what was planted:" >&2
+        diff <(echo "$expected") <(echo "$found") >&2 || true
+        exit 1
+    fi
+}
+
+check_itself
+violations=$(check "$root")
+if [[ -n $violations ]]; then
+    echo "$violations" >&2
+    exit 1
+fi
+echo "imports: as they should be"
