@@ -114,12 +114,18 @@ let package = Package(
                 "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel",
                 "KedgeStoreTests",
             ]),
+        .testTarget(
+            name: "KedgeClientTests",
+            dependencies: [
+                "KedgeClient", "KedgeFiles", "KedgeHash", "KedgeModel", grdb, httpTypes, logging,
+            ]),
         .testTarget(name: "KedgeCurlTests", dependencies: ["KedgeCurl", httpTypes]),
 
         .executableTarget(
             name: "kedge",
             dependencies: [
-                "KedgeClient", "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeMigrations", "KedgeModel",
+                "KedgeClient", "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeMigrations",
+                "KedgeModel",
                 "KedgeSQLite", "KedgeServer", lifecycle, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),

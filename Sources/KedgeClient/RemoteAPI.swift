@@ -30,6 +30,11 @@ public struct RemoteAPI: Sendable {
         }
     }
 
+    /// Succeeds when the server can do its work: its stores answer and its disk takes writes.
+    public func checkReadiness() async throws {
+        try await call { try await api.checkReadiness() }
+    }
+
     private func call<Result>(_ work: () async throws -> Result) async throws -> Result {
         do {
             return try await work()

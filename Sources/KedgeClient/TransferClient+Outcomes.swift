@@ -95,7 +95,7 @@ extension TransferClient {
             switch record {
             case .upload(let upload):
                 guard let session = upload.sessionID, upload.remoteFileID == nil else { return }
-                try await api.deleteSession(session)
+                try await api(of: upload.status.serverURL).deleteSession(session)
             case .download(let download):
                 let files = environment.files
                 try await pool.run { _ = try files.remove(download.tempPath) }

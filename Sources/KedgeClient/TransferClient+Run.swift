@@ -102,7 +102,7 @@ extension TransferClient {
         _ lease: Lease, meter: RateMeter, mayReplace: Bool
     ) async throws -> RunStep {
         try await store.start(lease)
-        let context = makeContext(lease, meter: meter)
+        let context = try await makeContext(lease, meter: meter)
         let watcher = LeaseWatcher(lease: lease, store: store, runs: runs)
         let (result, signal) = await withTaskGroup(of: RunEvent.self) { group in
             group.addTask { .worker(await Self.work(context)) }
@@ -174,14 +174,24 @@ extension TransferClient {
         }
     }
 
-    private func makeContext(_ lease: Lease, meter: RateMeter) -> WorkerContext {
-        WorkerContext(
-            lease: lease, store: store, api: api, environment: environment, pool: pool,
+    private func makeContext(_ lease: Lease, meter: RateMeter) async throws -> WorkerContext {
+        let server = try await store.record(lease.id).status.serverURL
+        return WorkerContext(
+            lease: lease, store: store, api: api(of: server), environment: environment, pool: pool,
             keeper: RetryKeeper(
                 lease: lease, store: store, environment: environment,
                 policy: configuration.retry, patience: configuration.patience,
                 logger: configuration.logger),
             rate: meter, configuration: configuration, logger: configuration.logger)
+    }
+}
+
+extension TransferClient {
+    /// A transfer goes on with the server that it began with, whichever one this client is for. The
+    /// token is for this client's server and goes nowhere else.
+    func api(of server: String) -> ServerAPI {
+        server == serverURL
+            ? api : ServerAPI(baseURL: server, token: nil, transport: api.transport)
     }
 }
 

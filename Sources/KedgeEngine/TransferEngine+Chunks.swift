@@ -47,7 +47,8 @@ extension TransferEngine {
     private static func receipt(_ put: ChunkPut, _ ledger: SessionLedger) -> ChunkReceipt {
         ChunkReceipt(
             index: put.index, sha256: put.digest, receivedBytes: ledger.receivedByteCount,
-            receivedChunkCount: ledger.committed.count, totalChunks: ledger.record.layout.chunkCount)
+            receivedChunkCount: ledger.committed.count, totalChunks: ledger.record.layout.chunkCount
+        )
     }
 
     /// The partial that this upload continues; one of other bytes is dropped.

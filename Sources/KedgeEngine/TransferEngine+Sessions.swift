@@ -87,7 +87,9 @@ extension TransferEngine {
         if let mimeType = new.mimeType, !Self.isPlausible(mimeType: mimeType) {
             throw EngineError(.badRequest, "mimeType is not a media type.")
         }
-        let metadataByteCount = new.metadata.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
+        let metadataByteCount = new.metadata.reduce(0) {
+            $0 + $1.key.utf8.count + $1.value.utf8.count
+        }
         guard metadataByteCount <= configuration.maxMetadataByteCount else {
             throw EngineError(
                 .badRequest, "metadata is larger than \(configuration.maxMetadataByteCount) bytes.")
@@ -120,11 +122,12 @@ extension TransferEngine {
         let essence = mimeType.prefix { $0 != ";" }
         let parts = essence.split(separator: "/", omittingEmptySubsequences: false)
         let isToken: (Substring) -> Bool = { text in
-            !text.isEmpty && text.utf8.allSatisfy { character in
-                Unicode.Scalar(character).properties.isAlphabetic
-                    || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(character)
-                    || "!#$%&'*+-.^_`|~".utf8.contains(character)
-            }
+            !text.isEmpty
+                && text.utf8.allSatisfy { character in
+                    Unicode.Scalar(character).properties.isAlphabetic
+                        || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(character)
+                        || "!#$%&'*+-.^_`|~".utf8.contains(character)
+                }
         }
         return parts.count == 2 && parts.allSatisfy(isToken)
     }

@@ -22,7 +22,8 @@ package final class TransferEngine: Sendable {
         clock: any WallClock = SystemWallClock(), pool: BlockingPool, logger: Logger
     ) {
         parts = EngineParts(
-            metadata: metadata, bytes: bytes, configuration: configuration, clock: clock, pool: pool,
+            metadata: metadata, bytes: bytes, configuration: configuration, clock: clock,
+            pool: pool,
             buffers: BufferPool(bufferCapacity: configuration.bufferCapacity, keptCount: 8))
         registry = SessionRegistry(parts: parts)
         self.logger = logger

@@ -64,7 +64,7 @@ package struct POSIXFileSystem: FileSystem {
         do throws(FileError) {
             _ = try retrying("link", target) { link(source, target) }
             _ = try remove(source)
-        } catch where [EPERM, EOPNOTSUPP, EMLINK, ENOSYS].contains(error.number) {
+        } catch  where [EPERM, EOPNOTSUPP, EMLINK, ENOSYS].contains(error.number) {
             // File systems without hard links. Somebody else's file could appear between the two
             // calls; without the kernel's help there is no closing that gap.
             guard try status(of: target) == nil else {

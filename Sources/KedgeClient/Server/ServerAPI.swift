@@ -115,6 +115,10 @@ struct ServerAPI: Sendable {
         try await perform(Call("delete file", .delete, "/files/\(id.text)", .file))
     }
 
+    func checkReadiness() async throws {
+        try await perform(Call("check readiness", .get, "/readyz", .file))
+    }
+
     func fileURL(_ id: FileID) -> String { "\(baseURL)/files/\(id.text)" }
 }
 

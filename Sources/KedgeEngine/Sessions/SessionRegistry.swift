@@ -46,7 +46,9 @@ actor SessionRegistry {
     ///
     /// - Parameter owner: With an owner, only a session of theirs.
     func drop(_ id: SessionID, ofOwner owner: OwnerID? = nil) async {
-        guard let session = live[id]?.session, owner == nil || session.owner == owner else { return }
+        guard let session = live[id]?.session, owner == nil || session.owner == owner else {
+            return
+        }
         await session.retire()
         if live[id]?.session === session { live[id] = nil }
     }
@@ -85,11 +87,13 @@ actor SessionRegistry {
     }
 
     private func load(_ key: Key) async throws -> LiveSession? {
-        let task = loading[key] ?? Task { [parts] in
-            // Shared by everybody who asks meanwhile, and awaited by each of them just below.
-            try await parts.metadata.progress(of: key.id, owner: key.owner)
-                .map { LiveSession($0, parts: parts) }
-        }
+        let task =
+            loading[key]
+            ?? Task { [parts] in
+                // Shared by everybody who asks meanwhile, and awaited by each of them just below.
+                try await parts.metadata.progress(of: key.id, owner: key.owner)
+                    .map { LiveSession($0, parts: parts) }
+            }
         loading[key] = task
         defer { loading[key] = nil }
         return try await task.value

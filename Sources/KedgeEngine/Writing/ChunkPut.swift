@@ -33,7 +33,8 @@ extension ChunkPut {
         _ layout: ChunkLayout, bodyByteCount: Int64?
     ) throws -> (chunk: ByteRange, bodyStart: Int64) {
         guard let chunk = layout.range(ofChunk: index) else {
-            throw EngineError(.chunkOutOfBounds, "The file has chunks below \(layout.chunkCount ?? 0).")
+            throw EngineError(
+                .chunkOutOfBounds, "The file has chunks below \(layout.chunkCount ?? 0).")
         }
         guard let range = contentRange.range, contentRange.total == layout.fileSize,
             range.start >= chunk.start, range.start < chunk.end, range.end == chunk.end

@@ -27,7 +27,8 @@ struct ChunkWriter {
             break
         case .bodyEnded:
             await keepPartial(pass, put: put)
-            throw EngineError(.lengthMismatch, "The body ended \(chunk.end - pass.offset) bytes early.")
+            throw EngineError(
+                .lengthMismatch, "The body ended \(chunk.end - pass.offset) bytes early.")
         case .interrupted(let error):
             await keepPartial(pass, put: put)
             throw writer.interruption?.error ?? error

@@ -87,7 +87,9 @@ extension ChunkSet {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(words.count * 8)
         for word in words {
-            for place in 0..<8 { bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(8 * place))) }
+            for place in 0..<8 {
+                bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(8 * place)))
+            }
         }
         while bytes.last == 0 { bytes.removeLast() }
         return bytes

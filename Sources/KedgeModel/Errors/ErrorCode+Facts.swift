@@ -51,7 +51,8 @@ extension ErrorCode {
             Self.row(409, ExitStatus.integrity, "The chunk was received before with other bytes.")
         case .offsetMismatch:
             Self.row(
-                409, ExitStatus.failure, retry: true, "The bytes do not start where the last ended.")
+                409, ExitStatus.failure, retry: true, "The bytes do not start where the last ended."
+            )
         case .writerReplaced:
             Self.row(
                 409, ExitStatus.busy, retry: true, "A newer request took over writing these bytes.")
@@ -88,7 +89,8 @@ extension ErrorCode {
             Self.row(413, ExitStatus.tooLarge, "The body is larger than this address takes.")
         case .requestTimeout:
             Self.row(
-                408, ExitStatus.network, retry: true, "The body arrived too slowly to go on waiting.")
+                408, ExitStatus.network, retry: true,
+                "The body arrived too slowly to go on waiting.")
         case .busy:
             Self.row(429, ExitStatus.busy, retry: true, "Too much is in flight; try again soon.")
         case .unavailable:

@@ -19,7 +19,8 @@ public struct Timestamp: Hashable, Comparable, Sendable {
         let milliseconds = seconds * 1000 + parts.attoseconds / 1_000_000_000_000_000
         let (sum, overflow) = millisecondsSinceEpoch.addingReportingOverflow(milliseconds)
         let saturated = milliseconds < 0 ? -limit : limit
-        return Timestamp(millisecondsSinceEpoch: overflow ? saturated : min(max(sum, -limit), limit))
+        return Timestamp(
+            millisecondsSinceEpoch: overflow ? saturated : min(max(sum, -limit), limit))
     }
 
     /// The time from `other` to this one.

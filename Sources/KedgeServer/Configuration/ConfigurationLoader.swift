@@ -12,7 +12,9 @@ package struct ConfigurationLoader {
     package private(set) var values: [ConfigurationKey: String] = [:]
 
     /// Variables that other parts of Kedge read, and that this loader therefore knows.
-    private static let otherVariables: Set<String> = ["KEDGE_SERVER", "KEDGE_TOKEN", "KEDGE_CONFIG"]
+    private static let otherVariables: Set<String> = [
+        "KEDGE_SERVER", "KEDGE_TOKEN", "KEDGE_CONFIG",
+    ]
 
     /// - Parameters:
     ///   - flags: What the command line sets.
@@ -28,7 +30,10 @@ package struct ConfigurationLoader {
                 name: "flags",
                 values: Dictionary(
                     uniqueKeysWithValues: flags.map { key, value in
-                        (AbsoluteConfigKey(Self.components(of: key)), ConfigValue(.string(value), isSecret: false))
+                        (
+                            AbsoluteConfigKey(Self.components(of: key)),
+                            ConfigValue(.string(value), isSecret: false)
+                        )
                     })),
             EnvironmentVariablesProvider(environmentVariables: environment)
                 .prefixKeys(with: "kedge"),
@@ -87,7 +92,9 @@ package struct ConfigurationLoader {
     /// - Throws: ``ConfigurationError`` naming the first value that is wrong.
     package func configuration() throws -> ServiceConfiguration {
         var engine = EngineConfiguration()
-        let chunkSizes = (try bytes(.minChunkSize, atLeast: 1), try bytes(.maxChunkSize, atLeast: 1))
+        let chunkSizes = (
+            try bytes(.minChunkSize, atLeast: 1), try bytes(.maxChunkSize, atLeast: 1)
+        )
         guard chunkSizes.0 <= chunkSizes.1 else {
             throw ConfigurationError("limits.minChunkSize is above limits.maxChunkSize.")
         }
@@ -95,7 +102,8 @@ package struct ConfigurationLoader {
         engine.defaultChunkSize = try bytes(.defaultChunkSize, atLeast: 1)
         guard engine.chunkSizes.contains(engine.defaultChunkSize) else {
             throw ConfigurationError(
-                "limits.defaultChunkSize is not between limits.minChunkSize and limits.maxChunkSize.")
+                "limits.defaultChunkSize is not between limits.minChunkSize and limits.maxChunkSize."
+            )
         }
         engine.maxFileSize = try bytes(.maxFileSize, atLeast: 1)
         engine.maxConcurrentWrites = try number(.maxConcurrentWrites, in: 1...10_000)
@@ -129,7 +137,8 @@ package struct ConfigurationLoader {
             range.contains(number)
         else {
             throw ConfigurationError(
-                "\(key.rawValue) is a whole number from \(range.lowerBound) to \(range.upperBound).")
+                "\(key.rawValue) is a whole number from \(range.lowerBound) to \(range.upperBound)."
+            )
         }
         return number
     }
@@ -151,7 +160,8 @@ package struct ConfigurationLoader {
         return value
     }
 
-    private func choice<Value>(_ key: ConfigurationKey, _ make: (String) -> Value?) throws -> Value {
+    private func choice<Value>(_ key: ConfigurationKey, _ make: (String) -> Value?) throws -> Value
+    {
         guard let value = make(text(key)) else {
             throw ConfigurationError("\(key.rawValue): \(key.summary)")
         }

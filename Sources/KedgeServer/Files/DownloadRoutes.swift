@@ -122,8 +122,3 @@ struct DownloadRoutes: Sendable {
 struct RangeNotSatisfiable: Error {
     let fileSize: Int64
 }
-
-extension HTTPField.Name {
-    static let xContentTypeOptions = Self("X-Content-Type-Options")!
-    static let contentSecurityPolicy = Self("Content-Security-Policy")!
-}

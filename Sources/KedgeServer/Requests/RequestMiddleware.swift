@@ -31,7 +31,8 @@ struct RequestMiddleware: RouterMiddleware {
             failure = translated
             response = Self.problem(translated, context)
             if translated.code == .methodNotAllowed {
-                response.headers[.allow] = routes.methods(at: request.uri.path).joined(separator: ", ")
+                response.headers[.allow] = routes.methods(at: request.uri.path).joined(
+                    separator: ", ")
             }
             if let error = error as? RangeNotSatisfiable {
                 response.headers[.contentRange] =
@@ -120,12 +121,4 @@ struct RequestMiddleware: RouterMiddleware {
         let level: Logger.Level = response.status.code >= 500 ? .error : .info
         context.logger.log(level: level, "request", metadata: metadata)
     }
-}
-
-extension HTTPField.Name {
-    static let xRequestID = Self("X-Request-Id")!
-    static let xChunkHash = Self("X-Chunk-Hash")!
-    static let contentDigest = Self("Content-Digest")!
-    static let reprDigest = Self("Repr-Digest")!
-    static let idempotencyKey = Self("Idempotency-Key")!
 }

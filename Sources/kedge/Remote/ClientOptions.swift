@@ -23,7 +23,10 @@ struct ClientOptions: ParsableArguments {
     func makeClient(
         needsServer: Bool = true, _ adjust: (inout ClientConfiguration) -> Void = { _ in }
     ) async throws -> TransferClient {
-        guard let url = server ?? environment["KEDGE_SERVER"] ?? (needsServer ? nil : Self.localServer) else {
+        guard
+            let url = server ?? environment["KEDGE_SERVER"]
+                ?? (needsServer ? nil : Self.localServer)
+        else {
             throw CommandFailure(
                 "kedge: name the server with --server or KEDGE_SERVER.",
                 exitStatus: ExitStatus.usage)

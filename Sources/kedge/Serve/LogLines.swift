@@ -24,10 +24,13 @@ struct LogLines: LogHandler {
     func log(event: LogEvent) {
         let all = metadata.merging(event.metadata ?? [:]) { _, new in new }
         let time = Timestamp(
-            millisecondsSinceEpoch: Int64(Date().timeIntervalSince1970 * 1000)).description
+            millisecondsSinceEpoch: Int64(Date().timeIntervalSince1970 * 1000)
+        ).description
         switch format {
         case .text:
-            let facts = all.sorted { $0.key < $1.key }.map { " \($0.key)=\(Self.plain("\($0.value)"))" }
+            let facts = all.sorted { $0.key < $1.key }.map {
+                " \($0.key)=\(Self.plain("\($0.value)"))"
+            }
             StandardError.write(
                 "\(time) \(event.level) \(event.message)\(facts.joined())\n")
         case .json:

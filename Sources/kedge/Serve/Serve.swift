@@ -19,7 +19,7 @@ struct Serve: AsyncParsableCommand {
             StandardOutput.write(loader.printed())
             return
         }
-        let configuration = try checked { try loader.configuration() }
+        let configuration = try await checked { try loader.configuration() }
         try await ServerProcess(configuration: configuration).run()
     }
 }
@@ -34,7 +34,7 @@ struct Migrate: AsyncParsableCommand {
 
     func run() async throws {
         let loader = try await settings.load(config: config)
-        let configuration = try checked { try loader.configuration() }
+        let configuration = try await checked { try loader.configuration() }
         let stores = try await Stores.open(configuration)
         try await stores.close()
         StandardError.write("The database has this version's schema.\n")
@@ -97,15 +97,6 @@ struct ServerSettings: ParsableArguments {
 func checked<Result>(_ body: () async throws -> Result) async throws -> Result {
     do {
         return try await body()
-    } catch let error as ConfigurationError {
-        throw CommandFailure("kedge: \(error)", exitStatus: ExitStatus.usage)
-    }
-}
-
-/// Turns a wrong setting into the exit status for wrong usage.
-func checked<Result>(_ body: () throws -> Result) throws -> Result {
-    do {
-        return try body()
     } catch let error as ConfigurationError {
         throw CommandFailure("kedge: \(error)", exitStatus: ExitStatus.usage)
     }

@@ -21,7 +21,7 @@ struct ServerProcess {
         let stores = try await Stores.open(configuration)
         let engine = stores.makeEngine(configuration.engine, logger: logger)
         try await engine.recover()
-        let http = try checked {
+        let http = try await checked {
             try KedgeService(engine: engine, configuration: configuration, logger: logger) { port in
                 // One line for people and for whoever started the process with port 0.
                 StandardError.write(
@@ -33,7 +33,8 @@ struct ServerProcess {
             engine: engine, interval: configuration.sweepInterval, logger: logger)
         var group = ServiceGroupConfiguration(
             services: [
-                .init(service: sweep), .init(service: http, successTerminationBehavior: .gracefullyShutdownGroup),
+                .init(service: sweep),
+                .init(service: http, successTerminationBehavior: .gracefullyShutdownGroup),
             ],
             gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
         group.maximumGracefulShutdownDuration = configuration.drainTimeout + .seconds(15)

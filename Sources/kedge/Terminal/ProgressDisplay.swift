@@ -90,7 +90,8 @@ final class ProgressDisplay: Sendable {
         let tail = facts(snapshot)
         let room = max(0, width - name.count - tail.count - 12)
         let filled = Int(Double(room) * fraction(snapshot))
-        let bar = String(repeating: "=", count: filled) + String(repeating: " ", count: room - filled)
+        let bar =
+            String(repeating: "=", count: filled) + String(repeating: " ", count: room - filled)
         return String("\(name) \(percent(snapshot)) [\(bar)] \(tail)".prefix(width - 1))
     }
 

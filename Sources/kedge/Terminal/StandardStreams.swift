@@ -22,7 +22,9 @@ enum StandardError {
     /// Columns of the terminal.
     static var columnCount: Int {
         var size = winsize()
-        guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 20 else { return 80 }
+        guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 20 else {
+            return 80
+        }
         return Int(size.ws_col)
     }
 }
@@ -32,7 +34,8 @@ private func writeAll(_ text: String, to descriptor: Int32) -> Bool {
     return text.withUTF8 { bytes in
         var done = 0
         while done < bytes.count {
-            let count = Foundation.write(descriptor, bytes.baseAddress! + done, bytes.count - done)
+            let rest = UnsafeBufferPointer(rebasing: bytes[done...])
+            let count = Foundation.write(descriptor, rest.baseAddress, rest.count)
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { return false }
             done += count

@@ -96,7 +96,8 @@ struct TransferRun {
             if options.json {
                 StandardOutput.write(JSONLine.text(.result, snapshot))
             } else if snapshot.state == .completed {
-                let result = snapshot.direction == .upload
+                let result =
+                    snapshot.direction == .upload
                     ? snapshot.remoteFileID?.text ?? "" : snapshot.path
                 StandardOutput.write(result + "\n")
             } else {

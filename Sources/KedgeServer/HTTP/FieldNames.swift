@@ -1,0 +1,14 @@
+internal import HTTPTypes
+
+extension HTTPField.Name {
+    static let xRequestID = named("X-Request-Id")
+    static let xChunkHash = named("X-Chunk-Hash")
+    static let contentDigest = named("Content-Digest")
+    static let reprDigest = named("Repr-Digest")
+    static let idempotencyKey = named("Idempotency-Key")
+
+    private static func named(_ text: String) -> Self {
+        guard let name = Self(text) else { preconditionFailure("\(text) is no field name") }
+        return name
+    }
+}

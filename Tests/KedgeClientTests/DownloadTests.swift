@@ -1,0 +1,384 @@
+import Foundation
+import GRDB
+import HTTPTypes
+import KedgeHash
+import KedgeModel
+import Synchronization
+import Testing
+
+@testable import KedgeClient
+
+@Suite(.timeLimit(.minutes(1)))
+struct DownloadTests {
+    private let scene: Scene
+    private let bytes = Scene.bytes(600_000)
+    private let isRange: @Sendable (FakeServer.Seen) -> Bool = { $0.fields[.range] != nil }
+
+    init() throws { scene = try Scene() }
+
+    private func download(
+        _ client: TransferClient, _ reference: RemoteReference,
+        options: DownloadOptions = DownloadOptions()
+    ) async throws -> TransferSnapshot {
+        let id = try await client.enqueueDownload(
+            reference, to: scene.path("out.bin"), options: options)
+        return try await client.run(id)
+    }
+
+    private func addPlain(_ change: (inout FakeServer.Plain) -> Void = { _ in }) -> RemoteReference
+    {
+        var plain = FakeServer.Plain(bytes: bytes, etag: "\"v1\"")
+        change(&plain)
+        let resource = plain
+        scene.server.state.withLock { $0.plain["x"] = resource }
+        return .url(FakeServer.base + "/plain/x")
+    }
+
+    private func expectCompleted(
+        _ snapshot: TransferSnapshot, _ verification: Verification = .sha256
+    ) throws {
+        #expect(snapshot.state == .completed, "\(snapshot.message)")
+        #expect(snapshot.verification == verification)
+        // Compared apart, so that a failure does not print hundreds of thousands of numbers.
+        let isWhole = scene.read("out.bin") == bytes
+        #expect(isWhole)
+        #expect(snapshot.sha256 == SHA256Hasher.digest(of: bytes))
+        #expect(try scene.names().filter { $0.hasSuffix(".kedge-part") }.isEmpty)
+    }
+
+    // R83–R87, R96, R98, R99.
+    @Test func `a file arrives in verified chunks and gets its name at the end`() async throws {
+        let id = scene.addFile(bytes)
+        try expectCompleted(try await download(try await scene.client(), .file(id)))
+        let ranges = scene.seen("GET", "/files/").filter(isRange)
+        #expect(ranges.count == 10)
+        for range in ranges {
+            #expect(range.fields[.ifRange] == "\"\(SHA256Hasher.digest(of: bytes).hex)\"")
+            #expect(range.fields[.acceptEncoding] == "identity")
+        }
+        #expect(ranges.contains { $0.fields[.range] == "bytes=589824-599999" })
+    }
+
+    @Test(arguments: [0, 1, 65_536, 131_072])
+    func `sizes at the edges arrive`(size: Int) async throws {
+        let bytes = Scene.bytes(size)
+        let client = try await scene.client()
+        let snapshot = try await download(client, .file(scene.addFile(bytes)))
+        #expect(snapshot.state == .completed, "\(snapshot.message)")
+        let isWhole = scene.read("out.bin") == bytes
+        #expect(isWhole)
+    }
+
+    // R132: an interrupted range goes on where it stopped.
+    @Test func `a link that dies every few kilobytes still finishes and repeats no byte`()
+        async throws
+    {
+        let id = scene.addFile(bytes)
+        scene.plan(.rewrite { $0.cutsAfter = 20_000 }, count: 25, when: isRange)
+        try expectCompleted(try await download(try await scene.client(), .file(id)))
+        let asked = scene.seen("GET", "/files/").compactMap { $0.fields[.range] }
+        #expect(asked.contains("bytes=20000-65535"))
+        #expect(Set(asked).count == asked.count)
+    }
+
+    // R136.
+    @Test func `an answer with another range than asked for is never written`() async throws {
+        let id = scene.addFile(bytes)
+        scene.plan(
+            .rewrite { $0.fields[.contentRange] = "bytes 0-65535/600000" }, count: 3
+        ) { $0.fields[.range] == "bytes=131072-196607" }
+        try expectCompleted(try await download(try await scene.client(), .file(id)))
+    }
+
+    @Test func `a server that keeps lying fails the transfer`() async throws {
+        let id = scene.addFile(bytes)
+        scene.plan(
+            .rewrite { $0.fields[.contentRange] = "bytes 7-9/600000" }, count: 10_000, when: isRange
+        )
+        let snapshot = try await download(try await scene.client(), .file(id))
+        #expect(snapshot.state == .failed)
+        #expect(snapshot.errorCode == .protocolViolation)
+        #expect(scene.read("out.bin")?.count == nil)
+    }
+
+    // R93, R137.
+    @Test func `one damaged chunk is fetched again alone`() async throws {
+        let id = scene.addFile(bytes)
+        scene.plan(.rewrite { $0.body[500] ^= 1 }) { $0.fields[.range] == "bytes=131072-196607" }
+        try expectCompleted(try await download(try await scene.client(), .file(id)))
+        #expect(scene.seen("GET", "/files/").filter(isRange).count == 11)
+    }
+
+    // R94, R95.
+    @Test func `without chunk digests a damaged file is fetched anew once`() async throws {
+        let id = scene.addFile(bytes)
+        scene.server.state.withLock { $0.offersChunkDigests = false }
+        scene.plan(.rewrite { $0.body[500] ^= 1 }, when: isRange)
+        let snapshot = try await download(try await scene.client(), .file(id))
+        try expectCompleted(snapshot)
+        #expect(snapshot.integrityFailureCount == 1)
+    }
+
+    // R95, R121.
+    @Test func `a file that stays damaged fails and leaves nothing behind`() async throws {
+        let id = scene.addFile(bytes)
+        scene.server.state.withLock { $0.offersChunkDigests = false }
+        scene.plan(.rewrite { $0.body[500] ^= 1 }, count: 1000, when: isRange)
+        let client = try await scene.client()
+        let snapshot = try await download(client, .file(id))
+        #expect(snapshot.state == .failed)
+        #expect(snapshot.errorCode == .integrityMismatch)
+        #expect(try scene.names() == ["state"])
+        scene.server.state.withLock { $0.faults = [] }
+        try await client.retry(snapshot.id, fromScratch: true)
+        try expectCompleted(try await client.run(snapshot.id))
+    }
+
+    // R103.
+    @Test func `a file that changes on the server is fetched anew, never mixed`() async throws {
+        let reference = addPlain { $0.bytes = Scene.bytes(600_000, seed: 3) }
+        let gate = Gate()
+        scene.plan(.wait(gate)) { $0.fields[.range] == "bytes=327680-393215" }
+        let client = try await scene.client()
+        let id = try await client.enqueueDownload(reference, to: scene.path("out.bin"))
+        let run = Task { try await client.run(id) }
+        await gate.waitForArrival()
+        let newer = bytes
+        scene.server.state.withLock {
+            $0.plain["x"] = FakeServer.Plain(bytes: newer, etag: "\"v2\"")
+        }
+        gate.open()
+        let snapshot = try await run.value
+        try expectCompleted(snapshot, .unverified)
+        #expect(try await client.diagnose(id).remoteChangeCount == 1)
+    }
+
+    @Test func `a file that keeps changing fails as such`() async throws {
+        let reference = addPlain()
+        scene.plan(
+            .rewrite { $0 = Reply(status: 412) }, count: 1000
+        ) { $0.fields[.ifMatch] != nil }
+        let snapshot = try await download(try await scene.client(), reference)
+        #expect(snapshot.state == .failed)
+        #expect(snapshot.errorCode == .remoteChanged)
+    }
+
+    // R1, R86, R135.
+    @Test(arguments: [1, 5, 9])
+    func `after a kill the next client asks only for what is missing`(
+        chunkCount: Int
+    ) async throws {
+        let fileID = scene.addFile(bytes)
+        let (gate, counter) = (Gate(), Counter())
+        scene.plan(.wait(gate), count: 100) { seen in
+            seen.fields[.range] != nil && counter.next() >= chunkCount
+        }
+        let id: TransferID
+        do {
+            let client = try await scene.client()
+            id = try await client.enqueueDownload(.file(fileID), to: scene.path("out.bin"))
+            let run = Task { try await client.run(id) }
+            await gate.waitForArrival()
+            #expect(
+                try await eventually {
+                    try await client.transfer(id).bytesTransferred >= (chunkCount - 1) * 65_536
+                })
+            // R46: nobody sees an unfinished file.
+            #expect(scene.read("out.bin")?.count == nil)
+            run.cancel()
+            _ = try await run.value
+        }
+        gate.open()
+        let confirmed: Int64
+        let next = try await scene.client()
+        confirmed = try await next.transfer(id).bytesTransferred
+        scene.server.state.withLock {
+            $0.faults = []
+            $0.seen = []
+        }
+        #expect(
+            try await next.enqueueDownload(.file(fileID), to: scene.path("out.bin")) == id)
+        try expectCompleted(try await next.run(id))
+        let asked = scene.seen("GET", "/files/").filter(isRange).count
+        #expect(asked == 10 - Int(confirmed / 65_536))
+    }
+
+    // R96: killed between the rename and its record.
+    @Test func `a promoted file is recognised after a crash`() async throws {
+        let fileID = scene.addFile(bytes)
+        let client = try await scene.client()
+        let id = try await client.enqueueDownload(.file(fileID), to: scene.path("out.bin"))
+        try expectCompleted(try await client.run(id))
+        try await client.store.transaction("test") { database in
+            try database.execute(
+                sql: "UPDATE download_transfer SET state = 'queued', verification = NULL")
+        }
+        scene.server.state.withLock { $0.seen = [] }
+        try expectCompleted(try await client.run(id))
+        #expect(scene.seen("GET", "").isEmpty)
+    }
+
+    // R97, R114, R115.
+    @Test func `a full disk is noticed before the first byte, and goes on later`() async throws {
+        let id = scene.addFile(bytes)
+        scene.files.setAvailable(1000)
+        let client = try await scene.client()
+        let failed = try await download(client, .file(id))
+        #expect(failed.state == .failed)
+        #expect(failed.errorCode == .diskFull)
+        scene.files.setAvailable(nil)
+        try expectCompleted(try await download(client, .file(id)))
+    }
+
+    @Test func `a disk that fills up keeps what arrived`() async throws {
+        let fileID = scene.addFile(bytes)
+        scene.files.setWritable(300_000)
+        let client = try await scene.client()
+        let failed = try await download(client, .file(fileID))
+        #expect(failed.state == .failed)
+        #expect(failed.errorCode == .diskFull)
+        #expect(try scene.names().contains { $0.hasSuffix(".kedge-part") })
+        scene.files.setWritable(.max)
+        let before = try await client.transfer(failed.id).bytesTransferred
+        #expect(before > 0)
+        scene.server.state.withLock { $0.seen = [] }
+        try expectCompleted(try await download(client, .file(fileID)))
+        let asked = scene.seen("GET", "/files/").filter(isRange).count
+        #expect(asked == 10 - Int(before / 65_536))
+    }
+
+    // R116.
+    @Test func `by choice a full disk gets its space back`() async throws {
+        let fileID = scene.addFile(bytes)
+        scene.files.setWritable(300_000)
+        let client = try await scene.client { $0.keepsPartialDownloadsOnFullDisk = false }
+        let failed = try await download(client, .file(fileID))
+        #expect(failed.errorCode == .diskFull)
+        #expect(try scene.names() == ["state"])
+    }
+
+    // R88.
+    @Test func `any server with ranges will do; without a hash the result says so`() async throws {
+        let reference = addPlain()
+        try expectCompleted(try await download(try await scene.client(), reference), .unverified)
+        let ranges = scene.seen("GET", "/plain/").filter(isRange)
+        #expect(ranges.count == 10)
+    }
+
+    @Test func `a digest that the server announces verifies the file`() async throws {
+        let reference = addPlain { $0.digest = SHA256Hasher.digest(of: bytes) }
+        try expectCompleted(try await download(try await scene.client(), reference))
+    }
+
+    @Test func `a hash given by the caller outranks the server's`() async throws {
+        let reference = addPlain { $0.digest = SHA256Hasher.digest(of: bytes) }
+        let options = DownloadOptions(expectedSHA256: SHA256Hasher.digest(of: [1]))
+        let snapshot = try await download(try await scene.client(), reference, options: options)
+        #expect(snapshot.errorCode == .integrityMismatch)
+        #expect(scene.read("out.bin")?.count == nil)
+    }
+
+    @Test(arguments: [true, false])
+    func `a server without ranges is read in one go, from the start after a drop`(
+        announcesLength: Bool
+    ) async throws {
+        let reference = addPlain {
+            $0.servesRanges = false
+            $0.announcesLength = announcesLength
+        }
+        scene.plan(.rewrite { $0.cutsAfter = 300_000 }, count: 2) {
+            $0.method == "GET" && $0.fields[.range] == nil
+        }
+        try expectCompleted(try await download(try await scene.client(), reference), .unverified)
+    }
+
+    @Test func `a weak validator cannot hold ranges together`() async throws {
+        let reference = addPlain { $0.etag = "W/\"v1\"" }
+        try expectCompleted(try await download(try await scene.client(), reference), .unverified)
+        #expect(scene.seen("GET", "/plain/").allSatisfy { $0.fields[.ifRange] == nil })
+    }
+
+    @Test func `a whole body in answer to a range is not written at an offset`() async throws {
+        let reference = addPlain()
+        scene.plan(
+            .rewrite { [bytes] reply in
+                reply.status = 200
+                reply.body = bytes
+                reply.fields[.contentRange] = nil
+                reply.fields[.contentLength] = "600000"
+            }
+        ) { $0.fields[.range] == "bytes=131072-196607" }
+        try expectCompleted(try await download(try await scene.client(), reference), .unverified)
+    }
+
+    @Test func `an existing file is not replaced unless that was said`() async throws {
+        let id = scene.addFile(bytes)
+        try scene.write("out.bin", [1, 2, 3])
+        let client = try await scene.client()
+        let refused = try await download(client, .file(id))
+        #expect(refused.state == .failed)
+        #expect(refused.errorCode == .destinationExists)
+        #expect(scene.read("out.bin") == [1, 2, 3])
+        try await client.cancel(refused.id)
+        let options = DownloadOptions(overwrites: true)
+        try expectCompleted(try await download(client, .file(id), options: options))
+    }
+
+    @Test func `the same file at the destination already is success`() async throws {
+        let id = scene.addFile(bytes)
+        try scene.write("out.bin", bytes)
+        try expectCompleted(try await download(try await scene.client(), .file(id)))
+        #expect(scene.seen("GET", "/files/").filter(isRange).isEmpty)
+    }
+
+    @Test func `a redirect to elsewhere never carries the token`() async throws {
+        let reference = addPlain { $0.redirect = "http://elsewhere.test/plain/y" }
+        let client = try await scene.client()
+        let refused = try await download(client, reference)
+        #expect(refused.errorCode == .protocolViolation)
+        let visited = scene.server.state.withLock { $0.seen.map(\.url) }
+        #expect(!visited.contains { $0.hasPrefix("http://elsewhere") })
+    }
+
+    @Test func `a redirect without credentials is followed`() async throws {
+        let bytes = bytes
+        scene.server.state.withLock { state in
+            state.plain["x"] = FakeServer.Plain(
+                bytes: [], redirect: "http://elsewhere.test/plain/y")
+            state.plain["y"] = FakeServer.Plain(bytes: bytes, etag: "\"v1\"")
+        }
+        let client = try await scene.client { $0.token = nil }
+        let reference = RemoteReference.url(FakeServer.base + "/plain/x")
+        try expectCompleted(try await download(client, reference), .unverified)
+    }
+
+    @Test func `a file that is gone fails with the server's code`() async throws {
+        let client = try await scene.client()
+        let snapshot = try await download(client, .file(.random()))
+        #expect(snapshot.state == .failed)
+        #expect(snapshot.errorCode == .fileNotFound)
+    }
+
+    // R130.
+    @Test func `a name from the server cannot leave the directory`() async throws {
+        let id = scene.addFile(bytes, name: "../../evil")
+        let client = try await scene.client()
+        let transfer = try await client.enqueueDownload(.file(id), to: scene.directory)
+        let snapshot = try await client.run(transfer)
+        #expect(snapshot.path == scene.path("evil"))
+    }
+
+    // R102.
+    @Test func `canceling removes the temporary file`() async throws {
+        let fileID = scene.addFile(bytes)
+        let gate = Gate()
+        scene.plan(.wait(gate), count: 100, when: isRange)
+        let client = try await scene.client()
+        let id = try await client.enqueueDownload(.file(fileID), to: scene.path("out.bin"))
+        let run = Task { try await client.run(id) }
+        await gate.waitForArrival()
+        try await client.cancel(id)
+        #expect(try await run.value.state == .canceled)
+        #expect(try await eventually { try scene.names() == ["state"] })
+    }
+}

@@ -1,0 +1,52 @@
+import HTTPTypes
+import KedgeModel
+import Testing
+
+@testable import KedgeClient
+
+/// R91, R136: the head of an answer is judged before a byte of its body is written.
+struct RangeVerdictTests {
+    private func verdict(_ status: Int, _ fields: HTTPFields) -> RangeVerdict {
+        RangeVerdict(
+            status: status, fields: fields, asked: ByteRange(start: 100, end: 200), total: 1000,
+            etag: "\"v1\"")
+    }
+
+    @Test func `the exact range of the exact version is accepted`() {
+        let fields: HTTPFields = [
+            .contentRange: "bytes 100-199/1000", .eTag: "\"v1\"", .contentLength: "100",
+        ]
+        #expect(verdict(206, fields) == .accepted)
+    }
+
+    @Test(arguments: [
+        "bytes 0-99/1000", "bytes 100-198/1000", "bytes 101-199/1000", "bytes 100-199/1001",
+        "bytes 100-199/*", "bytes */1000", "items 100-199/1000", "bytes 100-1099/1000", "",
+    ])
+    func `another range is a violation`(range: String) {
+        #expect(verdict(206, [.contentRange: range, .eTag: "\"v1\""]) == .violation)
+    }
+
+    @Test func `a missing validator, a coding and a wrong length are violations`() {
+        let range = "bytes 100-199/1000"
+        #expect(verdict(206, [.contentRange: range]) == .violation)
+        #expect(
+            verdict(206, [.contentRange: range, .eTag: "\"v1\"", .contentEncoding: "gzip"])
+                == .violation)
+        #expect(
+            verdict(206, [.contentRange: range, .eTag: "\"v1\"", .contentLength: "99"])
+                == .violation)
+    }
+
+    @Test func `another version is a change, whatever the status`() {
+        #expect(verdict(206, [.contentRange: "bytes 100-199/1000", .eTag: "\"v2\""]) == .changed)
+        #expect(verdict(200, [.eTag: "\"v2\""]) == .changed)
+        #expect(verdict(200, [:]) == .changed)
+        #expect(verdict(412, [:]) == .changed)
+        #expect(verdict(416, [.contentRange: "bytes */50"]) == .changed)
+    }
+
+    @Test func `the same version in one piece means that ranges are not served`() {
+        #expect(verdict(200, [.eTag: "\"v1\""]) == .rangesIgnored)
+    }
+}

@@ -1,0 +1,115 @@
+import KedgeModel
+import Testing
+
+@testable import KedgeClient
+
+struct RetryPolicyTests {
+    @Test(arguments: (0..<20).map { _ in UInt64.random(in: 0...(.max)) })
+    func `a wait lies between zero and a bound that doubles up to the cap`(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
+        let policy = RetryPolicy()
+        for failureCount in 1...40 {
+            let delay = policy.delay(
+                afterFailures: failureCount, retryAfter: nil, using: &generator)
+            let bound = policy.bound(afterFailures: failureCount)
+            #expect(delay >= .zero && delay <= bound, "seed \(seed), failure \(failureCount)")
+            #expect(bound <= policy.maxDelay, "seed \(seed), failure \(failureCount)")
+            let next = policy.bound(afterFailures: failureCount + 1)
+            #expect(next == min(bound * 2, policy.maxDelay), "seed \(seed)")
+        }
+    }
+
+    @Test(arguments: (0..<20).map { _ in UInt64.random(in: 0...(.max)) })
+    func `what the server asked for is a floor and is cut at the longest honoured wait`(
+        seed: UInt64
+    ) {
+        var generator = SeededGenerator(seed: seed)
+        let policy = RetryPolicy()
+        let short = policy.delay(afterFailures: 1, retryAfter: .seconds(7), using: &generator)
+        #expect(short >= .seconds(7) && short <= .seconds(8), "seed \(seed)")
+        let long = policy.delay(afterFailures: 9, retryAfter: .seconds(90_000), using: &generator)
+        #expect(long <= policy.maxRetryAfter + .seconds(1), "seed \(seed)")
+    }
+
+    @Test func `waits are spread over the whole interval`() {
+        var generator = SeededGenerator(seed: 3)
+        let policy = RetryPolicy()
+        let delays = (0..<1000).map { _ in
+            policy.delay(afterFailures: 20, retryAfter: nil, using: &generator)
+        }
+        #expect(delays.contains { $0 < .seconds(3) })
+        #expect(delays.contains { $0 > .seconds(27) })
+    }
+
+    @Test func `the budget counts only tries without progress`() {
+        var policy = RetryPolicy()
+        policy.chunkBudget = 3
+        policy.transferBudget = 5
+        var budget = RetryBudget(policy: policy)
+        for _ in 0..<10 {
+            _ = budget.recordFailure(chunk: 1)
+            _ = budget.recordFailure(chunk: 1)
+            #expect(!budget.isExhausted(chunk: 1))
+            budget.recordProgress(chunk: 1)
+        }
+        for _ in 0..<3 { _ = budget.recordFailure(chunk: 2) }
+        #expect(budget.isExhausted(chunk: 2))
+        #expect(!budget.isExhausted(chunk: 1))
+    }
+
+    @Test func `many chunks that each fail a little use up the budget of the transfer`() {
+        var policy = RetryPolicy()
+        policy.transferBudget = 5
+        var budget = RetryBudget(policy: policy)
+        for chunk in 0..<5 { _ = budget.recordFailure(chunk: chunk) }
+        #expect(budget.isExhausted(chunk: 9))
+        // An answer that moves no byte is no progress.
+        budget.recordProgress(chunk: nil)
+        #expect(budget.isExhausted(chunk: 9))
+        budget.recordProgress(chunk: 3)
+        #expect(!budget.isExhausted(chunk: 9))
+    }
+
+    @Test(arguments: [
+        ("12", Duration.seconds(12)), ("999999999", .seconds(86_400)),
+        ("Thu, 01 Jan 1970 00:01:40 GMT", .seconds(100)),
+    ])
+    func `Retry-After is read as seconds and as a date`(value: String, wait: Duration) {
+        let now = Timestamp(millisecondsSinceEpoch: 0)
+        #expect(RetryAfter.parse(value, now: now) == wait)
+    }
+
+    @Test(arguments: ["", "-1", "soon", "Thu, 01 Jan 1970 00:00:00 GMT"])
+    func `a Retry-After that says nothing useful is ignored`(value: String) {
+        #expect(RetryAfter.parse(value, now: Timestamp(millisecondsSinceEpoch: 1)) == nil)
+    }
+}
+
+struct ConcurrencyWindowTests {
+    // R126.
+    @Test func `the window starts at four, grows with success and never passes eight`() {
+        var window = ConcurrencyWindow(
+            serverLimit: nil, bufferByteCount: 1 << 20, budgetByteCount: 24 << 20)
+        #expect(window.limit == 4)
+        for _ in 0..<1000 { window.recordSuccess() }
+        #expect(window.limit == 8)
+    }
+
+    @Test func `congestion halves the window down to one`() {
+        var window = ConcurrencyWindow(
+            serverLimit: nil, bufferByteCount: 1, budgetByteCount: 100)
+        let limits = (0..<4).map { _ in
+            window.recordCongestion()
+            return window.limit
+        }
+        #expect(limits == [2, 1, 1, 1])
+    }
+
+    @Test(arguments: [(2, Int64(1), 2), (100, 8 << 20, 3), (0, 1, 1), (100, 1 << 40, 1)])
+    func `server and memory cap the window`(serverLimit: Int, buffer: Int64, expected: Int) {
+        var window = ConcurrencyWindow(
+            serverLimit: serverLimit, bufferByteCount: buffer, budgetByteCount: 24 << 20)
+        for _ in 0..<100 { window.recordSuccess() }
+        #expect(window.limit == expected)
+    }
+}

@@ -1,0 +1,203 @@
+import Foundation
+import HTTPTypes
+import KedgeHash
+import KedgeModel
+
+@testable import KedgeClient
+
+extension FakeServer.State {
+    mutating func create(_ seen: FakeServer.Seen, _ body: [UInt8]) -> Reply {
+        guard let request = try? JSONDecoder().decode(CreateSessionRequest.self, from: Data(body))
+        else { return Reply(problem: .badRequest) }
+        let key = seen.fields[.idempotencyKey] ?? ""
+        let id = idempotencyKeys[key] ?? SessionID.random()
+        if idempotencyKeys.updateValue(id, forKey: key) == nil {
+            var session = FakeServer.Session(
+                name: request.fileName, size: request.fileSize,
+                chunkSize: chunkSize ?? request.chunkSize ?? 4 << 20)
+            if let adopted = request.adoptSessionId, let old = sessions[adopted] {
+                session.chunks = old.chunks
+                session.partials = old.partials
+            }
+            sessions[id] = session
+        }
+        guard let session = sessions[id] else { return Reply(problem: .internalError) }
+        return Reply(
+            status: 201,
+            json: CreateSessionResponse(
+                sessionId: id, expiresAt: Timestamp(millisecondsSinceEpoch: 4_000_000_000_000),
+                state: session.state, fileSize: session.size, chunkSize: session.chunkSize,
+                totalChunks: session.layout.chunkCount ?? 0,
+                receivedBytes: Int64(session.chunks.values.reduce(0) { $0 + $1.count }),
+                limits: SessionLimits(
+                    minChunkSize: 1, maxChunkSize: 64 << 20, maxFileSize: 1 << 40,
+                    maxConcurrentChunks: 8),
+                requiredHeaders: ["Content-Range", "X-Chunk-Hash"]))
+    }
+
+    func status(_ text: String) -> Reply {
+        guard let id = SessionID(text), let session = sessions[id] else {
+            return Reply(problem: .sessionNotFound)
+        }
+        guard session.state != .expired else { return Reply(problem: .sessionExpired) }
+        return Reply(
+            json: SessionStatus(
+                sessionId: id, state: session.state, fileName: session.name,
+                fileSize: session.size, chunkSize: session.chunkSize,
+                totalChunks: session.layout.chunkCount, received: ChunkSet(session.chunks.keys),
+                receivedBytes: 0,
+                partialChunks: session.partials.filter { !$0.value.isEmpty }.map {
+                    PartialChunk(index: $0.key, receivedBytes: Int64($0.value.count))
+                },
+                expiresAt: Timestamp(millisecondsSinceEpoch: 4_000_000_000_000),
+                fileHashSha256: nil, remoteFileId: session.file))
+    }
+
+    mutating func put(
+        _ text: String, _ index: Int, _ seen: FakeServer.Seen, _ body: [UInt8], isCut: Bool
+    ) -> Reply {
+        guard let id = SessionID(text), var session = sessions[id] else {
+            return Reply(problem: .sessionNotFound)
+        }
+        guard session.state != .expired else { return Reply(problem: .sessionExpired) }
+        guard session.state == .open else { return Reply(problem: .sessionClosed) }
+        guard let range = session.layout.range(ofChunk: index) else {
+            return Reply(problem: .chunkOutOfBounds)
+        }
+        guard let sent = seen.fields[.contentRange].flatMap({ ContentRange($0) }),
+            let bytes = sent.range, sent.total == session.size, bytes.end == range.end
+        else { return Reply(problem: .rangeMismatch) }
+        guard
+            let digest = seen.fields[.chunkHash].flatMap({
+                DigestHeader.parseChunkHash($0)
+            })
+        else { return Reply(problem: .chunkHashRequired) }
+        if let stored = session.chunks[index] {
+            repeatedByteCount += body.count
+            let same = SHA256Hasher.digest(of: stored) == digest
+            return same ? receipt(index, stored, session) : Reply(problem: .chunkConflict)
+        }
+        let kept = session.partials[index] ?? []
+        let start = Int(bytes.start - range.start)
+        guard start <= kept.count else {
+            return Reply(problem: .offsetMismatch) {
+                $0.expectedOffset = range.start + Int64(kept.count)
+            }
+        }
+        repeatedByteCount += min(body.count, kept.count - start)
+        let whole = Array(kept.prefix(start)) + body
+        if isCut {
+            session.partials[index] = whole.count > kept.count ? whole : kept
+            sessions[id] = session
+            return Reply(status: 0)
+        }
+        session.partials[index] = nil
+        guard SHA256Hasher.digest(of: whole) == digest, Int64(whole.count) == range.byteCount else {
+            sessions[id] = session
+            return Reply(problem: .chunkHashMismatch)
+        }
+        session.chunks[index] = whole
+        sessions[id] = session
+        return receipt(index, whole, session)
+    }
+
+    private func receipt(_ index: Int, _ bytes: [UInt8], _ session: FakeServer.Session) -> Reply {
+        Reply(
+            status: 201,
+            json: ChunkReceipt(
+                index: index, sha256: SHA256Hasher.digest(of: bytes),
+                receivedBytes: Int64(bytes.count), receivedChunkCount: session.chunks.count,
+                totalChunks: session.layout.chunkCount))
+    }
+
+    mutating func finalize(_ text: String, _ body: [UInt8]) -> Reply {
+        guard let id = SessionID(text), var session = sessions[id] else {
+            return Reply(problem: .sessionNotFound)
+        }
+        let count = session.layout.chunkCount ?? 0
+        guard session.chunks.count == count else { return Reply(problem: .missingChunks) }
+        let bytes = (0..<count).flatMap { session.chunks[$0] ?? [] }
+        let digest = SHA256Hasher.digest(of: bytes)
+        let asked = try? JSONDecoder().decode(FinalizeRequest.self, from: Data(body))
+        if let wanted = asked?.fileHashSha256, wanted != digest {
+            return Reply(problem: .integrityMismatch) { $0.actualSha256 = digest }
+        }
+        let file = session.file ?? FileID.random()
+        session.file = file
+        session.state = .completed
+        sessions[id] = session
+        files[file] = FakeServer.StoredFile(
+            bytes: bytes, name: session.name, etag: "\"\(digest.hex)\"",
+            chunkSize: session.chunkSize)
+        return Reply(
+            json: FinalizeResponse(
+                remoteFileId: file, fileHashSha256: digest, size: Int64(bytes.count),
+                etag: "\"\(digest.hex)\""))
+    }
+
+    func about(_ text: String, _ subject: String) -> Reply {
+        guard let id = FileID(text), let file = files[id] else {
+            return Reply(problem: .fileNotFound)
+        }
+        let layout = ChunkLayout(fileSize: Int64(file.bytes.count), chunkSize: file.chunkSize)
+        if subject == "chunks" {
+            guard offersChunkDigests else { return Reply(problem: .routeNotFound) }
+            let digests = (0..<(layout.chunkCount ?? 0)).compactMap { index in
+                layout.range(ofChunk: index).map {
+                    SHA256Hasher.digest(of: Array(file.bytes[Int($0.start)..<Int($0.end)]))
+                }
+            }
+            return Reply(json: FileChunks(chunkSize: file.chunkSize, sha256: digests))
+        }
+        return Reply(
+            json: FileMeta(
+                remoteFileId: id, fileName: file.name, size: Int64(file.bytes.count),
+                sha256: SHA256Hasher.digest(of: file.bytes), mimeType: nil, etag: file.etag,
+                chunkSize: file.chunkSize, createdAt: Timestamp(millisecondsSinceEpoch: 0)))
+    }
+
+    func file(_ text: String, _ seen: FakeServer.Seen) -> Reply {
+        guard let id = FileID(text), let file = files[id] else {
+            return Reply(problem: .fileNotFound)
+        }
+        return serve(file.bytes, etag: file.etag, seen)
+    }
+
+    func plain(_ name: String, _ seen: FakeServer.Seen) -> Reply {
+        guard let plain = plain[name] else { return Reply(status: 404) }
+        if let redirect = plain.redirect {
+            return Reply(status: 302, fields: [.location: redirect])
+        }
+        var reply = serve(plain.bytes, etag: plain.etag, seen, ranges: plain.servesRanges)
+        if plain.servesRanges { reply.fields[.acceptRanges] = "bytes" }
+        if let digest = plain.digest {
+            reply.fields[.reprDigest] = DigestHeader.rfc9530(digest)
+        }
+        if !plain.announcesLength { reply.fields[.contentLength] = nil }
+        if seen.method == "HEAD" { reply.body = [] }
+        return reply
+    }
+
+    private func serve(
+        _ bytes: [UInt8], etag: String?, _ seen: FakeServer.Seen, ranges: Bool = true
+    ) -> Reply {
+        var fields: HTTPFields = [:]
+        if let etag { fields[.eTag] = etag }
+        if let match = seen.fields[.ifMatch], match != etag { return Reply(status: 412) }
+        if ranges, let asked = seen.fields[.range],
+            seen.fields[.ifRange].map({ $0 == etag }) ?? true
+        {
+            let ends = asked.dropFirst("bytes=".count).split(separator: "-").compactMap { Int($0) }
+            guard ends.count == 2, ends[0] < bytes.count else {
+                fields[.contentRange] = "bytes */\(bytes.count)"
+                return Reply(status: 416, fields: fields)
+            }
+            let end = min(ends[1], bytes.count - 1)
+            fields[.contentRange] = "bytes \(ends[0])-\(end)/\(bytes.count)"
+            fields[.contentLength] = "\(end - ends[0] + 1)"
+            return Reply(status: 206, fields: fields, body: Array(bytes[ends[0]...end]))
+        }
+        fields[.contentLength] = "\(bytes.count)"
+        return Reply(status: 200, fields: fields, body: bytes)
+    }
+}

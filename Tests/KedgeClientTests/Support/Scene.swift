@@ -1,0 +1,136 @@
+import Foundation
+import HTTPTypes
+import KedgeFiles
+import KedgeHash
+import KedgeModel
+import Logging
+import Synchronization
+
+@testable import KedgeClient
+
+/// A directory, a server and a network for one test; the directory goes with it.
+final class Scene: Sendable {
+    let directory: String
+    let server = FakeServer()
+    let files = TestFileSystem()
+    /// Waits that the retry policy asked for; nobody really waits.
+    let delays = Mutex<[Duration]>([])
+    private let seed: UInt64
+
+    init(seed: UInt64 = 1) throws {
+        self.seed = seed
+        directory = NSTemporaryDirectory() + "kedge-client-" + TransferID.random().text
+        try FileManager.default.createDirectory(
+            atPath: directory, withIntermediateDirectories: true)
+    }
+
+    deinit {
+        // A directory left behind in the temporary folder hurts nobody.
+        try? FileManager.default.removeItem(atPath: directory)
+    }
+
+    var environment: ClientEnvironment {
+        ClientEnvironment(
+            files: files, now: { Timestamp.current },
+            sleep: { [self] delay in
+                delays.withLock { $0.append(delay) }
+                try Task.checkCancellation()
+                await Task.yield()
+            },
+            makeGenerator: { AnyGenerator(SystemRandomNumberGenerator()) })
+    }
+
+    /// A client on the scene's records; a second one stands for a second process.
+    func client(
+        _ change: (inout ClientConfiguration) -> Void = { _ in }
+    ) async throws -> TransferClient {
+        var configuration = ClientConfiguration(
+            serverURL: FakeServer.base, token: "secret", stateDirectory: directory + "/state")
+        configuration.chunkSize = 64 << 10
+        configuration.logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        change(&configuration)
+        return try await TransferClient(
+            configuration: configuration, transport: server, environment: environment)
+    }
+
+    func path(_ name: String) -> String { directory + "/" + name }
+
+    /// Bytes without a pattern that a wrong offset could hide in.
+    static func bytes(_ count: Int, seed: UInt64 = 7) -> [UInt8] {
+        var generator = SeededGenerator(seed: seed)
+        var words = [UInt64](repeating: 0, count: count / 8 + 1)
+        for index in words.indices { words[index] = generator.next() }
+        return words.withUnsafeBytes { Array($0.prefix(count)) }
+    }
+
+    @discardableResult
+    func write(_ name: String, _ bytes: [UInt8]) throws -> String {
+        try Data(bytes).write(to: URL(fileURLWithPath: path(name)))
+        return path(name)
+    }
+
+    func read(_ name: String) -> [UInt8]? {
+        FileManager.default.contents(atPath: path(name)).map(Array.init)
+    }
+
+    func names() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: directory).sorted()
+    }
+
+    func plan(
+        _ fault: Fault, count: Int = 1,
+        when matches: @escaping @Sendable (FakeServer.Seen) -> Bool = { _ in true }
+    ) {
+        server.state.withLock {
+            $0.faults.append(
+                PlannedFault(matches: matches, fault: fault, remainingCount: count))
+        }
+    }
+
+    /// A finished file on the server.
+    func addFile(_ bytes: [UInt8], chunkSize: Int64 = 64 << 10, name: String = "file") -> FileID {
+        let id = FileID.random()
+        server.state.withLock {
+            $0.files[id] = FakeServer.StoredFile(
+                bytes: bytes, name: name, etag: "\"\(SHA256Hasher.digest(of: bytes).hex)\"",
+                chunkSize: chunkSize)
+        }
+        return id
+    }
+
+    func seen(_ method: String, _ part: String) -> [FakeServer.Seen] {
+        server.state.withLock { $0.seen.filter { $0.method == method && $0.path.contains(part) } }
+    }
+
+    var repeatedByteCount: Int { server.state.withLock { $0.repeatedByteCount } }
+    var sessions: [FakeServer.Session] { server.state.withLock { Array($0.sessions.values) } }
+    func storedBytes(_ id: FileID?) -> [UInt8]? {
+        id.flatMap { id in server.state.withLock { $0.files[id]?.bytes } }
+    }
+}
+
+/// SplitMix64: small, and the same everywhere.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
+
+/// Fails the test's wait instead of hanging.
+func eventually(
+    within limit: Duration = .seconds(10), _ condition: () async throws -> Bool
+) async throws -> Bool {
+    let deadline = ContinuousClock.now + limit
+    while ContinuousClock.now < deadline {
+        if try await condition() { return true }
+        try await Task.sleep(for: .milliseconds(10))
+    }
+    return false
+}

@@ -1,0 +1,86 @@
+import Glibc
+import KedgeFiles
+import Synchronization
+
+/// The real file system, with a disk that can be full and with counted reads.
+final class TestFileSystem: FileSystem {
+    private struct State {
+        var readByteCounts: [String: Int64] = [:]
+        var writableByteCount = Int64.max
+        var availableByteCount: Int64?
+    }
+
+    private let base = POSIXFileSystem()
+    private let state = Mutex(State())
+
+    func readByteCount(_ path: String) -> Int64 { state.withLock { $0.readByteCounts[path] ?? 0 } }
+
+    /// After so many more bytes every write fails for want of space.
+    func setWritable(_ byteCount: Int64) { state.withLock { $0.writableByteCount = byteCount } }
+
+    func setAvailable(_ byteCount: Int64?) { state.withLock { $0.availableByteCount = byteCount } }
+
+    fileprivate func noteRead(_ path: String, _ count: Int) {
+        state.withLock { $0.readByteCounts[path, default: 0] += Int64(count) }
+    }
+
+    fileprivate func noteWrite(_ path: String, _ count: Int) throws(FileError) {
+        let fits = state.withLock { state in
+            guard state.writableByteCount >= Int64(count) else { return false }
+            if state.writableByteCount != .max { state.writableByteCount -= Int64(count) }
+            return true
+        }
+        guard fits else { throw FileError(operation: "pwrite", path: path, number: ENOSPC) }
+    }
+
+    func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any OpenFile {
+        TestFile(base: try base.open(path, mode), path: path, system: self)
+    }
+
+    func status(of path: String) throws(FileError) -> FileStatus? { try base.status(of: path) }
+    func makeDirectory(_ path: String) throws(FileError) { try base.makeDirectory(path) }
+    func list(_ path: String) throws(FileError) -> [String] { try base.list(path) }
+    func rename(_ source: String, to target: String) throws(FileError) {
+        try base.rename(source, to: target)
+    }
+    func renameWithoutReplacing(_ source: String, to target: String) throws(FileError) {
+        try base.renameWithoutReplacing(source, to: target)
+    }
+    func remove(_ path: String) throws(FileError) -> Bool { try base.remove(path) }
+    func syncDirectory(_ path: String) throws(FileError) { try base.syncDirectory(path) }
+    func availableBytes(at path: String) throws(FileError) -> Int64 {
+        if let set = state.withLock({ $0.availableByteCount }) { return set }
+        return try base.availableBytes(at: path)
+    }
+}
+
+private final class TestFile: OpenFile {
+    private let base: any OpenFile
+    private let path: String
+    private let system: TestFileSystem
+
+    init(base: any OpenFile, path: String, system: TestFileSystem) {
+        self.base = base
+        self.path = path
+        self.system = system
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(FileError) {
+        try system.noteWrite(path, bytes.count)
+        try base.write(bytes, at: offset)
+    }
+
+    func read(
+        into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
+    ) throws(FileError) -> Int {
+        let count = try base.read(into: buffer, at: offset)
+        system.noteRead(path, count)
+        return count
+    }
+
+    func syncData() throws(FileError) { try base.syncData() }
+    func truncate(to byteCount: Int64) throws(FileError) { try base.truncate(to: byteCount) }
+    func status() throws(FileError) -> FileStatus { try base.status() }
+    func lockExclusively() throws(FileError) { try base.lockExclusively() }
+    func close() throws(FileError) { try base.close() }
+}
