@@ -25,6 +25,7 @@ public struct ContentRange: Hashable, Sendable {
     /// Size of the whole file, or nil when it is written as `*`.
     public let total: Int64?
 
+    /// Takes the parts as they are; ``description`` writes an empty range as `bytes */total`.
     public init(range: ByteRange?, total: Int64?) {
         self.range = range
         self.total = total

@@ -35,18 +35,24 @@ public struct SHA256Digest: Hashable, Sendable {
     /// 64 lower-case hexadecimal digits.
     public var hex: String { Hex.encode(bytes) }
 
+    /// Written out because `InlineArray` is not `Equatable`.
     public static func == (left: SHA256Digest, right: SHA256Digest) -> Bool {
         (0..<4).allSatisfy { left.words[$0] == right.words[$0] }
     }
 
+    /// Feeds the four words, so that equal digests hash alike.
     public func hash(into hasher: inout Hasher) {
         for index in 0..<4 { hasher.combine(words[index]) }
     }
 }
 
 extension SHA256Digest: CustomStringConvertible, Codable {
+    /// The same text as ``hex``; a digest is no secret and may be logged.
     public var description: String { hex }
 
+    /// Reads one string of 64 hexadecimal digits in any case.
+    ///
+    /// - Throws: `DecodingError.dataCorrupted` for other text.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         guard let digest = SHA256Digest(hex: try container.decode(String.self)) else {
@@ -56,6 +62,7 @@ extension SHA256Digest: CustomStringConvertible, Codable {
         self = digest
     }
 
+    /// Writes one string of 64 lower-case digits.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(hex)

@@ -129,11 +129,13 @@ import Testing
         expect(.notFound) { _ = try files.availableBytes(at: path("absent")) }
     }
 
-    @Test(arguments: [
-        (ENOENT, .notFound), (EEXIST, .exists), (ENOSPC, .noSpace), (EDQUOT, .noSpace), (EFBIG, .noSpace),
-        (EACCES, .permission), (EPERM, .permission), (EROFS, .readOnly), (EMFILE, .tooManyOpen),
-        (ENFILE, .tooManyOpen), (EWOULDBLOCK, .locked), (EIO, .io), (EBADF, .other), (0, .other),
-    ] as [(Int32, FileError.Code)])
+    @Test(
+        arguments: [
+            (ENOENT, .notFound), (EEXIST, .exists), (ENOSPC, .noSpace), (EDQUOT, .noSpace),
+            (EFBIG, .noSpace), (EACCES, .permission), (EPERM, .permission), (EROFS, .readOnly),
+            (EMFILE, .tooManyOpen), (ENFILE, .tooManyOpen), (EWOULDBLOCK, .locked), (EIO, .io),
+            (EBADF, .other), (0, .other),
+        ] as [(Int32, FileError.Code)])
     func `an error number has one meaning, and equal meanings are equal errors`(
         number: Int32, code: FileError.Code
     ) {

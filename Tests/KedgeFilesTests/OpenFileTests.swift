@@ -59,7 +59,9 @@ import Testing
         #expect(throws: FileError.self) { try file.lockExclusively() }
     }
 
-    @Test func `a late call on a closed file never reaches the file that has its number now`() throws {
+    @Test func `a late call on a closed file never reaches the file that has its number now`()
+        throws
+    {
         let first = try files.open(path, .createNew)
         try first.close()
         let second = try files.open(directory.path + "/second", .createNew)

@@ -42,7 +42,8 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 63, 64, 65, 127, 128, 129])
-    func `a state around a block's edge is as long as the unfinished block asks`(count: Int) throws {
+    func `a state around a block's edge is as long as the unfinished block asks`(count: Int) throws
+    {
         let bytes = [UInt8](repeating: 7, count: count)
         var hasher = SHA256Hasher()
         hasher.update(bytes)
@@ -79,8 +80,8 @@ import Testing
         var tooLong = good
         tooLong[33] = 0x7F
         return [
-            [], [1], Array(good.prefix(40)), Array(good.prefix(41)), Array(good.dropLast()), good + [0],
-            Array(good.dropFirst()), otherVersion, otherLength, negative, tooLong,
+            [], [1], Array(good.prefix(40)), Array(good.prefix(41)), Array(good.dropLast()),
+            good + [0], Array(good.dropFirst()), otherVersion, otherLength, negative, tooLong,
             [UInt8](repeating: 255, count: 104), [UInt8](repeating: 1, count: 100_000),
         ]
     }()

@@ -5,19 +5,21 @@ import Testing
 @Suite struct `Chunk layouts` {
     private static let gibibyte: Int64 = 1 << 30
 
-    @Test(arguments: [
-        (0, 4 << 20, 0), (1, 4 << 20, 1), (4 << 20, 4 << 20, 1), ((4 << 20) + 1, 4 << 20, 2),
-        ((4 << 20) - 1, 4 << 20, 1), (12 << 20, 4 << 20, 3), (5 * gibibyte, 4 << 20, 1280),
-        (5 * gibibyte + 1, 4 << 20, 1281), (Int64.max, Int64.max, 1), (Int64.max, 1, Int.max),
-        (Int64.max, 2, Int.max / 2 + 1), (Int64.max, 4 << 20, 2_199_023_255_552),
-    ] as [(Int64, Int64, Int)])
+    @Test(
+        arguments: [
+            (0, 4 << 20, 0), (1, 4 << 20, 1), (4 << 20, 4 << 20, 1), ((4 << 20) + 1, 4 << 20, 2),
+            ((4 << 20) - 1, 4 << 20, 1), (12 << 20, 4 << 20, 3), (5 * gibibyte, 4 << 20, 1280),
+            (5 * gibibyte + 1, 4 << 20, 1281), (Int64.max, Int64.max, 1), (Int64.max, 1, Int.max),
+            (Int64.max, 2, Int.max / 2 + 1), (Int64.max, 4 << 20, 2_199_023_255_552),
+        ] as [(Int64, Int64, Int)])
     func `the count is the size divided, rounded up`(size: Int64, chunkSize: Int64, count: Int) {
         #expect(ChunkLayout(fileSize: size, chunkSize: chunkSize).chunkCount == count)
     }
 
-    @Test(arguments: [
-        (0, 0, 100), (1, 100, 200), (2, 200, 250),
-    ] as [(Int, Int64, Int64)])
+    @Test(
+        arguments: [
+            (0, 0, 100), (1, 100, 200), (2, 200, 250),
+        ] as [(Int, Int64, Int64)])
     func `chunks follow each other and the last is short`(index: Int, start: Int64, end: Int64) {
         let layout = ChunkLayout(fileSize: 250, chunkSize: 100)
         #expect(layout.range(ofChunk: index) == ByteRange(start: start, end: end))
@@ -37,7 +39,8 @@ import Testing
         let layout = ChunkLayout(fileSize: .max, chunkSize: 1 << 62)
         #expect(layout.chunkCount == 2)
         #expect(layout.range(ofChunk: 1) == ByteRange(start: 1 << 62, end: .max))
-        #expect(ChunkLayout(fileSize: .max, chunkSize: 1).range(ofChunk: Int.max - 1)?.byteCount == 1)
+        #expect(
+            ChunkLayout(fileSize: .max, chunkSize: 1).range(ofChunk: Int.max - 1)?.byteCount == 1)
     }
 
     @Test func `a layout without a size has full chunks up to the bound`() {

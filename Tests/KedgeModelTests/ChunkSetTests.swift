@@ -46,7 +46,8 @@ import Testing
     }
 
     @Test(arguments: 1...50 as ClosedRange<UInt64>)
-    func `a set reads back from its bytes whatever the order it was filled in`(seed: UInt64) throws {
+    func `a set reads back from its bytes whatever the order it was filled in`(seed: UInt64) throws
+    {
         var generator = SplitMix64(seed: seed)
         let indexes = Set((0..<60).map { _ in Int.random(in: 0..<500, using: &generator) })
         let set = ChunkSet(indexes.shuffled(using: &generator))
@@ -58,9 +59,10 @@ import Testing
         #expect(read.count == indexes.count)
     }
 
-    @Test(arguments: [
-        ([], []), ([0], [1]), ([7], [0x80]), ([8], [0, 1]), ([0, 1, 2, 9], [7, 2]),
-    ] as [([Int], [UInt8])])
+    @Test(
+        arguments: [
+            ([], []), ([0], [1]), ([7], [0x80]), ([8], [0, 1]), ([0, 1, 2, 9], [7, 2]),
+        ] as [([Int], [UInt8])])
     func `the bytes have one bit a chunk, lowest first, without zeros at the end`(
         indexes: [Int], bytes: [UInt8]
     ) {

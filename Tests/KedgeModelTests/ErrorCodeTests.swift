@@ -4,20 +4,22 @@ import Testing
 /// R67, R107 and the table of DESIGN section 4.
 @Suite struct `The error table` {
     private static let designed = [
-        "SESSION_NOT_FOUND", "SESSION_EXPIRED", "SESSION_CLOSED", "CHUNK_OUT_OF_BOUNDS", "RANGE_MISMATCH",
-        "LENGTH_MISMATCH", "CHUNK_HASH_MISMATCH", "CHUNK_CONFLICT", "MISSING_CHUNKS", "SIZE_MISMATCH",
-        "INTEGRITY_MISMATCH", "FILE_TOO_LARGE", "STORAGE_FULL", "FILE_NOT_FOUND", "FILE_GONE", "OFFSET_MISMATCH",
-        "BAD_REQUEST", "BUSY", "UNAVAILABLE", "FILE_MISSING", "FILE_CHANGED", "DISK_FULL", "REMOTE_CHANGED", "OFFLINE",
+        "SESSION_NOT_FOUND", "SESSION_EXPIRED", "SESSION_CLOSED", "CHUNK_OUT_OF_BOUNDS",
+        "RANGE_MISMATCH", "LENGTH_MISMATCH", "CHUNK_HASH_MISMATCH", "CHUNK_CONFLICT",
+        "MISSING_CHUNKS", "SIZE_MISMATCH", "INTEGRITY_MISMATCH", "FILE_TOO_LARGE", "STORAGE_FULL",
+        "FILE_NOT_FOUND", "FILE_GONE", "OFFSET_MISMATCH", "BAD_REQUEST", "BUSY", "UNAVAILABLE",
+        "FILE_MISSING", "FILE_CHANGED", "DISK_FULL", "REMOTE_CHANGED", "OFFLINE",
     ]
 
     private static let clientSide: Set<ErrorCode> = [
-        .fileMissing, .fileChanged, .diskFull, .destinationExists, .remoteChanged, .offline, .protocolViolation,
-        .transferNotFound, .illegalTransition, .storeDamaged, .canceled, .usage,
+        .fileMissing, .fileChanged, .diskFull, .destinationExists, .remoteChanged, .offline,
+        .protocolViolation, .transferNotFound, .illegalTransition, .storeDamaged, .canceled, .usage,
     ]
 
     private static let retryable: Set<ErrorCode> = [
-        .lengthMismatch, .chunkHashMismatch, .offsetMismatch, .writerReplaced, .missingChunks, .storageFull,
-        .requestTimeout, .busy, .unavailable, .internalError, .offline, .protocolViolation,
+        .lengthMismatch, .chunkHashMismatch, .offsetMismatch, .writerReplaced, .missingChunks,
+        .storageFull, .requestTimeout, .busy, .unavailable, .internalError, .offline,
+        .protocolViolation,
     ]
 
     private static let statuses: [ErrorCode: Int] = [
@@ -64,14 +66,18 @@ import Testing
         #expect(!code.facts.sentence.isEmpty)
     }
 
-    @Test(arguments: [
-        (.storageFull, ExitStatus.diskFull), (.diskFull, ExitStatus.diskFull), (.fileMissing, ExitStatus.sourceChanged),
-        (.fileChanged, ExitStatus.sourceChanged), (.integrityMismatch, ExitStatus.integrity),
-        (.chunkHashMismatch, ExitStatus.integrity), (.remoteChanged, ExitStatus.remoteChanged),
-        (.offline, ExitStatus.network), (.sessionNotFound, ExitStatus.notFound), (.fileGone, ExitStatus.notFound),
-        (.fileTooLarge, ExitStatus.tooLarge), (.busy, ExitStatus.busy), (.usage, ExitStatus.usage),
-    ] as [(ErrorCode, Int32)])
-    func `causes that a person acts on differently end differently`(code: ErrorCode, status: Int32) {
+    @Test(
+        arguments: [
+            (.storageFull, ExitStatus.diskFull), (.diskFull, ExitStatus.diskFull),
+            (.fileMissing, ExitStatus.sourceChanged), (.fileChanged, ExitStatus.sourceChanged),
+            (.integrityMismatch, ExitStatus.integrity), (.chunkHashMismatch, ExitStatus.integrity),
+            (.remoteChanged, ExitStatus.remoteChanged), (.offline, ExitStatus.network),
+            (.sessionNotFound, ExitStatus.notFound), (.fileGone, ExitStatus.notFound),
+            (.fileTooLarge, ExitStatus.tooLarge), (.busy, ExitStatus.busy),
+            (.usage, ExitStatus.usage),
+        ] as [(ErrorCode, Int32)])
+    func `causes that a person acts on differently end differently`(code: ErrorCode, status: Int32)
+    {
         #expect(code.facts.exitStatus == status)
     }
 
@@ -79,7 +85,8 @@ import Testing
     func `no other code is answered with the facts that end the table`(code: ErrorCode) {
         // The table's parts end in a default row; a code that fell into a foreign one shows here.
         #expect(code == .storageFull || code.facts.sentence != ErrorCode.storageFull.facts.sentence)
-        #expect(code == .internalError || code.facts.sentence != ErrorCode.internalError.facts.sentence)
+        #expect(
+            code == .internalError || code.facts.sentence != ErrorCode.internalError.facts.sentence)
         #expect(code.facts.sentence != ErrorCode.usage.facts.sentence)
     }
 }

@@ -3,16 +3,20 @@ import KedgeModel
 import Testing
 
 @Suite struct `Hexadecimal text` {
-    @Test(arguments: [
-        ([], ""), ([0], "00"), ([0x0F], "0f"), ([0xA0], "a0"), ([0xDE, 0xAD, 0xBE, 0xEF], "deadbeef"),
-    ] as [([UInt8], String)])
+    @Test(
+        arguments: [
+            ([], ""), ([0], "00"), ([0x0F], "0f"), ([0xA0], "a0"),
+            ([0xDE, 0xAD, 0xBE, 0xEF], "deadbeef"),
+        ] as [([UInt8], String)])
     func `bytes are written in lower case and read in any case`(bytes: [UInt8], text: String) {
         #expect(Hex.encode(bytes) == text)
         #expect(Hex.decode(text) == bytes)
         #expect(Hex.decode(text.uppercased()) == bytes)
     }
 
-    @Test(arguments: ["0", "000", "0g", "g0", " 00", "00 ", "0x00", "+1", "-1", "\u{0}0", "é", "٠١"])
+    @Test(arguments: [
+        "0", "000", "0g", "g0", " 00", "00 ", "0x00", "+1", "-1", "\u{0}0", "é", "٠١",
+    ])
     func `anything that is not pairs of ASCII digits is refused`(text: String) {
         #expect(Hex.decode(text) == nil)
     }

@@ -12,8 +12,8 @@ import Testing
 
     private static let illFormed: [String] = [
         "", "0", String(wellFormed.dropLast()), wellFormed + "0", wellFormed.uppercased(),
-        starting("g"), starting("/"), starting("."), starting("\u{0}"), starting(" "), starting("é"),
-        starting("０"), starting("../"), "01234567-89ab-cdef-0123-456789ab",
+        starting("g"), starting("/"), starting("."), starting("\u{0}"), starting(" "),
+        starting("é"), starting("０"), starting("../"), "01234567-89ab-cdef-0123-456789ab",
     ]
 
     @Test func `32 lower-case digits are an identifier and keep their text`() {

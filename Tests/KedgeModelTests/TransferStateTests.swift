@@ -12,8 +12,8 @@ import Testing
     }
 
     private static let events: [TransferEvent] = [
-        .start, .wait, .pause(.user), .pause(.shutdown), .pause(.constraint), .resume, .fail, .complete,
-        .cancel, .retry, .restart,
+        .start, .wait, .pause(.user), .pause(.shutdown), .pause(.constraint), .resume, .fail,
+        .complete, .cancel, .retry, .restart,
     ]
 
     private static let steps = TransferState.allCases.flatMap { state in

@@ -20,7 +20,8 @@ import Testing
     ) throws {
         let data = try JSONEncoder().encode(message)
         let object = try #require(
-            try JSONSerialization.jsonObject(with: data) as? [String: Any], sourceLocation: location)
+            try JSONSerialization.jsonObject(with: data) as? [String: Any], sourceLocation: location
+        )
         #expect(Set(object.keys) == names, sourceLocation: location)
         let read = try JSONDecoder().decode(Message.self, from: data)
         #expect(read == message, sourceLocation: location)
@@ -91,10 +92,12 @@ import Testing
 
     @Test func `files`() throws {
         let meta = FileMeta(
-            remoteFileId: file, fileName: "a", size: 1, sha256: digest, mimeType: "a/b", etag: "\"e\"",
+            remoteFileId: file, fileName: "a", size: 1, sha256: digest, mimeType: "a/b",
+            etag: "\"e\"",
             chunkSize: 4, createdAt: Self.time)
         let names: Set = [
-            "remoteFileId", "fileName", "size", "sha256", "mimeType", "etag", "chunkSize", "createdAt",
+            "remoteFileId", "fileName", "size", "sha256", "mimeType", "etag", "chunkSize",
+            "createdAt",
         ]
         try expect(meta, has: names)
         var bare = meta
@@ -118,14 +121,18 @@ import Testing
         problem.actualSha256 = digest
         problem.expectedSha256 = digest
         problem.maxBytes = 2
-        let own: Set = ["missingRanges", "expectedOffset", "actualSha256", "expectedSha256", "maxBytes"]
+        let own: Set = [
+            "missingRanges", "expectedOffset", "actualSha256", "expectedSha256", "maxBytes",
+        ]
         try expect(problem, has: common.union(own))
     }
 
     @Test(arguments: [
-        "", "{", "[]", "null", #"{"fileName":"a"}"#, #"{"fileName":1,"fileSize":1}"#, #"{"fileName":"a","fileSize":"1"}"#,
-        #"{"fileName":"a","fileSize":1.5}"#, #"{"fileName":"a","fileSize":9223372036854775808}"#,
-        #"{"fileName":"a","fileSize":1,"fileHashSha256":"abc"}"#, #"{"fileName":"a","fileSize":1,"adoptSessionId":"../"}"#,
+        "", "{", "[]", "null", #"{"fileName":"a"}"#, #"{"fileName":1,"fileSize":1}"#,
+        #"{"fileName":"a","fileSize":"1"}"#, #"{"fileName":"a","fileSize":1.5}"#,
+        #"{"fileName":"a","fileSize":9223372036854775808}"#,
+        #"{"fileName":"a","fileSize":1,"fileHashSha256":"abc"}"#,
+        #"{"fileName":"a","fileSize":1,"adoptSessionId":"../"}"#,
         #"{"fileName":"a","fileSize":1,"metadata":{"a":1}}"#, #"{"fileName":"a","fileSize":null}"#,
     ])
     func `a create request of wrong shape is refused`(text: String) {

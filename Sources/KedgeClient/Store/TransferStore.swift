@@ -2,6 +2,7 @@ internal import GRDB
 package import KedgeFiles
 package import KedgeMigrations
 package import KedgeModel
+internal import Synchronization
 
 /// The durable records of all transfers of one user: one SQLite file that several kedge processes
 /// share (R23).
@@ -11,6 +12,7 @@ package import KedgeModel
 /// even while it is being stopped.
 package final class TransferStore: Sendable {
     private let queue: DatabaseQueue
+    private let isClosed = Mutex(false)
     private let pool = BlockingPool(threadCount: 1)
     let now: @Sendable () -> Timestamp
     let owners: OwnerRegistry
@@ -67,7 +69,7 @@ package final class TransferStore: Sendable {
         let queue = queue
         return try await pool.run {
             do {
-                return try queue.write(body)
+                return try self.use { try queue.write(body) }
             } catch {
                 throw Self.storeError(operation, error)
             }
@@ -81,7 +83,7 @@ package final class TransferStore: Sendable {
         let queue = queue
         return try await pool.run {
             do {
-                return try queue.read(body)
+                return try self.use { try queue.read(body) }
             } catch {
                 throw Self.storeError(operation, error)
             }
@@ -93,10 +95,26 @@ package final class TransferStore: Sendable {
         let queue = queue
         try await pool.run {
             do {
-                try queue.close()
+                try self.isClosed.withLock { isClosed in
+                    try queue.close()
+                    isClosed = true
+                }
             } catch {
                 throw Self.storeError("close", error)
             }
+        }
+    }
+
+    /// Runs one access, unless the store is closed: GRDB crashes on a connection that is gone, and an
+    /// app may well ask for a snapshot while it closes. Accesses wait for each other anyway.
+    private func use<Result: Sendable>(_ access: () throws -> Result) throws -> Result {
+        try isClosed.withLock { isClosed in
+            guard !isClosed else {
+                throw TransferError(
+                    .storeDamaged, operation: "use the store",
+                    explanation: "The transfer client is closed.")
+            }
+            return try access()
         }
     }
 

@@ -40,8 +40,8 @@ public struct ChunkLayout: Hashable, Sendable {
     /// Index of the chunk that holds the byte at `offset`.
     public func index(ofByteAt offset: Int64) -> Int { Int(offset / chunkSize) }
 
-    /// Smallest chunk size, a multiple of `preferred`'s power of two, that keeps the count of chunks
-    /// within ``maxChunkCount``.
+    /// The preferred size, doubled until the count of chunks is within ``maxChunkCount``; as it is
+    /// for a file of unknown size.
     public static func chunkSize(preferred: Int64, forFileOf fileSize: Int64?) -> Int64 {
         guard let fileSize else { return preferred }
         var size = preferred

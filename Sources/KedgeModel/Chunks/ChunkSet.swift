@@ -6,6 +6,7 @@ public struct ChunkSet: Sendable {
     /// All indexes below this one are in the set, so contiguous progress is found in O(1).
     public private(set) var contiguousCount = 0
 
+    /// The set of no chunks.
     public init() {}
 
     /// The set of the indexes given.
@@ -74,10 +75,12 @@ public struct ChunkSet: Sendable {
 }
 
 extension ChunkSet: Hashable {
+    /// Compares the chunks, not the storage: removing may leave empty words at the end.
     public static func == (left: ChunkSet, right: ChunkSet) -> Bool {
         left.serialized == right.serialized
     }
 
+    /// Feeds what equality compares.
     public func hash(into hasher: inout Hasher) { hasher.combine(serialized) }
 }
 

@@ -51,8 +51,8 @@ extension ErrorCode {
             Self.row(409, ExitStatus.integrity, "The chunk was received before with other bytes.")
         case .offsetMismatch:
             Self.row(
-                409, ExitStatus.failure, retry: true, "The bytes do not start where the last ended."
-            )
+                409, ExitStatus.failure, retry: true,
+                "The bytes do not start where the last ended.")
         case .writerReplaced:
             Self.row(
                 409, ExitStatus.busy, retry: true, "A newer request took over writing these bytes.")

@@ -2,8 +2,8 @@
 ///
 /// The raw value is the stable text that travels (`code` in a problem document) and that clients
 /// store. ``facts`` is the one table of what a code means: HTTP status, exit status of the command,
-/// whether trying again can help, and a sentence for a person. Documentation and the OpenAPI contract
-/// are checked against it; nothing else invents a status.
+/// whether trying again can help, and a sentence for a person. Documentation and the OpenAPI
+/// contract are checked against it; nothing else invents a status.
 public enum ErrorCode: String, CaseIterable, Sendable, Codable {
     // Sessions and chunks.
     case sessionNotFound = "SESSION_NOT_FOUND"
@@ -67,18 +67,32 @@ public struct ErrorFacts: Sendable {
 
 /// Exit statuses of the command, a small stable set.
 public enum ExitStatus {
+    /// Everything that was asked for is done.
     public static let success: Int32 = 0
+    /// Any error that has no status of its own.
     public static let failure: Int32 = 1
+    /// It has to be asked differently: another flag, destination or moment.
     public static let usage: Int32 = 2
+    /// Of several files, some were transferred and some were not.
     public static let someFailed: Int32 = 3
+    /// The server was out of reach, unavailable, or the connection did not hold.
     public static let network: Int32 = 5
+    /// No such session, file or transfer, or it is gone.
     public static let notFound: Int32 = 6
+    /// Bytes do not have the size or SHA-256 that they should have.
     public static let integrity: Int32 = 7
+    /// No room for the bytes, on this machine or on the server.
     public static let diskFull: Int32 = 8
+    /// The local file to upload is missing or no longer what it was.
     public static let sourceChanged: Int32 = 9
+    /// The server has too much in flight, or a newer request took over.
     public static let busy: Int32 = 10
+    /// The file on the server is no longer the version the download began with.
     public static let remoteChanged: Int32 = 11
+    /// The server does not take a file or body of this size.
     public static let tooLarge: Int32 = 12
+    /// Stopped by SIGINT: 128 and the number of the signal, as shells count.
     public static let interrupted: Int32 = 130
+    /// Stopped by SIGTERM: 128 and the number of the signal, as shells count.
     public static let terminated: Int32 = 143
 }

@@ -1,7 +1,7 @@
 /// Rules for the display name of a file.
 ///
-/// A name is a label: it never becomes a path on the server. It is still checked, because it travels
-/// into headers, logs and the disks of those who download it (R47).
+/// A name is a label: it never becomes a path on the server. It is still checked, because it
+/// travels into headers, logs and the disks of those who download it (R47).
 public enum FileName {
     /// Longest accepted name in UTF-8 bytes; common file systems take no more.
     public static let maxByteCount = 255

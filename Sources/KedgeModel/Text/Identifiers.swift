@@ -41,8 +41,12 @@ extension RandomIdentifier {
             }
     }
 
+    /// The 32 digits, for paths, URLs and logs.
     public var description: String { text }
 
+    /// Reads one string, checked like any other text from the wire.
+    ///
+    /// - Throws: `DecodingError.dataCorrupted` unless it is well formed.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)
@@ -53,6 +57,7 @@ extension RandomIdentifier {
         self = value
     }
 
+    /// Writes the 32 digits as one string.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(text)
@@ -61,18 +66,24 @@ extension RandomIdentifier {
 
 /// Names one upload session on a server.
 public struct SessionID: RandomIdentifier {
+    /// The 32 lower-case hexadecimal digits.
     public let text: String
+    /// Wraps text that was checked before; text from outside goes through `init?(_:)`.
     public init(wellFormed text: String) { self.text = text }
 }
 
 /// Names one finished file on a server (`remoteFileId` on the wire).
 public struct FileID: RandomIdentifier {
+    /// The 32 lower-case hexadecimal digits.
     public let text: String
+    /// Wraps text that was checked before; text from outside goes through `init?(_:)`.
     public init(wellFormed text: String) { self.text = text }
 }
 
 /// Names one transfer in the client's own store.
 public struct TransferID: RandomIdentifier {
+    /// The 32 lower-case hexadecimal digits.
     public let text: String
+    /// Wraps text that was checked before; text from outside goes through `init?(_:)`.
     public init(wellFormed text: String) { self.text = text }
 }

@@ -3,10 +3,12 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     /// Milliseconds since 1970-01-01T00:00:00Z.
     public var millisecondsSinceEpoch: Int64
 
+    /// Takes any count; times before 1970 are negative.
     public init(millisecondsSinceEpoch: Int64) {
         self.millisecondsSinceEpoch = millisecondsSinceEpoch
     }
 
+    /// Earlier times are less.
     public static func < (left: Timestamp, right: Timestamp) -> Bool {
         left.millisecondsSinceEpoch < right.millisecondsSinceEpoch
     }
@@ -73,6 +75,9 @@ extension Timestamp: CustomStringConvertible, Codable {
         self.init(millisecondsSinceEpoch: seconds * 1000 + milliseconds)
     }
 
+    /// Reads RFC 3339 text in UTC.
+    ///
+    /// - Throws: `DecodingError.dataCorrupted` for other text, offsets other than `Z` included.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)
@@ -83,6 +88,7 @@ extension Timestamp: CustomStringConvertible, Codable {
         self = value
     }
 
+    /// Writes the text of ``description``.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(description)

@@ -21,7 +21,9 @@ public enum TransferState: String, CaseIterable, Sendable, Codable {
 
 /// Which way the bytes go.
 public enum TransferDirection: String, Sendable, Codable {
+    /// From a local file to a server.
     case upload
+    /// From a server to a local file.
     case download
 
     /// The state of a transfer of this direction while a worker runs it.
@@ -44,10 +46,15 @@ public enum TransferEvent: Hashable, Sendable {
     case start
     /// The worker cannot go on now but will by itself: offline, backing off, process ending.
     case wait
+    /// A person, a stopping process or a constraint holds it; a paused one stays paused.
     case pause(PauseReason)
+    /// The hold is lifted. A waiting or running transfer just goes on.
     case resume
+    /// An error that waiting would not cure, or one try too many.
     case fail
+    /// Everything arrived and was verified.
     case complete
+    /// A person gives it up; allowed in every state but `completed`.
     case cancel
     /// Somebody asks a failed, canceled or paused transfer to run again.
     case retry
@@ -57,7 +64,9 @@ public enum TransferEvent: Hashable, Sendable {
 
 /// An event that the state does not allow.
 public struct IllegalTransition: Error, Hashable, Sendable {
+    /// Where the transfer stood, and still stands.
     public let state: TransferState
+    /// What was refused.
     public let event: TransferEvent
 }
 

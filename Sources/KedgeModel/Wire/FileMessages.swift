@@ -1,10 +1,15 @@
 /// Answer to finalize and to `POST /files` (R66).
 public struct FinalizeResponse: Codable, Hashable, Sendable {
+    /// Names the file from now on; asking again gives the same one.
     public var remoteFileId: FileID
+    /// SHA-256 that the server computed over the whole file; the client compares it (R65, R78).
     public var fileHashSha256: SHA256Digest
+    /// Bytes of the whole file.
     public var size: Int64
+    /// Strong entity tag with its quotes, as `GET /files/{id}` sends it.
     public var etag: String
 
+    /// The answer for a file that is durable and visible.
     public init(remoteFileId: FileID, fileHashSha256: SHA256Digest, size: Int64, etag: String) {
         self.remoteFileId = remoteFileId
         self.fileHashSha256 = fileHashSha256
@@ -15,10 +20,14 @@ public struct FinalizeResponse: Codable, Hashable, Sendable {
 
 /// Answer to finalize while long work runs (202).
 public struct FinalizePending: Codable, Hashable, Sendable {
+    /// The session to finalize again after `Retry-After`.
     public var sessionId: SessionID
+    /// `open` from this server: nothing has been decided yet.
     public var state: SessionState
+    /// Bytes from the start of the file that the whole-file hash has seen.
     public var verifiedBytes: Int64
 
+    /// The answer while the whole-file hash is behind.
     public init(sessionId: SessionID, state: SessionState, verifiedBytes: Int64) {
         self.sessionId = sessionId
         self.state = state
@@ -28,15 +37,24 @@ public struct FinalizePending: Codable, Hashable, Sendable {
 
 /// Answer to `GET /files/{id}/meta` (R87).
 public struct FileMeta: Codable, Hashable, Sendable {
+    /// What `GET /files/{id}` takes.
     public var remoteFileId: FileID
+    /// The label that the uploader gave (R47); never a path, see ``FileName``.
     public var fileName: String
+    /// Bytes of the whole file.
     public var size: Int64
+    /// What the downloaded bytes must have before they are promoted (R94).
     public var sha256: SHA256Digest
+    /// As the uploader declared it, never sniffed; nil when it declared none.
     public var mimeType: String?
+    /// Strong entity tag with its quotes, for `If-Range` and `If-Match` (R99).
     public var etag: String
+    /// Bytes a chunk of the upload had; the digests of ``FileChunks`` follow it.
     public var chunkSize: Int64
+    /// When the upload was finalized.
     public var createdAt: Timestamp
 
+    /// Describes a finished file; none of it ever changes.
     public init(
         remoteFileId: FileID, fileName: String, size: Int64, sha256: SHA256Digest,
         mimeType: String?, etag: String, chunkSize: Int64, createdAt: Timestamp
@@ -54,9 +72,12 @@ public struct FileMeta: Codable, Hashable, Sendable {
 
 /// Answer to `GET /files/{id}/chunks`: lets a downloader verify, and fetch again, one chunk (R93).
 public struct FileChunks: Codable, Hashable, Sendable {
+    /// Bytes in every chunk but the last, which may be short.
     public var chunkSize: Int64
+    /// Digest of each chunk in the order of the file; empty for a file of no bytes.
     public var sha256: [SHA256Digest]
 
+    /// The whole list: digests are not paged, ``ChunkLayout/maxChunkCount`` bounds them.
     public init(chunkSize: Int64, sha256: [SHA256Digest]) {
         self.chunkSize = chunkSize
         self.sha256 = sha256
@@ -65,10 +86,12 @@ public struct FileChunks: Codable, Hashable, Sendable {
 
 /// One page of `GET /files`, newest first.
 public struct FileList: Codable, Hashable, Sendable {
+    /// At most as many as `limit` asked for.
     public var files: [FileMeta]
     /// Opaque; send it as `after` for the next page. Absent on the last page.
     public var next: String?
 
+    /// A page, and the cursor of the one after it.
     public init(files: [FileMeta], next: String?) {
         self.files = files
         self.next = next

@@ -1,13 +1,24 @@
 /// Body of `POST /uploads/sessions` (R47–R51).
 public struct CreateSessionRequest: Codable, Hashable, Sendable {
+    /// Display name, refused unless ``FileName/isValid(_:)`` accepts it (R47).
     public var fileName: String
+    /// Bytes of the whole file; 0 is a file without chunks (R48).
     public var fileSize: Int64
+    /// Media type to store and give back; nil when the client does not know it (R49).
     public var mimeType: String?
+    /// Wished bytes a chunk; nil leaves it to the server, whose answer counts (R50).
     public var chunkSize: Int64?
+    /// What the whole file must have at finalize; nil when not known yet (R51).
     public var fileHashSha256: SHA256Digest?
+    /// Text of the client's own, kept with the session, 8 KiB in all by default; nil is none.
     public var metadata: [String: String]?
+    /// An expired session whose bytes to take over; nil starts empty.
+    ///
+    /// One that does not fit (other owner, size, chunk size or digest, or bytes already swept) is
+    /// passed over without an error: ``CreateSessionResponse/receivedBytes`` tells.
     public var adoptSessionId: SessionID?
 
+    /// The message for a file of known size; what is left out the server decides.
     public init(
         fileName: String, fileSize: Int64, mimeType: String? = nil, chunkSize: Int64? = nil,
         fileHashSha256: SHA256Digest? = nil, metadata: [String: String]? = nil,
@@ -25,11 +36,16 @@ public struct CreateSessionRequest: Codable, Hashable, Sendable {
 
 /// Bounds that a server announces with each session (R54).
 public struct SessionLimits: Codable, Hashable, Sendable {
+    /// Smallest chunk size that may be wished for, in bytes.
     public var minChunkSize: Int64
+    /// Largest chunk size that may be wished for, in bytes.
     public var maxChunkSize: Int64
+    /// Largest file taken, in bytes; above it `FILE_TOO_LARGE`.
     public var maxFileSize: Int64
+    /// Chunks that one client should have in flight: advice, not enforced a session.
     public var maxConcurrentChunks: Int
 
+    /// The limits of one server; they may differ after its next start.
     public init(
         minChunkSize: Int64, maxChunkSize: Int64, maxFileSize: Int64, maxConcurrentChunks: Int
     ) {
@@ -42,27 +58,42 @@ public struct SessionLimits: Codable, Hashable, Sendable {
 
 /// States of an upload session on the server.
 public enum SessionState: String, CaseIterable, Codable, Sendable {
+    /// Takes chunks.
     case open
+    /// All bytes are verified and on their way to become a file; takes no more.
     case finalizing
+    /// A file exists.
     case completed
+    /// Given up by the server. This one never does: a refused finalize leaves it open.
     case failed
+    /// Given up by the client; the bytes go.
     case canceled
+    /// Idle past `expiresAt`; the bytes stay a grace period for adoption.
     case expired
 }
 
 /// Answer to `POST /uploads/sessions` (R52–R54).
 public struct CreateSessionResponse: Codable, Hashable, Sendable {
+    /// Unguessable, and part of every later address (R52).
     public var sessionId: SessionID
+    /// When the session ends unless there is activity, which moves it on (R53).
     public var expiresAt: Timestamp
+    /// `open`, unless a replayed request finds a session that has moved on.
     public var state: SessionState
+    /// Bytes of the whole file, as declared.
     public var fileSize: Int64
+    /// Bytes in every chunk but the last, frozen; may not be what was wished for (R28).
     public var chunkSize: Int64
+    /// Chunks to send; 0 for a file of no bytes, which can be finalized at once (R29).
     public var totalChunks: Int
     /// Bytes already there: above zero after an adoption or a replayed request.
     public var receivedBytes: Int64
+    /// What this server takes (R54).
     public var limits: SessionLimits
+    /// Header fields that a chunk is to carry (R54); `Content-Digest` may stand in for the hash.
     public var requiredHeaders: [String]
 
+    /// The answer for a session, new or found by its Idempotency-Key.
     public init(
         sessionId: SessionID, expiresAt: Timestamp, state: SessionState, fileSize: Int64,
         chunkSize: Int64, totalChunks: Int, receivedBytes: Int64, limits: SessionLimits,
@@ -82,12 +113,18 @@ public struct CreateSessionResponse: Codable, Hashable, Sendable {
 
 /// Answer to `PUT /uploads/sessions/{id}/chunks/{index}`.
 public struct ChunkReceipt: Codable, Hashable, Sendable {
+    /// The chunk, counted from 0.
     public var index: Int
+    /// Digest of the whole chunk, also when only its rest was sent.
     public var sha256: SHA256Digest
+    /// Durable bytes of the whole session, partial chunks included.
     public var receivedBytes: Int64
+    /// Chunks of the session that are complete and durable.
     public var receivedChunkCount: Int
+    /// Chunks of the whole file; nil while its size is unknown.
     public var totalChunks: Int?
 
+    /// The promise that the chunk survives a crash (R59).
     public init(
         index: Int, sha256: SHA256Digest, receivedBytes: Int64, receivedChunkCount: Int,
         totalChunks: Int?
@@ -102,9 +139,12 @@ public struct ChunkReceipt: Codable, Hashable, Sendable {
 
 /// A chunk whose first bytes are durable on the server; sending goes on after them.
 public struct PartialChunk: Codable, Hashable, Sendable {
+    /// The chunk, counted from 0.
     public var index: Int
+    /// Durable bytes from the start of the chunk; above zero.
     public var receivedBytes: Int64
 
+    /// One chunk to go on with; a chunk without durable bytes is just missing.
     public init(index: Int, receivedBytes: Int64) {
         self.index = index
         self.receivedBytes = receivedBytes
@@ -113,21 +153,34 @@ public struct PartialChunk: Codable, Hashable, Sendable {
 
 /// Answer to `GET /uploads/sessions/{id}` (R61, R62).
 public struct SessionStatus: Codable, Hashable, Sendable {
+    /// The session that was asked for.
     public var sessionId: SessionID
+    /// Never `expired`: that is answered with `SESSION_EXPIRED`.
     public var state: SessionState
+    /// The label that was declared (R47).
     public var fileName: String
+    /// Bytes of the whole file; nil while unknown, which no native session is.
     public var fileSize: Int64?
+    /// Bytes in every chunk but the last, frozen for the session (R28).
     public var chunkSize: Int64
+    /// Chunks of the whole file; nil while its size is unknown.
     public var totalChunks: Int?
+    /// Indexes that are durable in rising order; they need not be sent again (R61).
     public var receivedChunks: [Int]
     /// The same chunks as inclusive runs `[first, last]`.
     public var receivedRanges: [[Int]]
+    /// Durable bytes, partial chunks included.
     public var receivedBytes: Int64
+    /// Interrupted chunks in rising order, each going on after its last durable byte.
     public var partialChunks: [PartialChunk]
+    /// When the session ends unless there is activity, which moves it on (R53).
     public var expiresAt: Timestamp
+    /// The digest declared, then the file's own; nil while neither is known.
     public var fileHashSha256: SHA256Digest?
+    /// The file; nil until the session is completed (R32).
     public var remoteFileId: FileID?
 
+    /// Both forms of the received chunks come from the one set, so they cannot disagree.
     public init(
         sessionId: SessionID, state: SessionState, fileName: String, fileSize: Int64?,
         chunkSize: Int64, totalChunks: Int?, received: ChunkSet, receivedBytes: Int64,
@@ -152,7 +205,9 @@ public struct SessionStatus: Codable, Hashable, Sendable {
 
 /// Body of `POST /uploads/sessions/{id}/finalize` (R63).
 public struct FinalizeRequest: Codable, Hashable, Sendable {
+    /// What the whole file must have, besides what was declared; nil asks for no more (R65).
     public var fileHashSha256: SHA256Digest?
 
+    /// The message; without a digest it means the same as an empty body.
     public init(fileHashSha256: SHA256Digest? = nil) { self.fileHashSha256 = fileHashSha256 }
 }

@@ -41,9 +41,9 @@ final class ProgressDisplay: Sendable {
         }
     }
 
-    /// Says something to the person without tearing the bars.
-    func say(_ text: String) {
-        guard mode != .silent, mode != .json else { return }
+    /// Says something to the person without tearing the bars; errors also when quiet.
+    func say(_ text: String, isError: Bool = false) {
+        guard mode != .silent || isError else { return }
         state.withLock { state in
             if mode == .bars { StandardError.write(Self.clear(state.shownLineCount)) }
             state.shownLineCount = 0

@@ -74,12 +74,11 @@ struct TransferRun {
         do {
             let id = try await enqueue(position)
             let snapshots = client.snapshots(of: id)
-            // Cancelled below, when the run has ended.
+            // Cancelled and awaited below, when the run has ended: the client may be closed next.
             let watcher = Task {
                 for try await snapshot in snapshots { display.show(snapshot) }
             }
-            defer { watcher.cancel() }
-            let last = try await client.run(id)
+            let last = try await running(id, beside: watcher)
             display.show(last)
             return .ended(last)
         } catch let error as TransferError {
@@ -90,18 +89,32 @@ struct TransferRun {
         }
     }
 
+    private func running(
+        _ id: TransferID, beside watcher: Task<Void, any Error>
+    ) async throws -> TransferSnapshot {
+        do {
+            let last = try await client.run(id)
+            watcher.cancel()
+            _ = await watcher.result
+            return last
+        } catch {
+            watcher.cancel()
+            _ = await watcher.result
+            throw error
+        }
+    }
+
     private func report(_ outcome: Outcome, _ display: ProgressDisplay) {
         switch outcome {
         case .ended(let snapshot):
-            if options.json {
-                StandardOutput.write(JSONLine.text(.result, snapshot))
-            } else if snapshot.state == .completed {
+            if options.json { StandardOutput.write(JSONLine.text(.result, snapshot)) }
+            if snapshot.state != .completed {
+                display.say("kedge: \(snapshot.name): \(snapshot.message)", isError: true)
+            } else if !options.json {
                 let result =
                     snapshot.direction == .upload
                     ? snapshot.remoteFileID?.text ?? "" : snapshot.path
                 StandardOutput.write(result + "\n")
-            } else {
-                display.say("\(snapshot.name): \(snapshot.message)")
             }
         case .refused(let name, let error):
             if options.json {
