@@ -103,6 +103,12 @@ let package = Package(
         .testTarget(name: "KedgeHashTests", dependencies: ["KedgeHash", "KedgeModel"]),
         .testTarget(name: "KedgeFilesTests", dependencies: ["KedgeFiles", "KedgeStoreTests"]),
         .testTarget(
+            name: "KedgeEngineTests",
+            dependencies: [
+                "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel",
+                "KedgeSQLite", "KedgeStoreTests", logging,
+            ]),
+        .testTarget(
             name: "KedgeSQLiteTests",
             dependencies: [
                 "KedgeEngine", "KedgeFiles", "KedgeMigrations", "KedgeModel", "KedgeSQLite",

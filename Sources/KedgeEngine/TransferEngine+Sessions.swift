@@ -44,7 +44,7 @@ extension TransferEngine {
                 declaredDigest: new.declaredDigest, metadata: new.metadata, state: .open,
                 createdAt: now, expiresAt: parts.nextExpiry)
             // The old session's writers stop first: its bytes may change hands.
-            if let adopted = new.adopting { await registry.drop(adopted, ofOwner: owner) }
+            if let adopted = new.adopting { await registry.dropExpired(adopted, owner: owner) }
             let outcome = try await parts.metadata.createSession(
                 record, idempotencyKey: idempotencyKey, adopting: new.adopting)
             switch outcome {

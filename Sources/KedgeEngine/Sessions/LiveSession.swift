@@ -38,13 +38,21 @@ actor LiveSession {
         prefix = PrefixHash(restoring: progress.record.prefix, parts: parts)
     }
 
+    /// True when the session's time is over.
+    var isExpired: Bool {
+        switch ledger.record.state {
+        case .open: ledger.record.expiresAt <= parts.clock.now()
+        case .expired: true
+        default: false
+        }
+    }
+
     /// The ledger, after checking that the session's time is not over.
     ///
     /// - Throws: `SESSION_EXPIRED`.
     func requireCurrent() throws -> SessionLedger {
         lastUsed = parts.clock.now()
-        let isOver = ledger.record.state == .open && ledger.record.expiresAt < lastUsed
-        guard !isOver, ledger.record.state != .expired else { throw EngineError(.sessionExpired) }
+        guard !isExpired else { throw EngineError(.sessionExpired) }
         return ledger
     }
 

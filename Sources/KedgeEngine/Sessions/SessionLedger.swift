@@ -38,6 +38,16 @@ package struct SessionLedger: Sendable {
         committedPrefixEnd + (partials[committed.contiguousCount]?.byteCount ?? 0)
     }
 
+    /// Offset after the last byte that a committed chunk or a partial claims.
+    package var claimedEnd: Int64 {
+        let layout = record.layout
+        let chunkEnd = committed.ranges.last.flatMap { layout.range(ofChunk: $0.upperBound)?.end }
+        let partialEnds = partials.values.map {
+            (layout.range(ofChunk: $0.index)?.start ?? 0) + $0.byteCount
+        }
+        return max(chunkEnd ?? 0, partialEnds.max() ?? 0)
+    }
+
     /// True when the size is known and every chunk is committed.
     package var isComplete: Bool { record.layout.chunkCount == committed.count }
 

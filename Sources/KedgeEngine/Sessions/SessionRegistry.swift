@@ -53,6 +53,12 @@ actor SessionRegistry {
         if live[id]?.session === session { live[id] = nil }
     }
 
+    /// Drops a session whose time is over; one that still lives is not disturbed.
+    func dropExpired(_ id: SessionID, owner: OwnerID) async {
+        guard let session = live[id]?.session, await session.isExpired else { return }
+        await drop(id, ofOwner: owner)
+    }
+
     /// Takes out of memory what nobody has used since the time.
     func evict(idleSince time: Timestamp) async {
         for (id, entry) in live where entry.userCount == 0 {

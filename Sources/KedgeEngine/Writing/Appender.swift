@@ -30,101 +30,152 @@ struct Appender {
 
     /// Writes the body chunk by chunk until it ends.
     mutating func run(_ reader: any ByteReader) async throws {
+        var tail: ChunkPass?
         var hasMore = true
         while hasMore, offset < limit {
-            hasMore = try await writeNextChunk(reader)
+            (hasMore, tail) = try await writeNextChunk(reader)
         }
-        if hasMore {
-            guard try await isAtEnd(reader, parts: parts) else {
-                throw EngineError(.lengthMismatch, "The body goes on after the file's end.")
-            }
+        if hasMore, try await !isAtEnd(reader, parts: parts) {
+            // What was written up to the limit is sound, and counts like any interrupted body.
+            if let tail { try await finish(tail, isLast: false) }
+            let isSized = await live.ledger.record.fileSize != nil
+            throw EngineError(
+                isSized ? .lengthMismatch : .fileTooLarge, "The body goes on after the file's end.")
         }
-        if put.completes { try await complete() }
+        try verifyChecksum()
+        if put.completes { try await declareEnd(keeping: tail) }
         try await commitDeferred()
+        if let tail { try await finish(tail, isLast: put.completes) }
     }
 
-    /// Writes up to the end of the chunk that holds the offset; false when the body has ended.
-    private mutating func writeNextChunk(_ reader: any ByteReader) async throws -> Bool {
-        let ledger = await live.ledger
-        let layout = ledger.record.layout
+    /// Writes up to the end of the chunk that holds the offset.
+    ///
+    /// - Returns: Whether the body may go on, and the pass of a chunk that is not complete.
+    private mutating func writeNextChunk(
+        _ reader: any ByteReader
+    ) async throws -> (hasMore: Bool, tail: ChunkPass?) {
+        let layout = await live.ledger.record.layout
         let index = layout.index(ofByteAt: offset)
-        guard let full = layout.range(ofChunk: index) else { throw EngineError(.fileTooLarge) }
-        let chunk = ByteRange(start: full.start, end: min(full.end, limit))
-        // A native client may hold this chunk's slot; appending stops it like any other writer.
+        guard let chunk = layout.range(ofChunk: index) else { throw EngineError(.fileTooLarge) }
+        // A native client may hold this chunk's slot; appending stops it like any other writer, and
+        // whoever stops the slot stops the append.
         let slot = ActiveWriter()
-        slot.attach { [writer] in writer.interrupt(.replaced) }
-        let claimed = try await live.claim(.chunk(index), for: slot)
+        slot.attach { [writer] in writer.interrupt(slot.interruption ?? .replaced) }
+        let ledger = try await live.claim(.chunk(index), for: slot)
         do {
             // Asked only now: the writer that was stopped may just have committed the chunk, and what
             // is committed is never written to again.
-            let known = claimed.digest(ofChunk: index)
-            let hasMore = try await pass(reader, index: index, chunk: chunk, committed: known)
+            let result: (Bool, ChunkPass?)
+            if let committed = ledger.digest(ofChunk: index) {
+                result = (try await compare(reader, chunk: chunk, with: committed), nil)
+            } else {
+                result = try await write(
+                    reader, index: index, chunk: chunk, partial: ledger.partials[index])
+            }
             await live.release(.chunk(index), slot)
-            return hasMore
+            return result
         } catch {
             await live.release(.chunk(index), slot)
             throw error
         }
     }
 
-    private mutating func pass(
-        _ reader: any ByteReader, index: Int, chunk: ByteRange, committed: SHA256Digest?
-    ) async throws -> Bool {
-        if let committed {
-            return try await compare(reader, chunk: chunk, with: committed)
+    private mutating func write(
+        _ reader: any ByteReader, index: Int, chunk: ByteRange, partial: PartialRecord?
+    ) async throws -> (hasMore: Bool, tail: ChunkPass?) {
+        if let partial, offset == chunk.start, partial.byteCount > 0 {
+            let hasMore = try await passOver(partial, chunk: chunk, reader)
+            guard hasMore else { return (false, nil) }
         }
-        let partial = await live.ledger.partials[index]
         // The writer that was stopped may have left more than this body knew of.
         guard chunk.start + (partial?.byteCount ?? 0) == offset else {
-            var error = EngineError(.offsetMismatch)
-            error.expectedOffset = await live.ledger.contiguousOffset
-            throw error
+            throw await offsetMismatch()
         }
         let staging = try await live.stagingArea()
         let isFresh = partial == nil && put.checksum == nil
         let fileHash = isFresh ? await live.prefix.borrow(at: chunk.start) : nil
         var pass = try ChunkPass(
-            chunk: chunk, resuming: partial, staging: staging, parts: parts, fileHash: fileHash,
-            appendHash: appendHash)
+            chunk: ByteRange(start: chunk.start, end: min(chunk.end, limit)), resuming: partial,
+            staging: staging, parts: parts, fileHash: fileHash, appendHash: appendHash)
         let end = await pass.run(reader)
         appendHash = pass.appendHash
         offset = pass.offset
-        if case .interrupted(let error) = end {
+        switch end {
+        case .interrupted(let error):
             if put.checksum == nil {
                 await live.keepPartial(of: pass, index: index, declaredDigest: nil)
             }
             throw writer.interruption?.error ?? error
-        }
-        if case .bodyEnded = end {
-            try await finishShort(pass, index: index)
-            return false
-        }
-        try await record(pass, index: index)
-        return true
-    }
-
-    /// The body ended inside a chunk: a partial, or the file's short last chunk.
-    private mutating func finishShort(_ pass: ChunkPass, index: Int) async throws {
-        if put.completes {
-            try await complete()
+        case .bodyEnded:
+            return (false, pass)
+        case .filled where chunk.end > limit:
+            // Cut by the limit of a file whose size is unknown: not a whole chunk yet.
+            return (true, pass)
+        case .filled:
             try await record(pass, index: index)
-        } else if put.checksum == nil {
-            await live.keepPartial(of: pass, index: index, declaredDigest: nil)
-            guard await live.ledger.contiguousOffset >= offset else {
-                throw EngineError(.internalError, cause: "the end of an append was not saved")
-            }
-        } else {
-            try verifyChecksum()
-            try await commitDeferred()
-            await live.keepPartial(of: pass, index: index, declaredDigest: nil)
+            return (true, nil)
         }
     }
 
+    /// The first bytes of the chunk are there, from a native client. The same bytes pass by; others
+    /// drop what is there, and the body has to come again.
+    ///
+    /// - Returns: Whether the body may go on.
+    private mutating func passOver(
+        _ partial: PartialRecord, chunk: ByteRange, _ reader: any ByteReader
+    ) async throws -> Bool {
+        let (passed, hasMore) = try await readWithoutWriting(partial.byteCount, reader)
+        offset = chunk.start + passed.byteCount
+        guard passed.byteCount == partial.byteCount else { return hasMore }
+        guard passed.digest() == SHA256Hasher(savedState: partial.hashState)?.digest() else {
+            try await parts.metadata.discardPartial(of: live.id, index: partial.index)
+            await live.discardedPartial(partial.index)
+            throw await offsetMismatch()
+        }
+        return hasMore
+    }
+
+    /// The chunk is committed already: the same bytes pass by, others are a conflict.
+    private mutating func compare(
+        _ reader: any ByteReader, chunk: ByteRange, with stored: SHA256Digest
+    ) async throws -> Bool {
+        let (passed, hasMore) = try await readWithoutWriting(chunk.byteCount, reader)
+        offset = chunk.start + passed.byteCount
+        guard passed.byteCount == chunk.byteCount else { return false }
+        guard passed.digest() == stored else {
+            throw EngineError.conflict(stored: stored, sent: passed.digest())
+        }
+        return hasMore
+    }
+
+    /// Reads up to `byteCount` bytes, hashing them.
+    private mutating func readWithoutWriting(
+        _ byteCount: Int64, _ reader: any ByteReader
+    ) async throws -> (SHA256Hasher, hasMore: Bool) {
+        var hasher = SHA256Hasher()
+        let buffer = parts.buffers.take()
+        defer { parts.buffers.give(buffer) }
+        var hasMore = true
+        while hasMore, hasher.byteCount < byteCount {
+            buffer.removeAll()
+            let rest = byteCount - hasher.byteCount
+            hasMore = try await reader.fill(buffer, limit: Int(min(rest, Int64(buffer.capacity))))
+            let hashers = (hasher, appendHash)
+            (hasher, appendHash) = try await parts.pool.run {
+                var (hasher, appendHash) = hashers
+                hasher.update(buffer.bytes)
+                appendHash?.update(buffer.bytes)
+                return (hasher, appendHash)
+            }
+        }
+        return (hasher, hasMore)
+    }
+
+    /// Records a whole chunk, or lets it wait for the checksum.
     private mutating func record(_ pass: ChunkPass, index: Int) async throws {
-        guard pass.verified.byteCount > 0 else { return }
         let chunk = CommittedChunk(
             index: index, byteCount: pass.verified.byteCount, digest: pass.verified.digest())
-        if put.checksum != nil {
+        guard put.checksum == nil else {
             deferredChunks.append(chunk)
             return
         }
@@ -135,32 +186,34 @@ struct Appender {
         await live.followPrefix()
     }
 
-    /// The chunk is committed already: the same bytes pass by, others are a conflict.
-    private mutating func compare(
-        _ reader: any ByteReader, chunk: ByteRange, with stored: SHA256Digest
-    ) async throws -> Bool {
-        var hasher = SHA256Hasher()
-        let buffer = parts.buffers.take()
-        defer { parts.buffers.give(buffer) }
-        var hasMore = true
-        while hasMore, hasher.byteCount < chunk.byteCount {
-            buffer.removeAll()
-            let rest = chunk.byteCount - hasher.byteCount
-            hasMore = try await reader.fill(buffer, limit: Int(min(rest, Int64(buffer.capacity))))
-            hasher.update(buffer.bytes)
-            appendHash?.update(buffer.bytes)
+    /// Saves the bytes of the chunk in which the body ended: as the file's short last chunk, or as a
+    /// partial.
+    private mutating func finish(_ pass: ChunkPass, isLast: Bool) async throws {
+        let index = await live.ledger.record.layout.index(ofByteAt: pass.start)
+        if isLast, pass.verified.byteCount > 0 {
+            try await record(pass, index: index)
+            try await commitDeferred()
+            return
         }
-        offset = chunk.start + hasher.byteCount
-        guard hasher.byteCount == chunk.byteCount else { return false }
-        guard hasher.digest() == stored else {
-            throw EngineError.conflict(stored: stored, sent: hasher.digest())
+        await live.keepPartial(of: pass, index: index, declaredDigest: nil)
+        guard await live.ledger.contiguousOffset >= offset else {
+            throw EngineError(.internalError, cause: "the end of an append was not saved")
         }
-        return hasMore
     }
 
-    /// Sets the size of a file whose end has come.
-    private func complete() async throws {
-        guard await live.ledger.record.fileSize == nil else { return }
+    /// The file ends here: sets its size, or holds the end against the size that was declared.
+    ///
+    /// - Throws: `SIZE_MISMATCH`; the bytes stay and the session goes on.
+    private mutating func declareEnd(keeping tail: ChunkPass?) async throws {
+        let ledger = await live.ledger
+        let isRight =
+            ledger.record.fileSize.map { $0 == offset } ?? (ledger.claimedEnd <= offset)
+        guard isRight else {
+            try await commitDeferred()
+            if let tail { try await finish(tail, isLast: false) }
+            throw EngineError(.sizeMismatch, "The file is not complete at byte \(offset).")
+        }
+        guard ledger.record.fileSize == nil else { return }
         try await parts.metadata.declareSize(offset, of: live.id)
         await live.declaredSize(offset)
     }
@@ -176,10 +229,16 @@ struct Appender {
     }
 
     private mutating func commitDeferred() async throws {
-        try verifyChecksum()
         guard !deferredChunks.isEmpty else { return }
-        try await live.commitDurably(deferredChunks, staging: try await live.stagingArea())
+        let chunks = deferredChunks
         deferredChunks = []
+        try await live.commitDurably(chunks, staging: try await live.stagingArea())
         await live.followPrefix()
+    }
+
+    private func offsetMismatch() async -> EngineError {
+        var error = EngineError(.offsetMismatch)
+        error.expectedOffset = await live.ledger.contiguousOffset
+        return error
     }
 }

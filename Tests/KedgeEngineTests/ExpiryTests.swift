@@ -1,0 +1,119 @@
+import KedgeEngine
+import KedgeHash
+import KedgeModel
+import Testing
+
+/// R53, R75, R128.
+@Suite(.timeLimit(.minutes(1))) struct Expiry {
+    private let place: EnginePlace
+
+    init() throws {
+        place = try EnginePlace {
+            $0.sessionLifetime = .seconds(100)
+            $0.expiryGrace = .seconds(1000)
+        }
+    }
+
+    /// A session of 2500 bytes with a chunk and a partial.
+    private func started(on node: Node) async throws -> Upload {
+        let upload = try await node.begin(sampleBytes(2500))
+        try await node.put(0, of: upload)
+        await node.breakOff(1, of: upload, after: 300)
+        return upload
+    }
+
+    private func expectExpired(
+        _ node: Node, _ upload: Upload, at location: SourceLocation = #_sourceLocation
+    ) async {
+        func expect(_ operation: () async throws -> Void) async {
+            await #expect(throws: EngineError(.sessionExpired), sourceLocation: location) {
+                try await operation()
+            }
+        }
+        await expect { _ = try await node.status(of: upload) }
+        await expect { _ = try await node.offset(of: upload) }
+        await expect { try await node.put(2, of: upload) }
+        // Also where the answer would need no body: it would promise what may be gone tomorrow.
+        await expect { try await node.put(0, of: upload) }
+        await expect { _ = try await node.append([1], to: upload, at: 1300) }
+        await expect { _ = try await node.finish(upload) }
+    }
+
+    @Test(arguments: [false, true], [false, true])
+    func `a session whose time is over answers as expired`(
+        swept: Bool, afterRestart: Bool
+    ) async throws {
+        var node = try await place.start()
+        let upload = try await started(on: node)
+        place.clock.advance(by: .seconds(101))
+        if swept { try await node.engine.sweep() }
+        if afterRestart { node = try await node.restart() }
+        await expectExpired(node, upload)
+    }
+
+    @Test func `one that became a file does not expire`() async throws {
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(500))
+        try await node.putAll(of: upload)
+        let file = try await node.finish(upload)
+        place.clock.advance(by: .seconds(5000))
+        try await node.engine.sweep()
+        #expect(try await node.status(of: upload).state == .completed)
+        #expect(try await node.finish(upload) == file)
+        #expect(try await node.content(of: file) == upload.content)
+    }
+
+    @Test func `each chunk, partial and append moves the end further away`() async throws {
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(3500))
+        let steps: [() async throws -> Void] = [
+            { try await node.put(0, of: upload) },
+            { await node.breakOff(2, of: upload, after: 10) },
+            { _ = try await node.append(upload.chunk(1).prefix(500), to: upload, at: 1000) },
+        ]
+        for step in steps {
+            place.clock.advance(by: .seconds(90))
+            try await step()
+            try await node.engine.sweep()
+            let expected = place.clock.now().advanced(by: .seconds(100))
+            #expect(try await node.status(of: upload).expiresAt == expected)
+        }
+        place.clock.advance(by: .seconds(101))
+        await #expect(throws: EngineError(.sessionExpired)) { try await node.status(of: upload) }
+    }
+
+    @Test func `asking for the status alone does not keep a session alive`() async throws {
+        let node = try await place.start()
+        let upload = try await started(on: node)
+        place.clock.advance(by: .seconds(90))
+        _ = try await node.status(of: upload)
+        place.clock.advance(by: .seconds(20))
+        await #expect(throws: EngineError(.sessionExpired)) { try await node.status(of: upload) }
+    }
+
+    @Test func `within its grace the bytes stay, after it they go and nobody knows the session`()
+        async throws
+    {
+        let node = try await place.start()
+        let upload = try await started(on: node)
+        place.clock.advance(by: .seconds(1000))
+        try await node.engine.sweep()
+        #expect(try await node.bytes.stagingKeys() == [StagingKey(upload.id)])
+        place.clock.advance(by: .seconds(200))
+        try await node.engine.sweep()
+        #expect(try await node.bytes.stagingKeys() == [])
+        await #expect(throws: EngineError(.sessionNotFound)) { try await node.status(of: upload) }
+    }
+
+    @Test func `a sweep stops a writer that hangs in an expired session`() async throws {
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(1000))
+        let body = ScriptedBody(upload.content.prefix(300), announcing: 1000, ending: .hangs)
+        let task = Task { try await node.put(upload.put(0), of: upload, body) }
+        await body.watch.isHanging.wait()
+        place.clock.advance(by: .seconds(101))
+        try await node.engine.sweep()
+        await #expect(throws: EngineError.self) { try await task.value }
+        #expect(node.engine.activeWriteCount == 0)
+    }
+}

@@ -1,0 +1,85 @@
+import Glibc
+import KedgeDisk
+import KedgeEngine
+import KedgeFiles
+import KedgeModel
+import KedgeSQLite
+import KedgeStoreTests
+import Logging
+import Testing
+
+/// A place for an engine over SQLite and a disk, with a clock and a disk that a test rules.
+///
+/// Sizes are small, so that a few hundred bytes are many writes: chunks of 1000 bytes, gathered in
+/// buffers of 256.
+final class EnginePlace: Sendable {
+    let directory: TemporaryDirectory
+    let clock = ManualClock()
+    let disk = TestDisk()
+    private let configuration: EngineConfiguration
+    private let pool = BlockingPool(threadCount: 4)
+
+    init(_ configure: (inout EngineConfiguration) -> Void = { _ in }) throws {
+        directory = try TemporaryDirectory()
+        var configuration = EngineConfiguration()
+        configuration.chunkSizes = 1...4096
+        configuration.defaultChunkSize = 1000
+        configuration.maxFileSize = 1_000_000
+        configuration.bufferCapacity = 256
+        configure(&configuration)
+        self.configuration = configuration
+    }
+
+    var dataPath: String { directory.path + "/data" }
+
+    /// Opens the stores at this place, recovers, and starts an engine over them. Called after
+    /// ``Node/kill()`` it is a restart.
+    func start() async throws -> Node {
+        let bytes = try await DiskStore.open(
+            dataPath, pool: pool, fileSystem: disk, reserveByteCount: 0)
+        let database = try await SQLiteStore.open(
+            at: directory.path + "/kedge.sqlite", now: clock.now(), pool: pool
+        ) { Issue.record("the database failed for good: \($0)") }
+        let metadata = HookedMetadata(database)
+        let engine = TransferEngine(
+            metadata: metadata, bytes: bytes, configuration: configuration, clock: clock,
+            pool: pool,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        try await engine.recover()
+        return Node(engine: engine, metadata: metadata, bytes: bytes, place: self)
+    }
+}
+
+/// A running engine with its stores.
+struct Node: Sendable {
+    let engine: TransferEngine
+    let metadata: HookedMetadata
+    let bytes: any ByteStore
+    let place: EnginePlace
+
+    /// Takes the stores away from under the engine, as the end of a process does: nobody is asked,
+    /// nothing more is saved.
+    func kill() async throws {
+        try await metadata.close()
+        await bytes.close()
+    }
+
+    /// Ends this process and starts another at the same place.
+    func restart() async throws -> Node {
+        try await kill()
+        return try await place.start()
+    }
+}
+
+extension TemporaryDirectory {
+    /// Number of open descriptors of files in a part of the data directory.
+    func openDescriptorCount(below part: String) throws -> Int {
+        let prefix = "\(path)/data/\(part)/"
+        return try POSIXFileSystem().list("/proc/self/fd").filter { name in
+            var target = [CChar](repeating: 0, count: 4096)
+            let count = readlink("/proc/self/fd/\(name)", &target, target.count)
+            let bytes = target.prefix(max(0, count)).map { UInt8(bitPattern: $0) }
+            return String(decoding: bytes, as: UTF8.self).hasPrefix(prefix)
+        }.count
+    }
+}

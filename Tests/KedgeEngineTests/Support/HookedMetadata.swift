@@ -1,0 +1,119 @@
+import KedgeEngine
+import KedgeModel
+
+/// A metadata store that tells a test before each of some operations; the test may make it wait or
+/// fail.
+struct HookedMetadata: MetadataStore {
+    enum Call: Sendable {
+        case progress
+        case commit
+        case savePartial
+        case cancel
+        case beginFinalize
+        case completeFinalize
+    }
+
+    typealias Hook = @Sendable (Call) async throws -> Void
+
+    let real: any MetadataStore
+    private let hook = Shared<Hook?>(nil)
+
+    init(_ real: any MetadataStore) { self.real = real }
+
+    func before(_ hook: Hook?) { self.hook.update { $0 = hook } }
+
+    private func enter(_ call: Call) async throws { try await hook.value?(call) }
+
+    func createSession(
+        _ record: SessionRecord, idempotencyKey: IdempotencyKey?, adopting: SessionID?
+    ) async throws -> CreateOutcome {
+        try await real.createSession(record, idempotencyKey: idempotencyKey, adopting: adopting)
+    }
+
+    func progress(of id: SessionID, owner: OwnerID) async throws -> SessionProgress? {
+        try await enter(.progress)
+        return try await real.progress(of: id, owner: owner)
+    }
+
+    func commit(
+        _ chunks: [CommittedChunk], touching session: SessionTouch
+    ) async throws -> [ChunkOutcome] {
+        try await enter(.commit)
+        return try await real.commit(chunks, touching: session)
+    }
+
+    func savePartial(_ partial: PartialRecord, touching session: SessionTouch) async throws {
+        try await enter(.savePartial)
+        try await real.savePartial(partial, touching: session)
+    }
+
+    func discardPartial(of id: SessionID, index: Int) async throws {
+        try await real.discardPartial(of: id, index: index)
+    }
+
+    func declareSize(_ byteCount: Int64, of id: SessionID) async throws {
+        try await real.declareSize(byteCount, of: id)
+    }
+
+    func dropChunks(_ indexes: [Int], of id: SessionID) async throws {
+        try await real.dropChunks(indexes, of: id)
+    }
+
+    func beginFinalize(
+        of id: SessionID, digest: SHA256Digest, fileID: FileID
+    ) async throws -> SessionRecord {
+        try await enter(.beginFinalize)
+        return try await real.beginFinalize(of: id, digest: digest, fileID: fileID)
+    }
+
+    func completeFinalize(of id: SessionID, at now: Timestamp) async throws -> FileRecord {
+        try await enter(.completeFinalize)
+        return try await real.completeFinalize(of: id, at: now)
+    }
+
+    func cancelSession(_ id: SessionID, owner: OwnerID) async throws {
+        try await enter(.cancel)
+        try await real.cancelSession(id, owner: owner)
+    }
+
+    func reopen(_ id: SessionID) async throws { try await real.reopen(id) }
+
+    func file(_ id: FileID, owner: OwnerID) async throws -> FileRecord? {
+        try await real.file(id, owner: owner)
+    }
+
+    func files(of owner: OwnerID, after: FileCursor?, limit: Int) async throws -> [FileRecord] {
+        try await real.files(of: owner, after: after, limit: limit)
+    }
+
+    func chunkDigests(of file: FileRecord) async throws -> [SHA256Digest] {
+        try await real.chunkDigests(of: file)
+    }
+
+    func deleteFile(_ id: FileID, owner: OwnerID, at now: Timestamp) async throws {
+        try await real.deleteFile(id, owner: owner, at: now)
+    }
+
+    func isKnown(_ key: StagingKey) async throws -> Bool { try await real.isKnown(key) }
+
+    func unfinishedSessions() async throws -> [UnfinishedSession] {
+        try await real.unfinishedSessions()
+    }
+
+    func expireSessions(
+        now: Timestamp, graceEnd: Timestamp, limit: Int
+    ) async throws -> [SessionID] {
+        try await real.expireSessions(now: now, graceEnd: graceEnd, limit: limit)
+    }
+
+    func claimGarbage(
+        now: Timestamp, leaseUntil: Timestamp, limit: Int
+    ) async throws -> [Garbage] {
+        try await real.claimGarbage(now: now, leaseUntil: leaseUntil, limit: limit)
+    }
+
+    func forgetGarbage(_ garbage: Garbage) async throws { try await real.forgetGarbage(garbage) }
+    func isNeeded(_ digest: SHA256Digest) async throws -> Bool { try await real.isNeeded(digest) }
+    func checkHealth() async throws { try await real.checkHealth() }
+    func close() async throws { try await real.close() }
+}

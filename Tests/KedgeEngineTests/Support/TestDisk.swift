@@ -1,0 +1,132 @@
+import Glibc
+import KedgeFiles
+
+/// The real file system, counted, with a rule that makes calls fail or wait.
+///
+/// Unlike `FaultyFileSystem` it goes on failing until it is told to stop, as a full disk does.
+final class TestDisk: FileSystem {
+    enum Call: Sendable {
+        case write
+        case read
+        case sync
+    }
+
+    struct Counts: Equatable, Sendable {
+        var writes = 0
+        var syncs = 0
+        var readBytes = 0
+    }
+
+    /// Given the number of this call among its kind since the rule was set, from 0; what it
+    /// returns is the system's error number.
+    typealias Rule = @Sendable (Call, Int) -> Int32?
+
+    private struct State: Sendable {
+        var counts = Counts()
+        var calls: [Call: Int] = [:]
+        var rule: Rule?
+        var availableBytes: Int64?
+    }
+
+    private let state = Shared(State())
+    private let real = POSIXFileSystem()
+
+    /// What was done since the start.
+    var counts: Counts { state.value.counts }
+
+    func apply(_ rule: @escaping Rule) {
+        state.update {
+            $0.rule = rule
+            $0.calls = [:]
+        }
+    }
+
+    /// The disk is full from this write on.
+    func fillUp(atWrite number: Int) {
+        apply { call, count in call == .write && count >= number ? ENOSPC : nil }
+    }
+
+    /// Some calls of a kind fail, then all succeed.
+    func fail(_ failing: Call, times: Int = 1, with number: Int32 = EIO) {
+        apply { call, count in call == failing && count < times ? number : nil }
+    }
+
+    func heal() { apply { _, _ in nil } }
+
+    /// What the file system says is free; nil for the truth.
+    func pretendAvailable(_ byteCount: Int64?) {
+        state.update { $0.availableBytes = byteCount }
+    }
+
+    fileprivate func enter(_ call: Call, byteCount: Int = 0) throws(FileError) {
+        let (rule, number): (Rule?, Int) = state.update { state in
+            switch call {
+            case .write: state.counts.writes += 1
+            case .sync: state.counts.syncs += 1
+            case .read: state.counts.readBytes += byteCount
+            }
+            defer { state.calls[call, default: 0] += 1 }
+            return (state.rule, state.calls[call, default: 0])
+        }
+        // Outside the lock: the rule may wait.
+        if let error = rule?(call, number) {
+            throw FileError(operation: "planned \(call)", path: "", number: error)
+        }
+    }
+
+    func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any OpenFile {
+        TestFile(real: try real.open(path, mode), disk: self)
+    }
+
+    func status(of path: String) throws(FileError) -> FileStatus? { try real.status(of: path) }
+    func makeDirectory(_ path: String) throws(FileError) { try real.makeDirectory(path) }
+    func list(_ path: String) throws(FileError) -> [String] { try real.list(path) }
+
+    func rename(_ source: String, to target: String) throws(FileError) {
+        try real.rename(source, to: target)
+    }
+
+    func renameWithoutReplacing(_ source: String, to target: String) throws(FileError) {
+        try real.renameWithoutReplacing(source, to: target)
+    }
+
+    func remove(_ path: String) throws(FileError) -> Bool { try real.remove(path) }
+    func syncDirectory(_ path: String) throws(FileError) { try real.syncDirectory(path) }
+
+    func availableBytes(at path: String) throws(FileError) -> Int64 {
+        if let pretended = state.value.availableBytes { return pretended }
+        return try real.availableBytes(at: path)
+    }
+}
+
+private final class TestFile: OpenFile {
+    private let real: any OpenFile
+    private let disk: TestDisk
+
+    init(real: any OpenFile, disk: TestDisk) {
+        self.real = real
+        self.disk = disk
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(FileError) {
+        try disk.enter(.write)
+        try real.write(bytes, at: offset)
+    }
+
+    func read(
+        into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
+    ) throws(FileError) -> Int {
+        try disk.enter(.read, byteCount: buffer.count)
+        return try real.read(into: buffer, at: offset)
+    }
+
+    func syncData() throws(FileError) {
+        try disk.enter(.sync)
+        try real.syncData()
+    }
+
+    func truncate(to byteCount: Int64) throws(FileError) { try real.truncate(to: byteCount) }
+    func status() throws(FileError) -> FileStatus { try real.status() }
+    func lockExclusively() throws(FileError) { try real.lockExclusively() }
+    func close() throws(FileError) { try real.close() }
+}
