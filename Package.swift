@@ -99,6 +99,8 @@ let package = Package(
             name: "KedgeStoreTests",
             dependencies: ["KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel"]),
 
+        // The real binary as separate processes; built beside the tests.
+        .testTarget(name: "KedgeCommandTests", dependencies: ["KedgeHash", "KedgeModel"]),
         .testTarget(name: "KedgeModelTests", dependencies: ["KedgeModel"]),
         .testTarget(name: "KedgeHashTests", dependencies: ["KedgeHash", "KedgeModel"]),
         .testTarget(name: "KedgeFilesTests", dependencies: ["KedgeFiles", "KedgeStoreTests"]),

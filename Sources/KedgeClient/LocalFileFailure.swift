@@ -1,3 +1,4 @@
+internal import Foundation
 internal import KedgeFiles
 internal import KedgeModel
 
@@ -12,6 +13,12 @@ extension TransferError {
         case .noSpace:
             code = .diskFull
             explanation = "The local disk is full."
+        case .notFound where role == "download's folder":
+            code = .usage
+            explanation = "The folder of the destination does not exist; make it first."
+        case .other where error.number == ENOTDIR:
+            code = .usage
+            explanation = "A part of the path of the \(role) is a file, not a folder."
         case .notFound:
             code = .fileMissing
             explanation = "The \(role) is missing; it was moved or deleted."

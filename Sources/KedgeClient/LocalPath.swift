@@ -2,9 +2,12 @@ internal import Foundation
 
 /// Paths as people write them, made into paths that mean the same in every process.
 enum LocalPath {
-    /// Absolute, with `.` and `..` resolved; symbolic links stay.
+    /// Absolute. A `..` stays: after a symbolic link it leads somewhere else than the text says, and
+    /// only the system knows where (path_resolution(7)).
     static func absolute(_ path: String) -> String {
-        URL(fileURLWithPath: path).standardizedFileURL.path
+        let full =
+            path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
+        return "/" + full.split(separator: "/").filter { $0 != "." }.joined(separator: "/")
     }
 
     /// The last component.

@@ -44,7 +44,8 @@ extension TransferClient {
         let record = try await store.record(id)
         return TransferSnapshot(
             record, attempts: try await store.attemptCount(id),
-            bytesPerSecond: runs.bytesPerSecond(of: id))
+            bytesPerSecond: runs.bytesPerSecond(of: id),
+            isInterrupted: try await isInterrupted(record))
     }
 
     /// All transfers, oldest first.
@@ -55,7 +56,8 @@ extension TransferClient {
             snapshots.append(
                 TransferSnapshot(
                     record, attempts: try await store.attemptCount(id),
-                    bytesPerSecond: runs.bytesPerSecond(of: id)))
+                    bytesPerSecond: runs.bytesPerSecond(of: id),
+                    isInterrupted: try await isInterrupted(record)))
         }
         return snapshots
     }
@@ -82,4 +84,10 @@ extension TransferClient {
 
     /// The server's files and sessions, apart from transfers.
     public var remote: RemoteAPI { RemoteAPI(api: api) }
+
+    /// True when the record says that bytes move and no living process moves them.
+    private func isInterrupted(_ record: TransferRecord) async throws -> Bool {
+        guard record.isOrphaned, !runs.contains(record.status.id) else { return false }
+        return try await !store.hasLivingOwner(record.status.id)
+    }
 }

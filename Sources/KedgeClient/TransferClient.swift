@@ -157,12 +157,25 @@ public final class TransferClient: Sendable {
         let path = LocalPath.absolute(destination)
         let files = environment.files
         let isDirectory: Bool
+        let hasParent: Bool
         do {
-            isDirectory = try await pool.run { try files.status(of: path)?.isDirectory ?? false }
+            (isDirectory, hasParent) = try await pool.run {
+                // With the dot a symbolic link to a directory is that directory.
+                let parent = TempFile.directory(of: path)
+                return (
+                    try files.status(of: path + "/.") != nil,
+                    try files.status(of: parent + "/.") != nil
+                )
+            }
         } catch {
             throw TransferError.reading(error, operation: "download", role: "destination")
         }
-        guard isDirectory || destination.hasSuffix("/") else { return path }
+        guard hasParent, isDirectory || !destination.hasSuffix("/") else {
+            throw TransferError(
+                .usage, operation: "download", resource: path,
+                explanation: "The folder of the destination does not exist; make it first.")
+        }
+        guard isDirectory else { return path }
         let name: String
         switch reference {
         case .file(let id): name = try await remote.fileMeta(id).fileName
@@ -195,6 +208,8 @@ final class ActiveRuns: Sendable {
     func bytesPerSecond(of id: TransferID) -> Double? {
         state.withLock { $0.meters[id] }?.bytesPerSecond
     }
+
+    func contains(_ id: TransferID) -> Bool { state.withLock { $0.meters[id] != nil } }
 
     var isSuspending: Bool { state.withLock { $0.isSuspending } }
     var isEmpty: Bool { state.withLock { $0.meters.isEmpty } }

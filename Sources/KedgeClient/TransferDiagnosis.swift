@@ -113,7 +113,8 @@ public struct TransferDiagnosis: Sendable, Codable, Hashable {
             etag = download.etag
             expectedSha256 = download.expectedHash
             computedSha256 = download.fileHash
-            hashedBytes = download.savedHash?.offsetBytes ?? 0
+            // Never saved: the bytes of an earlier run are read again before they count.
+            hashedBytes = download.fileHash == nil ? 0 : download.expectedSize ?? 0
             remoteChangeCount = download.remoteChangeCount
         }
         confirmedChunks = confirmed.count

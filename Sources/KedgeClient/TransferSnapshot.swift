@@ -6,6 +6,8 @@ public struct TransferSnapshot: Sendable, Hashable {
     public let id: TransferID
     /// Whether bytes go to the server or come from it.
     public let direction: TransferDirection
+    /// Base URL of the server that it began with, and goes on with.
+    public let serverURL: String
     /// Display name: that of the file.
     public let name: String
     /// Local path: what is uploaded, or where the download goes.
@@ -51,9 +53,15 @@ public struct TransferSnapshot: Sendable, Hashable {
 
 extension TransferSnapshot {
     /// The snapshot of a record.
-    init(_ record: TransferRecord, attempts: Int, bytesPerSecond: Double?) {
+    /// - Parameter isInterrupted: True when the record says that bytes move, and whoever moved them is
+    ///   gone.
+    init(
+        _ record: TransferRecord, attempts: Int, bytesPerSecond: Double?,
+        isInterrupted: Bool = false
+    ) {
         let status = record.status
         id = status.id
+        serverURL = status.serverURL
         direction = record.direction
         state = status.state
         pauseReason = status.pauseReason
@@ -64,7 +72,7 @@ extension TransferSnapshot {
         createdAt = status.createdAt
         updatedAt = status.updatedAt
         self.attempts = attempts
-        message = Self.message(record)
+        message = isInterrupted ? "Interrupted; run it again." : Self.message(record)
         let done = record.confirmedByteCount
         let total: Int64?
         switch record {
@@ -93,7 +101,8 @@ extension TransferSnapshot {
         totalBytes = total
         self.bytesPerSecond = bytesPerSecond
         if let bytesPerSecond, bytesPerSecond > 0, let total, !status.state.isFinal {
-            timeRemaining = .seconds(Double(total - done) / bytesPerSecond)
+            // Capped: a size from the server may be any number, and a duration has an end.
+            timeRemaining = .seconds(min(Double(total - done) / bytesPerSecond, 1e9))
         } else {
             timeRemaining = nil
         }
@@ -116,7 +125,10 @@ extension TransferSnapshot {
             }
         case .failed:
             let cause = status.lastErrorMessage ?? "It failed."
-            return "\(cause) \(FailureAdvice.text(for: status.lastErrorCode))"
+            let advice =
+                status.lastErrorCode == .diskFull && record.confirmedByteCount == 0
+                ? "Free some space, then retry." : FailureAdvice.text(for: status.lastErrorCode)
+            return "\(cause) \(advice)"
         case .completed:
             return status.verification == .unverified
                 ? "Completed; unverified, because no SHA-256 was known." : "Completed and verified."

@@ -7,6 +7,10 @@ extension EasyHandle {
     /// The upload buffer of large bodies; small ones keep libcurl's 64 KiB.
     private static let sendBufferByteCount = 512 * 1024
 
+    /// How long a body waits for the interim response that its `Expect` field asked for; a server
+    /// that knows no such thing costs each such request this much.
+    private static let expectTimeoutMilliseconds = 1000
+
     /// A handle with everything set that does not need the transfer's address.
     static func make(
         for request: CurlRequest, configuration: CurlClient.Configuration
@@ -49,6 +53,7 @@ extension EasyHandle {
             let byteCount = request.body?.byteCount ?? 0
             try set(CURLOPT_UPLOAD, to: true)
             try set(CURLOPT_INFILESIZE_LARGE, toOffset: byteCount)
+            try set(CURLOPT_EXPECT_100_TIMEOUT_MS, to: Self.expectTimeoutMilliseconds)
             if byteCount > Self.sendBufferByteCount / 8 {
                 try set(CURLOPT_UPLOAD_BUFFERSIZE, to: Self.sendBufferByteCount)
             }

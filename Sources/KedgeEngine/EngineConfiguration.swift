@@ -27,6 +27,8 @@ package struct EngineConfiguration: Sendable {
     package var bufferCapacity = 512 << 10
     /// Idle sessions leave memory after this time; they are loaded again when asked for.
     package var idleSessionLifetime: Duration = .seconds(60)
+    /// Open staging areas above which idle sessions leave memory at once; each holds a descriptor.
+    package var maxIdleStagingAreas = 256
     /// Largest total of metadata keys and values of one session, in bytes.
     package var maxMetadataByteCount = 8 << 10
 

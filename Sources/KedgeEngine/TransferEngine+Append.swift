@@ -24,7 +24,8 @@ extension TransferEngine {
     package func contiguousOffset(of id: SessionID, owner: OwnerID) async throws -> Int64 {
         try await translating {
             try await registry.withSession(id, owner: owner) {
-                try await $0.requireOpen().contiguousOffset
+                try await $0.requireOpen()
+                return await $0.ledger.contiguousOffset
             }
         }
     }
@@ -40,9 +41,9 @@ extension TransferEngine {
     ) async throws -> Int64 {
         try await admittingWrite {
             try await registry.withSession(id, owner: owner) { live in
-                try await writing(.append, of: live) { writer, ledger in
+                try await writing(.append, of: live) { writer in
+                    let ledger = await live.ledger
                     try self.validate(put, ledger, announced: body.announcedByteCount)
-                    try await self.requireSpace(for: body.announcedByteCount ?? 0)
                     var appender = Appender(
                         live: live, parts: self.parts, writer: writer, put: put,
                         limit: ledger.record.fileSize ?? self.configuration.maxFileSize)

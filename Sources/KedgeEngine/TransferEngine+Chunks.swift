@@ -7,63 +7,75 @@ extension TransferEngine {
     /// breaks off leaves a durable partial, and the next upload goes on after it.
     ///
     /// - Throws: `SESSION_NOT_FOUND`, `SESSION_EXPIRED`, `SESSION_CLOSED`, `CHUNK_OUT_OF_BOUNDS`,
-    ///   `RANGE_MISMATCH`, `LENGTH_MISMATCH`, `CHUNK_CONFLICT`, `OFFSET_MISMATCH`,
-    ///   `CHUNK_HASH_MISMATCH`, `WRITER_REPLACED`, `STORAGE_FULL`, `BUSY`, `UNAVAILABLE`.
+    ///   `CHUNK_HASH_REQUIRED`, `RANGE_MISMATCH`, `LENGTH_MISMATCH`, `CHUNK_CONFLICT`,
+    ///   `OFFSET_MISMATCH`, `CHUNK_HASH_MISMATCH`, `WRITER_REPLACED`, `STORAGE_FULL`, `BUSY`,
+    ///   `UNAVAILABLE`.
     package func putChunk(
         _ put: ChunkPut, to id: SessionID, owner: OwnerID, body: some ByteBody
     ) async throws -> ChunkPutOutcome {
-        try await admittingWrite {
+        let outcome = try await admittingWrite {
             try await registry.withSession(id, owner: owner) { live in
-                let known = try await live.requireCurrent()
-                let (chunk, bodyStart) = try put.validate(
-                    known.record.layout, bodyByteCount: body.announcedByteCount)
-                if let outcome = try Self.answer(put, known: known) { return outcome }
-                return try await writing(.chunk(put.index), of: live) { writer, ledger in
-                    // The chunk may have been committed by the writer that this one waited for.
-                    if let outcome = try Self.answer(put, known: ledger) { return outcome }
-                    let partial = try await self.usablePartial(put, chunk, bodyStart, ledger, live)
-                    try await self.requireSpace(for: chunk.end - bodyStart)
-                    let chunkWriter = ChunkWriter(live: live, parts: self.parts, writer: writer)
-                    _ = try await chunkWriter.write(
-                        put, chunk: chunk, bodyStart: bodyStart, resuming: partial, body: body)
-                    try await self.awaitHash(of: live)
-                    return .created(Self.receipt(put, await live.ledger))
-                }
+                try await write(put, to: live, body: body)
+            }
+        }
+        if case .created = outcome { try await awaitHash(of: id, owner: owner) }
+        return outcome
+    }
+
+    private func write(
+        _ put: ChunkPut, to live: LiveSession, body: some ByteBody
+    ) async throws -> ChunkPutOutcome {
+        let before = try await live.view(ofChunk: put.index)
+        let (chunk, bodyStart) = try put.validate(
+            before.layout, bodyByteCount: body.announcedByteCount)
+        if let outcome = try await answer(put, known: before, live) { return outcome }
+        return try await writing(.chunk(put.index), of: live) { writer in
+            // The chunk may have been committed by the writer that this one waited for.
+            let view = try await live.view(ofChunk: put.index)
+            if let outcome = try await self.answer(put, known: view, live) { return outcome }
+            return try await self.parts.space.reserving(
+                chunk.end - bodyStart, of: self.parts.bytes
+            ) {
+                let partial = try await self.usablePartial(
+                    put, chunk, bodyStart, view, live, isHeldBack: body.isHeldBack)
+                let chunkWriter = ChunkWriter(live: live, parts: self.parts, writer: writer)
+                _ = try await chunkWriter.write(
+                    put, chunk: chunk, bodyStart: bodyStart, resuming: partial, body: body)
+                return .created(await live.receipt(for: put))
             }
         }
     }
 
     /// The answer that needs no body: the chunk is committed already.
-    private static func answer(_ put: ChunkPut, known ledger: SessionLedger) throws
-        -> ChunkPutOutcome?
-    {
-        guard let stored = ledger.digest(ofChunk: put.index) else { return nil }
+    private func answer(
+        _ put: ChunkPut, known view: ChunkView, _ live: LiveSession
+    ) async throws -> ChunkPutOutcome? {
+        guard let stored = view.digest else { return nil }
         guard stored == put.digest else {
             throw EngineError.conflict(stored: stored, sent: put.digest)
         }
-        return .alreadyReceived(receipt(put, ledger))
+        return .alreadyReceived(await live.receipt(for: put))
     }
 
-    private static func receipt(_ put: ChunkPut, _ ledger: SessionLedger) -> ChunkReceipt {
-        ChunkReceipt(
-            index: put.index, sha256: put.digest, receivedBytes: ledger.receivedByteCount,
-            receivedChunkCount: ledger.committed.count, totalChunks: ledger.record.layout.chunkCount
-        )
-    }
-
-    /// The partial that this upload continues; one of other bytes is dropped.
+    /// The partial that this upload continues. One of other bytes is dropped, but only by an upload
+    /// that brings the whole chunk.
+    ///
+    /// A body that starts before the partial's end passes over what is there; when the client still
+    /// waits with it, it is told where to go on instead, and no byte is sent twice.
     private func usablePartial(
-        _ put: ChunkPut, _ chunk: ByteRange, _ bodyStart: Int64, _ ledger: SessionLedger,
-        _ live: LiveSession
+        _ put: ChunkPut, _ chunk: ByteRange, _ bodyStart: Int64, _ view: ChunkView,
+        _ live: LiveSession, isHeldBack: Bool
     ) async throws -> PartialRecord? {
-        var partial = ledger.partials[put.index]
+        var partial = view.partial
         if let declared = partial?.declaredDigest, declared != put.digest {
-            try await parts.metadata.discardPartial(of: live.id, index: put.index)
-            await live.discardedPartial(put.index)
             partial = nil
+            if bodyStart == chunk.start {
+                try await parts.metadata.discardPartial(of: live.id, index: put.index)
+                await live.discardedPartial(put.index)
+            }
         }
         let expected = chunk.start + (partial?.byteCount ?? 0)
-        guard bodyStart <= expected else {
+        guard bodyStart == expected || (bodyStart < expected && !isHeldBack) else {
             var error = EngineError(.offsetMismatch)
             error.expectedOffset = expected
             throw error
@@ -72,11 +84,15 @@ extension TransferEngine {
     }
 
     /// Holds the acknowledgement back while the whole-file hash is too far behind, so that finalize
-    /// stays quick however fast chunks come.
-    private func awaitHash(of live: LiveSession) async throws {
-        let end = await live.ledger.committedPrefixEnd
-        let floor = end - configuration.maxHashLag
-        guard floor > 0, await live.prefix.offset < floor else { return }
-        _ = try await live.prefix.wait(for: floor, patience: configuration.finalizePatience)
+    /// stays quick however fast chunks come. Holds no slot: nobody waits for this but the client.
+    private func awaitHash(of id: SessionID, owner: OwnerID) async throws {
+        try await translating {
+            try await registry.withSession(id, owner: owner) { live in
+                let floor = await live.ledger.committedPrefixEnd - configuration.maxHashLag
+                guard floor > 0, await live.prefix.offset < floor else { return }
+                _ = try await live.prefix.wait(
+                    for: floor, patience: configuration.finalizePatience)
+            }
+        }
     }
 }

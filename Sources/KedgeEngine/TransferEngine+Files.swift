@@ -26,7 +26,14 @@ extension TransferEngine {
     /// meanwhile.
     package func openFile(_ record: FileRecord) async throws -> OpenedFile {
         try await translating {
-            OpenedFile(record: record, reader: try await parts.bytes.openBlob(record.digest))
+            do {
+                return OpenedFile(
+                    record: record, reader: try await parts.bytes.openBlob(record.digest))
+            } catch ByteStoreError.notFound {
+                // Deleted since the record was read, or damage.
+                _ = try await file(record.id, owner: record.owner)
+                throw ByteStoreError.notFound
+            }
         }
     }
 
@@ -41,7 +48,13 @@ extension TransferEngine {
 
     /// The digests of a file's chunks in order.
     package func chunkDigests(of record: FileRecord) async throws -> [SHA256Digest] {
-        try await translating { try await parts.metadata.chunkDigests(of: record) }
+        try await translating {
+            do {
+                return try await parts.metadata.chunkDigests(of: record)
+            } catch MetadataError.notFound {
+                throw EngineError(.fileGone)
+            }
+        }
     }
 
     /// Deletes a file; it answers as gone from now on. Its bytes go with the last file that has them

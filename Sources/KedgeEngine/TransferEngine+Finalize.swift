@@ -15,14 +15,17 @@ extension TransferEngine {
     /// The bytes are in place and the hash is known, so the time does not grow with the file: one
     /// rename and two transactions. Asked again, it gives the same answer.
     ///
-    /// - Throws: `MISSING_CHUNKS`, `SIZE_MISMATCH`, `INTEGRITY_MISMATCH` (the session stays open, so
-    ///   that the client can send again or start over), `SESSION_NOT_FOUND`, `SESSION_EXPIRED`,
-    ///   `SESSION_CLOSED`.
+    /// - Throws: `MISSING_CHUNKS` (send them and ask again), `SIZE_MISMATCH`, `INTEGRITY_MISMATCH`
+    ///   (chunks are what their digests say, so the expectation is of another file: check it, or
+    ///   start over in a new session), `SESSION_NOT_FOUND`, `SESSION_EXPIRED`, `SESSION_CLOSED`.
     package func finalize(
         _ id: SessionID, owner: OwnerID, expecting expected: SHA256Digest? = nil
     ) async throws -> FinalizeOutcome {
         try await translating {
-            try await finalizeLocks.withLock(id) {
+            if let verified = try await bytesStillUnverified(id, owner: owner) {
+                return .pending(verifiedBytes: verified)
+            }
+            return try await finalizeLocks.withLock(id) {
                 try await registry.withSession(id, owner: owner) { live in
                     let record = await live.ledger.record
                     if record.state == .completed || record.state == .finalizing {
@@ -35,14 +38,32 @@ extension TransferEngine {
         }
     }
 
+    /// Waits for the whole-file hash of a complete session, before the lock: a cancel must not wait
+    /// for it, too.
+    ///
+    /// - Returns: How far the hash has come when it has not come to the end; nil otherwise.
+    private func bytesStillUnverified(_ id: SessionID, owner: OwnerID) async throws -> Int64? {
+        try await registry.withSession(id, owner: owner) { live in
+            let ledger = await live.ledger
+            guard ledger.record.state == .open, ledger.isComplete,
+                let size = ledger.record.fileSize
+            else { return nil }
+            await live.followPrefix()
+            let isDone = try await live.prefix.wait(
+                for: size, patience: configuration.finalizePatience)
+            return isDone ? nil : await live.prefix.offset
+        }
+    }
+
     private func finalizeOpen(
         _ live: LiveSession, expecting expected: SHA256Digest?
     ) async throws -> FinalizeOutcome {
-        let ledger = try await live.requireOpen()
+        try await live.requireOpen()
+        let ledger = await live.ledger
         let size = try Self.completeSize(ledger)
-        await live.followPrefix()
-        guard try await live.prefix.wait(for: size, patience: configuration.finalizePatience)
-        else { return .pending(verifiedBytes: await live.prefix.offset) }
+        guard await live.prefix.offset == size else {
+            return .pending(verifiedBytes: await live.prefix.offset)
+        }
         let digest = await live.prefix.digest
         try Self.require(digest, matches: expected)
         try Self.require(digest, matches: ledger.record.declaredDigest)

@@ -35,7 +35,6 @@ extension TransferEngine {
     ) async throws -> SessionStatus {
         try await translating {
             let chunkSize = try validate(new)
-            try await requireSpace(for: new.fileSize ?? 0)
             let id = SessionID.random()
             let now = parts.clock.now()
             let record = SessionRecord(
@@ -48,7 +47,10 @@ extension TransferEngine {
             let outcome = try await parts.metadata.createSession(
                 record, idempotencyKey: idempotencyKey, adopting: new.adopting)
             switch outcome {
-            case .created(let record), .replayed(let record):
+            case .created(let record):
+                if new.adopting == nil { try await requireRoom(for: record) }
+                return try await sessionStatus(record.id, owner: owner)
+            case .replayed(let record):
                 return try await sessionStatus(record.id, owner: owner)
             case .keyConflict:
                 throw EngineError(.idempotencyConflict)
@@ -60,7 +62,7 @@ extension TransferEngine {
     package func sessionStatus(_ id: SessionID, owner: OwnerID) async throws -> SessionStatus {
         try await translating {
             try await registry.withSession(id, owner: owner) {
-                try await $0.requireCurrent().status
+                try await $0.currentStatus()
             }
         }
     }
@@ -76,6 +78,17 @@ extension TransferEngine {
             }
         }
         await collectGarbage()
+    }
+
+    /// Refuses a file that cannot fit before any of it is sent. Asked after the store, because a
+    /// repeated request and an adopting one mean bytes that are on this disk already.
+    private func requireRoom(for record: SessionRecord) async throws {
+        do {
+            try await parts.space.reserving(record.fileSize ?? 0, of: parts.bytes) {}
+        } catch {
+            try await parts.metadata.cancelSession(record.id, owner: record.owner)
+            throw error
+        }
     }
 
     private func validate(_ new: NewSession) throws -> Int64 {

@@ -63,29 +63,21 @@ package final class TransferEngine: Sendable {
         }
     }
 
-    /// Refuses a body that cannot fit on the disk before any of it is read.
-    func requireSpace(for byteCount: Int64) async throws {
-        guard try await parts.bytes.availableBytes() >= byteCount else {
-            throw EngineError(.storageFull)
-        }
-    }
-
     /// Runs a writing body in a task of its own, so that another writer, a cancel or the end of the
     /// process can stop it without cancelling whoever awaits it.
     func writing<Result: Sendable>(
         _ slot: WriterSlot, of live: LiveSession,
-        _ body: @escaping @Sendable (ActiveWriter, SessionLedger) async throws -> Result
+        _ body: @escaping @Sendable (ActiveWriter) async throws -> Result
     ) async throws -> Result {
         let writer = ActiveWriter()
-        let ledger: SessionLedger
         do {
-            ledger = try await live.claim(slot, for: writer)
+            try await live.claim(slot, for: writer)
         } catch {
             writer.finish()
             throw error
         }
         // Awaited right here; cancelled by this task, or through the writer.
-        let task = Task { try await body(writer, ledger) }
+        let task = Task { try await body(writer) }
         writer.attach { task.cancel() }
         let result = await withTaskCancellationHandler {
             await task.result
@@ -93,6 +85,11 @@ package final class TransferEngine: Sendable {
             task.cancel()
         }
         await live.release(slot, writer)
-        return try result.get()
+        do {
+            return try result.get()
+        } catch is CancellationError {
+            // Stopped while it read: whoever stopped it had a reason to tell.
+            throw writer.interruption?.error ?? CancellationError()
+        }
     }
 }

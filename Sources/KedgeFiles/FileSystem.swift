@@ -2,6 +2,8 @@
 package struct FileStatus: Sendable, Hashable {
     /// Size in bytes.
     package let byteCount: Int64
+    /// Bytes that it takes on the disk: fewer than its size while a sparse file has holes.
+    package let allocatedByteCount: Int64
     /// Time of the last change of the content, in nanoseconds since 1970.
     package let modifiedNanoseconds: Int64
     package let isDirectory: Bool
@@ -10,11 +12,13 @@ package struct FileStatus: Sendable, Hashable {
     package let device: UInt64
     package let inode: UInt64
 
+    /// - Parameter allocatedByteCount: Nil for a file without holes.
     package init(
         byteCount: Int64, modifiedNanoseconds: Int64, isDirectory: Bool, isRegularFile: Bool,
-        device: UInt64, inode: UInt64
+        device: UInt64, inode: UInt64, allocatedByteCount: Int64? = nil
     ) {
         self.byteCount = byteCount
+        self.allocatedByteCount = allocatedByteCount ?? byteCount
         self.modifiedNanoseconds = modifiedNanoseconds
         self.isDirectory = isDirectory
         self.isRegularFile = isRegularFile

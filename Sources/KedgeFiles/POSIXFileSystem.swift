@@ -222,7 +222,9 @@ extension FileStatus {
                 + Int64(record.st_mtim.tv_nsec),
             isDirectory: record.st_mode & S_IFMT == S_IFDIR,
             isRegularFile: record.st_mode & S_IFMT == S_IFREG,
-            device: UInt64(record.st_dev), inode: UInt64(record.st_ino))
+            device: UInt64(record.st_dev), inode: UInt64(record.st_ino),
+            // Always in units of 512 bytes, whatever the block size of the file system (stat(2)).
+            allocatedByteCount: Int64(record.st_blocks) * 512)
     }
 }
 

@@ -30,13 +30,18 @@ extension Database {
     }
 
     func forget(_ garbage: Garbage) throws {
+        // A row that was added again meanwhile has no lease, and is removed in a later round.
         try run(
-            "DELETE FROM garbage WHERE kind = ? AND key = ?", [garbage.kind, garbage.key])
+            "DELETE FROM garbage WHERE kind = ? AND key = ? AND lease_until > 0",
+            [garbage.kind, garbage.key])
     }
 
     private func add(_ garbage: Garbage) throws {
         try run(
-            "INSERT INTO garbage (kind, key) VALUES (?, ?) ON CONFLICT DO NOTHING",
+            """
+            INSERT INTO garbage (kind, key) VALUES (?, ?)
+            ON CONFLICT DO UPDATE SET lease_until = 0
+            """,
             [garbage.kind, garbage.key])
     }
 }

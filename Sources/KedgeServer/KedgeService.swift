@@ -50,14 +50,19 @@ package struct KedgeService: Service {
     private func application() -> some Service {
         let router = RouteTable(
             engine: engine, health: HealthRoutes(engine: engine, drain: drain)
-        ).makeRouter()
+        ).makeRouter(gate: RequestGate(allowedHosts: configuration.allowedHosts))
         let minRate = configuration.minBodyBytesPerSecond
         let idle = configuration.idleTimeout
+        let linger = Int(clamping: configuration.engine.chunkSizes.upperBound)
         return Application(
             router: router,
             server: .http1(
                 configuration: HTTP1Channel.Configuration(
-                    additionalChannelHandlers: [ConnectionGuard(minBytesPerSecond: minRate)],
+                    additionalChannelHandlers: [
+                        ConnectionGuard(
+                            minBytesPerSecond: minRate, lingerByteCount: linger,
+                            readerTimeout: TimeAmount(idle))
+                    ],
                     idleTimeout: TimeAmount(idle),
                     httpDecoderConfiguration: .init(
                         maxHeaderFieldSize: 16 << 10, maxHeaderListSize: 32 << 10,

@@ -48,9 +48,9 @@ struct RouteTable: Sendable {
     }
 
     /// A router with every operation.
-    func makeRouter() -> Router<KedgeRequestContext> {
+    func makeRouter(gate: RequestGate) -> Router<KedgeRequestContext> {
         let router = Router(context: KedgeRequestContext.self)
-        router.add(middleware: RequestMiddleware(routes: self))
+        router.add(middleware: RequestMiddleware(routes: self, gate: gate))
         for route in routes {
             router.on(RouterPath(route.path), method: route.method, use: route.handle)
         }

@@ -41,7 +41,9 @@ enum Main {
     /// Tells the error once and gives the exit status of the table.
     private static func report(_ error: any Error) -> Int32 {
         if let failure = error as? CommandFailure {
-            if let message = failure.message { StandardError.write(message + "\n") }
+            if let message = failure.message {
+                StandardError.write(printable(message, keepsLines: true) + "\n")
+            }
             return failure.exitStatus
         }
         let parserStatus = Kedge.exitCode(for: error)
@@ -51,7 +53,9 @@ enum Main {
             StandardOutput.write(message + "\n")
             return ExitStatus.success
         }
-        if !message.isEmpty { StandardError.write(message + "\n") }
+        if !message.isEmpty {
+            StandardError.write(printable(message, keepsLines: true) + "\n")
+        }
         return parserStatus == .validationFailure ? ExitStatus.usage : ExitStatus.failure
     }
 }

@@ -52,6 +52,21 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
+    @Test func `an append without a size that outgrows the limit is too large and counts nothing`()
+        async throws
+    {
+        let place = try EnginePlace { $0.maxFileSize = 2500 }
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(2500), sized: false)
+        let error = await #expect(throws: EngineError.self) {
+            try await node.append(
+                upload.content, to: upload, at: 0, checksum: upload.digest, ending: .goesOn)
+        }
+        #expect(error?.code == .fileTooLarge)
+        let status = try await node.status(of: upload)
+        #expect(status.receivedBytes == 0)
+    }
+
     @Test func `nothing counts before the checksum was seen`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))

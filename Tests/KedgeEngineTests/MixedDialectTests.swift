@@ -134,7 +134,7 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    @Test func `an append of other bytes than a partial further on replaces them or says so`()
+    @Test func `an append of other bytes than a partial further on replaces them`()
         async throws
     {
         let node = try await place.start()
@@ -144,22 +144,32 @@ import Testing
         let put = upload.put(1, digest: SHA256Hasher.digest(of: other))
         let broken = ScriptedBody(other.prefix(300), announcing: 1000, ending: .breaksOff)
         await #expect(throws: EngineError.self) { try await node.put(put, of: upload, broken) }
-        var offset = 0
-        // Whatever each refusal is, the end is the right file or a word, never a mixture.
-        for _ in 0..<5 where offset < 2500 {
-            do {
-                _ = try await node.append(upload.content.dropFirst(offset), to: upload, at: offset)
-            } catch is EngineError {
-                // Where to go on is asked below.
-            }
-            offset = Int(try await node.offset(of: upload))
+        // The refused append drops the partial; the one after it goes through.
+        let error = await #expect(throws: EngineError.self) {
+            try await node.append(upload.content, to: upload, at: 0)
         }
-        let result = await Task { try await node.finish(upload, expecting: upload.digest) }.result
-        switch result {
-        case .success(let file): #expect(try await node.content(of: file) == upload.content)
-        case .failure(let error as EngineError):
-            #expect([.integrityMismatch, .missingChunks].contains(error.code))
-        case .failure(let error): Issue.record(error)
-        }
+        #expect(error?.code == .offsetMismatch)
+        #expect(error?.expectedOffset == 1000)
+        #expect(try await node.status(of: upload).receivedChunks == [0])
+        _ = try await node.append(upload.content.dropFirst(1000), to: upload, at: 1000)
+        #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
+    }
+
+    /// A body may tell its end together with its last bytes.
+    @Test(arguments: [1300, 2000], [false, true])
+    func `an append may complete at the end of what a native client left`(
+        byteCount: Int, tellsEndAtOnce: Bool
+    ) async throws {
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(2500), sized: false)
+        await node.breakOff(1, of: upload, after: byteCount - 1000)
+        var body = ScriptedBody(upload.content.prefix(byteCount))
+        body.tellsEndAtOnce = tellsEndAtOnce
+        let end = try await node.engine.append(
+            AppendPut(offset: 0, completes: true), to: upload.id, owner: upload.owner, body: body)
+        #expect(end == Int64(byteCount))
+        let file = try await node.finish(upload)
+        let content = try await node.content(of: file)
+        #expect(content == Array(upload.content.prefix(byteCount)))
     }
 }

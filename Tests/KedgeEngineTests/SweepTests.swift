@@ -75,6 +75,25 @@ import Testing
         #expect(try await node.content(of: second) == sampleBytes(2500))
     }
 
+    @Test func `a blob that is taken up again while a sweep goes for it is not removed`()
+        async throws
+    {
+        let node = try await place.start()
+        let first = try await node.file(sampleBytes(2500))
+        try await node.metadata.deleteFile(first.id, owner: .tester, at: place.clock.now())
+        let upload = try await node.begin(sampleBytes(2500))
+        try await node.putAll(of: upload)
+        let count = Shared(0)
+        node.metadata.before { call in
+            guard call == .claimedGarbage, count.increment() == 1 else { return }
+            _ = try await node.finish(upload)
+        }
+        try await node.engine.sweep()
+        #expect(count.value > 0)
+        try await node.engine.sweep()
+        #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
+    }
+
     @Test func `a session that left memory goes on as before`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(3500))

@@ -34,19 +34,24 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    /// The best of several, because the machine may be busy with other tests.
-    @Test func `taking over takes less than a second`() async throws {
+    /// Held against uploads that meet nobody, because the machine may be busy with other tests.
+    @Test func `taking over costs less than a second`() async throws {
         let node = try await place.start()
-        let upload = try await node.begin(sampleBytes(500), chunkSize: 100)
-        var fastest = Duration.seconds(60)
+        let upload = try await node.begin(sampleBytes(1000), chunkSize: 100)
+        let clock = ContinuousClock()
+        var slowestAlone = Duration.zero
+        var fastestTakeover = Duration.seconds(60)
         for index in 0..<5 {
+            let alone = try await clock.measure { _ = try await node.put(index + 5, of: upload) }
+            slowestAlone = max(slowestAlone, alone)
             let old = await hang(index, of: upload, after: 50, on: node)
-            let start = ContinuousClock.now
-            try await node.put(index, of: upload, from: 50)
-            fastest = min(fastest, ContinuousClock.now - start)
+            let takeover = try await clock.measure {
+                _ = try await node.put(index, of: upload, from: 50)
+            }
+            fastestTakeover = min(fastestTakeover, takeover)
             await #expect(throws: EngineError.self) { try await old.value }
         }
-        #expect(fastest < .seconds(1))
+        #expect(fastestTakeover < slowestAlone + .seconds(1))
     }
 
     @Test func `a newer upload that breaks off at once leaves the older one's bytes`() async throws
@@ -165,6 +170,56 @@ import Testing
         }
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
         await #expect(throws: EngineError(.writerReplaced)) { try await old.value }
+    }
+
+    @Test func `an append that stops a native upload inside its chunk is told where to go on`()
+        async throws
+    {
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(1000))
+        _ = try await node.append(upload.content.prefix(300), to: upload, at: 0)
+        let body = ScriptedBody(
+            upload.content[300..<700], announcing: 700, ending: .hangs)
+        let old = Task { try await node.put(upload.put(0, from: 300), of: upload, body) }
+        await body.watch.isHanging.wait()
+        let error = await #expect(throws: EngineError.self) {
+            try await node.append(upload.content.dropFirst(300), to: upload, at: 300)
+        }
+        #expect(error?.code == .offsetMismatch)
+        #expect(error?.expectedOffset == 700)
+        await #expect(throws: EngineError(.writerReplaced)) { try await old.value }
+        _ = try await node.append(upload.content.dropFirst(700), to: upload, at: 700)
+        #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
+    }
+
+    /// Bytes that are there already are read and not written; taking over works there too.
+    @Test(arguments: [false, true])
+    func `a writer that hangs within bytes that are there already is replaced like any other`(
+        appending: Bool
+    ) async throws {
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(1000))
+        await node.breakOff(0, of: upload, after: 700)
+        let second = try await node.begin(sampleBytes(2500))
+        try await node.put(1, of: second)
+        let old: Task<Void, any Error>
+        if appending {
+            let body = ScriptedBody(second.content.prefix(1500), announcing: 2500, ending: .hangs)
+            old = Task {
+                _ = try await node.engine.append(
+                    AppendPut(offset: 0), to: second.id, owner: second.owner, body: body)
+            }
+            await body.watch.isHanging.wait()
+            await #expect(throws: EngineError(.offsetMismatch)) {
+                try await node.append([], to: second, at: 1)
+            }
+        } else {
+            let task = await hang(0, of: upload, after: 300, on: node)
+            old = Task { _ = try await task.value }
+            #expect(try await node.put(0, of: upload, from: 700).isCreated)
+        }
+        let error = await #expect(throws: EngineError.self) { try await old.value }
+        #expect(error?.code == .writerReplaced)
     }
 
     /// The chunk is committed while the append waits for its slot; the append must see that.

@@ -288,7 +288,7 @@ def check_head_framing(checker):
     for path, status in ((f"/files/{UNKNOWN}", 404), ("/healthz", 405), ("/nothing", 404)):
         with socket.create_connection((address.hostname, address.port), timeout=20) as connection:
             connection.sendall(
-                f"HEAD {path} HTTP/1.1\r\nHost: kedge\r\nConnection: close\r\n\r\n".encode()
+                f"HEAD {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
             )
             answer = b"".join(iter(lambda: connection.recv(65536), b""))
         head, _, body = answer.partition(b"\r\n\r\n")

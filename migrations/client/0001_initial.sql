@@ -73,8 +73,6 @@ CREATE TABLE download_transfer (
     etag TEXT,
     chunk_size INTEGER NOT NULL CHECK (chunk_size > 0),
     downloaded_chunks BLOB NOT NULL DEFAULT x'',
-    hash_state BLOB,
-    hash_offset INTEGER NOT NULL DEFAULT 0 CHECK (hash_offset >= 0),
     temp_inode INTEGER,
     file_hash_sha256 BLOB CHECK (length(file_hash_sha256) = 32),
     remote_change_count INTEGER NOT NULL DEFAULT 0 CHECK (remote_change_count >= 0),
@@ -104,7 +102,6 @@ CREATE TABLE download_transfer (
     CHECK (is_hash_pinned = 0 OR expected_hash IS NOT NULL),
     CHECK (length(downloaded_chunks) = 0
         OR (expected_size IS NOT NULL AND etag IS NOT NULL AND temp_inode IS NOT NULL)),
-    CHECK ((hash_state IS NULL) = (hash_offset = 0)),
     CHECK ((owner_token IS NULL) = (owner_process IS NULL)
         AND (owner_token IS NULL) = (owner_heartbeat IS NULL))
 ) STRICT;

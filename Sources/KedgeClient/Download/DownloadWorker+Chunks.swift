@@ -9,6 +9,8 @@ extension DownloadWorker {
         window = ConcurrencyWindow(
             serverLimit: nil, bufferByteCount: 2 << 20,
             budgetByteCount: WorkerContext.bufferBudgetByteCount)
+        // What an earlier run left is read while the rest arrives.
+        hash.follow(upTo: contiguousByteCount)
         let missing = confirmed.missingRanges(of: layout.chunkCount ?? 0)
         try await withThrowingTaskGroup(of: Void.self) { group in
             var inFlightCount = 0
@@ -130,12 +132,13 @@ extension DownloadWorker {
                 try await writer.append(piece)
             }
             if receivedCount < byteCount {
-                trouble = RequestFailure(TransportError(.dropped), operation: "get file")
+                trouble = RequestFailure(
+                    TransportError(.dropped), operation: "get file", answer: answer)
             }
         } catch let error as TransportError {
             // A connection that ends after the last byte took nothing with it.
             if receivedCount < byteCount {
-                trouble = RequestFailure(error, operation: "get file")
+                trouble = RequestFailure(error, operation: "get file", answer: answer)
             }
         }
         try await writer.flush()
@@ -156,14 +159,18 @@ extension DownloadWorker {
             unsynced = []
             try await context.onDisk("sync", "download's folder") { try temp.file.syncData() }
             try await context.store.confirmChunks(
-                batch, hash: hash.saved, answer: answer, of: context.lease)
+                batch, answer: answer, of: context.lease)
             for chunk in batch {
                 confirmed.insert(chunk.index)
                 window.recordSuccess()
                 try await context.keeper.noteProgress(chunk: chunk.index)
             }
-            let contiguous = Int64(confirmed.contiguousCount) * download.chunkSize
-            hash.follow(upTo: min(contiguous, download.expectedSize ?? 0))
+            hash.follow(upTo: contiguousByteCount)
         }
+    }
+
+    /// Confirmed bytes from the start of the file, up to the first gap.
+    private var contiguousByteCount: Int64 {
+        min(Int64(confirmed.contiguousCount) * download.chunkSize, download.expectedSize ?? 0)
     }
 }

@@ -72,19 +72,26 @@ extension DownloadWorker {
 
     private func deleteTempFile() async throws {
         let (files, path) = (files, download.tempPath)
+        closeTempFile()
         try await context.onDisk("remove", "download's folder") { _ = try files.remove(path) }
         try await context.store.discardProgress(of: context.lease)
     }
 
     /// Gives the verified file its name: sync, note, rename, sync the directory, complete (R96).
     func promote(_ temp: TempFile, digest: SHA256Digest, size: Int64) async throws {
-        try await context.onDisk("sync", "download's folder") {
-            try temp.file.syncData()
-            try temp.file.close()
+        try await context.onDisk("sync", "download's folder") { try temp.file.syncData() }
+        guard
+            try await context.store.beginPromotion(
+                fileHash: digest, size: size, known: download, of: context.lease)
+        else {
+            throw DownloadRestart(
+                error: TransferError(
+                    .destinationExists, operation: "promote",
+                    explanation: "The options of this download keep changing."))
         }
-        try await context.store.beginPromotion(fileHash: digest, size: size, of: context.lease)
         let (files, download) = (files, download)
         try await context.onDisk("promote", "destination") {
+            try temp.file.close()
             try Self.rename(download, temp: temp, digest: digest, size: size, files: files)
             try files.syncDirectory(TempFile.directory(of: download.destinationPath))
         }
@@ -123,8 +130,10 @@ extension DownloadWorker {
         else { return false }
         let (files, download) = (files, download)
         let isPromoted = try await context.onDisk("recover", "destination") {
-            guard let status = try files.status(of: download.destinationPath),
-                status.inode == inode, status.byteCount == size
+            // The number of an inode comes around again, so the bytes have the last word.
+            let path = download.destinationPath
+            guard try files.status(of: path)?.inode == inode,
+                try Self.hasContent(path, digest: digest, size: size, files: files)
             else { return false }
             // The name may not be durable yet, and its other one may still be there.
             try files.remove(download.tempPath)

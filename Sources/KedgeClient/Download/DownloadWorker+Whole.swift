@@ -6,11 +6,12 @@ extension DownloadWorker {
     /// Fetches the file in one go, from its first byte, until one answer came through whole: for
     /// servers without ranges, or without a strong validator that would hold two ranges together.
     func fetchWhole() async throws -> (temp: TempFile, digest: SHA256Digest, size: Int64) {
+        let inspected = remote
         while true {
             try Task.checkCancellation()
             let temp = try await makeTempFile(size: 0)
             do {
-                let hasher = try await fetchWholeOnce(into: temp)
+                let hasher = try await fetchWholeOnce(into: temp, inspected: inspected)
                 return (temp, hasher.digest(), hasher.byteCount)
             } catch let failure as RequestFailure {
                 // Nothing can be gone on with, so every drop counts against the budget.
@@ -19,7 +20,9 @@ extension DownloadWorker {
         }
     }
 
-    private func fetchWholeOnce(into temp: TempFile) async throws -> SHA256Hasher {
+    private func fetchWholeOnce(
+        into temp: TempFile, inspected: RemoteFile
+    ) async throws -> SHA256Hasher {
         let response = try await fetcher.get(remote.url)
         guard response.status == 200 else { throw await fetcher.failure(of: response) }
         let answer = fetcher.answer(of: response)
@@ -28,7 +31,12 @@ extension DownloadWorker {
         guard (fields[.contentEncoding] ?? "identity").lowercased() == "identity" else {
             throw RequestFailure(.protocolViolation, operation: "get file", answer: answer)
         }
-        let announced = fields[.contentLength].flatMap { WireInteger.parse($0) }
+        // An answer that says no length may just end early; then the inspected one counts, as long
+        // as the version is the same.
+        let isSameVersion = RemoteFile.strongETag(fields[.eTag]) == inspected.strongETag
+        let announced =
+            fields[.contentLength].flatMap { WireInteger.parse($0) }
+            ?? (isSameVersion ? inspected.byteCount : nil)
         try await adoptHead(fields, byteCount: announced, answer: answer)
         if let announced {
             let (files, path) = (files, TempFile.directory(of: download.tempPath))
@@ -44,11 +52,13 @@ extension DownloadWorker {
                 try await writer.append(piece)
             }
         } catch let error as TransportError {
-            throw RequestFailure(error, operation: "get file")
+            throw RequestFailure(error, operation: "get file", answer: answer)
         }
         try await writer.flush()
         guard announced == nil || announced == writer.writtenByteCount else {
-            throw RequestFailure(.lengthMismatch, operation: "get file", answer: answer)
+            throw RequestFailure(
+                .lengthMismatch, operation: "get file", answer: answer,
+                transport: TransportError(.dropped, detail: "another length than announced"))
         }
         return writer.hasher
     }

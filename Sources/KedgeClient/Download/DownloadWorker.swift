@@ -25,6 +25,8 @@ actor DownloadWorker {
     var isSyncing = false
     /// The server turned out to ignore ranges: fetch the whole file in one go.
     var isSequential = false
+    /// Open, and so locked, for the length of a run.
+    private var temp: TempFile?
     let buffers = BufferPool(bufferCapacity: 1 << 20, keptCount: 8)
 
     init(_ download: DownloadTransfer, context: WorkerContext) {
@@ -41,6 +43,7 @@ actor DownloadWorker {
     /// - Throws: ``RequestFailure`` or `TransferError` for what must be shown; ``OutOfPatience``;
     ///   ``LeaseLost``; `CancellationError`.
     func run() async throws {
+        defer { closeTempFile() }
         var restartCount = 0
         while true {
             do {
@@ -109,14 +112,16 @@ actor DownloadWorker {
     }
 
     private func fetchVerifyPromote() async throws {
-        var temp: TempFile
+        let temp: TempFile
         let digest: SHA256Digest
         let size: Int64
         if isSequential {
             (temp, digest, size) = try await fetchWhole()
         } else {
             temp = try await openTempFile()
-            let wholeFile = PrefixHash(file: temp.file, saved: download.savedHash)
+            // From the first byte, also of what an earlier run wrote and synced: only bytes that were
+            // read back as they are now may get the file's name.
+            let wholeFile = PrefixHash(file: temp.file, saved: nil)
             defer { wholeFile.stop() }
             try await fetchMissingChunks(into: temp, hash: wholeFile)
             size = download.expectedSize ?? 0
@@ -130,30 +135,57 @@ actor DownloadWorker {
     private func openTempFile() async throws -> TempFile {
         let (files, path) = (files, download.tempPath)
         let size = download.expectedSize ?? 0
-        if let inode = download.tempInode {
-            let missing = size - confirmedByteCount
+        if let temp {
+            // Opening it a second time would find it locked: by this very process.
+            let now = try await context.onDisk("look at", "download's folder") {
+                try temp.file.status()
+            }
+            if now.inode == download.tempInode, now.byteCount == size { return temp }
+        } else if let inode = download.tempInode {
+            let confirmed = confirmedByteCount
             let existing = try await context.onDisk("open", "download's folder") {
                 let temp = try TempFile.reopen(path, inode: inode, size: size, files: files)
-                if temp != nil {
+                if let temp {
+                    // Unconfirmed bytes have their place on the disk already.
+                    let held = max(confirmed, try temp.file.status().allocatedByteCount)
                     try TempFile.requireSpace(
-                        missing, at: TempFile.directory(of: path), files: files)
+                        max(0, size - held), at: TempFile.directory(of: path), files: files)
                 }
                 return temp
             }
-            if let existing { return existing }
+            if let existing {
+                temp = existing
+                return existing
+            }
         }
         return try await makeTempFile(size: size)
     }
 
     func makeTempFile(size: Int64) async throws -> TempFile {
-        let (files, path) = (files, download.tempPath)
-        let temp = try await context.onDisk("create", "download's folder") {
-            try TempFile.create(path, size: size, files: files)
+        let (files, old) = (files, download.tempPath)
+        var generator = context.environment.makeGenerator()
+        let path = TempFile.path(
+            for: download.destinationPath, id: context.lease.id,
+            mark: "-\(TransferID.random(using: &generator).text.prefix(8))")
+        closeTempFile()
+        // Our own, from a run that was cut short; its record is gone before its bytes.
+        try await context.store.prepareTempFile(at: path, of: context.lease)
+        let made = try await context.onDisk("create", "download's folder") {
+            try files.remove(old)
+            return try TempFile.create(path, size: size, files: files)
         }
-        try await context.store.attachTempFile(inode: temp.inode, of: context.lease)
+        temp = made
+        try await context.store.attachTempFile(inode: made.inode, of: context.lease)
         download = try await context.store.download(context.lease.id)
         confirmed = download.downloadedChunks
-        return temp
+        return made
+    }
+
+    /// Lets go of the temporary file; what was not synced does not count anyway.
+    func closeTempFile() {
+        // Nothing that counts can be lost by a close that fails.
+        try? temp?.file.close()
+        temp = nil
     }
 
     private var confirmedByteCount: Int64 {

@@ -17,9 +17,11 @@ package struct RemoteFile: Sendable, Equatable {
     /// True when the file can be fetched in pieces and gone on with later.
     package var isResumable: Bool { acceptsRanges && strongETag != nil && byteCount != nil }
 
-    /// A strong entity tag in quotes; nil for a weak or missing one.
+    /// A strong entity tag in quotes; nil for a weak, missing or malformed one.
     static func strongETag(_ value: String?) -> String? {
-        guard let value, !value.isEmpty, !value.hasPrefix("W/") else { return nil }
-        return value.hasPrefix("\"") ? value : "\"\(value)\""
+        guard let value, value.utf8.count >= 2, value.hasPrefix("\""), value.hasSuffix("\"") else {
+            return nil
+        }
+        return value
     }
 }

@@ -1,3 +1,4 @@
+internal import Foundation
 internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
@@ -7,13 +8,16 @@ struct TempFile: Sendable {
     let file: any OpenFile
     let inode: UInt64
 
-    /// Path of the temporary file of a transfer: hidden, named for it, on the destination's volume.
-    static func path(for destination: String, id: TransferID) -> String {
+    /// Path of a temporary file of a transfer: hidden, named for it, on the destination's volume.
+    ///
+    /// - Parameter mark: Tells one file of the transfer from another. A process that was stopped and
+    ///   wakes when the transfer is somebody else's must find nothing under the name it knows.
+    static func path(for destination: String, id: TransferID, mark: String = "") -> String {
         let parent = directory(of: destination)
         var name = destination.split(separator: "/").last.map(String.init) ?? "file"
         // Long names are cut so that the whole stays a legal one.
-        while name.utf8.count > 200 { name.removeLast() }
-        return (parent == "/" ? "" : parent) + "/.\(name).\(id.text).kedge-part"
+        while name.utf8.count > 190 { name.removeLast() }
+        return (parent == "/" ? "" : parent) + "/.\(name).\(id.text)\(mark).kedge-part"
     }
 
     /// The directory that holds a path.
@@ -22,7 +26,8 @@ struct TempFile: Sendable {
         return "/" + parts.joined(separator: "/")
     }
 
-    /// Opens the file that the record describes; nil when it is not there any more, or not that one.
+    /// Opens the file that the record describes and locks it; nil when it is not there any more, or
+    /// not that one, or when another process still has it: that one may wake and write.
     ///
     /// - Parameter size: What it must measure; nil when any size will do.
     static func reopen(
@@ -31,18 +36,33 @@ struct TempFile: Sendable {
         guard let status = try files.status(of: path), status.isRegularFile, status.inode == inode
         else { return nil }
         if let size, status.byteCount != size { return nil }
-        return TempFile(file: try files.open(path, .readWrite), inode: inode)
+        let file = try files.open(path, .readWrite)
+        guard try file.status().inode == inode, try lock(file) else { return nil }
+        return TempFile(file: file, inode: inode)
     }
 
-    /// Makes the file anew, sparse at its full size, after checking that the bytes will fit (R97).
+    /// False when another process has the file.
+    private static func lock(_ file: any OpenFile) throws -> Bool {
+        do throws(FileError) {
+            try file.lockExclusively()
+        } catch {
+            guard error.code != .locked else { return false }
+            // A file system without locks: the lease alone has to do.
+            guard [ENOLCK, ENOSYS, EOPNOTSUPP].contains(error.number) else { throw error }
+        }
+        return true
+    }
+
+    /// Makes a new file, sparse at its full size, after checking that the bytes will fit (R97). It is
+    /// locked while it is open.
     ///
     /// - Throws: `FileError`; one without space when the disk has less than `size`.
     static func create(_ path: String, size: Int64, files: any FileSystem) throws -> TempFile {
         let parent = directory(of: path)
-        // The name holds our transfer's id: what is there is our own, from a run that was cut short.
-        try files.remove(path)
         try requireSpace(size, at: parent, files: files)
         let file = try files.open(path, .createNew)
+        // Nobody else knows the name yet.
+        _ = try lock(file)
         try file.truncate(to: size)
         try files.syncDirectory(parent)
         return TempFile(file: file, inode: try file.status().inode)

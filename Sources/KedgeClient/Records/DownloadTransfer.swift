@@ -7,7 +7,8 @@ package struct DownloadTransfer: Sendable, Equatable {
     package let reference: RemoteReference
     /// Where the finished file goes; absolute.
     package let destinationPath: String
-    /// Where its bytes gather until they are verified: beside the destination (R46, R112).
+    /// Where its bytes gather until they are verified: beside the destination (R46, R112). Each new
+    /// file has a name of its own.
     package let tempPath: String
     /// True when an existing destination may be replaced.
     package let overwrites: Bool
@@ -22,8 +23,6 @@ package struct DownloadTransfer: Sendable, Equatable {
     package var chunkSize: Int64
     /// Chunks whose bytes are durable in the temporary file (R43).
     package var downloadedChunks: ChunkSet
-    /// The running SHA-256 of the bytes before its offset.
-    package var savedHash: SavedHash?
     /// Inode of the temporary file once made: tells it from a stranger's, also after promotion.
     package var tempInode: UInt64?
     /// SHA-256 of the whole file, once all bytes were there and it was computed.

@@ -15,8 +15,11 @@ actor RetryKeeper {
     private var budget: RetryBudget
     /// Since when the server cannot be reached.
     private var offlineSince: Timestamp?
-    /// Connections refused in a row, for each chunk: chunks in flight fail together, and together they
-    /// would drive one count up too fast.
+    /// What the record says about waiting; it follows ``offlineSince``, in order.
+    private var isRecordedWaiting = false
+    private var isRecording = false
+    /// Requests in a row that found no server, for each chunk: chunks in flight fail together, and
+    /// together they would drive one count up too fast.
     private var offlineFailureCounts: [Int: Int] = [:]
 
     init(
@@ -31,36 +34,44 @@ actor RetryKeeper {
         self.logger = logger
     }
 
-    /// Calls until it succeeds, for requests that belong to no chunk.
+    /// Calls until it succeeds, for requests that move no bytes of a chunk.
     ///
     /// - Parameter surfacing: Codes that the caller handles itself; they are thrown at once.
+    /// - Parameter chunk: What the request was made for, when that is a chunk: failures are charged to
+    ///   it, so that chunks which ask at the same time do not use up one budget together.
     /// - Throws: the failure when it is permanent or the budget is used up; ``OutOfPatience``;
     ///   `CancellationError`.
     func retrying<Result: Sendable>(
-        surfacing: Set<ErrorCode> = [], _ call: @Sendable () async throws -> Result
+        surfacing: Set<ErrorCode> = [], chunk: Int? = nil,
+        _ call: @Sendable () async throws -> Result
     ) async throws -> Result {
         while true {
             try Task.checkCancellation()
             do {
                 let result = try await call()
                 try await noteAnswer()
-                budget.recordProgress(chunk: nil)
+                if chunk == nil { budget.recordProgress(chunk: nil) }
                 return result
             } catch let failure as RequestFailure {
                 if surfacing.contains(failure.code), failure.answer != nil {
                     try await noteAnswer()
                     throw failure
                 }
-                try await backOff(after: failure, chunk: nil)
+                try await backOff(after: failure, chunk: chunk)
             }
         }
     }
 
     /// Waits as the policy says, or rethrows a failure that waiting does not cure.
-    func backOff(after failure: RequestFailure, chunk: Int?) async throws {
+    ///
+    /// - Parameter isReachable: True when the server answered another request since: then there is no
+    ///   outage to wait for, whatever the failure looks like.
+    func backOff(
+        after failure: RequestFailure, chunk: Int?, isReachable: Bool = false
+    ) async throws {
         if failure.isCanceled { throw CancellationError() }
         guard failure.isRetryable else { throw failure }
-        if failure.isOffline {
+        if failure.isOutage, !isReachable {
             try await waitForServer(failure, chunk: chunk)
             return
         }
@@ -92,7 +103,27 @@ actor RetryKeeper {
         guard offlineSince != nil else { return }
         offlineSince = nil
         offlineFailureCounts = [:]
-        try await store.start(lease)
+        try await recordWaiting(nil)
+    }
+
+    /// Makes the record say whether the transfer waits. One at a time: chunks in flight lose and find
+    /// the server at the same moment, and the record must end up as the last of them saw it.
+    private func recordWaiting(_ failure: RequestFailure?) async throws {
+        guard !isRecording else { return }
+        isRecording = true
+        defer { isRecording = false }
+        while isRecordedWaiting != (offlineSince != nil) {
+            let isWaiting = !isRecordedWaiting
+            if isWaiting {
+                try await store.wait(
+                    lease, code: failure?.code ?? .offline,
+                    message: failure?.message ?? ErrorCode.offline.facts.sentence,
+                    answer: failure?.answer)
+            } else {
+                try await store.start(lease)
+            }
+            isRecordedWaiting = isWaiting
+        }
     }
 
     private func waitForServer(_ failure: RequestFailure, chunk: Int?) async throws {
@@ -104,8 +135,17 @@ actor RetryKeeper {
         } else {
             offlineSince = now
             logger.notice("waiting for the server", metadata: ["transfer": "\(lease.id)"])
-            try await store.wait(
-                lease, code: failure.code, message: failure.message, answer: nil)
+            try await recordWaiting(failure)
+        }
+        if let chunk, !failure.isOffline {
+            // Something was sent, so it was a try.
+            try await store.recordAttempt(
+                lease, chunk: chunk, code: failure.code, message: failure.message,
+                answer: failure.answer)
+        }
+        if let retryAfter = failure.retryAfter, retryAfter > .zero {
+            // What the server asked for holds, whoever else gets through.
+            try await environment.sleep(min(retryAfter, budget.policy.maxRetryAfter))
         }
         // Whoever gets through first wakes the others: looked at in slices of the wait.
         var left = delay(failureCount: count, retryAfter: nil)

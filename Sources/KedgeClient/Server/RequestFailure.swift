@@ -35,6 +35,15 @@ struct RequestFailure: Error, Sendable {
     /// True when no connection could be made: the network, not the request, is the trouble.
     var isOffline: Bool { transport?.kind == .offline }
 
+    /// True when the server is out of reach, or says that it cannot serve now: waiting for it is no
+    /// failure of the transfer and uses up no budget. A connection that breaks in the middle of an
+    /// answer is another thing: there is a server.
+    var isOutage: Bool {
+        guard isRetryable else { return false }
+        guard let answer else { return transport != nil }
+        return transport == nil && [502, 503, 504].contains(answer.status)
+    }
+
     var isCanceled: Bool { transport?.kind == .canceled }
 
     /// True when the connection broke on the way: some of the body may have arrived.
@@ -57,21 +66,28 @@ struct RequestFailure: Error, Sendable {
         case .stalled, .timedOut: "The connection carries no bytes; trying again."
         case .tls: "No secure connection to the server; check its certificate and its address."
         case .bodyUnreadable: "The local file cannot be read."
-        case .canceled, .other, nil: code.facts.sentence
+        case .canceled, .other, nil:
+            switch answer?.status {
+            case 401: "The server asks for a valid token: set one, or check the one that is set."
+            case 403: "The server does not allow this with the token that is set; check the token."
+            default: code.facts.sentence
+            }
         }
     }
 }
 
 extension RequestFailure {
     /// The failure of a transport.
-    init(_ error: TransportError, operation: String) {
+    ///
+    /// - Parameter answer: The head of an answer whose body did not arrive whole.
+    init(_ error: TransportError, operation: String, answer: ServerAnswer? = nil) {
         let code: ErrorCode =
             switch error.kind {
             case .offline, .dropped, .stalled, .timedOut: .offline
             case .canceled: .canceled
             case .tls, .bodyUnreadable, .other: .protocolViolation
             }
-        self.init(code, operation: operation, transport: error)
+        self.init(code, operation: operation, answer: answer, transport: error)
     }
 
     /// A failure that the server reported.

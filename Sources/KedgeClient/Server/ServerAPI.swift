@@ -47,17 +47,21 @@ struct ServerAPI: Sendable {
     /// - Parameters:
     ///   - bytes: The bytes carried; for the rest of a chunk they start inside it.
     ///   - digest: SHA-256 of the whole chunk, always.
+    ///   - asksFirst: Sends no byte of the body before the server has seen where it starts (RFC 9110
+    ///     section 10.1.1); one that expects another start says so at once.
     func putChunk(
         _ index: Int, of session: SessionID, bytes: ByteRange, total: Int64, digest: SHA256Digest,
-        body: TransportBody, onBytesSent: @escaping @Sendable (Int64) -> Void
+        body: TransportBody, asksFirst: Bool = false,
+        onBytesSent: @escaping @Sendable (Int64) -> Void
     ) async throws -> Answered<ChunkReceipt> {
         let call = Call(
             "put chunk", .put, "/uploads/sessions/\(session.text)/chunks/\(index)", .session)
-        let fields: HTTPFields = [
+        var fields: HTTPFields = [
             .contentRange: ContentRange(range: bytes, total: total).description,
             .chunkHash: DigestHeader.chunkHash(digest),
             .contentType: "application/octet-stream",
         ]
+        if asksFirst { fields[.expect] = "100-continue" }
         return try await exchange(call, fields: fields, body: body, onBytesSent: onBytesSent)
     }
 
@@ -204,7 +208,8 @@ extension ServerAPI {
                     status: response.status, headerFields: response.headerFields, body: [],
                     operation: call.operation, subject: call.subject)
             }
-            throw RequestFailure(error, operation: call.operation)
+            throw RequestFailure(
+                error, operation: call.operation, answer: answer(of: response))
         }
     }
 

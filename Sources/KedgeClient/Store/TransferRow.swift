@@ -154,7 +154,6 @@ extension DownloadTransfer {
         expectedHash = try row.digest("expected_hash")
         etag = row.text("etag")
         downloadedChunks = try row.chunks("downloaded_chunks")
-        savedHash = row.savedHash
         tempInode = row.integer("temp_inode").map(UInt64.init(bitPattern:))
         fileHash = try row.digest("file_hash_sha256")
         remoteChangeCount = Int(row.integer("remote_change_count") ?? 0)

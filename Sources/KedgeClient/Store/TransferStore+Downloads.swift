@@ -3,7 +3,8 @@ package import KedgeModel
 
 extension TransferStore {
     /// Makes the record of a download, or finds the unfinished one of the same file to the same
-    /// place. Another unfinished download to that place is returned as well: the caller refuses.
+    /// place; that one takes over what the new call says about replacing and about the hash.
+    /// Another unfinished download to that place is returned as well: the caller refuses.
     package func findOrInsert(_ download: DownloadTransfer) async throws -> DownloadTransfer {
         try await transaction("create download") { database in
             let existing = try Row.fetchOne(
@@ -14,7 +15,8 @@ extension TransferStore {
                     """,
                 arguments: [download.destinationPath])
             if let existing {
-                return try DownloadTransfer(TransferRow(existing, direction: .download))
+                return try Self.adopt(
+                    download, into: TransferRow(existing, direction: .download), in: database)
             }
             try Self.insert(download, in: database)
             return download
@@ -65,17 +67,26 @@ extension TransferStore {
         }
     }
 
-    /// The temporary file was made anew: no byte of it is known.
+    /// A temporary file with this name is made next: no byte of it is known. Written before it, so
+    /// that after a crash somebody knows what to take away.
+    package func prepareTempFile(at path: String, of lease: Lease) async throws {
+        try await update(lease, operation: "prepare temp file") { change in
+            Self.forgetProgress(&change)
+            change.set("temp_path", path)
+            change.clear("temp_inode")
+        }
+    }
+
+    /// The temporary file was made: it is this one.
     package func attachTempFile(inode: UInt64, of lease: Lease) async throws {
         try await update(lease, operation: "attach temp file") { change in
-            Self.forgetProgress(&change)
             change.set("temp_inode", Int64(bitPattern: inode))
         }
     }
 
     /// Chunks are durable in the temporary file. Call after syncing it, never before (R92).
     package func confirmChunks(
-        _ chunks: [ConfirmedChunk], hash: SavedHash, answer: ServerAnswer?, of lease: Lease
+        _ chunks: [ConfirmedChunk], answer: ServerAnswer?, of lease: Lease
     ) async throws {
         try await update(lease, operation: "confirm chunks") { change in
             var set = try change.row.chunks("downloaded_chunks")
@@ -88,19 +99,17 @@ extension TransferStore {
             change.set(
                 "last_good_byte_offset",
                 max(furthest, change.row.integer("last_good_byte_offset") ?? 0))
-            change.setHash(hash)
             change.clearError()
             change.setAnswer(answer)
         }
     }
 
-    /// Some chunks have wrong bytes after all: they are fetched again, and the hash starts anew.
+    /// Some chunks have wrong bytes after all: they are fetched again.
     package func discardChunks(_ indexes: [Int], of lease: Lease) async throws {
         try await update(lease, operation: "discard chunks") { change in
             var set = try change.row.chunks("downloaded_chunks")
             for index in indexes { set.remove(index) }
             change.set("downloaded_chunks", set.serialized)
-            change.setHash(nil)
             change.clear("file_hash_sha256")
         }
     }
@@ -115,12 +124,20 @@ extension TransferStore {
 
     /// All bytes are there and have this hash; the rename comes next. Written before it, so that a
     /// crash in between is understood afterwards (R96).
+    ///
+    /// - Parameter known: What the worker went by.
+    /// - Returns: False when somebody asked for something else since; nothing is written then.
     package func beginPromotion(
-        fileHash: SHA256Digest, size: Int64, of lease: Lease
-    ) async throws {
+        fileHash: SHA256Digest, size: Int64, known: DownloadTransfer, of lease: Lease
+    ) async throws -> Bool {
         try await update(lease, operation: "begin promotion") { change in
+            let now = try DownloadTransfer(change.row)
+            guard now.overwrites == known.overwrites, now.expectedHash == known.expectedHash else {
+                return false
+            }
             change.set("file_hash_sha256", fileHash.bytes)
             change.set("expected_size", size)
+            return true
         }
     }
 
@@ -133,6 +150,7 @@ extension TransferStore {
             change.set("file_hash_sha256", fileHash.bytes)
             change.set("expected_size", size)
             change.set("verification", verification.rawValue)
+            if verification == .sha256 { change.set("expected_hash", fileHash.bytes) }
             change.set("last_good_byte_offset", size)
             change.set("control", ControlCommand.none.rawValue)
             change.clearError()
@@ -140,10 +158,30 @@ extension TransferStore {
         }
     }
 
+    /// The same command again, with other options: the newest ones count.
+    private static func adopt(
+        _ wanted: DownloadTransfer, into row: TransferRow, in database: Database
+    ) throws -> DownloadTransfer {
+        let existing = try DownloadTransfer(row)
+        guard existing.reference == wanted.reference else { return existing }
+        let pinned = existing.isHashPinned ? existing.expectedHash : nil
+        guard existing.overwrites != wanted.overwrites || pinned != wanted.expectedHash else {
+            return existing
+        }
+        var change = RowChange(row, in: database)
+        change.set("overwrites", wanted.overwrites)
+        if pinned != wanted.expectedHash {
+            // Without a pinned one the server is asked again.
+            change.set("expected_hash", wanted.expectedHash?.bytes)
+            change.set("is_hash_pinned", wanted.isHashPinned)
+        }
+        try change.write(existing.status.id, at: wanted.status.createdAt)
+        return try DownloadTransfer(TransferRow.find(existing.status.id, in: database))
+    }
+
     static func forgetProgress(_ change: inout RowChange) {
         change.set("downloaded_chunks", [])
         change.set("last_good_byte_offset", 0)
-        change.setHash(nil)
         change.clear("file_hash_sha256")
     }
 

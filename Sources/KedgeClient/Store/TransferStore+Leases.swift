@@ -45,6 +45,16 @@ extension TransferStore {
         }
     }
 
+    /// True while somebody who lives runs the transfer.
+    package func hasLivingOwner(_ id: TransferID) async throws -> Bool {
+        let now = now()
+        let owners = owners
+        return try await reading("look for owner") { database in
+            guard let owner = try TransferRow.find(id, in: database).owner else { return false }
+            return try owners.isAlive(owner, at: now)
+        }
+    }
+
     /// The wish that other processes left for the owner; cheap enough to ask every few hundred
     /// milliseconds.
     ///

@@ -14,7 +14,8 @@ extension TransferStore {
                     """,
                 arguments: [upload.status.serverURL, upload.path])
             if let existing {
-                return try UploadTransfer(TransferRow(existing, direction: .upload))
+                return try Self.adopt(
+                    upload, into: TransferRow(existing, direction: .upload), in: database)
             }
             try Self.insert(upload, in: database)
             return upload
@@ -143,6 +144,24 @@ extension TransferStore {
             try change.write(lease.id, at: newer.status.createdAt)
             try Self.insert(newer, in: change.database)
         }
+    }
+
+    /// The same command again, with other options: the newest ones count until there is a session,
+    /// which freezes them.
+    private static func adopt(
+        _ wanted: UploadTransfer, into row: TransferRow, in database: Database
+    ) throws -> UploadTransfer {
+        let existing = try UploadTransfer(row)
+        guard existing.sessionID == nil, existing.adoptSessionID == nil,
+            existing.identity == wanted.identity,
+            existing.mimeType != wanted.mimeType
+                || existing.chunkSize != wanted.chunkSize
+        else { return existing }
+        var change = RowChange(row, in: database)
+        change.set("mime_type", wanted.mimeType)
+        change.set("chunk_size", wanted.chunkSize)
+        try change.write(existing.status.id, at: wanted.status.createdAt)
+        return try UploadTransfer(TransferRow.find(existing.status.id, in: database))
     }
 
     private static func insert(_ upload: UploadTransfer, in database: Database) throws {

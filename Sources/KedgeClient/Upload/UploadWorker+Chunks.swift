@@ -1,4 +1,5 @@
 internal import KedgeModel
+internal import Synchronization
 
 extension UploadWorker {
     /// Sends what the server does not have, several chunks at a time (R76, R126).
@@ -27,10 +28,14 @@ extension UploadWorker {
     /// Sends one chunk until the server has it.
     private func deliver(_ chunk: PreparedChunk) async throws {
         var attempt = ChunkAttempt(start: partials.removeValue(forKey: chunk.index) ?? 0)
+        let sentByteCount = SentByteCount()
         while true {
             try Task.checkCancellation()
             do {
-                let receipt = try await put(chunk, from: attempt.start)
+                sentByteCount.set(0)
+                let receipt = try await put(
+                    chunk, from: attempt.start, isRepeated: attempt.isRepeated,
+                    counting: sentByteCount)
                 guard receipt.value.sha256 == chunk.digest else {
                     throw RequestFailure(
                         .chunkConflict, operation: "put chunk", answer: receipt.answer)
@@ -38,7 +43,11 @@ extension UploadWorker {
                 return try await confirm(chunk, tries: attempt.uncountedTries, receipt.answer)
             } catch let failure as RequestFailure {
                 if failure.isCongestion { window.recordCongestion() }
-                if try await prepareNextTry(of: chunk, after: failure, &attempt) {
+                attempt.isRepeated = true
+                let sentCount = sentByteCount.count
+                if try await prepareNextTry(
+                    of: chunk, after: failure, sentByteCount: sentCount, &attempt)
+                {
                     return try await confirm(
                         chunk, tries: attempt.uncountedTries, failure.answer)
                 }
@@ -47,14 +56,20 @@ extension UploadWorker {
     }
 
     private func put(
-        _ chunk: PreparedChunk, from start: Int64
+        _ chunk: PreparedChunk, from start: Int64, isRepeated: Bool,
+        counting sentByteCount: SentByteCount
     ) async throws -> ServerAPI.Answered<ChunkReceipt> {
         guard let session = upload.sessionID else { throw trouble(.reconcile, .sessionNotFound) }
+        let countRate = context.rate.cumulativeCounter()
         return try await context.api.putChunk(
             chunk.index, of: session,
             bytes: ByteRange(start: chunk.range.start + start, end: chunk.range.end),
             total: upload.identity.byteCount, digest: chunk.digest, body: chunk.body(from: start),
-            onBytesSent: context.rate.cumulativeCounter())
+            asksFirst: isRepeated,
+            onBytesSent: { sent in
+                sentByteCount.set(sent)
+                countRate(sent)
+            })
     }
 
     /// One bit, durable at once (R77).
@@ -73,7 +88,8 @@ extension UploadWorker {
     ///
     /// - Returns: True when the server has the chunk after all.
     private func prepareNextTry(
-        of chunk: PreparedChunk, after failure: RequestFailure, _ attempt: inout ChunkAttempt
+        of chunk: PreparedChunk, after failure: RequestFailure, sentByteCount: Int64,
+        _ attempt: inout ChunkAttempt
     ) async throws -> Bool {
         if failure.isCanceled { throw CancellationError() }
         if failure.transport?.kind == .bodyUnreadable { try await source.verifyUnchanged() }
@@ -100,14 +116,25 @@ extension UploadWorker {
         }
         guard failure.isInterrupted else {
             try await context.keeper.backOff(after: failure, chunk: chunk.index)
-            // Nothing was sent where no connection was made: no need to ask.
-            if failure.isOffline { return false }
+            // Nothing was taken where nobody served: no need to ask.
+            if failure.isOutage { return false }
             return try await apply(standing(of: chunk.index), of: chunk, to: &attempt) == .done
         }
         guard failure.isRetryable else { throw failure }
+        if sentByteCount < chunk.range.byteCount - attempt.start {
+            // The chunk cannot be complete. A status asked for now would be answered before the
+            // server has saved what it just received; the next try asks where to go on instead.
+            if sentByteCount > 0, !attempt.hasAskedAtOnce {
+                attempt.hasAskedAtOnce = true
+            } else {
+                try await context.keeper.backOff(after: failure, chunk: chunk.index)
+            }
+            return false
+        }
         let outcome = try await apply(standing(of: chunk.index), of: chunk, to: &attempt)
         if outcome == .nothingNew {
-            try await context.keeper.backOff(after: failure, chunk: chunk.index)
+            try await context.keeper.backOff(
+                after: failure, chunk: chunk.index, isReachable: true)
         }
         return outcome == .done
     }
@@ -116,16 +143,22 @@ extension UploadWorker {
     private func continueAtExpectedOffset(
         of chunk: PreparedChunk, after failure: RequestFailure, _ attempt: inout ChunkAttempt
     ) async throws -> Bool {
-        let expected = failure.problem?.expectedOffset.map { $0 - chunk.range.start }
         let standing: ChunkStanding
-        if let expected, (0..<chunk.range.byteCount).contains(expected) {
-            standing = .partial(expected)
+        // Compared before anything is computed with it: it may be any number.
+        if let expected = failure.problem?.expectedOffset,
+            (chunk.range.start..<chunk.range.end).contains(expected)
+        {
+            standing = .partial(expected - chunk.range.start)
         } else {
             standing = try await self.standing(of: chunk.index)
         }
         let outcome = try await apply(standing, of: chunk, to: &attempt)
         if outcome == .nothingNew {
-            try await context.keeper.backOff(after: failure, chunk: chunk.index)
+            // To be told where to go on is no failure, unless it leads nowhere again and again.
+            attempt.idleAnswerCount += 1
+            if attempt.idleAnswerCount > 2 {
+                try await context.keeper.backOff(after: failure, chunk: chunk.index)
+            }
         }
         return outcome == .done
     }
@@ -143,14 +176,25 @@ extension UploadWorker {
         case .received:
             return .done
         case .partial(let byteCount):
-            let isFurther = byteCount > attempt.start
             attempt.start = byteCount
-            guard isFurther else { return .nothingNew }
+            guard byteCount > attempt.furthest else { return .nothingNew }
+            attempt.furthest = byteCount
+            attempt.idleAnswerCount = 0
+            attempt.hasAskedAtOnce = false
             attempt.uncountedTries += 1
             try await context.keeper.noteProgress(chunk: chunk.index)
             return .furtherAlong
         }
     }
+}
+
+/// Bytes of one request's body that were handed to the connection; told by the transport's thread.
+private final class SentByteCount: Sendable {
+    private let value = Atomic<Int64>(0)
+
+    var count: Int64 { value.load(ordering: .relaxed) }
+
+    func set(_ count: Int64) { value.store(count, ordering: .relaxed) }
 }
 
 /// Where sending one chunk stands.
@@ -160,6 +204,18 @@ private struct ChunkAttempt {
     /// Tries that the retry keeper has not counted: this one, and those that got the chunk further.
     var uncountedTries = 1
     var mismatchCount = 0
+    /// The furthest start so far: only what lies beyond it is progress.
+    var furthest: Int64
+    /// Answers in a row that named another start without getting the chunk further.
+    var idleAnswerCount = 0
+    /// True from the second try on: the server may know better where to go on, and is asked before
+    /// bytes are sent.
+    var isRepeated = false
+    /// True after one try without a wait since the last progress.
+    var hasAskedAtOnce = false
 
-    init(start: Int64) { self.start = start }
+    init(start: Int64) {
+        self.start = start
+        self.furthest = start
+    }
 }

@@ -51,13 +51,21 @@ extension UploadWorker {
     private static func validate(
         _ session: CreateSessionResponse, for request: CreateSessionRequest, answer: ServerAnswer
     ) throws {
-        guard session.fileSize == request.fileSize, session.chunkSize > 0,
-            request.fileSize / session.chunkSize < Int64(ChunkLayout.maxChunkCount),
-            session.totalChunks
-                == ChunkLayout(fileSize: request.fileSize, chunkSize: session.chunkSize).chunkCount
+        guard session.fileSize == request.fileSize,
+            let chunkCount = chunkCount(ofFile: request.fileSize, chunkSize: session.chunkSize),
+            session.totalChunks == chunkCount
         else {
             throw RequestFailure(.protocolViolation, operation: "create session", answer: answer)
         }
+    }
+
+    /// Number of chunks; nil for a chunk size that no file of this size can have.
+    private static func chunkCount(ofFile fileSize: Int64, chunkSize: Int64) -> Int? {
+        guard chunkSize > 0, fileSize / chunkSize <= Int64(ChunkLayout.maxChunkCount),
+            let count = ChunkLayout(fileSize: fileSize, chunkSize: chunkSize).chunkCount,
+            count <= ChunkLayout.maxChunkCount
+        else { return nil }
+        return count
     }
 
     /// Asks the server what it has; its word wins both ways (R62).
@@ -85,7 +93,7 @@ extension UploadWorker {
     ///
     /// Only adds to what is known: answers to chunks in flight may be newer than this one.
     func standing(of index: Int) async throws -> ChunkStanding {
-        let (status, _) = try await sessionStatus()
+        let (status, _) = try await sessionStatus(forChunk: index)
         let received = chunks(of: status)
         if received.contains(index) { return .received }
         if status.state == .completed || status.state == .finalizing { return .received }
@@ -93,14 +101,22 @@ extension UploadWorker {
         return .partial(partials(of: status)[index] ?? 0)
     }
 
-    private func sessionStatus() async throws -> (SessionStatus, ServerAnswer) {
+    /// - Parameter index: The chunk that it is asked for, which a failure is charged to.
+    private func sessionStatus(
+        forChunk index: Int? = nil
+    ) async throws -> (SessionStatus, ServerAnswer) {
         guard let id = upload.sessionID else { throw trouble(.reconcile, .sessionNotFound) }
-        let (api, size) = (context.api, upload.identity.byteCount)
+        let (api, size, chunkSize) = (context.api, upload.identity.byteCount, upload.chunkSize)
         let chunkCount = upload.layout.chunkCount ?? 0
         do {
-            let answered = try await context.keeper.retrying(surfacing: goneCodes) {
+            let answered = try await context.keeper.retrying(
+                surfacing: goneCodes, chunk: index
+            ) {
                 let answered = try await api.sessionStatus(id, chunkCount: chunkCount)
-                guard answered.value.chunkSize > 0 else {
+                let status = answered.value
+                // Frozen for the session. Before anything is computed with it: it may be any number.
+                guard status.fileSize != size || status.chunkSize == chunkSize
+                else {
                     throw RequestFailure(
                         .protocolViolation, operation: "session status", answer: answered.answer)
                 }
@@ -108,10 +124,6 @@ extension UploadWorker {
             }
             guard answered.value.fileSize == size else {
                 throw trouble(.newSession(adopt: nil), .sizeMismatch)
-            }
-            if answered.value.chunkSize != upload.chunkSize {
-                upload.chunkSize = answered.value.chunkSize
-                adoptSessionShape()
             }
             return (answered.value, answered.answer)
         } catch let failure as RequestFailure where goneCodes.contains(failure.code) {

@@ -167,7 +167,8 @@ package protocol MetadataStore: Sendable {
     /// Takes garbage to remove, for this node alone until the lease ends. Blobs that a file or a
     /// finalizing session needs again are dropped from the garbage instead.
     func claimGarbage(now: Timestamp, leaseUntil: Timestamp, limit: Int) async throws -> [Garbage]
-    /// Forgets garbage whose bytes are gone.
+    /// Forgets claimed garbage whose bytes are gone. Garbage that was added again since the claim
+    /// stays.
     func forgetGarbage(_ garbage: Garbage) async throws
     /// True while a file or a finalizing session needs the blob.
     func isNeeded(_ digest: SHA256Digest) async throws -> Bool

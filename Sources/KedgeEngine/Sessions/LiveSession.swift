@@ -10,6 +10,8 @@ struct EngineParts: Sendable {
     let clock: any WallClock
     let pool: BlockingPool
     let buffers: BufferPool
+    let space = SpaceReservations()
+    let openAreas = OpenAreaCount()
 
     /// When a session that is active now will expire.
     var nextExpiry: Timestamp { clock.now().advanced(by: configuration.sessionLifetime) }
@@ -26,7 +28,7 @@ actor LiveSession {
     private var writers: [WriterSlot: ActiveWriter] = [:]
     private var staging: (any StagingArea)?
     private(set) var lastUsed: Timestamp
-    private var isRetired = false
+    private(set) var isRetired = false
     let prefix: PrefixHash
 
     init(_ progress: SessionProgress, parts: EngineParts) {
@@ -47,34 +49,54 @@ actor LiveSession {
         }
     }
 
-    /// The ledger, after checking that the session's time is not over.
+    /// Checks that the session's time is not over.
     ///
     /// - Throws: `SESSION_EXPIRED`.
-    func requireCurrent() throws -> SessionLedger {
+    func requireCurrent() throws {
         lastUsed = parts.clock.now()
         guard !isExpired else { throw EngineError(.sessionExpired) }
-        return ledger
     }
 
-    /// The ledger, after checking that the session takes bytes now.
+    /// Checks that the session takes bytes now.
     ///
     /// - Throws: `SESSION_EXPIRED`, `SESSION_CLOSED`.
-    func requireOpen() throws -> SessionLedger {
-        let ledger = try requireCurrent()
+    func requireOpen() throws {
+        try requireCurrent()
         guard !isRetired else { throw EngineError(.unavailable, "The session is changing hands.") }
         guard ledger.record.state == .open else { throw EngineError.closed(ledger.record.state) }
-        return ledger
+    }
+
+    /// The wire form of a session whose time is not over.
+    func currentStatus() throws -> SessionStatus {
+        try requireCurrent()
+        return ledger.status
+    }
+
+    /// What is known of one chunk. A small value: holding on to the ledger while bytes move would
+    /// make each commit copy the whole of it.
+    func view(ofChunk index: Int) throws -> ChunkView {
+        try requireCurrent()
+        return ChunkView(
+            layout: ledger.record.layout, digest: ledger.digest(ofChunk: index),
+            partial: ledger.partials[index])
+    }
+
+    /// The answer to a chunk that is committed.
+    func receipt(for put: ChunkPut) -> ChunkReceipt {
+        ChunkReceipt(
+            index: put.index, sha256: put.digest, receivedBytes: ledger.receivedByteCount,
+            receivedChunkCount: ledger.committed.count, totalChunks: ledger.record.layout.chunkCount
+        )
     }
 
     /// Takes a slot, stopping the writer that has it and waiting until its bytes are saved.
-    func claim(_ slot: WriterSlot, for writer: ActiveWriter) async throws -> SessionLedger {
+    func claim(_ slot: WriterSlot, for writer: ActiveWriter) async throws {
         while let current = writers[slot] {
             current.interrupt(.replaced)
             await current.finished()
         }
-        let ledger = try requireOpen()
+        try requireOpen()
         writers[slot] = writer
-        return ledger
     }
 
     /// Gives a slot back.
@@ -102,6 +124,8 @@ actor LiveSession {
     /// The open staging area.
     func stagingArea() async throws -> any StagingArea {
         if let staging { return staging }
+        // Opening would make the area anew under a name that may belong to nobody any more.
+        guard !isRetired else { throw EngineError(.sessionClosed) }
         let opened = try await parts.bytes.openStaging(ledger.record.stagingKey)
         // Another caller may have opened it during the wait; one descriptor is enough.
         if let staging {
@@ -109,15 +133,26 @@ actor LiveSession {
             return staging
         }
         staging = opened
+        parts.openAreas.add(1)
         return opened
     }
 
-    /// Gives up the staging area: after a failed sync, on leaving memory, before promotion.
+    /// Gives up the staging area: on leaving memory, before promotion.
     func closeStaging() async {
         guard let open = staging else { return }
         staging = nil
+        parts.openAreas.add(-1)
         await open.close()
     }
+
+    /// Gives up an area whose sync failed, unless another one was opened in its place already.
+    func closeStaging(afterFailureOf area: any StagingArea) async {
+        guard staging === area else { return }
+        await closeStaging()
+    }
+
+    /// The store says that the session is not what this object believes: it is loaded anew next time.
+    func becomeStale() { isRetired = true }
 
     /// The session's expiry and hash progress as they go into the next transaction.
     func touch() async -> SessionTouch {
@@ -142,7 +177,9 @@ actor LiveSession {
     func setState(_ state: SessionState) { ledger.setState(state) }
 
     func began(_ record: SessionRecord) {
-        guard let digest = record.finalDigest, let fileID = record.fileID else { return }
+        guard ledger.record.state != .completed, let digest = record.finalDigest,
+            let fileID = record.fileID
+        else { return }
         ledger.finalize(digest: digest, fileID: fileID)
     }
 

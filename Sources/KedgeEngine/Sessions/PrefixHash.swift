@@ -76,18 +76,18 @@ actor PrefixHash {
             self.wakeAll()
         }
         defer { timer.cancel() }
-        while hasher.byteCount < offset, task != nil, ContinuousClock.now < deadline {
-            await withCheckedContinuation { waiting.append((offset, $0)) }
+        await withTaskCancellationHandler {
+            while hasher.byteCount < offset, task != nil, ContinuousClock.now < deadline,
+                !Task.isCancelled
+            {
+                await withCheckedContinuation { waiting.append((offset, $0)) }
+            }
+        } onCancel: {
+            // Ends at once; nobody needs to wait for it.
+            Task { await self.wakeAll() }
         }
         if hasher.byteCount < offset, let failure { throw failure }
         return hasher.byteCount >= offset
-    }
-
-    /// Forgets everything: the bytes under the hash turned out to be damaged.
-    func reset() {
-        hasher = SHA256Hasher()
-        savedOffset = 0
-        target = 0
     }
 
     private func run(area: @Sendable () async throws -> any StagingArea) async {

@@ -1,3 +1,4 @@
+internal import KedgeFiles
 internal import KedgeModel
 
 /// The sessions in memory: one ``LiveSession`` a session, loaded when asked for, gone when idle.
@@ -19,6 +20,8 @@ actor SessionRegistry {
     private let parts: EngineParts
     private var live: [SessionID: Entry] = [:]
     private var loading: [Key: Task<LiveSession?, any Error>] = [:]
+    /// Counts drops, so that what was read before one is not taken for the truth after it.
+    private var dropCount = 0
 
     init(parts: EngineParts) { self.parts = parts }
 
@@ -46,6 +49,7 @@ actor SessionRegistry {
     ///
     /// - Parameter owner: With an owner, only a session of theirs.
     func drop(_ id: SessionID, ofOwner owner: OwnerID? = nil) async {
+        dropCount += 1
         guard let session = live[id]?.session, owner == nil || session.owner == owner else {
             return
         }
@@ -72,19 +76,33 @@ actor SessionRegistry {
     }
 
     private func checkOut(_ id: SessionID, _ owner: OwnerID) async throws -> LiveSession {
-        let session: LiveSession
-        if let known = live[id]?.session {
-            session = known
-        } else {
+        if parts.openAreas.value > parts.configuration.maxIdleStagingAreas {
+            await evict(idleSince: parts.clock.now())
+        }
+        while true {
+            let session = try await find(id, owner)
+            // A retired one takes no writer any more; the next round loads what is true now.
+            if await session.isRetired {
+                if live[id]?.session === session { live[id] = nil }
+                continue
+            }
+            guard session.owner == owner else { throw EngineError(.sessionNotFound) }
+            // Of several loads that ended together the first one counts.
+            if let first = live[id]?.session, first !== session { continue }
+            live[id, default: Entry(session: session)].userCount += 1
+            return session
+        }
+    }
+
+    private func find(_ id: SessionID, _ owner: OwnerID) async throws -> LiveSession {
+        while true {
+            if let known = live[id]?.session { return known }
+            let before = dropCount
             guard let loaded = try await load(Key(id: id, owner: owner)) else {
                 throw EngineError(.sessionNotFound)
             }
-            // Of several loads that ended together the first one counts.
-            session = live[id]?.session ?? loaded
+            if dropCount == before { return live[id]?.session ?? loaded }
         }
-        guard session.owner == owner else { throw EngineError(.sessionNotFound) }
-        live[id, default: Entry(session: session)].userCount += 1
-        return session
     }
 
     private func checkIn(_ session: LiveSession) {

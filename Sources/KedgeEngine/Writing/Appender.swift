@@ -13,6 +13,8 @@ struct Appender {
 
     /// With a checksum nothing is recorded before the body's end; these wait for it.
     private var deferredChunks: [CommittedChunk] = []
+    /// Slots of chunks whose rows are not written yet: as long, nobody else may write those bytes.
+    private var heldSlots: [(index: Int, writer: ActiveWriter)] = []
     private var appendHash: SHA256Hasher?
     private var offset: Int64
 
@@ -30,6 +32,21 @@ struct Appender {
 
     /// Writes the body chunk by chunk until it ends.
     mutating func run(_ reader: any ByteReader) async throws {
+        do {
+            try await writeAll(reader)
+            await releaseSlots()
+        } catch {
+            await releaseSlots()
+            throw error
+        }
+    }
+
+    private mutating func releaseSlots() async {
+        for (index, writer) in heldSlots { await live.release(.chunk(index), writer) }
+        heldSlots = []
+    }
+
+    private mutating func writeAll(_ reader: any ByteReader) async throws {
         var tail: ChunkPass?
         var hasMore = true
         while hasMore, offset < limit {
@@ -37,7 +54,7 @@ struct Appender {
         }
         if hasMore, try await !isAtEnd(reader, parts: parts) {
             // What was written up to the limit is sound, and counts like any interrupted body.
-            if let tail { try await finish(tail, isLast: false) }
+            if let tail, put.checksum == nil { try await finish(tail, isLast: false) }
             let isSized = await live.ledger.record.fileSize != nil
             throw EngineError(
                 isSized ? .lengthMismatch : .fileTooLarge, "The body goes on after the file's end.")
@@ -61,23 +78,29 @@ struct Appender {
         // whoever stops the slot stops the append.
         let slot = ActiveWriter()
         slot.attach { [writer] in writer.interrupt(slot.interruption ?? .replaced) }
-        let ledger = try await live.claim(.chunk(index), for: slot)
         do {
-            // Asked only now: the writer that was stopped may just have committed the chunk, and what
-            // is committed is never written to again.
-            let result: (Bool, ChunkPass?)
-            if let committed = ledger.digest(ofChunk: index) {
-                result = (try await compare(reader, chunk: chunk, with: committed), nil)
-            } else {
-                result = try await write(
-                    reader, index: index, chunk: chunk, partial: ledger.partials[index])
-            }
-            await live.release(.chunk(index), slot)
-            return result
+            try await live.claim(.chunk(index), for: slot)
         } catch {
-            await live.release(.chunk(index), slot)
+            slot.finish()
             throw error
         }
+        heldSlots.append((index, slot))
+        // Asked only now: the writer that was stopped may just have committed the chunk, and what is
+        // committed is never written to again.
+        let view = try await live.view(ofChunk: index)
+        if let committed = view.digest {
+            let hasMore = try await compare(reader, chunk: chunk, with: committed)
+            await releaseSlotsUnlessDeferring()
+            return (hasMore, nil)
+        }
+        let (hasMore, tail) = try await write(
+            reader, index: index, chunk: chunk, partial: view.partial)
+        if tail == nil { await releaseSlotsUnlessDeferring() }
+        return (hasMore, tail)
+    }
+
+    private mutating func releaseSlotsUnlessDeferring() async {
+        if put.checksum == nil { await releaseSlots() }
     }
 
     private mutating func write(
@@ -85,11 +108,25 @@ struct Appender {
     ) async throws -> (hasMore: Bool, tail: ChunkPass?) {
         if let partial, offset == chunk.start, partial.byteCount > 0 {
             let hasMore = try await passOver(partial, chunk: chunk, reader)
-            guard hasMore else { return (false, nil) }
+            guard hasMore else {
+                // A body that ends just where the partial does may make it the file's last chunk.
+                let isWhole = offset == chunk.start + partial.byteCount
+                return (
+                    false,
+                    isWhole
+                        ? try ChunkPass(
+                            chunk: chunk, resuming: partial,
+                            staging: try await live.stagingArea(), parts: parts) : nil
+                )
+            }
         }
         // The writer that was stopped may have left more than this body knew of.
         guard chunk.start + (partial?.byteCount ?? 0) == offset else {
             throw await offsetMismatch()
+        }
+        // The size of an open-ended body is known only chunk by chunk.
+        guard try await parts.bytes.availableBytes() >= chunk.byteCount else {
+            throw EngineError(.storageFull)
         }
         let staging = try await live.stagingArea()
         let isFresh = partial == nil && put.checksum == nil

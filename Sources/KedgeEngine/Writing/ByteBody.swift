@@ -5,9 +5,18 @@ package protocol ByteBody: Sendable {
     /// Number of bytes announced; nil when the body ends where it ends.
     var announcedByteCount: Int64? { get }
 
+    /// True while the client waits to be asked for the body (`Expect: 100-continue`), so that a
+    /// refusal costs it nothing.
+    var isHeldBack: Bool { get }
+
     /// Called once, when every check that needs no bytes has passed: the moment to answer
     /// `Expect: 100-continue`.
     func makeReader() async throws -> any ByteReader
+}
+
+extension ByteBody {
+    /// A body comes without being asked for unless its door says otherwise.
+    package var isHeldBack: Bool { false }
 }
 
 /// Reads a ``ByteBody`` once from its start. One caller at a time.

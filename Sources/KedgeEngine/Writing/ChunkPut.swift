@@ -8,11 +8,16 @@ package struct ChunkPut: Sendable {
     package var contentRange: ContentRange
     /// SHA-256 of the whole chunk, also when the body carries only its rest.
     package var digest: SHA256Digest
+    /// True when the digest was given for the body alone; then the body must be the whole chunk.
+    package var isBodyDigest: Bool
 
-    package init(index: Int, contentRange: ContentRange, digest: SHA256Digest) {
+    package init(
+        index: Int, contentRange: ContentRange, digest: SHA256Digest, isBodyDigest: Bool = false
+    ) {
         self.index = index
         self.contentRange = contentRange
         self.digest = digest
+        self.isBodyDigest = isBodyDigest
     }
 }
 
@@ -28,7 +33,7 @@ extension ChunkPut {
     /// Checks the upload against the session's layout.
     ///
     /// - Returns: The whole chunk's bytes, and the offset at which the body starts.
-    /// - Throws: `CHUNK_OUT_OF_BOUNDS`, `RANGE_MISMATCH`, `LENGTH_MISMATCH`.
+    /// - Throws: `CHUNK_OUT_OF_BOUNDS`, `RANGE_MISMATCH`, `CHUNK_HASH_REQUIRED`, `LENGTH_MISMATCH`.
     func validate(
         _ layout: ChunkLayout, bodyByteCount: Int64?
     ) throws -> (chunk: ByteRange, bodyStart: Int64) {
@@ -41,6 +46,10 @@ extension ChunkPut {
         else {
             let expected = ContentRange(range: chunk, total: layout.fileSize)
             throw EngineError(.rangeMismatch, "Chunk \(index) is \"\(expected)\".")
+        }
+        if isBodyDigest, range.start > chunk.start {
+            throw EngineError(
+                .chunkHashRequired, "The rest of a chunk needs X-Chunk-Hash: the whole chunk's.")
         }
         if let bodyByteCount, bodyByteCount != range.byteCount {
             throw EngineError(

@@ -85,11 +85,17 @@ extension LiveSession {
         do {
             try await staging.sync()
         } catch {
-            await closeStaging()
+            await closeStaging(afterFailureOf: staging)
             throw error
         }
         let touch = await touch()
-        let outcomes = try await parts.metadata.commit(chunks, touching: touch)
+        let outcomes: [ChunkOutcome]
+        do {
+            outcomes = try await parts.metadata.commit(chunks, touching: touch)
+        } catch let error as MetadataError {
+            if case .wrongState = error { becomeStale() }
+            throw error
+        }
         for (chunk, outcome) in zip(chunks, outcomes) {
             if case .conflict(let stored) = outcome {
                 throw EngineError.conflict(stored: stored, sent: chunk.digest)
@@ -110,7 +116,7 @@ extension LiveSession {
         do {
             try await pass.staging.sync()
         } catch {
-            await closeStaging()
+            await closeStaging(afterFailureOf: pass.staging)
             return
         }
         let touch = await touch()

@@ -6,6 +6,7 @@
 package enum ConfigurationKey: String, CaseIterable, Sendable {
     case host = "host"
     case port = "port"
+    case allowedHosts = "allowedHosts"
     case data = "data"
     case metadata = "metadata"
     case bytes = "bytes"
@@ -30,6 +31,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         switch self {
         case .host: "127.0.0.1"
         case .port: "8080"
+        case .allowedHosts: ""
         case .data: "./kedge-data"
         case .metadata: "sqlite"
         case .bytes: "disk"
@@ -56,6 +58,8 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         switch self {
         case .host: "Address to listen on; anonymous use is allowed on loopback only."
         case .port: "Port to listen on; 0 takes a free one."
+        case .allowedHosts:
+            "Names in Host, by comma, that are answered besides loopback; * for all."
         case .data: "Directory of the embedded database and files."
         case .metadata: "Where rows are kept: sqlite (in the data directory)."
         case .bytes: "Where bytes are kept: disk (in the data directory)."

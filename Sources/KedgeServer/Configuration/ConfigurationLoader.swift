@@ -8,7 +8,7 @@ internal import Yams
 
 /// Reads the configuration from flags, environment, file and defaults, in that order of precedence.
 package struct ConfigurationLoader {
-    /// Values by key, with where each comes from.
+    /// Values by key.
     package private(set) var values: [ConfigurationKey: String] = [:]
 
     /// Variables that other parts of Kedge read, and that this loader therefore knows.
@@ -109,10 +109,14 @@ package struct ConfigurationLoader {
         engine.maxConcurrentWrites = try number(.maxConcurrentWrites, in: 1...10_000)
         engine.sessionLifetime = try seconds(.sessionLifetime, atLeast: 1)
         engine.expiryGrace = try seconds(.sessionGrace, atLeast: 0)
+        // One value each so far; others are refused rather than ignored.
+        _ = try oneOf(.metadata, ["sqlite"])
+        _ = try oneOf(.bytes, ["disk"])
+        let hosts = text(.allowedHosts).lowercased().split(separator: ",")
+            .map { $0.trimmingCharacters(in: .whitespaces) }
         return ServiceConfiguration(
             host: text(.host), port: try number(.port, in: 0...65_535),
-            dataDirectory: text(.data), metadataURL: try oneOf(.metadata, ["sqlite"]),
-            bytesURL: try oneOf(.bytes, ["disk"]),
+            allowedHosts: Set(hosts), dataDirectory: text(.data),
             logLevel: try choice(.logLevel, Logger.Level.init(rawValue:)),
             logFormat: try choice(.logFormat, LogFormat.init(rawValue:)), engine: engine,
             maxConnections: try number(.maxConnections, in: 1...1_000_000),

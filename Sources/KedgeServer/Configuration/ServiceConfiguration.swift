@@ -6,17 +6,15 @@ package import Logging
 package struct ServiceConfiguration: Sendable {
     package var host: String
     package var port: Int
+    /// Names besides loopback ones that clients may use for this server.
+    package var allowedHosts: Set<String>
     /// Directory of the embedded stores.
     package var dataDirectory: String
-    /// `sqlite` for the embedded database in the data directory.
-    package var metadataURL: String
-    /// `disk` for the embedded store in the data directory.
-    package var bytesURL: String
     package var logLevel: Logger.Level
     package var logFormat: LogFormat
     package var engine: EngineConfiguration
     package var maxConnections: Int
-    /// A connection that sends nothing for this long is closed.
+    /// A connection on which nothing moves for this long is closed.
     package var idleTimeout: Duration
     /// A body that comes slower than this over ten seconds of waiting is cut, in bytes a second.
     package var minBodyBytesPerSecond: Int
@@ -27,9 +25,7 @@ package struct ServiceConfiguration: Sendable {
     package var sweepInterval: Duration
 
     /// True when only this machine can reach the server.
-    package var isLoopback: Bool {
-        host == "localhost" || host == "::1" || host.hasPrefix("127.")
-    }
+    package var isLoopback: Bool { Loopback.contains(host) }
 }
 
 /// Form of the log lines on standard error.

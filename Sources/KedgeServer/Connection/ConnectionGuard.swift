@@ -18,12 +18,17 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// Waiting time over which the rate is judged.
     private static let window = TimeAmount.seconds(10)
-    /// After an early answer: how much of the rest of the body is read and thrown away, and for how
-    /// long. Closing at once would reset the connection, and the client would miss the answer.
-    private static let lingerByteCount = 1 << 20
-    private static let lingerTime = TimeAmount.seconds(2)
+    /// After an early answer the rest of the body is read and thrown away as long as it comes:
+    /// closing at once would reset the connection, and the client would miss the answer. So long
+    /// without a byte, or so long in all, and it is closed.
+    private static let lingerSilence = TimeAmount.seconds(2)
+    private static let lingerTime = TimeAmount.seconds(60)
 
     private let minBytesPerSecond: Int
+    /// Most bytes that are thrown away after an early answer: a whole chunk of the largest size.
+    private let lingerByteCount: Int
+    /// A reader that takes nothing for this long is cut.
+    private let readerTimeout: TimeAmount
     private var isRequestOpen = false
     private var isAnswered = false
     private var closesAfterAnswer = false
@@ -32,8 +37,13 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     private var byteCount = 0
     private var discardedByteCount = 0
     private var check: Scheduled<Void>?
+    private var readerCheck: Scheduled<Void>?
 
-    init(minBytesPerSecond: Int) { self.minBytesPerSecond = minBytesPerSecond }
+    init(minBytesPerSecond: Int, lingerByteCount: Int, readerTimeout: TimeAmount) {
+        self.minBytesPerSecond = minBytesPerSecond
+        self.lingerByteCount = lingerByteCount
+        self.readerTimeout = readerTimeout
+    }
 
     func read(context: ChannelHandlerContext) {
         if waitingSince == nil { waitingSince = .now() }
@@ -79,8 +89,21 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
+    /// What the peer does not read stays in the channel; when it stays for too long, nobody reads.
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        readerCheck?.cancel()
+        if !context.channel.isWritable {
+            let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+            readerCheck = context.eventLoop.scheduleTask(in: readerTimeout) {
+                bound.value.close(promise: nil)
+            }
+        }
+        context.fireChannelWritabilityChanged()
+    }
+
     func channelInactive(context: ChannelHandlerContext) {
         check?.cancel()
+        readerCheck?.cancel()
         context.fireChannelInactive()
     }
 
@@ -90,13 +113,27 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
             context.close(promise: nil)
             return
         }
-        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-        context.eventLoop.scheduleTask(in: Self.lingerTime) { bound.value.close(promise: nil) }
+        closeWhenSilent(context, seen: discardedByteCount, deadline: .now() + Self.lingerTime)
+    }
+
+    private func closeWhenSilent(
+        _ context: ChannelHandlerContext, seen: Int, deadline: NIODeadline
+    ) {
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        context.eventLoop.scheduleTask(in: Self.lingerSilence) {
+            let (guardian, context) = bound.value
+            let count = guardian.discardedByteCount
+            guard count > seen, .now() < deadline else {
+                context.close(promise: nil)
+                return
+            }
+            guardian.closeWhenSilent(context, seen: count, deadline: deadline)
+        }
     }
 
     private func discard(_ count: Int, _ context: ChannelHandlerContext) {
         discardedByteCount += count
-        if discardedByteCount > Self.lingerByteCount { context.close(promise: nil) }
+        if discardedByteCount > lingerByteCount { context.close(promise: nil) }
     }
 
     private func stopWaiting() {

@@ -1,19 +1,9 @@
 internal import Synchronization
 
-/// Whether the server is stopping, and whether its patience is over.
+/// Whether the server is stopping: not ready for new work from the first signal on.
 final class DrainState: Sendable {
-    private enum Phase: Int {
-        case serving
-        case draining
-        case ending
-    }
-    private let phase = Mutex(Phase.serving)
+    private let state = Mutex(false)
 
-    /// True from the first signal on: not ready for new work.
-    var isDraining: Bool { phase.withLock { $0 != .serving } }
-    /// True when answers that still run are to be cut.
-    var isEnding: Bool { phase.withLock { $0 == .ending } }
-
-    func beginDraining() { phase.withLock { if $0 == .serving { $0 = .draining } } }
-    func beginEnding() { phase.withLock { $0 = .ending } }
+    var isDraining: Bool { state.withLock { $0 } }
+    func beginDraining() { state.withLock { $0 = true } }
 }

@@ -12,6 +12,7 @@ internal import NIOHTTPTypes
 /// needs none, so that a refusal comes before the body (RFC 9110 section 10.1.1).
 struct RequestByteBody: ByteBody {
     let announcedByteCount: Int64?
+    var isHeldBack: Bool { continuation.isExpected }
     private let body: RequestBody
     private let continuation: ContinueAnswer
 
@@ -83,7 +84,7 @@ struct RequestByteBody: ByteBody {
 
 /// Sends `100 Continue` when the client waits for it.
 struct ContinueAnswer: Sendable {
-    private let isExpected: Bool
+    let isExpected: Bool
     private let channel: any Channel
 
     init(_ request: Request, channel: any Channel) {

@@ -5,6 +5,7 @@ extension HTTPField.Name {
     static let xChunkHash = named("X-Chunk-Hash")
     static let contentDigest = named("Content-Digest")
     static let reprDigest = named("Repr-Digest")
+    static let secFetchSite = named("Sec-Fetch-Site")
     static let idempotencyKey = named("Idempotency-Key")
 
     private static func named(_ text: String) -> Self {

@@ -40,24 +40,19 @@ struct ChunkRoutes: Sendable {
         else {
             throw EngineError(.rangeMismatch, "Content-Range is \"bytes first-last/total\".")
         }
-        return ChunkPut(
-            index: index, contentRange: contentRange, digest: try digest(of: request))
-    }
-
-    /// `X-Chunk-Hash`, or `Content-Digest` for a whole chunk; both must agree when both are there.
-    private static func digest(of request: Request) throws -> SHA256Digest {
-        let chunkHash = request.headers[.xChunkHash]
-        let contentDigest = request.headers[.contentDigest]
-        guard chunkHash != nil || contentDigest != nil else {
+        // X-Chunk-Hash names the whole chunk, Content-Digest this body. They differ when the body is
+        // the rest of a chunk, and the chunk's hash is the one that decides.
+        if let value = request.headers[.xChunkHash] {
+            let digest = try require(DigestHeader.parseChunkHash(value), "X-Chunk-Hash")
+            return ChunkPut(index: index, contentRange: contentRange, digest: digest)
+        }
+        guard let value = request.headers[.contentDigest] else {
             throw EngineError(.chunkHashRequired, "Send X-Chunk-Hash: sha256=<64 hex digits>.")
         }
-        let digests = try [
-            chunkHash.map { try require(DigestHeader.parseChunkHash($0), "X-Chunk-Hash") },
-            contentDigest.map { try require(DigestHeader.parseRFC9530($0), "Content-Digest") },
-        ].compactMap { $0 }
-        // Content-Digest covers this body, X-Chunk-Hash the whole chunk: on a continued chunk they
-        // differ, and the chunk's hash is the one that decides.
-        return digests[0]
+        return ChunkPut(
+            index: index, contentRange: contentRange,
+            digest: try require(DigestHeader.parseRFC9530(value), "Content-Digest"),
+            isBodyDigest: true)
     }
 
     private static func require(_ digest: SHA256Digest?, _ header: String) throws -> SHA256Digest {

@@ -10,6 +10,7 @@ struct RequestMiddleware: RouterMiddleware {
     typealias Context = KedgeRequestContext
 
     let routes: RouteTable
+    let gate: RequestGate
 
     @concurrent
     func handle(
@@ -21,10 +22,10 @@ struct RequestMiddleware: RouterMiddleware {
         context.requestID = Self.requestID(of: request)
         context.logger[metadataKey: "request.id"] = "\(context.requestID)"
         context.logger[metadataKey: "hb.request.id"] = nil
-        context.principal = Principal.anonymous
         var response: Response
         var failure: EngineError?
         do {
+            context.principal = try gate.principal(of: request)
             response = try await next(request, context)
         } catch {
             let translated = translate(error, request)

@@ -2,6 +2,8 @@ internal import ArgumentParser
 internal import Foundation
 internal import KedgeClient
 internal import KedgeModel
+internal import KedgeServer
+internal import Logging
 
 /// What every command that talks to a server takes.
 struct ClientOptions: ParsableArguments {
@@ -12,30 +14,67 @@ struct ClientOptions: ParsableArguments {
     @Flag(help: "Writes JSON, one object a line, to standard output.") var json = false
     @Flag(name: .shortAndLong, help: "Says nothing but errors.") var quiet = false
 
-    /// Where `make run` serves; stands in where no server is asked anything.
+    @Flag(help: "Writes the client's log to standard error.") var verbose = false
+
+    /// Stands in where no server is asked anything, and is sent nothing: the address of `make run`.
     private static let localServer = "http://127.0.0.1:8080"
 
     private var environment: [String: String] { ProcessInfo.processInfo.environment }
 
-    /// A client of the server named by flag or variable.
+    private var namedServer: String? { server ?? environment["KEDGE_SERVER"] }
+
+    /// A client of the server named by flag or variable. Without one it has no token either.
     ///
     /// - Throws: ``CommandFailure`` when none is named and the command needs one.
     func makeClient(
         needsServer: Bool = true, _ adjust: (inout ClientConfiguration) -> Void = { _ in }
     ) async throws -> TransferClient {
-        guard
-            let url = server ?? environment["KEDGE_SERVER"]
-                ?? (needsServer ? nil : Self.localServer)
-        else {
-            throw CommandFailure(
-                "kedge: name the server with --server or KEDGE_SERVER.",
-                exitStatus: ExitStatus.usage)
+        guard needsServer, namedServer == nil else {
+            return try await makeClient(of: namedServer, adjust)
         }
-        var configuration = ClientConfiguration(serverURL: url)
-        configuration.token = token ?? environment["KEDGE_TOKEN"]
+        throw CommandFailure(
+            "kedge: name the server with --server or KEDGE_SERVER.", exitStatus: ExitStatus.usage)
+    }
+
+    /// A client for a transfer that is there already: of the named server, or else of its own, which
+    /// then gets the token.
+    func makeClient(for id: TransferID) async throws -> TransferClient {
+        let client = try await makeClient(needsServer: false)
+        guard namedServer == nil else { return client }
+        let snapshot: TransferSnapshot
+        do {
+            snapshot = try await reporting { try await client.transfer(id) }
+        } catch {
+            // The first error is the one to tell; nothing was changed.
+            try? await client.close()
+            throw error
+        }
+        // A URL was fetched without naming a server: the one in its record only stands in.
+        let isForeign = snapshot.direction == .download && snapshot.remoteFileID == nil
+        guard !isForeign || snapshot.serverURL != Self.localServer else { return client }
+        try await reporting { try await client.close() }
+        return try await makeClient(of: snapshot.serverURL)
+    }
+
+    /// - Parameter url: Nil for the stand-in without a token.
+    private func makeClient(
+        of url: String?, _ adjust: (inout ClientConfiguration) -> Void = { _ in }
+    ) async throws -> TransferClient {
+        var configuration = ClientConfiguration(serverURL: url ?? Self.localServer)
+        configuration.token = url == nil ? nil : token ?? environment["KEDGE_TOKEN"]
         configuration.stateDirectory = stateDirectory
+        configuration.logger = logger
         adjust(&configuration)
         return try await reporting { try await TransferClient(configuration: configuration) }
+    }
+
+    /// Silent unless asked for: what matters to the person is in the snapshots.
+    private var logger: Logger {
+        let isVerbose = verbose && !quiet
+        return Logger(label: "kedge.client") { label in
+            guard isVerbose else { return SwiftLogNoOpLogHandler() }
+            return LogLines(label: label, format: .text, level: .debug)
+        }
     }
 }
 
@@ -44,7 +83,13 @@ extension ClientOptions {
     func withClient(
         needsServer: Bool = true, _ body: (TransferClient) async throws -> Void
     ) async throws {
-        let client = try await makeClient(needsServer: needsServer)
+        try await lend(try await makeClient(needsServer: needsServer), to: body)
+    }
+
+    /// Lends the client and closes it afterwards.
+    func lend(
+        _ client: TransferClient, to body: (TransferClient) async throws -> Void
+    ) async throws {
         do {
             try await reporting { try await body(client) }
         } catch {

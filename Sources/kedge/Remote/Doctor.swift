@@ -37,6 +37,6 @@ struct Doctor: AsyncParsableCommand {
         StandardOutput.write(
             options.json
                 ? JSONLine.encode(Finding(subject: subject, result: result))
-                : "\(subject): \(result)\n")
+                : "\(subject): \(printable(result))\n")
     }
 }

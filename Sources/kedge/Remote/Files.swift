@@ -15,18 +15,23 @@ struct Files: AsyncParsableCommand {
         func run() async throws {
             try await options.withClient { client in
                 var cursor: String?
+                var seen: Set<String> = []
                 repeat {
                     let page = try await client.remote.listFiles(after: cursor)
                     for file in page.files { StandardOutput.write(line(file)) }
                     cursor = page.next
+                    if let next = page.next, !seen.insert(next).inserted {
+                        throw CommandFailure(
+                            "kedge: the server repeats a page of its list; the list ends here.")
+                    }
                 } while cursor != nil
             }
         }
 
         private func line(_ file: FileMeta) -> String {
-            if options.json { return JSONLine.encode(file) }
+            if options.json { return JSONLine.encode(VersionedLine(value: file)) }
             return "\(file.remoteFileId)  \(file.createdAt)  \(ByteText.size(file.size))  "
-                + "\(FileName.sanitized(file.fileName))\n"
+                + "\(printable(file.fileName))\n"
         }
     }
 
@@ -38,7 +43,8 @@ struct Files: AsyncParsableCommand {
         func run() async throws {
             let id = try identifier(FileID.self, id)
             try await options.withClient { client in
-                StandardOutput.write(JSONLine.encode(try await client.remote.fileMeta(id)))
+                let file = try await client.remote.fileMeta(id)
+                StandardOutput.write(JSONLine.encode(VersionedLine(value: file)))
             }
         }
     }
@@ -72,7 +78,8 @@ struct Session: AsyncParsableCommand {
         func run() async throws {
             let id = try identifier(SessionID.self, id)
             try await options.withClient { client in
-                StandardOutput.write(JSONLine.encode(try await client.remote.sessionStatus(id)))
+                let session = try await client.remote.sessionStatus(id)
+                StandardOutput.write(JSONLine.encode(VersionedLine(value: session)))
             }
         }
     }

@@ -45,6 +45,7 @@ struct Migrate: AsyncParsableCommand {
 struct ServerSettings: ParsableArguments {
     @Option(help: help(.host)) var host: String?
     @Option(help: help(.port)) var port: String?
+    @Option(help: help(.allowedHosts)) var allowedHosts: String?
     @Option(help: help(.data)) var data: String?
     @Option(help: help(.metadata)) var metadata: String?
     @Option(help: help(.bytes)) var bytes: String?
@@ -66,7 +67,8 @@ struct ServerSettings: ParsableArguments {
 
     private var values: [ConfigurationKey: String?] {
         [
-            .host: host, .port: port, .data: data, .metadata: metadata, .bytes: bytes,
+            .host: host, .port: port, .allowedHosts: allowedHosts, .data: data, .metadata: metadata,
+            .bytes: bytes,
             .logLevel: logLevel, .logFormat: logFormat, .maxFileSize: limitsMaxFileSize,
             .minChunkSize: limitsMinChunkSize, .maxChunkSize: limitsMaxChunkSize,
             .defaultChunkSize: limitsDefaultChunkSize,

@@ -18,6 +18,7 @@ struct ServerProcess {
             LogLines(label: label, format: configuration.logFormat, level: configuration.logLevel)
         }
         let logger = Logger(label: "kedge")
+        Self.raiseDescriptorLimit()
         let stores = try await Stores.open(configuration)
         let engine = stores.makeEngine(configuration.engine, logger: logger)
         try await engine.recover()
@@ -41,5 +42,14 @@ struct ServerProcess {
         try await ServiceGroup(configuration: group).run()
         try await engine.close()
         logger.notice("stopped")
+    }
+
+    /// Connections, staging areas and open files each take a descriptor; the usual soft limit of 1024
+    /// is for programs that use select(2). Where the limit cannot be raised, the old one holds.
+    private static func raiseDescriptorLimit() {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        limit.rlim_cur = limit.rlim_max
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 }

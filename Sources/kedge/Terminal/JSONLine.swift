@@ -48,3 +48,17 @@ struct JSONLine: Encodable {
         }
     }
 }
+
+/// An object of the service as it is, with the version that every object of the command carries.
+struct VersionedLine<Value: Encodable>: Encodable {
+    private enum Member: String, CodingKey {
+        case version
+    }
+    let value: Value
+
+    func encode(to encoder: any Encoder) throws {
+        try value.encode(to: encoder)
+        var members = encoder.container(keyedBy: Member.self)
+        try members.encode(1, forKey: .version)
+    }
+}

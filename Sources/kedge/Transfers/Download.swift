@@ -8,7 +8,8 @@ struct Download: AsyncParsableCommand {
         abstract: "Downloads a file. Run the same command again to go on where it stopped.",
         discussion: """
             The destination appears once the whole file is there and verified, never before.
-            Prints the path of the finished file.
+            Prints the path of the finished file. The token goes to the named server only: a URL
+            that is fetched without naming one is asked without it.
             """)
 
     @Argument(help: "Id of a file on the server, or any http(s) URL.") var source: String
@@ -26,9 +27,10 @@ struct Download: AsyncParsableCommand {
             isURL ? .url(source) : .file(try identifier(FileID.self, source))
         let destination = output ?? "./"
         let downloadOptions = DownloadOptions(overwrites: overwrite)
-        try await TransferRun(client: client, options: options)([source]) { _ in
-            try await client.enqueueDownload(
-                reference, to: destination, options: downloadOptions)
+        try await TransferRun(client: client, options: options)([source]) { _, _ in
+            .run(
+                try await client.enqueueDownload(
+                    reference, to: destination, options: downloadOptions))
         }
     }
 }

@@ -7,122 +7,144 @@ struct TransferRun {
     let client: TransferClient
     let options: ClientOptions
 
+    /// Files taken up at a time; the client moves the bytes of fewer, and the others wait their turn.
+    private static let maxTakenUpCount = 64
+
+    /// What there is to do for one name.
+    enum Start: Sendable {
+        case run(TransferID)
+        /// An earlier command did it.
+        case finished(TransferSnapshot)
+    }
+
     /// Adds and runs the transfers; each is its own, and one that fails leaves the others alone.
     ///
     /// - Parameters:
     ///   - names: What to call each one in messages, in order.
-    ///   - enqueue: Adds one by its position.
+    ///   - begin: Adds one by its position.
     /// - Throws: ``CommandFailure`` with the exit status when not all completed.
     func callAsFunction(
-        _ names: [String], enqueue: @escaping @Sendable (Int) async throws -> TransferID
+        _ names: [String],
+        begin: @escaping @Sendable (Int, ProgressDisplay) async throws -> Start
     ) async throws {
-        let display = ProgressDisplay(isJSON: options.json, isQuiet: options.quiet)
+        let display = ProgressDisplay(
+            isJSON: options.json, isQuiet: options.quiet, isLogging: options.verbose)
         let client = client
+        // Both are awaited below; a signal cancels the first, its end the second.
+        let work = Task { await runAll(names, begin, display) }
+        let watcher = Task { await display.watch(client) }
         let interruption = Interruption {
-            // Ends with the runs below, which return once their progress is saved.
+            // Ends with the runs, which return once their progress is saved. Only then are those
+            // canceled that have not begun: no run is left early.
             Task {
                 do {
                     try await client.suspendAll()
                 } catch {
                     // What was confirmed is recorded already; the runs end with the process.
-                    StandardError.write("kedge: \(error)\n")
+                    StandardError.write("kedge: \(printable(String(describing: error)))\n")
                 }
+                work.cancel()
             }
         }
-        let outcomes = await withTaskGroup(of: (Int, Outcome).self) { group in
-            for position in names.indices {
-                group.addTask {
-                    (position, await run(position, names[position], enqueue, display))
-                }
-            }
-            var all: [Int: Outcome] = [:]
-            for await (position, outcome) in group { all[position] = outcome }
-            return names.indices.compactMap { all[$0] }
-        }
-        for outcome in outcomes { report(outcome, display) }
+        let outcomes = await work.value
+        watcher.cancel()
+        await watcher.value
         try await reporting { try await client.close() }
-        if let status = interruption.exitStatus {
-            display.say("Saved. To go on: \(Self.commandLine)")
+        let unfinished = outcomes.filter(\.isUnfinished)
+        if let status = interruption.exitStatus, let first = unfinished.first {
+            let hint = ResumeHint(
+                arguments: CommandLine.arguments,
+                unfinished: unfinished.count == 1 ? first.id : nil)
+            display.say(hint.text)
             throw CommandFailure(nil, exitStatus: status)
         }
         try conclude(outcomes)
     }
 
-    private enum Outcome: Sendable {
-        case ended(TransferSnapshot)
-        case refused(String, TransferError)
-
-        var isCompleted: Bool {
-            if case .ended(let snapshot) = self { return snapshot.state == .completed }
-            return false
-        }
-
-        var exitStatus: Int32 {
-            switch self {
-            case .ended(let snapshot) where snapshot.state == .completed: ExitStatus.success
-            case .ended(let snapshot):
-                snapshot.errorCode?.facts.exitStatus ?? ExitStatus.failure
-            case .refused(_, let error): error.code.facts.exitStatus
+    /// Takes the names up in order and tells each outcome as soon as it and those before it are known:
+    /// so the ids stand in the order of the names.
+    private func runAll(
+        _ names: [String],
+        _ begin: @escaping @Sendable (Int, ProgressDisplay) async throws -> Start,
+        _ display: ProgressDisplay
+    ) async -> [Outcome] {
+        await withTaskGroup(of: (Int, Outcome).self) { group in
+            var outcomes = [Outcome?](repeating: nil, count: names.count)
+            var toldCount = 0
+            var rest = names.indices[...]
+            func takeUpNext() {
+                guard !group.isCancelled, let position = rest.popFirst() else { return }
+                group.addTask { (position, await run(position, names[position], begin, display)) }
             }
+            for _ in 0..<Self.maxTakenUpCount { takeUpNext() }
+            for await (position, outcome) in group {
+                outcomes[position] = outcome
+                while toldCount < names.count, let next = outcomes[toldCount] {
+                    report(next, display)
+                    toldCount += 1
+                }
+                takeUpNext()
+            }
+            // Those that a signal kept from beginning have no outcome.
+            for case let outcome? in outcomes[toldCount...] { report(outcome, display) }
+            return outcomes.map { $0 ?? .stopped }
         }
     }
 
     private func run(
         _ position: Int, _ name: String,
-        _ enqueue: @Sendable (Int) async throws -> TransferID, _ display: ProgressDisplay
+        _ begin: @Sendable (Int, ProgressDisplay) async throws -> Start,
+        _ display: ProgressDisplay
     ) async -> Outcome {
         do {
-            let id = try await enqueue(position)
-            let snapshots = client.snapshots(of: id)
-            // Cancelled and awaited below, when the run has ended: the client may be closed next.
-            let watcher = Task {
-                for try await snapshot in snapshots { display.show(snapshot) }
+            switch try await begin(position, display) {
+            case .finished(let snapshot):
+                return .ended(snapshot)
+            case .run(let id):
+                display.add(try await client.transfer(id))
+                return .ended(try await client.run(id))
             }
-            let last = try await running(id, beside: watcher)
-            display.show(last)
-            return .ended(last)
         } catch let error as TransferError {
-            return .refused(name, error)
+            return Task.isCancelled ? .stopped : .refused(name, error)
+        } catch is CancellationError {
+            return .stopped
         } catch {
             return .refused(
                 name, TransferError(.internalError, operation: "run", cause: error))
         }
     }
 
-    private func running(
-        _ id: TransferID, beside watcher: Task<Void, any Error>
-    ) async throws -> TransferSnapshot {
-        do {
-            let last = try await client.run(id)
-            watcher.cancel()
-            _ = await watcher.result
-            return last
-        } catch {
-            watcher.cancel()
-            _ = await watcher.result
-            throw error
-        }
-    }
-
     private func report(_ outcome: Outcome, _ display: ProgressDisplay) {
         switch outcome {
         case .ended(let snapshot):
-            if options.json { StandardOutput.write(JSONLine.text(.result, snapshot)) }
-            if snapshot.state != .completed {
-                display.say("kedge: \(snapshot.name): \(snapshot.message)", isError: true)
-            } else if !options.json {
-                let result =
-                    snapshot.direction == .upload
-                    ? snapshot.remoteFileID?.text ?? "" : snapshot.path
-                StandardOutput.write(result + "\n")
-            }
+            display.finish(snapshot, output: result(snapshot), complaint: complaint(snapshot))
         case .refused(let name, let error):
-            if options.json {
-                StandardOutput.write(
-                    JSONLine.encode(RefusedLine(name: name, errorCode: error.code)))
-            }
-            StandardError.write("kedge: \(name): \(error)\n")
+            let message = printable(error.description)
+            let line = RefusedLine(
+                name: name, errorCode: error.code,
+                message: error.explanation ?? error.code.facts.sentence)
+            display.tell(
+                output: options.json ? JSONLine.encode(line) : nil,
+                complaint: "kedge: \(printable(name)): \(message)")
+        case .stopped:
+            break
         }
+    }
+
+    /// What goes to standard output; nil for nothing.
+    private func result(_ snapshot: TransferSnapshot) -> String? {
+        if options.json { return JSONLine.text(.result, snapshot) }
+        guard snapshot.state == .completed else { return nil }
+        let text =
+            snapshot.direction == .upload ? snapshot.remoteFileID?.text ?? "" : snapshot.path
+        return (StandardOutput.isTerminal ? printable(text) : text) + "\n"
+    }
+
+    /// What goes wrong, for a person; nil for nothing. What a signal stopped is told by the hint.
+    private func complaint(_ snapshot: TransferSnapshot) -> String? {
+        let isTold = Outcome.ended(snapshot).isUnfinished && snapshot.pauseReason != .user
+        guard snapshot.state != .completed, !isTold else { return nil }
+        return "kedge: \(printable(snapshot.name)): \(printable(snapshot.message))"
     }
 
     private struct RefusedLine: Encodable {
@@ -131,6 +153,7 @@ struct TransferRun {
         var name: String
         var state = TransferState.failed
         var errorCode: ErrorCode
+        var message: String
     }
 
     private func conclude(_ outcomes: [Outcome]) throws {
@@ -140,15 +163,41 @@ struct TransferRun {
         throw CommandFailure(
             nil, exitStatus: isMixed ? ExitStatus.someFailed : first.exitStatus)
     }
+}
 
-    /// The command as it was typed, quoted for a shell.
-    private static var commandLine: String {
-        CommandLine.arguments.map { argument in
-            let isPlain = argument.allSatisfy {
-                $0.isASCII && ($0.isLetter || $0.isNumber || "-_./:=,@%+".contains($0))
-            }
-            return isPlain && !argument.isEmpty
-                ? argument : "'" + argument.replacingOccurrences(of: "'", with: "'\\''") + "'"
-        }.joined(separator: " ")
+/// How it went with one of the names.
+private enum Outcome: Sendable {
+    case ended(TransferSnapshot)
+    case refused(String, TransferError)
+    /// A signal came before there was a transfer to run.
+    case stopped
+
+    var isCompleted: Bool {
+        if case .ended(let snapshot) = self { return snapshot.state == .completed }
+        return false
+    }
+
+    /// True when there is something left to go on with.
+    var isUnfinished: Bool {
+        switch self {
+        case .ended(let snapshot): !snapshot.state.isFinal
+        case .refused: false
+        case .stopped: true
+        }
+    }
+
+    var id: TransferID? {
+        if case .ended(let snapshot) = self { return snapshot.id }
+        return nil
+    }
+
+    var exitStatus: Int32 {
+        switch self {
+        case .ended(let snapshot) where snapshot.state == .completed: ExitStatus.success
+        case .ended(let snapshot):
+            snapshot.errorCode?.facts.exitStatus ?? ExitStatus.failure
+        case .refused(_, let error): error.code.facts.exitStatus
+        case .stopped: ExitStatus.failure
+        }
     }
 }

@@ -61,7 +61,7 @@ struct Transfers: AsyncParsableCommand {
         @OptionGroup var target: TransferTarget
 
         func run() async throws {
-            try await target.withClient { client, id in try await client.cancel(id) }
+            try await target.withOwnClient { client, id in try await client.cancel(id) }
         }
     }
 
@@ -104,15 +104,23 @@ struct TransferTarget: ParsableArguments {
         try await options.withClient(needsServer: false) { try await body($0, id) }
     }
 
+    /// The same with a client of the transfer's own server.
+    func withOwnClient(
+        _ body: (TransferClient, TransferID) async throws -> Void
+    ) async throws {
+        let id = try identifier(TransferID.self, id)
+        try await options.lend(try await options.makeClient(for: id)) { try await body($0, id) }
+    }
+
     /// Changes the transfer, then runs it to its end like the command that began it.
     func run(
         _ body: @escaping @Sendable (TransferClient, TransferID) async throws -> Void
     ) async throws {
         let id = try identifier(TransferID.self, id)
-        let client = try await options.makeClient(needsServer: false)
-        try await TransferRun(client: client, options: options)([id.text]) { _ in
+        let client = try await options.makeClient(for: id)
+        try await TransferRun(client: client, options: options)([id.text]) { _, _ in
             try await body(client, id)
-            return id
+            return .run(id)
         }
     }
 }
@@ -124,6 +132,6 @@ enum TransferText {
         let size = snapshot.totalBytes.map { ByteText.size($0) } ?? "?"
         let done = ByteText.size(snapshot.bytesTransferred)
         return "\(snapshot.id)  \(snapshot.direction.rawValue)  \(snapshot.state.rawValue)  "
-            + "\(done)/\(size)  \(FileName.sanitized(snapshot.name))  \(snapshot.message)\n"
+            + "\(done)/\(size)  \(printable(snapshot.name))  \(printable(snapshot.message))\n"
     }
 }

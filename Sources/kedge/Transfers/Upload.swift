@@ -6,13 +6,19 @@ internal import KedgeModel
 struct Upload: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Uploads files. Run the same command again to go on where it stopped.",
-        discussion: "Prints the id of each finished file on the server.")
+        discussion: """
+            Prints the id of each finished file on the server, in the order of the files.
+
+            A file that was uploaded to this server before, has not changed since and is still there
+            is not sent again: its id is printed once more. --again uploads another copy.
+            """)
 
     @Argument(help: "Files to upload; each is a transfer of its own.", completion: .file())
     var files: [String]
     @Option(help: "Media type to store with the files.") var mimeType: String?
     @Option(help: "Chunk size to ask for, in bytes.") var chunkSize: Int64?
     @Option(help: "Files that are uploaded at the same time.") var parallel = 2
+    @Flag(help: "Uploads also files that the server has from an earlier upload.") var again = false
     @OptionGroup var options: ClientOptions
 
     func validate() throws {
@@ -24,9 +30,33 @@ struct Upload: AsyncParsableCommand {
     func run() async throws {
         let client = try await options.makeClient { $0.maxConcurrentTransfers = parallel }
         let uploadOptions = UploadOptions(mimeType: mimeType, chunkSize: chunkSize)
-        let files = files
-        try await TransferRun(client: client, options: options)(files) { position in
-            try await client.enqueueUpload(path: files[position], options: uploadOptions)
+        let (files, again) = (files, again)
+        try await TransferRun(client: client, options: options)(files) { position, display in
+            let path = files[position]
+            if !again,
+                let finished = try await Self.finished(path, client, uploadOptions, display)
+            {
+                return .finished(finished)
+            }
+            return .run(try await client.enqueueUpload(path: path, options: uploadOptions))
+        }
+    }
+
+    /// The finished upload of the file, if any. A server that is away is waited for, as it is when
+    /// bytes are to be sent: to upload without asking could make a second copy.
+    private static func finished(
+        _ path: String, _ client: TransferClient, _ options: UploadOptions,
+        _ display: ProgressDisplay
+    ) async throws -> TransferSnapshot? {
+        var wait = Duration.seconds(1)
+        while true {
+            do {
+                return try await client.finishedUpload(path: path, options: options)
+            } catch let error as TransferError where error.code.facts.isRetryable {
+                display.say("\(printable(path)): \(printable(error.description)) Trying again.")
+                try await Task.sleep(for: wait)
+                wait = min(wait * 2, .seconds(30))
+            }
         }
     }
 }

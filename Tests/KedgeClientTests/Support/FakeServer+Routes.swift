@@ -53,6 +53,20 @@ extension FakeServer.State {
                 fileHashSha256: nil, remoteFileId: session.file))
     }
 
+    /// Answers a chunk whose sender asks before it sends, when it begins at another byte than the one
+    /// that is missing.
+    func refuseEarly(_ seen: FakeServer.Seen) -> Reply? {
+        let parts = seen.path.split(separator: "/").map(String.init)
+        guard seen.method == "PUT", seen.fields[.expect] == "100-continue", parts.count == 5,
+            let session = SessionID(parts[2]).flatMap({ sessions[$0] }), session.state == .open,
+            let index = Int(parts[4]), let range = session.layout.range(ofChunk: index),
+            let kept = session.partials[index]?.count,
+            let start = seen.fields[.contentRange].flatMap({ ContentRange($0) })?.range?.start,
+            start < range.start + Int64(kept)
+        else { return nil }
+        return Reply(problem: .offsetMismatch) { $0.expectedOffset = range.start + Int64(kept) }
+    }
+
     mutating func put(
         _ text: String, _ index: Int, _ seen: FakeServer.Seen, _ body: [UInt8], isCut: Bool
     ) -> Reply {

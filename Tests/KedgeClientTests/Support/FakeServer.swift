@@ -89,6 +89,7 @@ final class FakeServer: HTTPTransport {
         if case .offline = fault { throw TransportError(.offline) }
         if case .fail(let kind) = fault { throw TransportError(kind) }
         if case .answer(let reply) = fault { return reply.response() }
+        if let early = state.withLock({ $0.refuseEarly(seen) }) { return early.response() }
         var sendLimit = Int.max
         if case .dropBody(let count) = fault { sendLimit = count }
         let body: [UInt8]

@@ -1,7 +1,7 @@
 import KedgeEngine
 import KedgeModel
 
-/// A metadata store that tells a test before each of some operations; the test may make it wait or
+/// A metadata store that tells a test of some operations; the test may make it wait or
 /// fail.
 struct HookedMetadata: MetadataStore {
     enum Call: Sendable {
@@ -11,6 +11,8 @@ struct HookedMetadata: MetadataStore {
         case cancel
         case beginFinalize
         case completeFinalize
+        /// After the claim, before anything is removed.
+        case claimedGarbage
     }
 
     typealias Hook = @Sendable (Call) async throws -> Void
@@ -109,7 +111,9 @@ struct HookedMetadata: MetadataStore {
     func claimGarbage(
         now: Timestamp, leaseUntil: Timestamp, limit: Int
     ) async throws -> [Garbage] {
-        try await real.claimGarbage(now: now, leaseUntil: leaseUntil, limit: limit)
+        let garbage = try await real.claimGarbage(now: now, leaseUntil: leaseUntil, limit: limit)
+        try await enter(.claimedGarbage)
+        return garbage
     }
 
     func forgetGarbage(_ garbage: Garbage) async throws { try await real.forgetGarbage(garbage) }

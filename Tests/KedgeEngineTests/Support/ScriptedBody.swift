@@ -27,6 +27,8 @@ struct ScriptedBody: ByteBody {
     var bytes: [UInt8]
     var announcedByteCount: Int64?
     var ending: Ending
+    /// True for a body that says that it is over together with its last bytes, not when asked again.
+    var tellsEndAtOnce = false
     let watch = Watch()
 
     init(
@@ -45,11 +47,13 @@ struct ScriptedBody: ByteBody {
     private final class Reader: ByteReader {
         private var rest: ArraySlice<UInt8>
         private let ending: Ending
+        private let tellsEndAtOnce: Bool
         private let watch: Watch
 
         init(_ body: ScriptedBody) {
             rest = body.bytes[...]
             ending = body.ending
+            tellsEndAtOnce = body.tellsEndAtOnce
             watch = body.watch
         }
 
@@ -57,7 +61,7 @@ struct ScriptedBody: ByteBody {
             let wanted = min(limit, buffer.freeCount)
             var count = rest.withUnsafeBytes { buffer.append($0, limit: wanted) }
             rest = rest.dropFirst(count)
-            if count == wanted { return true }
+            if count == wanted { return !(tellsEndAtOnce && rest.isEmpty) }
             switch ending {
             case .ends: return false
             // The server's reader reports a lost connection so.

@@ -1,0 +1,152 @@
+import Foundation
+import GRDB
+import HTTPTypes
+import KedgeFiles
+import KedgeHash
+import KedgeModel
+import Synchronization
+import Testing
+
+@testable import KedgeClient
+
+/// What an earlier run left on the disk is not trusted further than it can be read back.
+@Suite(.timeLimit(.minutes(1)))
+struct DownloadResumeTests {
+    private let scene: Scene
+    private let bytes = Scene.bytes(600_000)
+    private let isRange: @Sendable (FakeServer.Seen) -> Bool = { $0.fields[.range] != nil }
+
+    init() throws { scene = try Scene() }
+
+    private func expectCompleted(_ snapshot: TransferSnapshot) {
+        #expect(snapshot.state == .completed, "\(snapshot.message)")
+        let isWhole = scene.read("out.bin") == bytes
+        #expect(isWhole)
+    }
+
+    private var temporaryPath: String {
+        get throws {
+            scene.path(try #require(scene.names().first { $0.hasSuffix(".kedge-part") }))
+        }
+    }
+
+    /// Runs a download until five of its chunks are there, and stops it.
+    private func begin(_ fileID: FileID) async throws -> TransferID {
+        let (gate, counter) = (Gate(), Counter())
+        scene.plan(.wait(gate), count: 100) { seen in
+            seen.fields[.range] != nil && counter.next() >= 5
+        }
+        let client = try await scene.client()
+        let id = try await client.enqueueDownload(.file(fileID), to: scene.path("out.bin"))
+        let run = Task { try await client.run(id) }
+        await gate.waitForArrival()
+        #expect(
+            try await eventually { try await client.transfer(id).bytesTransferred >= 5 * 65_536 })
+        run.cancel()
+        _ = try await run.value
+        gate.open()
+        scene.server.state.withLock { $0.faults = [] }
+        return id
+    }
+
+    @Test func `bytes that were damaged between two runs are noticed`() async throws {
+        let id = try await begin(scene.addFile(bytes))
+        let path = try temporaryPath
+        let file = try POSIXFileSystem().open(path, .readWrite)
+        try [bytes[1000] ^ 1].withUnsafeBytes { try file.write($0, at: 1000) }
+        try file.close()
+        let snapshot = try await (try await scene.client()).run(id)
+        expectCompleted(snapshot)
+        #expect(snapshot.integrityFailureCount == 1)
+    }
+
+    @Test func `a stopped process that wakes cannot write into the finished file`() async throws {
+        let id = try await begin(scene.addFile(bytes))
+        let sleeper = try POSIXFileSystem().open(try temporaryPath, .readWrite)
+        try sleeper.lockExclusively()
+        expectCompleted(try await (try await scene.client()).run(id))
+        try [UInt8](repeating: 0, count: 1000).withUnsafeBytes { try sleeper.write($0, at: 0) }
+        let isWhole = scene.read("out.bin") == bytes
+        #expect(isWhole)
+        #expect(try scene.names() == ["out.bin", "state"])
+    }
+
+    @Test func `space that unconfirmed bytes hold already is not asked for again`() async throws {
+        let fileID = scene.addFile(bytes)
+        let gate = Gate()
+        scene.plan(.rewrite { $0.cutsAfter = 40_960 }, count: 4) { seen in
+            // The first try of a chunk.
+            let start = seen.fields[.range]?.dropFirst("bytes=".count).prefix { $0 != "-" }
+            return start.flatMap { Int($0) }.map { $0 % 65_536 == 0 } ?? false
+        }
+        scene.plan(.wait(gate), count: 100, when: isRange)
+        let client = try await scene.client()
+        let id = try await client.enqueueDownload(.file(fileID), to: scene.path("out.bin"))
+        let run = Task { try await client.run(id) }
+        #expect(try await eventually { gate.arrivals.withLock { $0 } == 4 })
+        run.cancel()
+        _ = try await run.value
+        gate.open()
+        scene.server.state.withLock { $0.faults = [] }
+        scene.files.setAvailable(440_000)
+        expectCompleted(try await (try await scene.client()).run(id))
+    }
+
+    @Test func `a promoted file that is another one now is not taken for the download`()
+        async throws
+    {
+        let fileID = scene.addFile(bytes)
+        let client = try await scene.client()
+        let id = try await client.enqueueDownload(.file(fileID), to: scene.path("out.bin"))
+        expectCompleted(try await client.run(id))
+        try await client.store.transaction("test") { database in
+            try database.execute(
+                sql: "UPDATE download_transfer SET state = 'queued', verification = NULL")
+        }
+        let file = try POSIXFileSystem().open(scene.path("out.bin"), .readWrite)
+        try [bytes[5] ^ 1].withUnsafeBytes { try file.write($0, at: 5) }
+        let snapshot = try await client.run(id)
+        #expect(snapshot.errorCode == .destinationExists)
+    }
+
+    @Test func `the same command with other options goes by the newest ones`() async throws {
+        let fileID = scene.addFile(bytes)
+        try scene.write("out.bin", [1, 2, 3])
+        let client = try await scene.client()
+        func run(_ options: DownloadOptions) async throws -> TransferSnapshot {
+            let id = try await client.enqueueDownload(
+                .file(fileID), to: scene.path("out.bin"), options: options)
+            return try await client.run(id)
+        }
+        let refused = try await run(DownloadOptions())
+        #expect(refused.errorCode == .destinationExists)
+        let wrong = DownloadOptions(
+            overwrites: true, expectedSHA256: SHA256Hasher.digest(of: [1]))
+        let mismatched = try await run(wrong)
+        #expect(mismatched.id == refused.id)
+        #expect(mismatched.errorCode == .integrityMismatch)
+        expectCompleted(try await run(DownloadOptions(overwrites: true)))
+    }
+
+    @Test func `a file without a length that ends early is not taken for whole`() async throws {
+        let plain = FakeServer.Plain(bytes: bytes, servesRanges: false)
+        scene.server.state.withLock { $0.plain["x"] = plain }
+        scene.plan(
+            .rewrite { reply in
+                reply.fields[.contentLength] = nil
+                reply.body = Array(reply.body.prefix(300_000))
+            }
+        ) { $0.method == "GET" && $0.fields[.range] == nil }
+        let client = try await scene.client()
+        let id = try await client.enqueueDownload(
+            .url(FakeServer.base + "/plain/x"), to: scene.path("out.bin"))
+        expectCompleted(try await client.run(id))
+    }
+
+    @Test func `a folder that is not there is a mistake of the caller`() async throws {
+        let client = try await scene.client()
+        await #expect(throws: TransferError(.usage, operation: "")) {
+            try await client.enqueueDownload(.file(.random()), to: scene.path("none/out.bin"))
+        }
+    }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import HTTPTypes
+import KedgeModel
+import Synchronization
+import Testing
+
+@testable import KedgeClient
+
+/// A server that is away, forgets, or answers with numbers that make no sense.
+@Suite(.timeLimit(.minutes(1)))
+struct OutageTests {
+    private let scene: Scene
+    private let bytes = Scene.bytes(600_000)
+    private let isChunk: @Sendable (FakeServer.Seen) -> Bool = { $0.method == "PUT" }
+    private let isStatus: @Sendable (FakeServer.Seen) -> Bool = {
+        $0.method == "GET" && $0.path.contains("/sessions/")
+    }
+
+    init() throws { scene = try Scene() }
+
+    private func upload() async throws -> TransferSnapshot {
+        let client = try await scene.client()
+        return try await client.run(
+            try await client.enqueueUpload(path: try scene.write("source.bin", bytes)))
+    }
+
+    /// A status in which something is wrong.
+    private static func spoiled(
+        _ change: @escaping @Sendable (inout SessionStatus) -> Void
+    ) -> Fault {
+        .rewrite { reply in
+            guard
+                var status = try? JSONDecoder().decode(
+                    SessionStatus.self, from: Data(reply.body))
+            else { return }
+            change(&status)
+            reply = Reply(json: status)
+        }
+    }
+
+    @Test(arguments: ["offline", "dropped", "stalled", "503"])
+    func `an outage is waited for, however many requests it takes`(kind: String) async throws {
+        let faults: [String: Fault] = [
+            "offline": .offline, "dropped": .fail(.dropped), "stalled": .fail(.stalled),
+            "503": .answer(Reply(status: 503)),
+        ]
+        let counter = Counter()
+        scene.plan(try #require(faults[kind]), count: 100) { _ in counter.next() >= 3 }
+        scene.expectUploaded(try await upload(), bytes)
+    }
+
+    // The server saves what arrived later than it answers a status.
+    @Test func `a status that is behind makes nobody send bytes again`() async throws {
+        scene.plan(.dropBody(after: 20_000), count: 25, when: isChunk)
+        scene.plan(Self.spoiled { $0.partialChunks = [] }, count: 1000, when: isStatus)
+        scene.expectUploaded(try await upload(), bytes)
+        #expect(scene.seen("PUT", "/chunks/").contains { $0.fields[.expect] == "100-continue" })
+    }
+
+    @Test(arguments: [Int64.min, -1, .max])
+    func `an expected offset outside the chunk is not computed with`(offset: Int64) async throws {
+        scene.plan(
+            .answer(Reply(problem: .offsetMismatch) { $0.expectedOffset = offset }), count: 3,
+            when: isChunk)
+        scene.expectUploaded(try await upload(), bytes)
+    }
+
+    @Test(arguments: [Int64.min, -1, 0, 1, .max])
+    func `a chunk size that changes within a session is a violation`(
+        chunkSize: Int64
+    ) async throws {
+        scene.plan(.loseResponse, when: isChunk)
+        scene.plan(Self.spoiled { $0.chunkSize = chunkSize }, count: 10_000, when: isStatus)
+        let snapshot = try await upload()
+        #expect(snapshot.state == .failed)
+        #expect(snapshot.errorCode == .protocolViolation)
+    }
+
+    @Test func `chunks that the file does not have are passed over`() async throws {
+        scene.plan(.loseResponse, when: isChunk)
+        scene.plan(
+            Self.spoiled { status in
+                status.receivedChunks += [-1, .min, .max, 1 << 20]
+                status.partialChunks.append(PartialChunk(index: .max, receivedBytes: .max))
+                status.partialChunks.append(PartialChunk(index: 3, receivedBytes: .min))
+            }, count: 100, when: isStatus)
+        scene.expectUploaded(try await upload(), bytes)
+    }
+}

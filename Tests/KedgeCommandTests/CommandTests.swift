@@ -1,0 +1,222 @@
+import Foundation
+import KedgeModel
+import Testing
+
+/// What a shell sees of `kedge`: streams, statuses, names.
+///
+/// Serialized, because each test runs processes of its own: several at a time would only measure the
+/// machine.
+@Suite(.serialized, .timeLimit(.minutes(2)))
+struct CommandTests {
+    let scene: Scene
+
+    init() throws { scene = try Scene() }
+
+    // Issue 2, item 6: one failing leaves the others done.
+    @Test func `a missing file among several leaves the others done`() async throws {
+        let samples = try (1...3).map { number in
+            try scene.sample("file \(number)", mebibytes: 1, plus: number, seed: UInt64(number))
+        }
+        let server = try await scene.serve()
+        let paths = [samples[0].path, scene.path("missing"), samples[1].path, samples[2].path]
+        let finished = try await scene.run(["upload"] + paths + ["--server", server.url, "--json"])
+        #expect(finished.termination == .exited(ExitStatus.someFailed))
+        let results = try finished.results
+        #expect(results.map(\.state) == ["completed", "failed", "completed", "completed"])
+        #expect(results[1].errorCode == "FILE_MISSING")
+        #expect(
+            results.compactMap(\.fileHashSha256) == samples.map(\.digest.hex))
+        let text = try await scene.run(["upload"] + paths + ["--server", server.url])
+        #expect(text.termination == .exited(ExitStatus.someFailed))
+        #expect(text.lines.count == 3)
+        #expect(text.errors.contains("missing"))
+    }
+
+    @Test func `several files print one id a line and nothing else`() async throws {
+        let samples = try (1...5).map { number in
+            try scene.sample(
+                "\(number).bin", mebibytes: 0, plus: 1000 * number, seed: UInt64(number))
+        }
+        let server = try await scene.serve()
+        let finished = try await scene.run(
+            ["upload"] + samples.map(\.path) + ["--server", server.url])
+        #expect(finished.termination == .exited(0))
+        #expect(finished.lines.count == 5)
+        #expect(finished.lines.allSatisfy { FileID($0) != nil }, "\(finished.output)")
+        for (id, sample) in zip(finished.lines, samples) {
+            try await scene.expectServed(sample, id: id, at: server.url)
+        }
+        let quiet = try await scene.run(
+            ["upload", samples[0].path, "--server", server.url, "--quiet"])
+        #expect(quiet.errors == "")
+        #expect(quiet.lines.count == 1)
+    }
+
+    // Standard error is for people: no lines of a log, nothing at all with --quiet.
+    @Test func `trouble that cures itself is no error`() async throws {
+        let sample = try scene.sample(mebibytes: 8)
+        let server = try await scene.serve()
+        let proxy = try scene.proxy(to: server.port, Faults(flipsEvery: 3 << 20))
+        let finished = try await scene.run(
+            ["upload", sample.path, "--server", proxy.url, "--quiet", "--chunk-size", "1048576"])
+        #expect(finished.termination == .exited(0))
+        #expect(proxy.counts.flipCount > 0)
+        #expect(finished.errors == "")
+    }
+
+    static let sizes = [0, 1, 4095, 262_144, 4 << 20, 4 << 20 + 1]
+
+    @Test(arguments: sizes)
+    func `a file of any size goes up and down`(byteCount: Int) async throws {
+        let sample = try scene.sample(mebibytes: 0, plus: byteCount)
+        let server = try await scene.serve()
+        let finished = try await scene.run(
+            ["upload", sample.path, "--server", server.url, "--json"])
+        try finished.expectCompleted(sample)
+        try await scene.expectServed(
+            sample, id: finished.result.remoteFileId, at: server.url)
+    }
+
+    static let names = [
+        "two words", "it's \"quoted\"", "ünïcødé-文件-🚢", "tab\tand\nnewline", "-dash",
+        "percent%20%2F", "semi;colon&$HOME", "back\\slash", "\u{202E}gnp.exe",
+        String(repeating: "n", count: 255),
+    ]
+
+    // R130: a name is data, never a path, an option or an instruction.
+    @Test(arguments: names)
+    func `a file of any name goes up and down`(name: String) async throws {
+        let sample = try scene.sample(name, mebibytes: 0, plus: 3000)
+        let folder = scene.path("folder")
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: false)
+        let server = try await scene.serve()
+        let up = try await scene.run([
+            "upload", "--server", server.url, "--json", "--", sample.path,
+        ])
+        try up.expectCompleted(sample)
+        let id = try #require(try up.result.remoteFileId)
+        let down = try await scene.run(
+            ["download", id, "-o", folder, "--server", server.url, "--json"])
+        try down.expectCompleted(sample)
+        #expect(scene.names(in: folder) == [FileName.sanitized(name)])
+        #expect(
+            try Sample.digest(of: "\(folder)/\(FileName.sanitized(name))") == sample.digest)
+        let list = try await scene.run(["files", "list", "--server", server.url])
+        #expect(list.lines.count == 1)
+    }
+
+    @Test func `files are listed, shown and removed`() async throws {
+        let sample = try scene.sample("one", mebibytes: 0, plus: 5000)
+        let server = try await scene.serve()
+        let id = try await scene.upload(sample, to: server.url)
+        let show = try await scene.run(["files", "show", id, "--server", server.url])
+        let meta = try JSONDecoder().decode(FileMeta.self, from: Data(show.output.utf8))
+        #expect(meta.remoteFileId.text == id)
+        #expect(meta.fileName == "one")
+        #expect(meta.size == 5000)
+        #expect(meta.sha256 == sample.digest)
+        let list = try await scene.run(["files", "list", "--json", "--server", server.url])
+        #expect(list.output == show.output)
+        let remove = try await scene.run(["files", "rm", id, "--server", server.url])
+        #expect(remove.termination == .exited(0))
+        #expect(remove.output == "")
+        let again = try await scene.run(["files", "show", id, "--server", server.url])
+        #expect(again.termination == .exited(ExitStatus.notFound))
+        #expect(try await scene.run(["files", "--server", server.url]).output == "")
+    }
+
+    // R61, R104–R109, R142.
+    @Test func `transfers and sessions are listed, shown and diagnosed`() async throws {
+        let sample = try scene.sample("one", mebibytes: 9)
+        let server = try await scene.serve()
+        let finished = try await scene.run(
+            ["upload", sample.path, "--server", server.url, "--json"])
+        let id = try #require(try finished.result.transferId)
+        let listed = try await scene.transfers()
+        #expect(listed.map(\.transferId) == [id])
+        let shown = try TransferLine.all(
+            try await scene.run(["transfers", "show", id, "--json"]).output)
+        #expect(shown.map(\.state) == ["completed"])
+        #expect(shown.first?.bytesTransferred == 9 << 20)
+        let diagnosis = try await scene.diagnose(id)
+        #expect(diagnosis.version == 1)
+        #expect(diagnosis.totalChunks == 3)
+        #expect(diagnosis.missingRanges == [])
+        #expect(diagnosis.totalAttempts == 3)
+        #expect(diagnosis.lastServerStatus == 200)
+        let session = try await scene.session(
+            try #require(diagnosis.sessionId), at: server.url)
+        #expect(session.state == .completed)
+        #expect(session.receivedChunks == [0, 1, 2])
+        #expect(session.remoteFileId?.text == (try finished.result.remoteFileId))
+        let text = try await scene.run(["transfers"])
+        #expect(text.lines.count == 1)
+    }
+
+    // STYLE 38: a broken pipe is success.
+    @Test func `a reader that goes away is no failure`() async throws {
+        let sample = try scene.sample("one", mebibytes: 0, plus: 10)
+        let server = try await scene.serve()
+        _ = try await scene.upload(sample, to: server.url)
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        close(ends[0])
+        let client = try scene.start(
+            ["files", "list", "--server", server.url], output: ends[1])
+        #expect(try await client.wait() == .exited(0))
+        #expect(client.errors == "")
+    }
+
+    private static let unknownID = String(repeating: "0", count: 32)
+
+    static let wrongLines: [([String], Int32)] = [
+        (["upload", "file", "--no-such-option"], ExitStatus.usage),
+        (["no-such-command"], ExitStatus.usage),
+        (["upload"], ExitStatus.usage),
+        (["upload", "file"], ExitStatus.usage),
+        (["upload", "file", "--server", "not a url"], ExitStatus.usage),
+        (["upload", "file", "--server", "SERVER", "--parallel", "0"], ExitStatus.usage),
+        (["upload", "/dev/null", "--server", "SERVER"], ExitStatus.usage),
+        (["upload", "/no/such/file", "--server", "SERVER"], ExitStatus.sourceChanged),
+        (["download", "no-id", "--server", "SERVER"], ExitStatus.usage),
+        (["download", "ftp://host/file", "-o", "x"], ExitStatus.usage),
+        (["files", "show", unknownID, "--server", "SERVER"], ExitStatus.notFound),
+        (["session", "show", unknownID, "--server", "SERVER"], ExitStatus.notFound),
+        (["transfers", "show", unknownID], ExitStatus.notFound),
+        (["transfers", "pause", "x"], ExitStatus.usage),
+        (["serve", "--limits-max-file-size", "-5"], ExitStatus.usage),
+        (["serve", "--port", "70000"], ExitStatus.usage),
+    ]
+
+    @Test(arguments: wrongLines)
+    func `a command that cannot work says so with its status`(
+        arguments: [String], status: Int32
+    ) async throws {
+        let server = try await scene.serve()
+        let finished = try await scene.run(
+            arguments.map { $0 == "SERVER" ? server.url : $0 }, within: .seconds(10))
+        #expect(finished.termination == .exited(status), "\(finished.errors)")
+        #expect(finished.output == "")
+        #expect(finished.errors != "")
+    }
+
+    @Test(arguments: [["--help"], ["upload", "--help"], ["--version"], ["help", "serve"]])
+    func `help and version are data`(arguments: [String]) async throws {
+        let finished = try await scene.run(arguments)
+        #expect(finished.termination == .exited(0))
+        #expect(finished.output != "")
+        #expect(finished.errors == "")
+    }
+
+    @Test func `variables stand in for flags`() async throws {
+        let sample = try scene.sample("one", mebibytes: 0, plus: 10)
+        let server = try await scene.serve()
+        let finished = try await scene.run(
+            ["upload", sample.path, "--json", "--state-directory", scene.path("elsewhere")],
+            environment: ["KEDGE_SERVER": server.url])
+        try finished.expectCompleted(sample)
+        #expect(scene.names(in: scene.path("elsewhere")).contains("transfers.sqlite"))
+        #expect(scene.names(in: scene.path("state")) == [])
+    }
+}

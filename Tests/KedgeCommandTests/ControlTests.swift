@@ -1,0 +1,159 @@
+import Foundation
+import KedgeModel
+import Testing
+
+/// Steering a transfer: by signals, and from other processes.
+///
+/// Serialized, because what must happen within seconds needs the machine for itself.
+@Suite(.serialized, .timeLimit(.minutes(2)))
+struct ControlTests {
+    let scene: Scene
+
+    init() throws { scene = try Scene() }
+
+    /// An upload that is under way and would take ten seconds more.
+    private struct Running {
+        let source: Sample
+        let server: Server
+        let proxy: FaultyProxy
+        let command: [String]
+        let client: ChildProcess
+        let transfer: String
+    }
+
+    private func startUpload(_ more: String...) async throws -> Running {
+        let source = try scene.sample(mebibytes: 40)
+        let server = try await scene.serve()
+        let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 4 << 20))
+        let command =
+            ["upload", source.path, "--server", proxy.url, "--chunk-size", "1048576"] + more
+        let client = try scene.start(command)
+        try await eventually("some chunks are there") { server.requests.created.count >= 3 }
+        let transfer = try #require(try await scene.transfers().first?.transferId)
+        return Running(
+            source: source, server: server, proxy: proxy, command: command, client: client,
+            transfer: transfer)
+    }
+
+    private func expectNothingTwice(_ running: Running) {
+        let requests = running.server.requests
+        #expect(requests.sessionIDs.count == 1)
+        #expect(requests.created.filter { $0.value > 1 } == [:])
+        #expect(running.proxy.counts.upByteCount < running.source.byteCount * 13 / 10)
+    }
+
+    // R1, R106: Ctrl-C saves and says how to go on.
+    @Test(arguments: [(SIGINT, ExitStatus.interrupted), (SIGTERM, ExitStatus.terminated)])
+    func `a signal saves, and the same command goes on`(
+        signal: Int32, status: Int32
+    ) async throws {
+        let running = try await startUpload()
+        running.client.signal(signal)
+        let ended = try await scene.finish(running.client, within: .seconds(10))
+        #expect(ended.termination == .exited(status))
+        #expect(ended.errors.contains(running.command.joined(separator: " ")))
+        #expect(ended.output == "")
+        let saved = try #require(try await scene.transfers().first)
+        #expect(saved.state == "paused")
+        #expect(saved.pauseReason == "shutdown")
+        #expect((saved.bytesTransferred ?? 0) >= 3 << 20)
+        running.proxy.faults = Faults()
+        let finished = try await scene.run(running.command + ["--json"])
+        try finished.expectCompleted(running.source)
+        #expect(try finished.result.transferId == running.transfer)
+        expectNothingTwice(running)
+    }
+
+    // R106, R109.
+    @Test func `another process pauses a transfer, and goes on with it`() async throws {
+        let running = try await startUpload()
+        #expect(
+            try await scene.run(["transfers", "pause", running.transfer]).termination == .exited(0))
+        let ended = try await scene.finish(running.client, within: .seconds(5))
+        #expect(ended.termination != .exited(0))
+        let paused = try #require(try await scene.transfers().first)
+        #expect(paused.state == "paused")
+        #expect(paused.pauseReason == "user")
+        running.proxy.faults = Faults()
+        let finished = try await scene.run([
+            "transfers", "resume", running.transfer, "--server", running.proxy.url, "--json",
+        ])
+        try finished.expectCompleted(running.source)
+        #expect(try finished.result.transferId == running.transfer)
+        expectNothingTwice(running)
+    }
+
+    // The record knows its server; whoever goes on with it need not.
+    @Test func `a transfer goes on at its own server without being told which`() async throws {
+        let running = try await startUpload()
+        running.client.signal(SIGINT)
+        _ = try await running.client.wait(within: .seconds(10))
+        running.proxy.faults = Faults()
+        let finished = try await scene.run(
+            ["transfers", "resume", running.transfer, "--json"], within: .seconds(20))
+        try finished.expectCompleted(running.source)
+    }
+
+    // R102, R109.
+    @Test func `another process cancels a transfer, and its session goes`() async throws {
+        let running = try await startUpload("--json")
+        let session = try #require(running.server.requests.sessionIDs.first)
+        #expect(
+            try await scene.run(["transfers", "cancel", running.transfer]).termination == .exited(0)
+        )
+        let ended = try await scene.finish(running.client, within: .seconds(5))
+        #expect(ended.termination != .exited(0))
+        #expect(try ended.result.state == "canceled")
+        let deleted = running.server.requests.filter { $0.method == "DELETE" && $0.status == 204 }
+        #expect(deleted.map(\.sessionID) == [session])
+        // The same command begins a new transfer.
+        running.proxy.faults = Faults()
+        let finished = try await scene.run(running.command + ["--json"])
+        try finished.expectCompleted(running.source)
+        #expect(try finished.result.transferId != running.transfer)
+    }
+
+    // R109, R110.
+    @Test func `a failed transfer is retried, from scratch when asked`() async throws {
+        let running = try await startUpload("--json")
+        let elsewhere = scene.path("elsewhere")
+        try FileManager.default.moveItem(atPath: running.source.path, toPath: elsewhere)
+        running.proxy.faults = Faults()
+        let failed = try await scene.finish(running.client)
+        #expect(try failed.result.errorCode == "FILE_MISSING")
+        try FileManager.default.moveItem(atPath: elsewhere, toPath: running.source.path)
+        let finished = try await scene.run([
+            "transfers", "retry", running.transfer, "--from-scratch", "--server",
+            running.proxy.url, "--json",
+        ])
+        try finished.expectCompleted(running.source)
+        #expect(try finished.result.transferId == running.transfer)
+        #expect(running.server.requests.sessionIDs.count == 2)
+        try await scene.expectServed(
+            running.source, id: finished.result.remoteFileId, at: running.server.url)
+    }
+
+    @Test func `the same command twice at once sends everything once`() async throws {
+        let running = try await startUpload("--json")
+        let second = try scene.start(running.command)
+        running.proxy.faults = Faults()
+        let (one, other) = (
+            try await scene.finish(running.client), try await scene.finish(second)
+        )
+        try one.expectCompleted(running.source)
+        try other.expectCompleted(running.source)
+        #expect(try one.result.remoteFileId == other.result.remoteFileId)
+        #expect(try other.result.transferId == running.transfer)
+        expectNothingTwice(running)
+    }
+
+    @Test func `a process takes over from one that was killed`() async throws {
+        let running = try await startUpload("--json")
+        let second = try scene.start(running.command)
+        try await eventually("the second one watches") { second.output != "" }
+        running.client.signal(SIGKILL)
+        running.proxy.faults = Faults()
+        try await scene.finish(second).expectCompleted(running.source)
+        #expect(running.server.requests.created.filter { $0.value > 1 } == [:])
+    }
+}

@@ -1,0 +1,122 @@
+import Foundation
+import KedgeModel
+import Testing
+
+/// The example in `deploy/nginx.conf` in front of a real server.
+@Suite(.timeLimit(.minutes(2)), .enabled(if: Nginx.path != nil, "nginx is not installed"))
+struct NginxTests {
+    private let scene: Scene
+
+    init() throws { scene = try Scene() }
+
+    @Test func `a file goes up and down through it, across a kill of the server`() async throws {
+        let source = try scene.sample(mebibytes: 60)
+        var server = try await scene.serve()
+        // What nginx passes to is this proxy, so that the next server may have another port.
+        let backend = try scene.proxy(to: server.port, Faults(bytesPerSecond: 32 << 20))
+        let nginx = try await Nginx.start(in: scene, upstreamPort: backend.port)
+        let client = try scene.start(["upload", source.path, "--server", nginx.url, "--json"])
+        var buffered: Set<String> = []
+        try await eventually("some chunks are there") {
+            buffered.formUnion(nginx.bufferedFiles(in: scene))
+            return server.requests.created.count >= 4
+        }
+        let first = server
+        let acknowledged = Set(first.requests.created.keys)
+        first.process.signal(SIGKILL)
+        _ = try await first.process.wait()
+        server = try await scene.serve()
+        backend.upstreamPort = server.port
+        let finished = try await scene.finish(client)
+        try finished.expectCompleted(source)
+        let later = Set(server.requests.created.keys)
+        #expect(acknowledged.intersection(later) == [])
+
+        let copy = scene.path("copy")
+        let id = try #require(try finished.result.remoteFileId)
+        let before = backend.counts.downByteCount
+        let download = try scene.start(
+            ["download", id, "-o", copy, "--server", nginx.url, "--json"])
+        try await eventually("bytes come back") {
+            buffered.formUnion(nginx.bufferedFiles(in: scene))
+            return backend.counts.downByteCount > before + 10 << 20
+        }
+        server.process.signal(SIGKILL)
+        _ = try await server.process.wait()
+        backend.upstreamPort = try await scene.serve().port
+        try await scene.finish(download).expectCompleted(source)
+        #expect(try Sample.digest(of: copy) == source.digest)
+        #expect(buffered == [], "a body was gathered in a file")
+    }
+
+    // A body reaches the server while it arrives: a link that dies loses nothing to nginx.
+    @Test func `a link that keeps dying continues inside its chunks through it`() async throws {
+        let source = try scene.sample(mebibytes: 12)
+        let server = try await scene.serve()
+        let nginx = try await Nginx.start(in: scene, upstreamPort: server.port)
+        let proxy = try scene.proxy(
+            to: nginx.port, Faults(direction: .up, cutsAfter: 1 << 20))
+        let finished = try await scene.run(
+            ["upload", source.path, "--server", proxy.url, "--json"])
+        try finished.expectCompleted(source)
+        let continued = server.requests.chunks.filter { ($0.firstByte ?? 0) % (4 << 20) != 0 }
+        #expect(!continued.isEmpty)
+        #expect(server.requests.created.filter { $0.value > 1 } == [:])
+    }
+}
+
+/// An nginx of a test's own.
+struct Nginx {
+    let port: UInt16
+    var url: String { "http://127.0.0.1:\(port)" }
+
+    static let path: String? = ["/usr/sbin/nginx", "/usr/bin/nginx", "/usr/local/sbin/nginx"]
+        .first { access($0, X_OK) == 0 }
+
+    private static let places = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+
+    /// Starts nginx with `deploy/nginx.conf` on a free port.
+    static func start(in scene: Scene, upstreamPort: UInt16) async throws -> Nginx {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        let directory = scene.path("nginx")
+        try FileManager.default.createDirectory(
+            atPath: directory, withIntermediateDirectories: false)
+        // Given back before nginx takes it: nginx cannot say which port it got.
+        let (descriptor, port) = try Loopback.bound()
+        close(descriptor)
+        let render = try scene.start(
+            program: "/usr/bin/env",
+            [
+                "bash", root.path + "/Tests/support/render_nginx.sh", "127.0.0.1:\(port)",
+                "127.0.0.1:\(upstreamPort)", directory,
+            ])
+        guard try await render.wait() == .exited(0) else { throw Failure(render.errors) }
+        let file = directory + "/nginx.conf"
+        try render.output.write(toFile: file, atomically: false, encoding: .utf8)
+        guard let path else { throw Failure("nginx is not installed") }
+        // Its workers would outlive a master that is killed.
+        let process = try scene.start(
+            program: path, ["-c", file, "-e", directory + "/error.log"], endsGently: true)
+        try await eventually("nginx listens") {
+            guard process.isRunning else { throw Failure("nginx ended: \(process.errors)") }
+            guard let socket = Loopback.connect(to: port) else { return false }
+            close(socket)
+            return true
+        }
+        return Nginx(port: port)
+    }
+
+    /// Files into which nginx gathered a body.
+    func bufferedFiles(in scene: Scene) -> [String] {
+        Self.places.flatMap { place in
+            let directory = scene.path("nginx/\(place)")
+            return (FileManager.default.subpaths(atPath: directory) ?? []).filter { name in
+                var isDirectory: ObjCBool = false
+                _ = FileManager.default.fileExists(
+                    atPath: "\(directory)/\(name)", isDirectory: &isDirectory)
+                return !isDirectory.boolValue
+            }
+        }
+    }
+}

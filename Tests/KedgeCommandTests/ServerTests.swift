@@ -1,0 +1,137 @@
+import Foundation
+import KedgeModel
+import Testing
+
+/// `kedge serve`: starting, refusing to start, and stopping.
+///
+/// Serialized, because what must happen within seconds needs the machine for itself.
+@Suite(.serialized, .timeLimit(.minutes(2)))
+struct ServerTests {
+    let scene: Scene
+
+    init() throws { scene = try Scene() }
+
+    // Issue 2, item 4: in-flight chunks are finished or kept, within a deadline.
+    @Test func `a server that is told to stop keeps what is in flight`() async throws {
+        let source = try scene.sample(mebibytes: 32)
+        let server = try await scene.serve(["--shutdown-drain-seconds", "1"])
+        let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 4 << 20))
+        let client = try scene.start(["upload", source.path, "--server", proxy.url, "--json"])
+        try await eventually("chunks are in flight") { proxy.counts.upByteCount > 6 << 20 }
+        let start = ContinuousClock.now
+        server.process.signal(SIGTERM)
+        #expect(try await server.process.wait(within: .seconds(20)) == .exited(0))
+        #expect(start.duration(to: .now) < .seconds(8))
+        let acknowledged = Set(server.requests.created.keys)
+        let next = try await scene.serve(port: server.port)
+        let session = try #require(server.requests.sessionIDs.first)
+        let status = try await scene.session(session, at: next.url)
+        #expect(acknowledged.subtracting(status.receivedChunks) == [])
+        #expect(!status.partialChunks.isEmpty, "what was in flight is kept")
+        proxy.faults = Faults()
+        let finished = try await scene.finish(client)
+        try finished.expectCompleted(source)
+        let requests = [server, next].requests
+        #expect(requests.sessionIDs.count == 1)
+        #expect(requests.created.filter { $0.value > 1 } == [:])
+        #expect(proxy.counts.upByteCount < source.byteCount * 13 / 10)
+        try await scene.expectServed(source, id: finished.result.remoteFileId, at: next.url)
+    }
+
+    @Test(arguments: [SIGTERM, SIGINT])
+    func `a server at rest stops at once`(signal: Int32) async throws {
+        let server = try await scene.serve()
+        server.process.signal(signal)
+        #expect(try await server.process.wait(within: .seconds(5)) == .exited(0))
+        #expect(server.process.output == "")
+    }
+
+    @Test func `a second server on the same data is refused`() async throws {
+        let first = try await scene.serve()
+        let arguments = ["serve", "--port", "0", "--data", scene.path("data")]
+        let second = try await scene.run(arguments, within: .seconds(20))
+        #expect(second.termination == .exited(ExitStatus.failure))
+        #expect(second.errors.contains(scene.path("data")))
+        let sample = try scene.sample(mebibytes: 1)
+        _ = try await scene.upload(sample, to: first.url)
+        first.process.end()
+        _ = try await scene.serve()
+    }
+
+    @Test func `the printed configuration is read back as the same`() async throws {
+        let flags = [
+            "--port", "8181", "--data", scene.path("da\"ta \\ dir"), "--log-format", "json",
+            "--limits-max-chunk-size", "8388608", "--shutdown-drain-seconds", "3",
+        ]
+        let printed = try await scene.run(["serve", "--print-config"] + flags)
+        #expect(printed.termination == .exited(0))
+        #expect(printed.errors == "")
+        let file = scene.path("kedge.yaml")
+        try printed.output.write(toFile: file, atomically: false, encoding: .utf8)
+        let again = try await scene.run(["serve", "--print-config", "--config", file])
+        #expect(again.output == printed.output, "\(again.errors)")
+        // Flags beat the environment, which beats the file.
+        let mixed = try await scene.run(
+            ["serve", "--print-config", "--config", file, "--port", "1"],
+            environment: ["KEDGE_PORT": "2", "KEDGE_LOG_FORMAT": "text"])
+        #expect(mixed.output.contains("port: \"1\""))
+        #expect(mixed.output.contains("format: \"text\""))
+    }
+
+    static let refusals: [(arguments: [String], environment: [String: String], yaml: String)] = [
+        ([], ["KEDGE_PROT": "8080"], ""),
+        ([], ["KEDGE_LIMITS_MAXFILESIZE": "5"], ""),
+        ([], ["KEDGE_PORT": "eighty"], ""),
+        ([], [:], "prot: 8080\n"),
+        ([], [:], "limits:\n  maxFileSiz: 5\n"),
+        ([], [:], "port: [1, 2]\n"),
+        ([], [:], "port: \"8080\n"),
+        (["--host", "0.0.0.0"], [:], ""),
+        (["--host", "192.0.2.1"], [:], ""),
+        (["--host", "::"], [:], ""),
+        (["--log-level", "loud"], [:], ""),
+        (["--limits-min-chunk-size", "9999999999"], [:], ""),
+        (["--metadata", "oracle"], [:], ""),
+        (["--no-such-flag"], [:], ""),
+    ]
+
+    // R36 of the style: unknown keys are an error.
+    @Test(arguments: refusals)
+    func `a setting that is wrong is refused before anything starts`(
+        refusal: (arguments: [String], environment: [String: String], yaml: String)
+    ) async throws {
+        let file = scene.path("kedge.yaml")
+        try refusal.yaml.write(toFile: file, atomically: false, encoding: .utf8)
+        let arguments = ["serve", "--port", "0", "--data", scene.path("data")]
+        let more = refusal.environment["KEDGE_PORT"] == nil ? arguments : ["serve"]
+        let finished = try await scene.run(
+            more + (refusal.yaml.isEmpty ? [] : ["--config", file]) + refusal.arguments,
+            environment: refusal.environment, within: .seconds(10))
+        #expect(finished.termination == .exited(ExitStatus.usage), "\(finished.errors)")
+        #expect(finished.errors != "")
+    }
+
+    @Test func `a data directory that cannot be is refused`() async throws {
+        let file = try scene.sample("file", mebibytes: 0, plus: 1)
+        let finished = try await scene.run(
+            ["serve", "--port", "0", "--data", file.path + "/data"], within: .seconds(10))
+        #expect(finished.termination == .exited(ExitStatus.failure))
+        #expect(finished.errors != "")
+    }
+
+    @Test func `a port that is taken is refused`() async throws {
+        let first = try await scene.serve()
+        let finished = try await scene.run(
+            ["serve", "--port", "\(first.port)", "--data", scene.path("other")],
+            within: .seconds(20))
+        #expect(finished.termination == .exited(ExitStatus.failure))
+        #expect(finished.errors != "")
+    }
+
+    @Test func `migrating makes the database and ends`() async throws {
+        let finished = try await scene.run(["migrate", "--data", scene.path("data")])
+        #expect(finished.termination == .exited(0))
+        #expect(scene.names(in: scene.path("data")).contains("kedge.sqlite"))
+        _ = try await scene.serve()
+    }
+}

@@ -1,0 +1,145 @@
+import Foundation
+import KedgeModel
+
+/// One object of `--json`.
+struct TransferLine: Decodable, Sendable {
+    var version: Int
+    var type: String
+    var transferId: String?
+    var direction: String?
+    var name: String?
+    var state: String
+    var pauseReason: String?
+    var bytesTransferred: Int64?
+    var size: Int64?
+    var remoteFileId: String?
+    var fileHashSha256: String?
+    var verification: String?
+    var path: String?
+    var errorCode: String?
+    var message: String?
+
+    /// All whole lines of an output.
+    static func all(_ output: String) throws -> [TransferLine] {
+        try output.split(separator: "\n", omittingEmptySubsequences: true)
+            .map { try JSONDecoder().decode(TransferLine.self, from: Data($0.utf8)) }
+    }
+}
+
+/// What `transfers diagnose` says.
+struct Diagnosis: Decodable, Sendable {
+    var version: Int
+    var transferId: String
+    var state: String
+    var errorCode: String?
+    var lastServerStatus: Int?
+    var size: Int64?
+    var chunkSize: Int64
+    var totalChunks: Int?
+    var confirmedChunks: Int
+    var missingRanges: [[Int]]
+    var repeatedChunks: [String: Int]
+    var totalAttempts: Int
+    var sessionId: String?
+    var remoteChangeCount: Int?
+
+    /// Chunks that were confirmed.
+    var confirmed: Set<Int> {
+        Set(0..<(totalChunks ?? 0)).subtracting(missingRanges.flatMap { $0[0]...$0[1] })
+    }
+}
+
+/// A server process and what it logged.
+struct Server: Sendable {
+    let process: ChildProcess
+    let port: UInt16
+
+    var url: String { "http://127.0.0.1:\(port)" }
+
+    /// The port in the line that says where the server serves.
+    static func port(in log: String) -> UInt16? {
+        guard
+            let line = log.split(separator: "\n").first(where: {
+                $0.hasPrefix("kedge: serving on ")
+            }),
+            let port = line.split(separator: ":").last?.prefix(while: \.isNumber),
+            // Half a line has half a port.
+            line.contains(",")
+        else { return nil }
+        return UInt16(port)
+    }
+
+    /// What it logged about requests so far.
+    var requests: [LogEntry] { LogEntry.all(process.errors) }
+}
+
+extension [Server] {
+    var requests: [LogEntry] { flatMap(\.requests) }
+}
+
+/// One request in the server's log.
+struct LogEntry: Decodable, Sendable {
+    var chunkIndex: Int?
+    var chunkOutcome: String?
+    /// First byte that the request sent, when it sent part of a chunk.
+    var firstByte: Int64?
+    var sessionID: String?
+    var method: String
+    var route: String
+    var status: Int
+    var errorCode: String?
+    /// When the request began.
+    var begin: Timestamp
+
+    private enum CodingKeys: String, CodingKey {
+        case chunkIndex = "chunk.index"
+        case chunkOutcome = "chunk.outcome"
+        case chunkRange = "chunk.range"
+        case sessionID = "session.id"
+        case method = "http.method"
+        case route = "http.route"
+        case status = "http.status"
+        case errorCode = "error.code"
+        case duration = "duration.ms"
+        case time
+    }
+
+    init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        func text(_ key: CodingKeys) throws -> String? {
+            try values.decodeIfPresent(String.self, forKey: key)
+        }
+        chunkIndex = try text(.chunkIndex).flatMap { Int($0) }
+        chunkOutcome = try text(.chunkOutcome)
+        firstByte = try text(.chunkRange).flatMap { ContentRange($0)?.range?.start }
+        sessionID = try text(.sessionID)
+        method = try values.decode(String.self, forKey: .method)
+        route = try values.decode(String.self, forKey: .route)
+        status = Int(try values.decode(String.self, forKey: .status)) ?? 0
+        errorCode = try text(.errorCode)
+        let duration = Double(try text(.duration) ?? "") ?? 0
+        let end = Timestamp(try values.decode(String.self, forKey: .time))
+        begin = (end ?? Timestamp(millisecondsSinceEpoch: 0)).advanced(by: .milliseconds(-duration))
+    }
+
+    /// Requests in a log; other lines are skipped, also one that a kill cut short.
+    static func all(_ log: String) -> [LogEntry] {
+        log.split(separator: "\n").compactMap { line in
+            guard line.contains("\"message\":\"request\"") else { return nil }
+            return try? JSONDecoder().decode(LogEntry.self, from: Data(line.utf8))
+        }
+    }
+}
+
+extension [LogEntry] {
+    var chunks: [LogEntry] { filter { $0.method == "PUT" && $0.chunkIndex != nil } }
+    var sessionIDs: Set<String> { Set(compactMap(\.sessionID)) }
+
+    /// How often each chunk was taken as new.
+    var created: [Int: Int] { counts { $0.chunkOutcome == "created" } }
+
+    /// How often something was true of the requests of each chunk.
+    func counts(where condition: (LogEntry) -> Bool) -> [Int: Int] {
+        chunks.filter(condition).reduce(into: [:]) { $0[$1.chunkIndex ?? -1, default: 0] += 1 }
+    }
+}

@@ -1,0 +1,110 @@
+import Foundation
+import Synchronization
+
+/// A small origin that serves ranges, not always the truth. One thread a connection.
+final class RangeServer: Sendable {
+    struct Answer: Sendable {
+        var status: Int
+        var fields: [String: String] = [:]
+        var body: [UInt8] = []
+    }
+
+    let port: UInt16
+    private let listener: Int32
+    /// Ranges that were asked for with GET, in order.
+    private let asked = Mutex<[Range<Int>]>([])
+
+    var url: String { "http://127.0.0.1:\(port)/file.bin" }
+    var ranges: [Range<Int>] { asked.withLock { $0 } }
+
+    /// - Parameter answer: What to say to a method, its fields, and how many ranges were asked for.
+    init(_ answer: @escaping @Sendable (String, HeadFields, Int) -> Answer) throws {
+        let (listener, port) = try Loopback.bound()
+        (self.listener, self.port) = (listener, port)
+        Foundation.listen(listener, 64)
+        Thread.detachNewThread { [weak self] in
+            while let socket = Loopback.accept(listener) {
+                Thread.detachNewThread {
+                    while let head = Self.readHead(socket) {
+                        let method = head.firstLine.prefix { $0 != " " }
+                        let number = self?.note(method == "GET" ? head.range : nil) ?? 0
+                        let answer = answer(String(method), head, number)
+                        guard Self.send(answer, withBody: method != "HEAD", to: socket) else {
+                            break
+                        }
+                    }
+                    close(socket)
+                }
+            }
+            close(listener)
+        }
+    }
+
+    deinit { shutdown(listener, Int32(SHUT_RDWR)) }
+
+    private func note(_ range: Range<Int>?) -> Int {
+        asked.withLock { asked in
+            if let range { asked.append(range) }
+            return asked.count
+        }
+    }
+
+    private static func readHead(_ socket: Int32) -> HeadFields? {
+        var bytes: [UInt8] = []
+        var byte: UInt8 = 0
+        while recv(socket, &byte, 1, 0) == 1 {
+            bytes.append(byte)
+            if byte == UInt8(ascii: "\n"), bytes.suffix(4) == Array("\r\n\r\n".utf8) {
+                return HeadFields(String(decoding: bytes, as: UTF8.self))
+            }
+        }
+        return nil
+    }
+
+    private static func send(_ answer: Answer, withBody: Bool, to socket: Int32) -> Bool {
+        var fields = answer.fields
+        fields["Content-Length"] = fields["Content-Length"] ?? "\(answer.body.count)"
+        let head =
+            "HTTP/1.1 \(answer.status) Answer\r\n"
+            + fields.map { "\($0.key): \($0.value)\r\n" }.joined() + "\r\n"
+        return send(Array(head.utf8), to: socket) && (!withBody || send(answer.body, to: socket))
+    }
+
+    private static func send(_ bytes: [UInt8], to socket: Int32) -> Bool {
+        bytes.withUnsafeBytes { bytes in
+            var sent = 0
+            while sent < bytes.count {
+                let count = Foundation.send(
+                    socket, bytes.baseAddress.map { $0 + sent }, bytes.count - sent,
+                    Int32(MSG_NOSIGNAL))
+                guard count > 0 else { return false }
+                sent += count
+            }
+            return true
+        }
+    }
+}
+
+extension RangeServer.Answer {
+    /// What an honest origin says about one version of a file.
+    static func honest(_ content: [UInt8], etag: String, _ head: HeadFields) -> Self {
+        let common = ["ETag": etag, "Accept-Ranges": "bytes"]
+        if let wanted = head["if-match"], wanted != etag {
+            return Self(status: 412, fields: common)
+        }
+        guard let range = head.range, range.upperBound <= content.count,
+            head["if-range"].map({ $0 == etag }) ?? true
+        else { return Self(status: 200, fields: common, body: content) }
+        return .part(range, of: content, etag: etag)
+    }
+
+    static func part(_ range: Range<Int>, of content: [UInt8], etag: String) -> Self {
+        let (first, last) = (range.lowerBound, range.upperBound - 1)
+        return Self(
+            status: 206,
+            fields: [
+                "ETag": etag, "Accept-Ranges": "bytes",
+                "Content-Range": "bytes \(first)-\(last)/\(content.count)",
+            ], body: Array(content[range]))
+    }
+}

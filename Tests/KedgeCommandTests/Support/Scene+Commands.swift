@@ -1,0 +1,86 @@
+import Foundation
+import KedgeHash
+import KedgeModel
+import Testing
+
+extension Scene {
+    /// Writes a file for a test.
+    func sample(
+        _ name: String = "source.bin", mebibytes: Int, plus rest: Int = 0, seed: UInt64 = 7
+    ) throws -> Sample {
+        try Sample.write(path(name), byteCount: mebibytes << 20 + rest, seed: seed)
+    }
+
+    /// Uploads a file to its end and returns the id that it got.
+    func upload(_ sample: Sample, to url: String) async throws -> String {
+        let finished = try await run(["upload", sample.path, "--server", url, "--json"])
+        guard let id = try finished.result.remoteFileId else {
+            throw Failure("not uploaded: \(finished.output)\(finished.errors)")
+        }
+        return id
+    }
+
+    /// Downloads a file by its id and expects it to be the sample.
+    func expectServed(
+        _ sample: Sample, id: String?, at url: String,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let copy = path("copy-\(UInt32.random(in: 0 ... .max))")
+        let id = try #require(id, sourceLocation: sourceLocation)
+        let finished = try await run(["download", id, "-o", copy, "--server", url, "--quiet"])
+        #expect(finished.termination == .exited(0), sourceLocation: sourceLocation)
+        #expect(try Sample.digest(of: copy) == sample.digest, sourceLocation: sourceLocation)
+    }
+
+    func diagnose(_ transfer: String) async throws -> Diagnosis {
+        let finished = try await run(["transfers", "diagnose", transfer])
+        return try JSONDecoder().decode(Diagnosis.self, from: Data(finished.output.utf8))
+    }
+
+    func transfers() async throws -> [TransferLine] {
+        try TransferLine.all(try await run(["transfers", "list", "--json"]).output)
+    }
+
+    /// Waits until the only transfer is as wished.
+    func transfer(
+        within limit: Duration = .seconds(20), _ condition: (TransferLine) -> Bool
+    ) async throws -> TransferLine {
+        let start = ContinuousClock.now
+        while start.duration(to: .now) < limit {
+            if let only = try await transfers().first, condition(only) { return only }
+        }
+        throw Failure("not within \(limit): \(try await transfers())")
+    }
+
+    func session(_ id: String, at url: String) async throws -> SessionStatus {
+        let finished = try await run(["session", "show", id, "--server", url])
+        return try JSONDecoder().decode(SessionStatus.self, from: Data(finished.output.utf8))
+    }
+
+    /// Deletes a file or a session over HTTP.
+    func delete(_ path: String, at server: Server) throws {
+        guard let socket = Loopback.connect(to: server.port) else { throw Failure("no server") }
+        defer { close(socket) }
+        let request = "DELETE \(path) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        send(socket, request, request.utf8.count, 0)
+        var answer = [UInt8](repeating: 0, count: 4096)
+        let count = recv(socket, &answer, answer.count, 0)
+        let text = String(decoding: answer.prefix(max(0, count)), as: UTF8.self)
+        guard text.hasPrefix("HTTP/1.1 204") else { throw Failure("not deleted: \(text)") }
+    }
+}
+
+extension Finished {
+    /// Expects success with a result that names the sample.
+    func expectCompleted(
+        _ sample: Sample, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        #expect(termination == .exited(0), "\(errors)", sourceLocation: sourceLocation)
+        let result = try result
+        #expect(result.state == "completed", "\(output)", sourceLocation: sourceLocation)
+        #expect(result.fileHashSha256 == sample.digest.hex, sourceLocation: sourceLocation)
+        #expect(result.size == Int64(sample.byteCount), sourceLocation: sourceLocation)
+        #expect(result.version == 1, sourceLocation: sourceLocation)
+        #expect(result.transferId != nil, sourceLocation: sourceLocation)
+    }
+}

@@ -1,0 +1,82 @@
+import Foundation
+import Synchronization
+
+/// Sockets on 127.0.0.1, closed in child processes.
+enum Loopback {
+    /// A bound socket; connecting to it is refused until it listens.
+    static func bound() throws -> (socket: Int32, port: UInt16) {
+        let descriptor = try stream()
+        // Small, so that what a sender could send and nobody read stays small as well.
+        set(descriptor, SO_RCVBUF, 64 << 10)
+        var address = address(port: 0)
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+                bind(descriptor, generic, length) == 0
+                    && getsockname(descriptor, generic, &length) == 0
+            }
+        }
+        guard isBound else { throw Failure("no port: \(errno)") }
+        return (descriptor, UInt16(bigEndian: address.sin_port))
+    }
+
+    /// A connection; nil when nobody listens.
+    static func connect(to port: UInt16) -> Int32? {
+        guard let descriptor = try? stream() else { return nil }
+        var address = address(port: port)
+        let status = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+                Foundation.connect(descriptor, generic, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard status == 0 else {
+            close(descriptor)
+            return nil
+        }
+        return descriptor
+    }
+
+    /// Held while a descriptor is made and while a process is started, so that no process gets one
+    /// that is not its own: it would hold a connection open that a test believes closed.
+    static let spawning = Mutex<Void>(())
+
+    /// The next connection; waits for it.
+    static func accept(_ listener: Int32) -> Int32? {
+        var entry = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
+        guard poll(&entry, 1, -1) == 1 else { return nil }
+        let descriptor = spawning.withLock { _ in
+            let descriptor = Foundation.accept(listener, nil, nil)
+            if descriptor >= 0 { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+            return descriptor
+        }
+        return descriptor >= 0 ? descriptor : nil
+    }
+
+    static func set(_ descriptor: Int32, _ option: Int32, _ value: Int32) {
+        var value = value
+        setsockopt(descriptor, SOL_SOCKET, option, &value, socklen_t(MemoryLayout<Int32>.size))
+    }
+
+    /// From here on closing means a reset.
+    static func resetOnClose(_ descriptor: Int32) {
+        var linger = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(
+            descriptor, SOL_SOCKET, SO_LINGER, &linger,
+            socklen_t(MemoryLayout<Foundation.linger>.size))
+    }
+
+    private static func stream() throws -> Int32 {
+        let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        let descriptor = socket(AF_INET, type, 0)
+        guard descriptor >= 0 else { throw Failure("no socket: \(errno)") }
+        return descriptor
+    }
+
+    private static func address(port: UInt16) -> sockaddr_in {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        address.sin_port = port.bigEndian
+        return address
+    }
+}
