@@ -111,6 +111,13 @@ let package = Package(
                 "KedgeSQLite", "KedgeStoreTests", logging,
             ]),
         .testTarget(
+            name: "KedgeServerTests",
+            dependencies: [
+                "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel",
+                "KedgeSQLite", "KedgeServer", "KedgeStoreTests", lifecycle, logging,
+                .product(name: "Yams", package: "Yams"),
+            ]),
+        .testTarget(
             name: "KedgeSQLiteTests",
             dependencies: [
                 "KedgeEngine", "KedgeFiles", "KedgeMigrations", "KedgeModel", "KedgeSQLite",

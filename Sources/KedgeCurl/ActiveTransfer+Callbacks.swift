@@ -49,8 +49,8 @@ extension ActiveTransfer {
             ccurl_easy_set_seek_function(easy.pointer) { context, offset, origin in
                 // libcurl documents that it only ever seeks from the start.
                 guard origin == SEEK_SET else { return CURL_SEEKFUNC_CANTSEEK }
-                unsafe ActiveTransfer.at(context).rewindBody(to: Int64(offset))
-                return CURL_SEEKFUNC_OK
+                let isRewound = unsafe ActiveTransfer.at(context).rewindBody(to: Int64(offset))
+                return isRewound ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
             }, CURLOPT_SEEKFUNCTION)
     }
 

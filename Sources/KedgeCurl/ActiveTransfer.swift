@@ -199,9 +199,12 @@ extension ActiveTransfer {
         }
     }
 
-    /// Starts the body over, as libcurl does when a kept connection turns out to be dead.
-    func rewindBody(to offset: Int64) {
-        uploadOffset = offset
+    /// libcurl wants to start the body over, as it does when a kept connection turns out to be dead.
+    /// Refused once any of it was handed out: the caller decides what to send again.
+    ///
+    /// - Returns: False when it is refused; the transfer then fails with `sendFailed`.
+    func rewindBody(to offset: Int64) -> Bool {
+        offset == uploadOffset
     }
 
     /// Hears libcurl's own count of bytes written to the connection.

@@ -24,8 +24,9 @@ package struct CurlRequest: Sendable {
     package var stallTimeout: Duration?
     /// Told how many bytes of the body have been handed to the connection so far.
     ///
-    /// It runs on the curl thread and must return at once. The count can fall back when libcurl
-    /// repeats a request on a fresh connection; what the server kept only the server knows.
+    /// It runs on the curl thread and must return at once. A body that was begun is never sent again
+    /// by itself, not even when a kept connection turns out to be dead; what the server kept of it only
+    /// the server knows.
     package var onBytesSent: (@Sendable (Int64) -> Void)?
 
     /// Makes a request.

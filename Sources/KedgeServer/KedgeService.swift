@@ -61,7 +61,7 @@ package struct KedgeService: Service {
                     additionalChannelHandlers: [
                         ConnectionGuard(
                             minBytesPerSecond: minRate, lingerByteCount: linger,
-                            readerTimeout: TimeAmount(idle))
+                            readerTimeout: TimeAmount(idle), drain: drain)
                     ],
                     idleTimeout: TimeAmount(idle),
                     httpDecoderConfiguration: .init(
@@ -100,10 +100,11 @@ private final class DrainTimer: Sendable {
             "stopping", metadata: ["writes": "\(engine.activeWriteCount)", "drain": "\(timeout)"])
         task.set(
             // Cancelled by `cancel()` when the server has drained before.
-            Task { [engine, timeout, logger] in
+            Task { [engine, timeout, logger, drain] in
                 try await Task.sleep(for: timeout)
                 logger.notice(
                     "saving what is under way", metadata: ["writes": "\(engine.activeWriteCount)"])
+                drain.beginEnding()
                 await engine.interruptWriters()
             })
     }

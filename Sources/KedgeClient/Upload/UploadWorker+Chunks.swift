@@ -126,10 +126,12 @@ extension UploadWorker {
             // server has saved what it just received; the next try asks where to go on instead.
             if sentByteCount > 0, !attempt.hasAskedAtOnce {
                 attempt.hasAskedAtOnce = true
-            } else {
-                try await context.keeper.backOff(after: failure, chunk: chunk.index)
+                return false
             }
-            return false
+            try await context.keeper.backOff(after: failure, chunk: chunk.index)
+            if failure.isOutage, sentByteCount == 0 { return false }
+            // A proxy in between may answer `Expect` itself; then only the status tells.
+            return try await apply(standing(of: chunk.index), of: chunk, to: &attempt) == .done
         }
         let outcome = try await apply(standing(of: chunk.index), of: chunk, to: &attempt)
         if outcome == .nothingNew {

@@ -38,7 +38,9 @@ package struct ConfigurationLoader {
             EnvironmentVariablesProvider(environmentVariables: environment)
                 .prefixKeys(with: "kedge"),
         ]
-        if let file { providers.append(try await Self.fileProvider(file)) }
+        if let file, let provider = try await Self.fileProvider(file) {
+            providers.append(provider)
+        }
         let reader = ConfigReader(providers: providers)
         for key in ConfigurationKey.allCases {
             values[key] =
@@ -59,10 +61,12 @@ package struct ConfigurationLoader {
         }
     }
 
-    private static func fileProvider(_ path: String) async throws -> any ConfigProvider {
+    /// Nil for a file that sets nothing.
+    private static func fileProvider(_ path: String) async throws -> (any ConfigProvider)? {
         do {
             let text = try String(contentsOfFile: path, encoding: .utf8)
-            if let node = try Yams.compose(yaml: text) { try refuseUnknown(node, path: []) }
+            guard let node = try Yams.compose(yaml: text) else { return nil }
+            try refuseUnknown(node, path: [])
             return try await FileProvider<YAMLSnapshot>(filePath: FilePath(path))
         } catch let error as ConfigurationError {
             throw error

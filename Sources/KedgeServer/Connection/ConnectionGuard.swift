@@ -24,13 +24,19 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     private static let lingerSilence = TimeAmount.seconds(2)
     private static let lingerTime = TimeAmount.seconds(60)
 
+    private static let readerCheckInterval = TimeAmount.milliseconds(500)
+
     private let minBytesPerSecond: Int
     /// Most bytes that are thrown away after an early answer: a whole chunk of the largest size.
     private let lingerByteCount: Int
     /// A reader that takes nothing for this long is cut.
     private let readerTimeout: TimeAmount
+    private let drain: DrainState
     private var isRequestOpen = false
-    private var isAnswered = false
+    /// Requests may be pipelined: the one whose body is open need not be the one being answered.
+    private var startedCount = 0
+    private var answeredCount = 0
+    private var isAnswered: Bool { answeredCount >= startedCount }
     private var closesAfterAnswer = false
     private var waitingSince: NIODeadline?
     private var waited = TimeAmount.zero
@@ -39,7 +45,10 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     private var check: Scheduled<Void>?
     private var readerCheck: Scheduled<Void>?
 
-    init(minBytesPerSecond: Int, lingerByteCount: Int, readerTimeout: TimeAmount) {
+    init(
+        minBytesPerSecond: Int, lingerByteCount: Int, readerTimeout: TimeAmount, drain: DrainState
+    ) {
+        self.drain = drain
         self.minBytesPerSecond = minBytesPerSecond
         self.lingerByteCount = lingerByteCount
         self.readerTimeout = readerTimeout
@@ -55,8 +64,7 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         switch unwrapInboundIn(data) {
         case .head:
             isRequestOpen = true
-            isAnswered = false
-            closesAfterAnswer = false
+            startedCount += 1
             discardedByteCount = 0
             resetRate()
             scheduleCheck(context)
@@ -74,15 +82,15 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch unwrapOutboundIn(data) {
         case .head(var head) where head.status.kind != .informational:
-            if isRequestOpen {
+            if isRequestOpen, startedCount == answeredCount + 1 {
                 closesAfterAnswer = true
                 head.headerFields[.connection] = "close"
             }
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .end:
             context.write(data, promise: promise)
-            check?.cancel()
-            isAnswered = true
+            if !isRequestOpen || startedCount == answeredCount + 1 { check?.cancel() }
+            answeredCount += 1
             if closesAfterAnswer { linger(context) }
         default:
             context.write(data, promise: promise)
@@ -92,13 +100,20 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     /// What the peer does not read stays in the channel; when it stays for too long, nobody reads.
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         readerCheck?.cancel()
-        if !context.channel.isWritable {
-            let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-            readerCheck = context.eventLoop.scheduleTask(in: readerTimeout) {
-                bound.value.close(promise: nil)
-            }
-        }
+        if !context.channel.isWritable { watchReader(context, until: .now() + readerTimeout) }
         context.fireChannelWritabilityChanged()
+    }
+
+    private func watchReader(_ context: ChannelHandlerContext, until deadline: NIODeadline) {
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        readerCheck = context.eventLoop.scheduleTask(in: Self.readerCheckInterval) {
+            let (guardian, context) = bound.value
+            guard .now() < deadline, !guardian.drain.isEnding else {
+                context.close(promise: nil)
+                return
+            }
+            guardian.watchReader(context, until: deadline)
+        }
     }
 
     func channelInactive(context: ChannelHandlerContext) {

@@ -1,9 +1,19 @@
 internal import Synchronization
 
-/// Whether the server is stopping: not ready for new work from the first signal on.
+/// Whether the server is stopping, and whether its patience is over.
 final class DrainState: Sendable {
-    private let state = Mutex(false)
+    private enum Phase {
+        case serving
+        case draining
+        case ending
+    }
+    private let phase = Mutex(Phase.serving)
 
-    var isDraining: Bool { state.withLock { $0 } }
-    func beginDraining() { state.withLock { $0 = true } }
+    /// True from the first signal on: not ready for new work.
+    var isDraining: Bool { phase.withLock { $0 != .serving } }
+    /// True when answers that nobody reads are to be cut.
+    var isEnding: Bool { phase.withLock { $0 == .ending } }
+
+    func beginDraining() { phase.withLock { $0 = .draining } }
+    func beginEnding() { phase.withLock { $0 = .ending } }
 }

@@ -15,17 +15,19 @@ struct RequestByteBody: ByteBody {
     var isHeldBack: Bool { continuation.isExpected }
     private let body: RequestBody
     private let continuation: ContinueAnswer
+    private let notes: RequestNotes
 
     /// - Throws: `BAD_REQUEST` for a length that is no number.
     init(_ request: Request, context: KedgeRequestContext) throws {
         announcedByteCount = try Self.contentLength(of: request)
         body = request.body
         continuation = ContinueAnswer(request, channel: context.channel)
+        notes = context.notes
     }
 
     func makeReader() async throws -> any ByteReader {
         try await continuation.send()
-        return Reader(body.makeAsyncIterator())
+        return Reader(body.makeAsyncIterator(), notes: notes)
     }
 
     private static func contentLength(of request: Request) throws -> Int64? {
@@ -41,8 +43,12 @@ struct RequestByteBody: ByteBody {
     private final class Reader: ByteReader {
         private var iterator: RequestBody.AsyncIterator
         private var rest = ByteBuffer()
+        private let notes: RequestNotes
 
-        init(_ iterator: RequestBody.AsyncIterator) { self.iterator = iterator }
+        init(_ iterator: RequestBody.AsyncIterator, notes: RequestNotes) {
+            self.iterator = iterator
+            self.notes = notes
+        }
 
         func fill(_ buffer: IOBuffer, limit: Int) async throws -> Bool {
             var wanted = min(limit, buffer.freeCount)
@@ -50,6 +56,7 @@ struct RequestByteBody: ByteBody {
                 if rest.readableBytes == 0 {
                     guard let next = try await read() else { return false }
                     rest = next
+                    notes.addBody(next.readableBytes)
                 }
                 let taken = rest.readableBytesView.withUnsafeBytes {
                     buffer.append($0, limit: wanted)

@@ -2,6 +2,7 @@ internal import HTTPTypes
 internal import Hummingbird
 internal import KedgeEngine
 internal import KedgeModel
+internal import Logging
 internal import NIOCore
 
 /// `GET` and `HEAD /files/{fileId}`: bytes with ranges and conditions (RFC 9110).
@@ -18,11 +19,11 @@ struct DownloadRoutes: Sendable {
         case .unsatisfiable:
             throw RangeNotSatisfiable(fileSize: file.byteCount)
         case .whole:
-            return try await whole(file)
+            return try await whole(file, context.logger)
         case .ranges(let ranges) where ranges.count == 1:
-            return try await single(ranges[0], of: file)
+            return try await single(ranges[0], of: file, context.logger)
         case .ranges(let ranges):
-            return try await several(ranges, of: file)
+            return try await several(ranges, of: file, context.logger)
         }
     }
 
@@ -76,27 +77,33 @@ struct DownloadRoutes: Sendable {
         ]
     }
 
-    private func whole(_ file: FileRecord) async throws -> Response {
+    private func whole(_ file: FileRecord, _ logger: Logger) async throws -> Response {
         let range = ByteRange(start: 0, end: file.byteCount)
         return Response(
             status: .ok, headers: Self.headers(of: file),
-            body: FileBody(try await engine.openFile(file), engine: engine).responseBody([
-                .file(range)
-            ]))
+            body: FileBody(try await engine.openFile(file), engine: engine, logger: logger)
+                .responseBody([
+                    .file(range)
+                ]))
     }
 
-    private func single(_ range: ByteRange, of file: FileRecord) async throws -> Response {
+    private func single(
+        _ range: ByteRange, of file: FileRecord, _ logger: Logger
+    ) async throws -> Response {
         var headers = Self.headers(of: file)
         headers[.contentRange] = ContentRange(range: range, total: file.byteCount).description
         return Response(
             status: .partialContent, headers: headers,
-            body: FileBody(try await engine.openFile(file), engine: engine).responseBody([
-                .file(range)
-            ]))
+            body: FileBody(try await engine.openFile(file), engine: engine, logger: logger)
+                .responseBody([
+                    .file(range)
+                ]))
     }
 
     /// Several ranges as `multipart/byteranges` (RFC 9110 section 14.6).
-    private func several(_ ranges: [ByteRange], of file: FileRecord) async throws -> Response {
+    private func several(
+        _ ranges: [ByteRange], of file: FileRecord, _ logger: Logger
+    ) async throws -> Response {
         let boundary = "kedge-\(FileID.random())"
         var headers = Self.headers(of: file)
         let partType = headers[.contentType] ?? "application/octet-stream"
@@ -114,7 +121,7 @@ struct DownloadRoutes: Sendable {
         let opened = try await engine.openFile(file)
         return Response(
             status: .partialContent, headers: headers,
-            body: FileBody(opened, engine: engine).responseBody(pieces))
+            body: FileBody(opened, engine: engine, logger: logger).responseBody(pieces))
     }
 }
 

@@ -2,6 +2,7 @@ internal import Hummingbird
 internal import KedgeEngine
 internal import KedgeFiles
 internal import KedgeModel
+internal import Logging
 internal import NIOCore
 
 /// Streams pieces of an open file into an answer, a buffer at a time.
@@ -24,16 +25,19 @@ struct FileBody: Sendable {
 
     private let file: OpenedFile
     private let engine: TransferEngine
+    private let logger: Logger
 
-    init(_ file: OpenedFile, engine: TransferEngine) {
+    /// - Parameter logger: Carries the request's id.
+    init(_ file: OpenedFile, engine: TransferEngine, logger: Logger) {
         self.file = file
         self.engine = engine
+        self.logger = logger
     }
 
     /// The body; the file is closed when it has been written or when writing failed.
     func responseBody(_ pieces: [Piece]) -> ResponseBody {
         let byteCount = pieces.reduce(0) { $0 + $1.byteCount }
-        return ResponseBody(contentLength: Int(byteCount)) { [file, engine] writer in
+        return ResponseBody(contentLength: Int(byteCount)) { [file, engine, logger] writer in
             do {
                 for piece in pieces {
                     switch piece {
@@ -45,6 +49,13 @@ struct FileBody: Sendable {
                 }
                 try await writer.finish(nil)
             } catch {
+                // Too late for another status: the answer is cut, and only the log can say why. Mostly
+                // the reader has gone; an error of ours is the exception.
+                logger.log(
+                    level: error is EngineError ? .error : .debug, "a download was cut",
+                    metadata: [
+                        "file.id": "\(file.record.id)", "error": "\(String(reflecting: error))",
+                    ])
                 await file.reader.close()
                 throw error
             }

@@ -20,12 +20,14 @@ enum JSONBody {
         _ type: Value.Type, from request: Request, _ context: KedgeRequestContext,
         whenEmpty: Value? = nil
     ) async throws -> Value {
-        let bytes = try await collect(request, context)
-        if bytes.isEmpty, let whenEmpty { return whenEmpty }
+        let body = try RequestByteBody(request, context: context)
         let mediaType = request.headers[.contentType]?.prefix { $0 != ";" }.lowercased()
-        guard mediaType?.trimmingCharacters(in: .whitespaces) == "application/json" else {
-            throw EngineError(.unsupportedMediaType, "The body is application/json.")
-        }
+        let isJSON = mediaType?.trimmingCharacters(in: .whitespaces) == "application/json"
+        // Before the body is asked for, where one is announced.
+        guard isJSON || body.announcedByteCount ?? 0 == 0 else { throw Self.notJSON }
+        let bytes = try await collect(request, body, context)
+        if bytes.isEmpty, let whenEmpty { return whenEmpty }
+        guard isJSON else { throw Self.notJSON }
         do {
             return try JSONDecoder().decode(type, from: Data(bytes))
         } catch let error as DecodingError {
@@ -34,10 +36,13 @@ enum JSONBody {
         }
     }
 
+    private static var notJSON: EngineError {
+        EngineError(.unsupportedMediaType, "The body is application/json.")
+    }
+
     private static func collect(
-        _ request: Request, _ context: KedgeRequestContext
+        _ request: Request, _ body: RequestByteBody, _ context: KedgeRequestContext
     ) async throws -> [UInt8] {
-        let body = try RequestByteBody(request, context: context)
         guard body.announcedByteCount ?? 0 <= maxByteCount else { throw TooLargeBodyError() }
         if body.announcedByteCount == 0 { return [] }
         try await ContinueAnswer(request, channel: context.channel).send()

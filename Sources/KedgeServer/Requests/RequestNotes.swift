@@ -4,12 +4,19 @@ internal import Synchronization
 /// Facts about a request that its handler learns and its log line tells.
 final class RequestNotes: Sendable {
     private let values = Mutex<[String: String]>([:])
+    private let bodyByteCount = Mutex<Int64>(0)
+
+    /// Counts bytes of the request's body that were read.
+    func addBody(_ byteCount: Int) { bodyByteCount.withLock { $0 += Int64(byteCount) } }
 
     func set(_ key: String, _ value: some CustomStringConvertible) {
         values.withLock { $0[key] = value.description }
     }
 
     var metadata: Logger.Metadata {
-        values.withLock { $0.mapValues { .string($0) } }
+        var metadata: Logger.Metadata = values.withLock { $0.mapValues { .string($0) } }
+        let count = bodyByteCount.withLock { $0 }
+        if count > 0 { metadata["body.bytes"] = "\(count)" }
+        return metadata
     }
 }

@@ -88,6 +88,8 @@ struct LogEntry: Decodable, Sendable {
     var route: String
     var status: Int
     var errorCode: String?
+    /// Bytes of the request's body that the server read.
+    var bodyByteCount: Int64
     /// When the request began.
     var begin: Timestamp
 
@@ -100,6 +102,7 @@ struct LogEntry: Decodable, Sendable {
         case route = "http.route"
         case status = "http.status"
         case errorCode = "error.code"
+        case bodyByteCount = "body.bytes"
         case duration = "duration.ms"
         case time
     }
@@ -117,6 +120,7 @@ struct LogEntry: Decodable, Sendable {
         route = try values.decode(String.self, forKey: .route)
         status = Int(try values.decode(String.self, forKey: .status)) ?? 0
         errorCode = try text(.errorCode)
+        bodyByteCount = try text(.bodyByteCount).flatMap { Int64($0) } ?? 0
         let duration = Double(try text(.duration) ?? "") ?? 0
         let end = Timestamp(try values.decode(String.self, forKey: .time))
         begin = (end ?? Timestamp(millisecondsSinceEpoch: 0)).advanced(by: .milliseconds(-duration))

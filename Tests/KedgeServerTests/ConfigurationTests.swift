@@ -1,0 +1,191 @@
+import KedgeEngine
+import KedgeServer
+import KedgeStoreTests
+import Testing
+
+/// Settings from flags, environment, file and defaults.
+@Suite struct `The configuration` {
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func load(
+        flags: [ConfigurationKey: String] = [:], environment: [String: String] = [:],
+        file: String? = nil
+    ) async throws -> ConfigurationLoader {
+        let path = try file.map { try directory.write($0, to: "kedge.yaml") }
+        return try await ConfigurationLoader(flags: flags, environment: environment, file: path)
+    }
+
+    /// A value of the key that is not its default.
+    private static func other(_ key: ConfigurationKey) -> String {
+        switch key {
+        case .host: "127.0.0.2"
+        case .allowedHosts: "files.example"
+        case .data: "/elsewhere/my \"data\""
+        case .metadata, .bytes, .logLevel, .logFormat: "other"
+        default: "300000"
+        }
+    }
+
+    /// The key as a file writes it.
+    private static func yaml(_ key: ConfigurationKey, _ value: String) -> String {
+        let quoted = "'\(value)'"
+        let parts = key.rawValue.split(separator: ".")
+        return parts.count == 1
+            ? "\(parts[0]): \(quoted)\n" : "\(parts[0]):\n  \(parts[1]): \(quoted)\n"
+    }
+
+    @Test func `the defaults are a configuration`() async throws {
+        let loader = try await load()
+        for key in ConfigurationKey.allCases { #expect(loader.values[key] == key.defaultValue) }
+        let configuration = try loader.configuration()
+        #expect(configuration.isLoopback)
+        #expect(configuration.engine.chunkSizes == 262_144...67_108_864)
+        #expect(configuration.engine.defaultChunkSize == 4 << 20)
+        #expect(configuration.engine.maxFileSize == 1 << 40)
+        #expect(configuration.idleTimeout == .seconds(60))
+        #expect(configuration.drainTimeout == .seconds(10))
+    }
+
+    @Test(arguments: ConfigurationKey.allCases)
+    func `a flag beats the environment, which beats the file`(
+        key: ConfigurationKey
+    ) async throws {
+        let file = Self.yaml(key, Self.other(key) + "1")
+        let environment = [key.environmentName: Self.other(key) + "2"]
+        let flags = [key: Self.other(key) + "3"]
+        #expect(try await load(file: file).values[key] == Self.other(key) + "1")
+        #expect(
+            try await load(environment: environment, file: file).values[key]
+                == Self.other(key) + "2")
+        #expect(
+            try await load(flags: flags, environment: environment, file: file).values[key]
+                == Self.other(key) + "3")
+        #expect(
+            try await load(flags: flags, file: file).values[key] == Self.other(key) + "3")
+    }
+
+    @Test(arguments: ConfigurationKey.allCases)
+    func `one setting leaves the others as they are`(key: ConfigurationKey) async throws {
+        let loader = try await load(environment: [key.environmentName: Self.other(key)])
+        for other in ConfigurationKey.allCases where other != key {
+            #expect(loader.values[other] == other.defaultValue)
+        }
+    }
+
+    @Test(arguments: ConfigurationKey.allCases)
+    func `the names of a setting follow from its key`(key: ConfigurationKey) {
+        #expect(
+            key.environmentName
+                == "KEDGE_"
+                + key.flagName.split(separator: "-").map { $0.uppercased() }
+                .joined(separator: "_"))
+        #expect(key.flagName == key.flagName.lowercased())
+        #expect(!key.summary.isEmpty)
+    }
+
+    @Test func `long names are cut into words`() {
+        #expect(ConfigurationKey.minBodyRate.flagName == "timeouts-min-body-bytes-per-second")
+        #expect(
+            ConfigurationKey.minBodyRate.environmentName
+                == "KEDGE_TIMEOUTS_MIN_BODY_BYTES_PER_SECOND")
+    }
+
+    @Test func `numbers in a file need no quotes`() async throws {
+        let loader = try await load(file: "port: 9000\nlimits:\n  maxFileSize: 12345\n")
+        let configuration = try loader.configuration()
+        #expect(configuration.port == 9000)
+        #expect(configuration.engine.maxFileSize == 12_345)
+    }
+
+    @Test(arguments: [
+        "prot: 1\n", "limits:\n  maxFilesize: 1\n", "limits:\n  max:\n    fileSize: 1\n",
+        "limits: 5\n", "port: [1]\n", "port:\n  x: 1\n", "Port: 1\n", "- port\n", "port\n",
+        "x: &a 1\nport: *a\n", "? [a]\n: 1\n",
+    ])
+    func `a file with a key that nobody knows is refused`(file: String) async {
+        await #expect(throws: ConfigurationError.self) { _ = try await self.load(file: file) }
+    }
+
+    @Test(arguments: ["port: 1\nport: 2\n", "a: b: c\n", "port: \"1\n", "port: 1\n---\nport: 2\n"])
+    func `a file that is no YAML mapping is refused`(file: String) async {
+        await #expect(throws: ConfigurationError.self) { _ = try await self.load(file: file) }
+    }
+
+    @Test func `a file that is not there is refused`() async {
+        let path = directory.path + "/nowhere.yaml"
+        await #expect(throws: ConfigurationError.self) {
+            _ = try await ConfigurationLoader(flags: [:], environment: [:], file: path)
+        }
+    }
+
+    @Test(arguments: ["", "# port: 9000\n"])
+    func `a file that sets nothing sets nothing`(file: String) async throws {
+        let loader = try await self.load(file: file)
+        #expect(loader.values[.port] == ConfigurationKey.port.defaultValue)
+    }
+
+    @Test(arguments: ["KEDGE_PROT", "KEDGE_LIMITS_MAXFILESIZE", "KEDGE_", "KEDGE_PORT_"])
+    func `a variable that nobody knows is refused`(name: String) async {
+        await #expect(throws: ConfigurationError.self) {
+            _ = try await self.load(environment: [name: "1"])
+        }
+    }
+
+    @Test func `variables of others are none of ours`() async throws {
+        let loader = try await load(environment: [
+            "PATH": "/bin", "PORT": "1", "kedge_port": "1", "KEDGE_SERVER": "http://x",
+            "KEDGE_TOKEN": "t", "KEDGE_CONFIG": "/x",
+        ])
+        #expect(loader.values[.port] == ConfigurationKey.port.defaultValue)
+    }
+
+    struct Mistake: Sendable {
+        var key: ConfigurationKey
+        var values: [String]
+    }
+
+    @Test(arguments: [
+        Mistake(key: .port, values: ["", "-1", "65536", "x", "1e3", "+80", " 80", "٨٠"]),
+        Mistake(key: .maxFileSize, values: ["0", "-1", "1G", "9223372036854775808"]),
+        Mistake(key: .minChunkSize, values: ["0", "67108865"]),
+        Mistake(key: .maxChunkSize, values: ["0", "1"]),
+        Mistake(key: .defaultChunkSize, values: ["0", "262143", "67108865"]),
+        Mistake(key: .maxConcurrentWrites, values: ["0", "10001"]),
+        Mistake(key: .maxConnections, values: ["0", "1000001"]),
+        Mistake(key: .sessionLifetime, values: ["0", "3153600001", "9223372036854775807"]),
+        Mistake(key: .sessionGrace, values: ["-1", "1h"]),
+        Mistake(key: .idleTimeout, values: ["0", "1.5"]),
+        Mistake(key: .minBodyRate, values: ["-1", "1000000001"]),
+        Mistake(key: .drainTimeout, values: ["-1"]),
+        Mistake(key: .storageReserve, values: ["-1"]),
+        Mistake(key: .sweepInterval, values: ["0"]),
+        Mistake(key: .logLevel, values: ["", "loud", "INFO"]),
+        Mistake(key: .logFormat, values: ["", "xml"]),
+        Mistake(key: .metadata, values: ["", "postgres://x"]),
+        Mistake(key: .bytes, values: ["", "s3://x"]),
+    ])
+    func `a wrong value is refused, and the setting named`(mistake: Mistake) async throws {
+        for value in mistake.values {
+            let loader = try await load(flags: [mistake.key: value])
+            let error = #expect(throws: ConfigurationError.self) {
+                _ = try loader.configuration()
+            }
+            // Sizes of chunks are held against each other, so either may be named.
+            let section = mistake.key.rawValue.split(separator: ".")[0]
+            #expect(error?.description.contains(section) == true)
+        }
+    }
+
+    @Test func `what is printed reads back as the same`() async throws {
+        var flags: [ConfigurationKey: String] = [:]
+        for key in ConfigurationKey.allCases { flags[key] = Self.other(key) }
+        flags[.data] = "C:\\a \"b\": #{é} 'c' !&* %20"
+        for given in [[:], flags] {
+            let first = try await load(flags: given)
+            let second = try await load(file: first.printed())
+            #expect(second.values == first.values)
+        }
+    }
+}

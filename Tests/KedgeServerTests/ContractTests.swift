@@ -1,0 +1,71 @@
+import Foundation
+import KedgeModel
+import KedgeServer
+import Testing
+import Yams
+
+/// `openapi/kedge.yaml` against the router and the error table: neither says what the other does not.
+@Suite(.timeLimit(.minutes(1))) struct `The contract` {
+    private let document: [String: Any]
+
+    init() throws {
+        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../../openapi/kedge.yaml").standardizedFileURL
+        let text = try String(contentsOf: file, encoding: .utf8)
+        document = try #require(try Yams.load(yaml: text) as? [String: Any])
+    }
+
+    @Test func `it lists the operations that the router answers`() async throws {
+        let paths = try #require(document["paths"] as? [String: [String: Any]])
+        let methods: Set = ["get", "put", "post", "delete", "options", "head", "patch", "trace"]
+        let listed = paths.flatMap { path, item in
+            item.keys.filter { methods.contains($0) }.map { "\($0.uppercased()) \(path)" }
+        }
+        let answered = try await withServer { ServiceOperations.all(engine: $0.engine) }
+        #expect(Set(listed) == answered)
+    }
+
+    /// A code and the status that the contract gives it.
+    private struct Row: Hashable, CustomStringConvertible {
+        var code: String
+        var status: Int
+        var description: String { "\(code) \(status)" }
+    }
+
+    private static var table: Set<Row> {
+        Set(
+            ErrorCode.allCases.compactMap { code in
+                code.facts.httpStatus.map { Row(code: code.rawValue, status: $0) }
+            })
+    }
+
+    @Test func `it gives each code the status that the table gives`() {
+        var rows: Set<Row> = []
+        Self.collect(from: document, into: &rows)
+        #expect(rows.union(Self.general(document)) == Self.table)
+    }
+
+    /// Schemas of problems name the codes beside the status.
+    private static func collect(from node: Any, into rows: inout Set<Row>) {
+        if let list = node as? [Any] { for item in list { collect(from: item, into: &rows) } }
+        guard let mapping = node as? [String: Any] else { return }
+        if let status = (mapping["status"] as? [String: Any])?["const"] as? Int,
+            let codes = (mapping["code"] as? [String: Any])?["enum"] as? [String]
+        {
+            for code in codes { rows.insert(Row(code: code, status: status)) }
+        }
+        for value in mapping.values { collect(from: value, into: &rows) }
+    }
+
+    /// What any address answers stands in the text at the top: "405 `METHOD_NOT_ALLOWED`".
+    private static func general(_ document: [String: Any]) -> Set<Row> {
+        let text = (document["info"] as? [String: Any])?["description"] as? String ?? ""
+        var rows: Set<Row> = []
+        for match in text.matches(of: /(\d{3})\s+`([A-Z_]+)`/) {
+            if let status = Int(match.output.1) {
+                rows.insert(Row(code: String(match.output.2), status: status))
+            }
+        }
+        return rows
+    }
+}

@@ -1,0 +1,147 @@
+import KedgeHash
+import KedgeModel
+import Testing
+
+/// `GET /files/{fileId}` with `Range` (RFC 9110 section 14).
+@Suite(.timeLimit(.minutes(1))) struct `Downloading a range` {
+    private static let byteCount = 5000
+    private static let content = sampleBytes(byteCount)
+
+    private static func asking(
+        _ range: String, _ body: @Sendable (HTTPAnswer) throws -> Void
+    ) async throws {
+        try await SharedServer.use { server in
+            let file = try await server.upload(content, mimeType: "text/plain")
+            let path = "/files/\(file.remoteFileId)"
+            let answer = try await server.get(path, [("Range", range)])
+            try body(answer)
+        }
+    }
+
+    struct Cut: Sendable {
+        var range: String
+        var first: Int
+        var last: Int
+    }
+
+    /// R83, R84, R98: numbers too large for any file mean its end.
+    @Test(arguments: [
+        Cut(range: "bytes=0-0", first: 0, last: 0), Cut(range: "bytes=0-999", first: 0, last: 999),
+        Cut(range: "bytes=2000-2999", first: 2000, last: 2999),
+        Cut(range: "bytes=4999-4999", first: 4999, last: 4999),
+        Cut(range: "bytes=4000-", first: 4000, last: 4999),
+        Cut(range: "bytes=0-", first: 0, last: 4999),
+        Cut(range: "bytes=-1", first: 4999, last: 4999),
+        Cut(range: "bytes=-5000", first: 0, last: 4999),
+        Cut(range: "bytes=-5001", first: 0, last: 4999),
+        Cut(range: "bytes=4999-5000", first: 4999, last: 4999),
+        Cut(range: "BYTES=0-0", first: 0, last: 0), Cut(range: "bytes= 0-0 ", first: 0, last: 0),
+        Cut(range: "bytes=,1-2,", first: 1, last: 2),
+        Cut(range: "bytes=1-2,9000-", first: 1, last: 2),
+        Cut(range: "bytes=7-9223372036854775807", first: 7, last: 4999),
+        Cut(range: "bytes=7-9223372036854775808", first: 7, last: 4999),
+        Cut(range: "bytes=7-18446744073709551616", first: 7, last: 4999),
+        Cut(range: "bytes=-18446744073709551616", first: 0, last: 4999),
+    ])
+    func `one range comes alone, and says where it is`(cut: Cut) async throws {
+        try await Self.asking(cut.range) { answer in
+            #expect(answer.status == 206)
+            #expect(
+                answer.field("Content-Range") == "bytes \(cut.first)-\(cut.last)/\(Self.byteCount)")
+            #expect(answer.field("Content-Length") == String(cut.last - cut.first + 1))
+            #expect(answer.field("Content-Type") == "text/plain")
+            // Of the whole file: it lets the parts of two versions be told apart (RFC 9530).
+            let digest = DigestHeader.rfc9530(SHA256Hasher.digest(of: Self.content))
+            #expect(answer.field("Repr-Digest") == digest)
+            #expect(answer.body == Array(Self.content[cut.first...cut.last]))
+        }
+    }
+
+    @Test(arguments: [
+        "bytes=5000-", "bytes=5000-5000", "bytes=-0", "bytes=9000-,8000-9000",
+        "bytes=9223372036854775807-", "bytes=9223372036854775808-",
+        "bytes=18446744073709551616-18446744073709551617",
+        "bytes=" + Array(repeating: "0-0", count: 17).joined(separator: ","),
+    ])
+    func `a range without a byte of the file is refused with the size`(
+        range: String
+    ) async throws {
+        try await Self.asking(range) { answer in
+            try expectProblem(answer, .rangeNotSatisfiable)
+            #expect(answer.field("Content-Range") == "bytes */\(Self.byteCount)")
+        }
+    }
+
+    /// RFC 9110 section 14.2: what is not well formed is passed over.
+    @Test(arguments: [
+        "", "bytes", "bytes=", "bytes=,", "bytes=-", "bytes=a-b", "bytes=1-0", "bytes=0",
+        "bytes=--1", "bytes=0-1-2", "bytes=0-1;2-3", "bytes=+0-1", "bytes=0x0-1", "bytes=1e3-",
+        "bytes=0 - 1", "bytes=0-0,1-0", "items=0-1", "bytes 0-1", "bytes=٠-١",
+    ])
+    func `a range that is none gives the whole file`(range: String) async throws {
+        try await Self.asking(range) { answer in
+            #expect(answer.status == 200)
+            #expect(answer.field("Content-Range") == nil)
+            #expect(answer.body == Self.content)
+        }
+    }
+
+    struct Selection: Sendable {
+        var range: String
+        var cuts: [ClosedRange<Int>]
+    }
+
+    @Test(arguments: [
+        Selection(range: "bytes=0-0,-1", cuts: [0...0, 4999...4999]),
+        Selection(range: "bytes=100-199, 0-9, 4990-", cuts: [100...199, 0...9, 4990...4999]),
+        Selection(range: "bytes=0-9,5-14", cuts: [0...9, 5...14]),
+        Selection(range: "bytes=1-1,9000-,2-2", cuts: [1...1, 2...2]),
+        Selection(
+            range: "bytes=" + (0..<16).map { "\($0)-\($0)" }.joined(separator: ","),
+            cuts: (0..<16).map { $0...$0 }),
+    ])
+    func `several ranges come in one answer, each with its place`(
+        selection: Selection
+    ) async throws {
+        try await Self.asking(selection.range) { answer in
+            #expect(answer.status == 206)
+            #expect(answer.field("Content-Range") == nil)
+            let parts = try MultipartByteRanges(answer).parts
+            #expect(
+                parts.map(\.contentRange)
+                    == selection.cuts.map {
+                        "bytes \($0.lowerBound)-\($0.upperBound)/\(Self.byteCount)"
+                    })
+            #expect(parts.allSatisfy { $0.contentType == "text/plain" })
+            #expect(parts.map(\.body) == selection.cuts.map { Array(Self.content[$0]) })
+        }
+    }
+
+    @Test(arguments: ["bytes=0-", "bytes=0-0", "bytes=-1"])
+    func `a file of no bytes satisfies no range`(range: String) async throws {
+        try await SharedServer.use { server in
+            let file = try await server.upload([])
+            let path = "/files/\(file.remoteFileId)"
+            let answer = try await server.get(path, [("Range", range)])
+            try expectProblem(answer, .rangeNotSatisfiable)
+            #expect(answer.field("Content-Range") == "bytes */0")
+        }
+    }
+
+    /// R85: what a client that lost its connection does.
+    @Test func `ranges in any order make the file`() async throws {
+        try await SharedServer.use { server in
+            let file = try await server.upload(Self.content)
+            var generator = SplitMix64(seed: 5)
+            var assembled = [UInt8](repeating: 0, count: Self.byteCount)
+            for start in stride(from: 0, to: Self.byteCount, by: 700).shuffled(using: &generator) {
+                let answer = try await server.get(
+                    "/files/\(file.remoteFileId)",
+                    [("Range", "bytes=\(start)-\(start + 699)"), ("If-Range", file.etag)])
+                #expect(answer.status == 206)
+                assembled.replaceSubrange(start..<(start + answer.body.count), with: answer.body)
+            }
+            #expect(assembled == Self.content)
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import KedgeModel
+import KedgeStoreTests
+import Logging
+import Testing
+
+/// Every row of the error table that has a status, over real HTTP.
+@Suite(.timeLimit(.minutes(2))) struct `The error table` {
+    static let wireCodes = ErrorCode.allCases.filter { $0.facts.httpStatus != nil }
+
+    /// A code that is added to the table without a way to meet it fails here.
+    @Test func `every code with a status is provoked, and no other`() {
+        #expect(Set(ErrorScene.provocations.keys) == Set(Self.wireCodes))
+    }
+
+    @Test(arguments: wireCodes)
+    func `a code comes with its status, and nothing acknowledged is lost`(
+        code: ErrorCode
+    ) async throws {
+        try await ErrorScene.place().withServer { server in
+            let scene = try await ErrorScene(server)
+            let answer = try await expectUnchanged(scene.upload, on: server) {
+                try await scene.provoke(code)
+            }
+            try expectProblem(answer, code)
+            server.place.disk.heal()
+            for index in 0..<scene.upload.chunkCount {
+                _ = try await server.ask(scene.upload.put(index))
+            }
+            let file = try await server.ask(scene.upload.finalize())
+                .decoded(FinalizeResponse.self)
+            #expect(file.fileHashSha256 == scene.upload.digest)
+        }
+    }
+
+    @Test(arguments: [ErrorCode.requestTimeout, .busy, .unavailable, .storageFull])
+    func `what passes by itself says when to try again`(code: ErrorCode) async throws {
+        try await ErrorScene.place().withServer { server in
+            let scene = try await ErrorScene(server)
+            let answer = try await scene.provoke(code)
+            #expect(answer.field("Retry-After").flatMap { Int($0) } ?? 0 > 0)
+        }
+    }
+
+    /// STYLE 13: the cause is in the log once, under the request's id, and nowhere else.
+    @Test func `an internal error tells its cause to the log alone`() async throws {
+        try await ErrorScene.place().withServer { server in
+            let scene = try await ErrorScene(server)
+            let answer = try await scene.provoke(.internalError)
+            let problem = try expectProblem(answer, .internalError)
+            let path = server.place.directory.path
+            #expect(!String(decoding: answer.body, as: UTF8.self).contains(path))
+            let lines = server.place.log.lines.filter {
+                $0.metadata["request.id"]?.description == problem.requestId
+            }
+            #expect(lines.count == 1)
+            #expect(lines.first?.level == .error)
+            #expect(lines.first?.metadata["error.cause"]?.description.contains(path) == true)
+        }
+    }
+
+    @Test func `members that belong to a code come with it`() async throws {
+        try await ErrorScene.place().withServer { server in
+            let scene = try await ErrorScene(server)
+            func provoke(_ code: ErrorCode) async throws -> ProblemDocument {
+                try expectProblem(try await scene.provoke(code), code)
+            }
+            let foreign = SHA256Digest(hex: ErrorScene.foreignDigest)
+            #expect(try await provoke(.missingChunks).missingRanges == [[1, 2]])
+            #expect(try await provoke(.offsetMismatch).expectedOffset == 1400)
+            #expect(try await provoke(.fileTooLarge).maxBytes == ErrorScene.maxFileSize)
+            let conflict = try await provoke(.chunkConflict)
+            #expect(conflict.actualSha256 == foreign)
+            #expect(conflict.expectedSha256 != nil && conflict.expectedSha256 != foreign)
+            let mismatch = try await provoke(.integrityMismatch)
+            #expect(mismatch.expectedSha256 == foreign)
+            #expect(mismatch.actualSha256 != nil && mismatch.actualSha256 != foreign)
+        }
+    }
+}

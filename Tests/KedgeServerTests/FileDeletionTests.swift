@@ -1,0 +1,52 @@
+import KedgeModel
+import Testing
+
+/// `DELETE /files/{fileId}`
+@Suite(.timeLimit(.minutes(1))) struct `Deleting a file` {
+    @Test func `a deleted file is gone, for good and everywhere`() async throws {
+        let place = try await ServerPlace()
+        let path = try await place.withServer { server in
+            let path = "/files/\(try await server.upload(sampleBytes(2500)).remoteFileId)"
+            let answer = try await server.ask(HTTPRequestBytes("DELETE", path))
+            #expect(answer.status == 204)
+            #expect(answer.body.isEmpty)
+            return path
+        }
+        try await place.withServer { server in
+            for target in [path, path + "/meta", path + "/chunks"] {
+                try expectProblem(try await server.get(target), .fileGone)
+            }
+            #expect(try await server.ask(HTTPRequestBytes("HEAD", path)).status == 410)
+            let list = try await server.get("/files").decoded(FileList.self)
+            #expect(list.files.isEmpty)
+        }
+    }
+
+    @Test func `deleting again changes nothing`() async throws {
+        try await SharedServer.use { server in
+            let path = "/files/\(try await server.upload(sampleBytes(10)).remoteFileId)"
+            for _ in 0..<3 {
+                let answer = try await server.ask(HTTPRequestBytes("DELETE", path))
+                #expect(answer.status == 204)
+            }
+        }
+    }
+
+    /// The bytes stay as long as somebody reads them.
+    @Test func `a download under way comes to its end`() async throws {
+        try await withServer { server in
+            let content = [UInt8](repeating: 7, count: 24 << 20)
+            let file = try await server.ask(HTTPRequestBytes("POST", "/files", body: content))
+                .decoded(FinalizeResponse.self)
+            let path = "/files/\(file.remoteFileId)"
+            let reader = try await server.connect()
+            try await reader.send(HTTPRequestBytes("GET", path))
+            try await reader.readSome()
+            let gone = try await server.ask(HTTPRequestBytes("DELETE", path))
+            #expect(gone.status == 204)
+            let answer = try await reader.answer()
+            #expect(answer.isWhole)
+            #expect(answer.body == content)
+        }
+    }
+}

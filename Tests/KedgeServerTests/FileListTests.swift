@@ -1,0 +1,105 @@
+import KedgeHash
+import KedgeModel
+import Testing
+
+/// `GET /files`, `GET /files/{fileId}/meta` and `GET /files/{fileId}/chunks`
+@Suite(.timeLimit(.minutes(1))) struct `Describing files` {
+    /// R49, R87.
+    @Test func `the meta of a file is what was uploaded`() async throws {
+        try await SharedServer.use { server in
+            let content = sampleBytes(2500)
+            let file = try await server.upload(
+                content, fileName: "ship's log ☂.txt", mimeType: "text/plain; charset=utf-8")
+            let answer = try await server.get("/files/\(file.remoteFileId)/meta")
+            #expect(answer.status == 200)
+            let meta = try answer.decoded(FileMeta.self)
+            #expect(meta.remoteFileId == file.remoteFileId)
+            #expect(meta.fileName == "ship's log ☂.txt")
+            #expect(meta.size == 2500)
+            #expect(meta.sha256 == SHA256Hasher.digest(of: content))
+            #expect(meta.mimeType == "text/plain; charset=utf-8")
+            #expect(meta.etag == file.etag)
+            #expect(meta.chunkSize == 1000)
+            #expect(meta.createdAt == server.place.clock.now())
+        }
+    }
+
+    /// R93: a downloader checks, and repairs, one chunk alone.
+    @Test(arguments: [0, 1, 1000, 2500])
+    func `the chunks of a file are listed with their digests`(byteCount: Int) async throws {
+        try await SharedServer.use { server in
+            let content = sampleBytes(byteCount)
+            let file = try await server.upload(content)
+            let chunks = try await server.get("/files/\(file.remoteFileId)/chunks")
+                .decoded(FileChunks.self)
+            let upload = Upload(content: content, chunkSize: 1000, id: .random())
+            #expect(chunks.chunkSize == 1000)
+            #expect(
+                chunks.sha256
+                    == (0..<upload.chunkCount).map { SHA256Hasher.digest(of: upload.chunk($0)) })
+        }
+    }
+
+    @Test(arguments: HostileText.identifiers)
+    func `an id that no file has is not found`(id: String) async throws {
+        try await SharedServer.use { server in
+            for path in ["/files/\(id)", "/files/\(id)/meta", "/files/\(id)/chunks"] {
+                try expectProblem(try await server.get(path), .fileNotFound)
+            }
+            let path = "/files/\(id)"
+            try expectProblem(
+                try await server.ask(HTTPRequestBytes("DELETE", path)), .fileNotFound)
+            #expect(try await server.ask(HTTPRequestBytes("HEAD", path)).status == 404)
+        }
+    }
+
+    @Test func `files are listed a page at a time, newest first, each once`() async throws {
+        try await withServer { server in
+            var names: [String] = []
+            for number in 0..<7 {
+                // Some at the same time, so that the order needs more than the time.
+                if number.isMultiple(of: 2) { server.place.clock.advance(by: .seconds(1)) }
+                _ = try await server.upload([UInt8(number)], fileName: "\(number)")
+                names.append("\(number)")
+            }
+            var listed: [FileMeta] = []
+            var target = "/files?limit=3"
+            var pageSizes: [Int] = []
+            while true {
+                let page = try await server.get(target).decoded(FileList.self)
+                listed += page.files
+                pageSizes.append(page.files.count)
+                guard let next = page.next else { break }
+                target = "/files?limit=3&after=\(next)"
+            }
+            #expect(pageSizes == [3, 3, 1])
+            #expect(listed.map(\.fileName).sorted() == names)
+            #expect(listed.map(\.createdAt) == listed.map(\.createdAt).sorted(by: >))
+        }
+    }
+
+    @Test func `no files are an empty page`() async throws {
+        try await withServer { server in
+            let page = try await server.get("/files").decoded(FileList.self)
+            #expect(page.files.isEmpty)
+            #expect(page.next == nil)
+        }
+    }
+
+    @Test(arguments: ["0", "1001", ""] + HostileText.numbers)
+    func `a limit out of bounds is refused`(limit: String) async throws {
+        try await SharedServer.use { server in
+            try expectProblem(try await server.get("/files?limit=\(limit)"), .badRequest)
+        }
+    }
+
+    @Test(arguments: [
+        "", "x", "zz", "00", "2e", "312e", "2e30", "%00", String(repeating: "31", count: 1000),
+        "392e" + String(repeating: "30", count: 31),
+    ])
+    func `a cursor that is none is refused`(cursor: String) async throws {
+        try await SharedServer.use { server in
+            try expectProblem(try await server.get("/files?after=\(cursor)"), .badRequest)
+        }
+    }
+}

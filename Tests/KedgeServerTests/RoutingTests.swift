@@ -1,0 +1,93 @@
+import KedgeModel
+import Testing
+
+/// Addresses, methods, and what every answer carries.
+@Suite(.timeLimit(.minutes(1))) struct `Routing` {
+    @Test(arguments: ["/healthz", "/readyz"])
+    func `a healthy server says so`(target: String) async throws {
+        try await SharedServer.use { server in
+            let answer = try await server.get(target)
+            #expect(answer.status == 200)
+            #expect(answer.field("Content-Type") == "application/json")
+            #expect(answer.field("Cache-Control") == "no-store")
+        }
+    }
+
+    @Test(arguments: [
+        "/", "/nowhere", "/files/x/y", "/files/../files", "/uploads", "/uploads/sessions/x/y",
+        "/uploads/sessions/x/chunks", "/uploads/sessions/x/chunks/0/1", "/FILES", "/%66iles",
+        "/healthz/x", "*",
+    ])
+    func `an address that leads nowhere is not found`(target: String) async throws {
+        try await SharedServer.use { server in
+            for method in ["GET", "POST", "DELETE"] {
+                let answer = try await server.ask(HTTPRequestBytes(method, target))
+                try expectProblem(answer, .routeNotFound)
+                #expect(answer.field("Allow") == nil)
+            }
+        }
+    }
+
+    struct Address: Sendable {
+        var target: String
+        var methods: Set<String>
+    }
+
+    @Test(arguments: [
+        Address(target: "/uploads/sessions", methods: ["POST"]),
+        Address(target: "/uploads/sessions/x", methods: ["DELETE", "GET"]),
+        Address(target: "/uploads/sessions/x/chunks/0", methods: ["PUT"]),
+        Address(target: "/uploads/sessions/x/finalize", methods: ["POST"]),
+        Address(target: "/files", methods: ["GET", "POST"]),
+        Address(target: "/files/x", methods: ["DELETE", "GET", "HEAD"]),
+        Address(target: "/files/x/meta", methods: ["GET"]),
+        Address(target: "/files/x/chunks", methods: ["GET"]),
+        Address(target: "/healthz", methods: ["GET"]), Address(target: "/readyz", methods: ["GET"]),
+    ])
+    func `a method that an address does not take is refused with those it takes`(
+        address: Address
+    ) async throws {
+        let methods: Set = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
+        try await SharedServer.use { server in
+            for method in methods.subtracting(address.methods).sorted() {
+                let answer = try await server.ask(HTTPRequestBytes(method, address.target))
+                try expectProblem(answer, .methodNotAllowed)
+                let allowed = (answer.field("Allow") ?? "").split(separator: ",")
+                    .map { $0.filter { $0 != " " } }
+                #expect(Set(allowed) == address.methods)
+            }
+        }
+    }
+
+    @Test(arguments: ["a", "A-z_0.9", String(repeating: "x", count: 64)])
+    func `a request id that is given comes back`(id: String) async throws {
+        try await SharedServer.use { server in
+            for target in ["/healthz", "/nowhere"] {
+                let answer = try await server.get(target, [("X-Request-Id", id)])
+                #expect(answer.field("X-Request-Id") == id)
+            }
+        }
+    }
+
+    /// It goes into logs and answers, so it is plain or it is ours.
+    @Test(arguments: ["", "a b", "a\"b", "é", "<x>", String(repeating: "x", count: 65)])
+    func `any other request id is replaced`(id: String) async throws {
+        try await SharedServer.use { server in
+            let answer = try await server.get("/nowhere", [("X-Request-Id", id)])
+            try expectProblem(answer, .routeNotFound)
+            #expect(answer.field("X-Request-Id") != id)
+        }
+    }
+
+    @Test func `each answer has an id of its own`() async throws {
+        try await SharedServer.use { server in
+            let connection = try await server.connect()
+            var ids: Set<String> = []
+            for _ in 0..<10 {
+                let answer = try await connection.ask(HTTPRequestBytes("GET", "/healthz"))
+                ids.insert(answer.field("X-Request-Id") ?? "")
+            }
+            #expect(ids.count == 10)
+        }
+    }
+}

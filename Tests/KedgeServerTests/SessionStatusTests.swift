@@ -1,0 +1,84 @@
+import KedgeEngine
+import KedgeModel
+import Testing
+
+/// `GET /uploads/sessions/{sessionId}`: how a client learns what it need not send again.
+@Suite(.timeLimit(.minutes(1))) struct `The status of a session` {
+    /// R61, R12: with gaps, as lists and as runs.
+    @Test func `it tells every durable byte`() async throws {
+        try await SharedServer.use { server in
+            let upload = try await server.begin(
+                sampleBytes(6500), fileName: "ship.log", digest: SHA256Digest(hex: Self.digest))
+            for index in [5, 0, 2, 1] { _ = try await server.ask(upload.put(index)) }
+            try await server.breakOff(4, of: upload, after: 700)
+            let answer = try await server.get(upload.path)
+            #expect(answer.status == 200)
+            #expect(answer.field("Cache-Control") == "no-store")
+            let status = try answer.decoded(SessionStatus.self)
+            #expect(status.sessionId == upload.id)
+            #expect(status.state == .open)
+            #expect(status.fileName == "ship.log")
+            #expect(status.fileSize == 6500)
+            #expect(status.chunkSize == 1000)
+            #expect(status.totalChunks == 7)
+            #expect(status.receivedChunks == [0, 1, 2, 5])
+            #expect(status.receivedRanges == [[0, 2], [5, 5]])
+            #expect(status.partialChunks == [PartialChunk(index: 4, receivedBytes: 700)])
+            #expect(status.receivedBytes == 4700)
+            #expect(status.fileHashSha256?.hex == Self.digest)
+            #expect(status.remoteFileId == nil)
+        }
+    }
+
+    @Test func `it tells the same after a restart`() async throws {
+        let place = try await ServerPlace()
+        let (upload, before) = try await place.withServer { server in
+            let upload = try await server.begin(sampleBytes(6500))
+            for index in [3, 0] { _ = try await server.ask(upload.put(index)) }
+            try await server.breakOff(1, of: upload, after: 999)
+            return (upload, try await server.status(of: upload))
+        }
+        try await place.withServer { server in
+            let after = try await server.status(of: upload)
+            #expect(after == before)
+            #expect(after.partialChunks == [PartialChunk(index: 1, receivedBytes: 999)])
+        }
+    }
+
+    @Test(arguments: HostileText.identifiers)
+    func `an id that no session has is not found`(id: String) async throws {
+        try await SharedServer.use { server in
+            let path = "/uploads/sessions/\(id)"
+            try expectProblem(try await server.get(path), .sessionNotFound)
+            try expectProblem(
+                try await server.ask(HTTPRequestBytes("DELETE", path)), .sessionNotFound)
+            try expectProblem(
+                try await server.ask(HTTPRequestBytes("POST", path + "/finalize")),
+                .sessionNotFound)
+            var put = Upload(content: [1], chunkSize: 1, id: .random()).put(0)
+            put.target = path + "/chunks/0"
+            try expectProblem(try await server.ask(put), .sessionNotFound)
+        }
+    }
+
+    /// R53, R128: activity moves the end, asking does not.
+    @Test func `a session lives on with its chunks, and expires without`() async throws {
+        try await withServer { server in
+            let clock = server.place.clock
+            let lifetime = server.engine.configuration.sessionLifetime
+            let upload = try await server.begin(sampleBytes(2500))
+            let first = try await server.status(of: upload).expiresAt
+            clock.advance(by: lifetime / 2)
+            #expect(try await server.status(of: upload).expiresAt == first)
+            _ = try await server.ask(upload.put(1))
+            let second = try await server.status(of: upload).expiresAt
+            #expect(second == clock.now().advanced(by: lifetime))
+            clock.advance(by: lifetime + .seconds(1))
+            try expectProblem(try await server.get(upload.path), .sessionExpired)
+            try expectProblem(try await server.ask(upload.put(0)), .sessionExpired)
+            try expectProblem(try await server.ask(upload.finalize()), .sessionExpired)
+        }
+    }
+
+    private static let digest = String(repeating: "ab", count: 32)
+}

@@ -1,0 +1,34 @@
+import Logging
+import Synchronization
+
+/// Log lines, kept for a test to read.
+final class CapturedLog: Sendable {
+    struct Line: Sendable {
+        var level: Logger.Level
+        var metadata: Logger.Metadata
+    }
+
+    private let kept = Mutex<[Line]>([])
+
+    var lines: [Line] { kept.withLock { $0 } }
+
+    func logger() -> Logger {
+        Logger(label: "test") { _ in Handler(log: self) }
+    }
+
+    private struct Handler: LogHandler {
+        let log: CapturedLog
+        var logLevel = Logger.Level.info
+        var metadata: Logger.Metadata = [:]
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            let all = metadata.merging(event.metadata ?? [:]) { $1 }
+            log.kept.withLock { $0.append(Line(level: event.level, metadata: all)) }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+import KedgeDisk
+import KedgeEngine
+import KedgeFiles
+import KedgeModel
+import KedgeSQLite
+import KedgeServer
+import KedgeStoreTests
+import Logging
+import ServiceLifecycle
+import Testing
+
+/// A data directory with the settings, the clock and the disk of the servers that run on it, one
+/// after the other.
+final class ServerPlace: Sendable {
+    let directory: TemporaryDirectory
+    let clock = ManualClock()
+    let disk = FaultyFileSystem()
+    let log = CapturedLog()
+    let configuration: ServiceConfiguration
+
+    /// Defaults, but for a free port, chunks of any size, room for as many bodies as there are tests
+    /// at a time, and a short drain.
+    init(_ configure: (inout ServiceConfiguration) -> Void = { _ in }) async throws {
+        directory = try TemporaryDirectory()
+        let loader = try await ConfigurationLoader(
+            flags: [
+                .port: "0", .data: directory.path + "/data", .minChunkSize: "1",
+                .storageReserve: "0", .drainTimeout: "1", .maxConcurrentWrites: "10000",
+            ], environment: [:], file: nil)
+        var configuration = try loader.configuration()
+        configure(&configuration)
+        self.configuration = configuration
+    }
+
+    /// Starts a server as `kedge serve` does: stores, recovery, HTTP.
+    func start() async throws -> RunningServer {
+        let pool = BlockingPool(threadCount: 4)
+        let bytes = try await DiskStore.open(
+            configuration.dataDirectory, pool: pool, fileSystem: disk,
+            reserveByteCount: configuration.storageReserve)
+        let metadata = try await SQLiteStore.open(
+            at: configuration.dataDirectory + "/kedge.sqlite", now: clock.now(), pool: pool
+        ) { Issue.record("the database failed for good: \($0)") }
+        let logger = log.logger()
+        let engine = TransferEngine(
+            metadata: metadata, bytes: bytes, configuration: configuration.engine, clock: clock,
+            pool: pool, logger: logger)
+        try await engine.recover()
+        let (ports, port) = AsyncStream.makeStream(of: Int.self)
+        let service = try KedgeService(
+            engine: engine, configuration: configuration, logger: logger
+        ) { port.yield($0) }
+        var settings = ServiceGroupConfiguration(
+            services: [
+                .init(service: service, successTerminationBehavior: .gracefullyShutdownGroup)
+            ], logger: logger)
+        settings.maximumGracefulShutdownDuration = configuration.drainTimeout + .seconds(15)
+        let group = ServiceGroup(configuration: settings)
+        // Awaited in `stop()`, which every user of a server calls.
+        let run = Task {
+            defer { port.finish() }
+            try await group.run()
+        }
+        guard let number = await ports.first(where: { _ in true }) else {
+            try await run.value
+            throw HTTPConnection.Failure.refused
+        }
+        return RunningServer(port: number, engine: engine, place: self, group: group, task: run)
+    }
+
+    /// Lends a running server and stops it afterwards.
+    @discardableResult
+    func withServer<Result: Sendable>(
+        _ body: (RunningServer) async throws -> Result
+    ) async throws -> Result {
+        let server = try await start()
+        let result: Result
+        do {
+            result = try await body(server)
+        } catch {
+            try await server.stop()
+            throw error
+        }
+        try await server.stop()
+        return result
+    }
+}
+
+/// A server that accepts connections.
+struct RunningServer: Sendable {
+    let port: Int
+    let engine: TransferEngine
+    let place: ServerPlace
+    fileprivate let group: ServiceGroup
+    fileprivate let task: Task<Void, any Error>
+
+    /// What SIGTERM does.
+    func beginStopping() async { await group.triggerGracefulShutdown() }
+
+    /// Returns when the service has ended by itself; its stores stay open.
+    func untilEnded() async throws { try await task.value }
+
+    /// Stops the service and closes its stores, as the process does at its end.
+    func stop() async throws {
+        await beginStopping()
+        try await untilEnded()
+        try await engine.close()
+    }
+
+    func connect() async throws -> HTTPConnection { try await HTTPConnection(port: port) }
+
+    /// Asks on a connection of its own.
+    func ask(_ request: HTTPRequestBytes) async throws -> HTTPAnswer {
+        try await connect().ask(request)
+    }
+
+    func get(_ target: String, _ fields: [(String, String)] = []) async throws -> HTTPAnswer {
+        try await ask(HTTPRequestBytes("GET", target, fields))
+    }
+}
+
+/// Lends a server of the test's own.
+@discardableResult
+func withServer<Result: Sendable>(
+    _ configure: (inout ServiceConfiguration) -> Void = { _ in },
+    _ body: (RunningServer) async throws -> Result
+) async throws -> Result {
+    try await ServerPlace(configure).withServer(body)
+}

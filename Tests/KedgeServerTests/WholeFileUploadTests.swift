@@ -1,0 +1,144 @@
+import KedgeEngine
+import KedgeHash
+import KedgeModel
+import KedgeServer
+import Testing
+
+/// `POST /files`: the body is the file.
+@Suite(.timeLimit(.minutes(1))) struct `Uploading a whole file` {
+    private static func post(
+        _ body: [UInt8], _ fields: [(String, String)] = []
+    ) -> HTTPRequestBytes { HTTPRequestBytes("POST", "/files", fields, body: body) }
+
+    @Test(arguments: [0, 1, 5000, 3 << 20])
+    func `the body becomes a file`(byteCount: Int) async throws {
+        try await SharedServer.use { server in
+            let content = sampleBytes(byteCount)
+            let answer = try await server.ask(
+                Self.post(content, [("Content-Type", "text/plain")]))
+            #expect(answer.status == 201)
+            let file = try answer.decoded(FinalizeResponse.self)
+            #expect(file.size == Int64(byteCount))
+            #expect(file.fileHashSha256 == SHA256Hasher.digest(of: content))
+            #expect(answer.field("ETag") == file.etag)
+            #expect(answer.field("Location") == "/files/\(file.remoteFileId)")
+            let download = try await server.get("/files/\(file.remoteFileId)")
+            #expect(download.body == content)
+            #expect(download.field("Content-Type") == "text/plain")
+        }
+    }
+
+    @Test(arguments: [[0], [1], [5000], [1, 4999], [2048, 0, 2952]])
+    func `the body may come in chunks of HTTP`(sizes: [Int]) async throws {
+        try await SharedServer.use { server in
+            var rest = sampleBytes(sizes.reduce(0, +))[...]
+            let content = Array(rest)
+            let pieces = sizes.map { size in
+                defer { rest = rest.dropFirst(size) }
+                return Array(rest.prefix(size))
+            }
+            let answer = try await server.ask(Self.post([]).chunked(pieces))
+            #expect(answer.status == 201)
+            let file = try answer.decoded(FinalizeResponse.self)
+            #expect(file.fileHashSha256 == SHA256Hasher.digest(of: content))
+        }
+    }
+
+    @Test(arguments: ["Content-Digest", "Repr-Digest"])
+    func `a digest is held against the body`(field: String) async throws {
+        try await SharedServer.use { server in
+            let content = sampleBytes(5000)
+            let right = DigestHeader.rfc9530(SHA256Hasher.digest(of: content))
+            let wrong = DigestHeader.rfc9530(SHA256Hasher.digest(of: []))
+            #expect(try await server.ask(Self.post(content, [(field, right)])).status == 201)
+            let answer = try await server.ask(Self.post(content, [(field, wrong)]))
+            let problem = try expectProblem(answer, .integrityMismatch)
+            #expect(problem.actualSha256 == SHA256Hasher.digest(of: content))
+        }
+    }
+
+    @Test(arguments: ["", "x", "sha-512=:aaaa:", "sha-256=:!:", "sha-256=::", "sha-256=:aaaa:"])
+    func `a digest that is none is refused`(value: String) async throws {
+        try await SharedServer.use { server in
+            let answer = try await server.ask(Self.post([1], [("Content-Digest", value)]))
+            try expectProblem(answer, .badRequest)
+        }
+    }
+
+    @Test func `digests that disagree are refused`() async throws {
+        try await SharedServer.use { server in
+            let digests = [[1], [2]].map { DigestHeader.rfc9530(SHA256Hasher.digest(of: $0)) }
+            let answer = try await server.ask(
+                Self.post([1], [("Content-Digest", digests[0]), ("Repr-Digest", digests[1])]))
+            try expectProblem(answer, .badRequest)
+        }
+    }
+
+    @Test(arguments: [
+        ("attachment; filename=\"a b.txt\"", "a b.txt"), ("attachment; filename=a.txt", "a.txt"),
+        ("attachment; filename=\"a\\\"b;c.txt\"", "a\"b;c.txt"),
+        ("attachment; filename=\"x\"; filename*=UTF-8''na%C3%AFve%20file", "naïve file"),
+        ("attachment; filename*=utf-8'en'%E2%98%82; filename=\"x\"", "☂"),
+        ("form-data; name=\"f\"; filename=\"y\"", "y"),
+    ])
+    func `the name comes from Content-Disposition`(value: String, name: String) async throws {
+        try await SharedServer.use { server in
+            let file = try await server.ask(Self.post([1], [("Content-Disposition", value)]))
+                .decoded(FinalizeResponse.self)
+            let meta = try await server.get("/files/\(file.remoteFileId)/meta")
+            #expect(try meta.decoded(FileMeta.self).fileName == name)
+        }
+    }
+
+    @Test(arguments: [
+        "attachment", "attachment; filename=", "attachment; filename=\"\"",
+        "attachment; filename=\"../../etc/passwd\"", "attachment; filename=\"a\\\\b\"",
+        "attachment; filename=\"..\"", "attachment; filename*=UTF-8''..%2Fx",
+        "attachment; filename*=UTF-8''a%00b", "attachment; filename*=UTF-8''a%0D%0Ab",
+        "attachment; filename*=UTF-8''%FF", "attachment; filename*=UTF-8''%E2%80%AEx",
+        "attachment; filename*=iso-8859-1''a", "attachment; filename*=UTF-8''%zz",
+        "attachment; filename*=UTF-8''%4", "attachment; filename*=UTF-8''%",
+        "attachment; filename*=a", "attachment; filename=\"\(String(repeating: "x", count: 256))\"",
+        String(repeating: "é", count: 5120),
+    ])
+    func `a name that could do harm, or none, is refused`(value: String) async throws {
+        try await SharedServer.use { server in
+            let answer = try await server.ask(
+                Self.post([1], [("Content-Disposition", value)]))
+            try expectProblem(answer, .badRequest)
+        }
+    }
+
+    @Test func `a media type that is none is refused`() async throws {
+        try await SharedServer.use { server in
+            let answer = try await server.ask(Self.post([1], [("Content-Type", "text")]))
+            try expectProblem(answer, .badRequest)
+        }
+    }
+
+    @Test func `a file that is too large is refused, announced or not`() async throws {
+        try await withServer { configuration in
+            configuration.engine.maxFileSize = 1000
+        } _: { server in
+            let content = sampleBytes(1001)
+            #expect(try await server.ask(Self.post(Array(content[..<1000]))).status == 201)
+            let announced = try await server.ask(Self.post(content))
+            #expect(try expectProblem(announced, .fileTooLarge).maxBytes == 1000)
+            let open = try await server.ask(Self.post([]).chunked([content]))
+            try expectProblem(open, .fileTooLarge)
+        }
+    }
+
+    /// Nothing of it stays: there is no session to go on with.
+    @Test func `a body that breaks off leaves nothing`() async throws {
+        try await withServer { server in
+            let connection = try await server.connect()
+            let request = Self.post(sampleBytes(5000))
+            try await connection.send(request.head + (request.body ?? []).prefix(4000))
+            try await connection.finishSending()
+            try expectProblem(try await connection.answer(), .lengthMismatch)
+            let list = try await server.get("/files").decoded(FileList.self)
+            #expect(list.files.isEmpty)
+        }
+    }
+}
