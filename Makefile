@@ -39,8 +39,8 @@ run: build ## Serve on 127.0.0.1:8080 with data in ./kedge-data
 test: test-deps ## Run every test
 	swift build --build-tests
 	# Apart: a process that is being started holds every socket and lock of its parent for a moment.
-	swift test --skip-build --skip KedgeCommandTests
-	swift test --skip-build --filter KedgeCommandTests
+	Tests/support/swift_test.sh --skip-build --skip KedgeCommandTests
+	Tests/support/swift_test.sh --skip-build --filter KedgeCommandTests
 	Tests/deploy/check_deploy.sh "$$(swift build --show-bin-path)/kedge"
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" \
 	    Tests/contract/run_schemathesis.sh "$$(swift build --show-bin-path)/kedge"
@@ -48,11 +48,10 @@ test: test-deps ## Run every test
 .PHONY: test-tsan
 test-tsan: test-deps ## Run the Swift tests under the thread sanitizer
 	swift build --build-tests --sanitize=thread --scratch-path .build-tsan
-	# One target at a time: the sanitizer slows everything, and tests have time limits.
+	# One test at a time: the sanitizer slows everything, and tests have time limits.
 	for target in Model Hash Files SQLite Disk Engine Curl Client Server; do \
-	    TSAN_OPTIONS="suppressions=$(CURDIR)/Tests/support/thread-sanitizer.supp" \
-	    swift test --skip-build --sanitize=thread --scratch-path .build-tsan \
-	    --filter "^Kedge$${target}Tests\\."; \
+	    Tests/support/swift_test.sh --skip-build --no-parallel --sanitize=thread \
+	        --scratch-path .build-tsan --filter "^Kedge$${target}Tests\."; \
 	done
 
 .PHONY: bench

@@ -50,16 +50,22 @@ let package = Package(
         .systemLibrary(
             name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .target(name: "KedgeHash", dependencies: ["CCrypto", "KedgeModel"]),
+        .target(name: "KedgeLocks"),
         // Files through one seam, and the threads on which blocking calls run.
-        .target(name: "KedgeFiles", dependencies: ["KedgeModel"]),
+        .target(name: "KedgeFiles", dependencies: ["KedgeLocks", "KedgeModel"]),
 
         // The heart of the server: sessions, chunks, finalize, expiry. Knows two ports.
         .target(
-            name: "KedgeEngine", dependencies: ["KedgeFiles", "KedgeHash", "KedgeModel", logging]),
-        .target(name: "KedgeDisk", dependencies: ["KedgeEngine", "KedgeFiles", "KedgeModel"]),
+            name: "KedgeEngine",
+            dependencies: ["KedgeLocks", "KedgeFiles", "KedgeHash", "KedgeModel", logging]),
+        .target(
+            name: "KedgeDisk",
+            dependencies: ["KedgeLocks", "KedgeEngine", "KedgeFiles", "KedgeModel"]),
         .target(
             name: "KedgeSQLite",
-            dependencies: ["KedgeEngine", "KedgeFiles", "KedgeMigrations", "KedgeModel", grdb],
+            dependencies: [
+                "KedgeLocks", "KedgeEngine", "KedgeFiles", "KedgeMigrations", "KedgeModel", grdb,
+            ],
             plugins: ["EmbedMigrations"]),
         .target(
             name: "KedgeMigrations",
@@ -72,6 +78,7 @@ let package = Package(
         .target(
             name: "KedgeServer",
             dependencies: [
+                "KedgeLocks",
                 "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel", configuration, httpTypes,
                 lifecycle, logging,
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -85,11 +92,12 @@ let package = Package(
 
         .systemLibrary(
             name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
-        .target(name: "KedgeCurl", dependencies: ["CCurl", httpTypes]),
+        .target(name: "KedgeCurl", dependencies: ["KedgeLocks", "CCurl", httpTypes]),
         // The worker: durable transfers, scheduling, retry, promotion of downloads.
         .target(
             name: "KedgeClient",
             dependencies: [
+                "KedgeLocks",
                 "KedgeCurl", "KedgeFiles", "KedgeHash", "KedgeMigrations", "KedgeModel", grdb,
                 httpTypes, logging,
             ], plugins: ["EmbedMigrations"]),
@@ -97,22 +105,26 @@ let package = Package(
         // What every store must do, run by the tests of each.
         .target(
             name: "KedgeStoreTests",
-            dependencies: ["KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel"]),
+            dependencies: ["KedgeLocks", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel"]),
 
         // The real binary as separate processes; built beside the tests.
-        .testTarget(name: "KedgeCommandTests", dependencies: ["KedgeHash", "KedgeModel"]),
+        .testTarget(
+            name: "KedgeCommandTests", dependencies: ["KedgeLocks", "KedgeHash", "KedgeModel"]),
         .testTarget(name: "KedgeModelTests", dependencies: ["KedgeModel"]),
         .testTarget(name: "KedgeHashTests", dependencies: ["KedgeHash", "KedgeModel"]),
-        .testTarget(name: "KedgeFilesTests", dependencies: ["KedgeFiles", "KedgeStoreTests"]),
+        .testTarget(
+            name: "KedgeFilesTests", dependencies: ["KedgeLocks", "KedgeFiles", "KedgeStoreTests"]),
         .testTarget(
             name: "KedgeEngineTests",
             dependencies: [
+                "KedgeLocks",
                 "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel",
                 "KedgeSQLite", "KedgeStoreTests", logging,
             ]),
         .testTarget(
             name: "KedgeServerTests",
             dependencies: [
+                "KedgeLocks",
                 "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel",
                 "KedgeSQLite", "KedgeServer", "KedgeStoreTests", lifecycle, logging,
                 .product(name: "Yams", package: "Yams"),
@@ -120,6 +132,7 @@ let package = Package(
         .testTarget(
             name: "KedgeSQLiteTests",
             dependencies: [
+                "KedgeLocks",
                 "KedgeEngine", "KedgeFiles", "KedgeMigrations", "KedgeModel", "KedgeSQLite",
                 "KedgeStoreTests", grdb,
             ]),
@@ -132,13 +145,15 @@ let package = Package(
         .testTarget(
             name: "KedgeClientTests",
             dependencies: [
+                "KedgeLocks",
                 "KedgeClient", "KedgeFiles", "KedgeHash", "KedgeModel", grdb, httpTypes, logging,
             ]),
-        .testTarget(name: "KedgeCurlTests", dependencies: ["KedgeCurl", httpTypes]),
+        .testTarget(name: "KedgeCurlTests", dependencies: ["KedgeLocks", "KedgeCurl", httpTypes]),
 
         .executableTarget(
             name: "kedge",
             dependencies: [
+                "KedgeLocks",
                 "KedgeClient", "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeMigrations",
                 "KedgeModel",
                 "KedgeSQLite", "KedgeServer", lifecycle, logging,

@@ -1,7 +1,7 @@
 internal import KedgeFiles
+internal import KedgeLocks
 public import KedgeModel
 internal import Logging
-internal import Synchronization
 
 /// Moves files to and from a Kedge server, and from any HTTP server, over links that fail.
 ///

@@ -1,4 +1,4 @@
-import Synchronization
+import KedgeLocks
 
 /// The thread that runs libcurl for one client, and the queue of commands to it.
 final class CurlLoop: Sendable {

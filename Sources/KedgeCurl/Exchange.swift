@@ -1,5 +1,5 @@
 import HTTPTypes
-import Synchronization
+import KedgeLocks
 
 /// Where one caller and the curl thread meet over one request and its response.
 ///

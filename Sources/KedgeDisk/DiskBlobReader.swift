@@ -1,6 +1,6 @@
 internal import KedgeEngine
 internal import KedgeFiles
-internal import Synchronization
+internal import KedgeLocks
 
 /// Reads one blob through a descriptor of its own, which keeps the bytes readable when the blob is
 /// removed meanwhile.

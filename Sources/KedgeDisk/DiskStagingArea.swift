@@ -1,6 +1,6 @@
 internal import KedgeEngine
 internal import KedgeFiles
-internal import Synchronization
+internal import KedgeLocks
 
 /// One staging file through one descriptor.
 ///

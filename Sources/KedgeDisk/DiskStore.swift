@@ -1,7 +1,7 @@
 internal import KedgeEngine
 package import KedgeFiles
+internal import KedgeLocks
 internal import KedgeModel
-internal import Synchronization
 
 /// Why a data directory could not be opened.
 package enum DiskStoreError: Error, Equatable, Sendable {

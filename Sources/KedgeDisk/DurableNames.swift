@@ -1,5 +1,5 @@
 internal import KedgeFiles
-internal import Synchronization
+internal import KedgeLocks
 
 /// Makes directories and syncs them, and remembers what the disk is known to hold. Every call
 /// blocks.

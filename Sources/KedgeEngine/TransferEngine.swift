@@ -1,7 +1,7 @@
 package import KedgeFiles
+internal import KedgeLocks
 internal import KedgeModel
 package import Logging
-internal import Synchronization
 
 /// The heart of the server: sessions, chunks, offsets, finalize, expiry.
 ///

@@ -1,6 +1,6 @@
 internal import Dispatch
 internal import Glibc
-internal import Synchronization
+internal import KedgeLocks
 
 /// A fixed number of threads for calls that block: file reads and writes, syncs, hashing.
 ///

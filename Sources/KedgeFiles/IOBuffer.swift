@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import KedgeLocks
 
 /// A block of memory that gathers small pieces of a stream into large writes.
 ///

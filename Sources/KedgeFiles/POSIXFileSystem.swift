@@ -1,5 +1,5 @@
 internal import Glibc
-internal import Synchronization
+internal import KedgeLocks
 
 /// The real file system.
 package struct POSIXFileSystem: FileSystem {

@@ -1,6 +1,6 @@
 package import GRDB
 package import KedgeEngine
-internal import Synchronization
+internal import KedgeLocks
 
 /// Runs operations on one connection, those that wait at the same time in one transaction.
 ///

@@ -1,6 +1,6 @@
 internal import GRDB
 internal import KedgeEngine
-internal import Synchronization
+internal import KedgeLocks
 
 /// An operation that waits for its transaction, and somebody who waits for the operation.
 protocol QueuedOperation: Sendable {

@@ -1,6 +1,6 @@
 internal import Glibc
 package import KedgeFiles
-internal import Synchronization
+internal import KedgeLocks
 
 /// The real file system with one call that fails.
 ///

@@ -3,8 +3,8 @@ import GRDB
 import HTTPTypes
 import KedgeFiles
 import KedgeHash
+import KedgeLocks
 import KedgeModel
-import Synchronization
 import Testing
 
 @testable import KedgeClient

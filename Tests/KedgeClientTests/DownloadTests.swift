@@ -2,8 +2,8 @@ import Foundation
 import GRDB
 import HTTPTypes
 import KedgeHash
+import KedgeLocks
 import KedgeModel
-import Synchronization
 import Testing
 
 @testable import KedgeClient

@@ -1,7 +1,7 @@
 import Foundation
 import HTTPTypes
+import KedgeLocks
 import KedgeModel
-import Synchronization
 import Testing
 
 @testable import KedgeClient

@@ -1,8 +1,8 @@
 import Foundation
 import GRDB
 import KedgeFiles
+import KedgeLocks
 import KedgeModel
-import Synchronization
 import Testing
 
 @testable import KedgeClient

@@ -1,8 +1,8 @@
 import Foundation
 import HTTPTypes
 import KedgeHash
+import KedgeLocks
 import KedgeModel
-import Synchronization
 import Testing
 
 @testable import KedgeClient

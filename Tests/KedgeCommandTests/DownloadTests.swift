@@ -1,6 +1,6 @@
 import Foundation
+import KedgeLocks
 import KedgeModel
-import Synchronization
 import Testing
 
 /// `kedge download`, whatever happens on the way.

@@ -1,5 +1,5 @@
 import HTTPTypes
-import Synchronization
+import KedgeLocks
 import Testing
 
 @testable import KedgeCurl

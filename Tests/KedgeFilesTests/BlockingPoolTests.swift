@@ -1,6 +1,6 @@
 import Dispatch
 import KedgeFiles
-import Synchronization
+import KedgeLocks
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct `Blocking pools` {

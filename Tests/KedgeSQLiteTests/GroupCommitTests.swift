@@ -1,9 +1,9 @@
 import GRDB
 import KedgeEngine
+import KedgeLocks
 import KedgeModel
 import KedgeSQLite
 import KedgeStoreTests
-import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct `Group commit` {

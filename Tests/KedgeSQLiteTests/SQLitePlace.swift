@@ -1,9 +1,9 @@
 import GRDB
 import KedgeFiles
+import KedgeLocks
 import KedgeMigrations
 import KedgeSQLite
 import KedgeStoreTests
-import Synchronization
 
 /// A database file of a test's own.
 final class SQLitePlace: Sendable {

@@ -1,7 +1,7 @@
 internal import KedgeFiles
 internal import KedgeHash
+internal import KedgeLocks
 internal import KedgeModel
-internal import Synchronization
 
 /// The SHA-256 of a growing file, from its start on, computed in order on a thread of its own (R22).
 ///

@@ -1,5 +1,5 @@
+internal import KedgeLocks
 internal import KedgeModel
-internal import Synchronization
 
 /// How fast bytes move now: an average over the last few seconds, in this process only.
 final class RateMeter: Sendable {

@@ -1,8 +1,8 @@
 internal import GRDB
 package import KedgeFiles
+internal import KedgeLocks
 package import KedgeMigrations
 package import KedgeModel
-internal import Synchronization
 
 /// The durable records of all transfers of one user: one SQLite file that several kedge processes
 /// share (R23).

@@ -1,5 +1,5 @@
+internal import KedgeLocks
 internal import KedgeModel
-internal import Synchronization
 
 /// What a writer holds while it writes: one chunk, or the end of the contiguous bytes.
 enum WriterSlot: Hashable, Sendable {

@@ -1,5 +1,5 @@
+internal import KedgeLocks
 internal import KedgeModel
-internal import Synchronization
 
 /// What is known of one chunk at one moment.
 struct ChunkView: Sendable {

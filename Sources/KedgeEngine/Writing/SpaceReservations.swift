@@ -1,5 +1,5 @@
+internal import KedgeLocks
 internal import KedgeModel
-internal import Synchronization
 
 /// Space that admitted bodies will still take. Without it many bodies would each be promised the same
 /// free bytes, and together leave the database no room to say what arrived.

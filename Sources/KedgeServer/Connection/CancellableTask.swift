@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import KedgeLocks
 
 /// A task that one place starts and another cancels.
 final class CancellableTask: Sendable {

@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import KedgeLocks
 
 /// Whether the server is stopping, and whether its patience is over.
 final class DrainState: Sendable {

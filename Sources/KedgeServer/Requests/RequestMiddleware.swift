@@ -59,8 +59,7 @@ struct RequestMiddleware: RouterMiddleware {
         {
             return given
         }
-        var generator = SystemRandomNumberGenerator()
-        return Hex.encode((0..<8).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
+        return Hex.encode((0..<8).map { _ in UInt8.random(in: .min ... .max) })
     }
 
     private static func isPlain(_ character: UInt8) -> Bool {

@@ -1,5 +1,5 @@
+internal import KedgeLocks
 internal import Logging
-internal import Synchronization
 
 /// Facts about a request that its handler learns and its log line tells.
 final class RequestNotes: Sendable {

@@ -1,7 +1,7 @@
 internal import Dispatch
 internal import Foundation
+internal import KedgeLocks
 internal import KedgeModel
-internal import Synchronization
 
 /// Ctrl-C and SIGTERM: the first one saves and ends, the second one ends at once.
 ///

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import KedgeClient
+internal import KedgeLocks
 internal import KedgeModel
-internal import Synchronization
 
 /// Shows how transfers go: bars on a terminal, a line now and then elsewhere, nothing when quiet.
 ///

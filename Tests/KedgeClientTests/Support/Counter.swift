@@ -1,4 +1,4 @@
-import Synchronization
+import KedgeLocks
 
 /// Counts calls, from zero.
 final class Counter: Sendable {

@@ -2,8 +2,8 @@ import Foundation
 import HTTPTypes
 import KedgeClient
 import KedgeHash
+import KedgeLocks
 import KedgeModel
-import Synchronization
 
 /// A Kedge server in memory, and a network that can be told to misbehave.
 ///

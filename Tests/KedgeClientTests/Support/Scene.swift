@@ -2,9 +2,9 @@ import Foundation
 import HTTPTypes
 import KedgeFiles
 import KedgeHash
+import KedgeLocks
 import KedgeModel
 import Logging
-import Synchronization
 
 @testable import KedgeClient
 

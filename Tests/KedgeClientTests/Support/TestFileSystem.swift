@@ -1,6 +1,6 @@
 import Glibc
 import KedgeFiles
-import Synchronization
+import KedgeLocks
 
 /// The real file system, with a disk that can be full and with counted reads.
 final class TestFileSystem: FileSystem {

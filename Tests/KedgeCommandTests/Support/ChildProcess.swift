@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import KedgeLocks
 
 /// A process that the tests started. Its output goes to files, so that nobody has to empty a pipe.
 final class ChildProcess: Sendable {

@@ -1,6 +1,6 @@
 import Foundation
+import KedgeLocks
 import KedgeModel
-import Synchronization
 
 /// Somebody who opens a download's destination the moment it is there, over and over.
 final class DestinationWatcher: Sendable {

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import KedgeLocks
 
 /// A TCP proxy on 127.0.0.1 that harms what passes through it as it is told, and counts.
 ///

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import KedgeLocks
 
 /// A small origin that serves ranges, not always the truth. One thread a connection.
 final class RangeServer: Sendable {

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import KedgeLocks
 import Testing
 
 /// A place of its own for one test: a directory, and the processes started in it. Everything ends and
@@ -9,7 +9,7 @@ final class Scene: Sendable {
     private let children = Mutex<[ChildProcess]>([])
     private let proxies = Mutex<[FaultyProxy]>([])
     private let disks = Mutex<[String]>([])
-    private let count = Atomic<Int>(0)
+    private let count = Mutex(0)
 
     init() throws {
         directory = try Self.makeDirectory("kedge-command")
@@ -46,7 +46,10 @@ final class Scene: Sendable {
         program: String, _ arguments: [String], environment extra: [String: String] = [:],
         output: Int32? = nil, endsGently: Bool = false
     ) throws -> ChildProcess {
-        let number = count.add(1, ordering: .relaxed).newValue
+        let number = count.withLock {
+            $0 += 1
+            return $0
+        }
         let child = try ChildProcess(
             program, arguments, environment: environment.merging(extra) { $1 },
             outputPath: path("\(number).out"), errorPath: path("\(number).err"), output: output,

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import KedgeLocks
 
 /// Sockets on 127.0.0.1, closed in child processes.
 enum Loopback {

@@ -1,5 +1,5 @@
 import Dispatch
-import Synchronization
+import KedgeLocks
 
 /// What tasks wait at until a test opens it; it stays open.
 final class Gate: Sendable {

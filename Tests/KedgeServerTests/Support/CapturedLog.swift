@@ -1,5 +1,5 @@
+import KedgeLocks
 import Logging
-import Synchronization
 
 /// Log lines, kept for a test to read.
 final class CapturedLog: Sendable {

@@ -1,6 +1,6 @@
 import Glibc
 import KedgeFiles
-import Synchronization
+import KedgeLocks
 
 /// One connection to a server under test, spoken to in raw bytes, so that a test can break any rule.
 ///

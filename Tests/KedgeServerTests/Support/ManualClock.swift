@@ -1,6 +1,6 @@
 import KedgeFiles
+import KedgeLocks
 import KedgeModel
-import Synchronization
 
 /// A clock that stands still until a test moves it.
 final class ManualClock: WallClock {
