@@ -3,11 +3,15 @@ internal import KedgeHash
 internal import KedgeModel
 
 extension DownloadWorker {
+    /// Memory that one chunk in flight holds: a buffer to write from, what the transport keeps before
+    /// it pauses, and what libcurl could not hand over.
+    private static let bufferByteCount: Int64 = 3 << 20
+
     /// Fetches what is missing, several chunks at a time (R126).
     func fetchMissingChunks(into temp: TempFile, hash: PrefixHash) async throws {
         guard let layout = download.layout else { return }
         window = ConcurrencyWindow(
-            serverLimit: nil, bufferByteCount: 2 << 20,
+            serverLimit: nil, bufferByteCount: Self.bufferByteCount,
             budgetByteCount: WorkerContext.bufferBudgetByteCount)
         // What an earlier run left is read while the rest arrives.
         hash.follow(upTo: contiguousByteCount)

@@ -10,8 +10,6 @@ internal import KedgeModel
 final class PrefixHash: Sendable {
     private struct State {
         var hasher: SHA256Hasher
-        /// Buffers lent to jobs that have not run.
-        var waitingBufferCount = 0
         var failure: (any Error)?
         var isStopped = false
     }
@@ -39,21 +37,15 @@ final class PrefixHash: Sendable {
         return SavedHash(offsetBytes: hasher.byteCount, state: hasher.savedState)
     }
 
-    /// Goes on over a chunk that is in memory. When the hash is behind, the bytes between are read
-    /// from the file first; when too many buffers wait already, this one is left to be read, too, so
-    /// that a slow hash does not hold memory.
-    func offer(_ chunk: ChunkBuffer, at start: Int64) {
-        let keeps = state.withLock { state in
-            guard state.waitingBufferCount < 2 else { return false }
-            state.waitingBufferCount += 1
-            return true
+    /// Goes on over a chunk that is in memory, and returns when it has, so that no chunk is held
+    /// longer than it is needed for. When the hash is behind, it returns at once, and the chunk is
+    /// read from the file in its turn.
+    func advance(over chunk: ChunkBuffer, at start: Int64) async throws {
+        let isNext = state.withLock { state in
+            (start..<start + chunk.byteCount).contains(state.hasher.byteCount)
         }
-        guard keeps else { return follow(upTo: start + chunk.byteCount) }
-        _ = pool.start { [self] in
-            defer { state.withLock { $0.waitingBufferCount -= 1 } }
-            read(upTo: start)
-            advance(over: chunk, at: start)
-        }
+        guard isNext else { return follow(upTo: start + chunk.byteCount) }
+        try await pool.run { [self] in update(with: chunk, at: start) }
     }
 
     /// Goes on over bytes that are in the file.
@@ -105,7 +97,7 @@ final class PrefixHash: Sendable {
         }
     }
 
-    private func advance(over chunk: ChunkBuffer, at start: Int64) {
+    private func update(with chunk: ChunkBuffer, at start: Int64) {
         let (hasher, isOver) = state.withLock { ($0.hasher, $0.isStopped || $0.failure != nil) }
         let skipped = hasher.byteCount - start
         guard !isOver, (0..<chunk.byteCount).contains(skipped) else { return }

@@ -1,4 +1,6 @@
 internal import KedgeFiles
+internal import KedgeHash
+internal import KedgeModel
 
 /// The bytes of one chunk in memory, shared by the request that sends them and the whole-file hash.
 ///
@@ -17,6 +19,13 @@ final class ChunkBuffer: Sendable {
     deinit { pool.give(buffer) }
 
     var byteCount: Int64 { Int64(buffer.count) }
+
+    /// The SHA-256 of all bytes; takes milliseconds, and belongs on a pool.
+    var digest: SHA256Digest {
+        var hasher = SHA256Hasher()
+        hasher.update(buffer.bytes)
+        return hasher.digest()
+    }
 
     func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try body(buffer.bytes)

@@ -57,26 +57,40 @@ final class UploadSource: Sendable {
     func prepare(
         _ index: Int, range: ByteRange, feeding wholeFile: PrefixHash
     ) async throws -> PreparedChunk {
-        let (file, identity, buffers, isBuffered) = (file, identity, buffers, isBuffered)
-        let prepared = try await pool.run { () throws -> PreparedChunk in
+        let (file, buffers) = (file, buffers)
+        guard isBuffered else {
+            let digest = try await reading { () throws(FileError) in
+                try Self.hash(file, range: range, buffers: buffers)
+            }
+            wholeFile.follow(upTo: range.end)
+            return PreparedChunk(index: index, range: range, digest: digest, content: .file(file))
+        }
+        let chunk = try await reading { () throws(FileError) in
+            try Self.read(file, range: range, buffers: buffers)
+        }
+        // Both digests of the same bytes, side by side.
+        async let digest = pool.run { chunk.digest }
+        try await wholeFile.advance(over: chunk, at: range.start)
+        return PreparedChunk(
+            index: index, range: range, digest: try await digest, content: .memory(chunk))
+    }
+
+    /// Runs a look at the file that gives nil when it is shorter than known, and makes sure that it
+    /// was still the same file afterwards.
+    private func reading<Result: Sendable>(
+        _ work: @escaping @Sendable () throws(FileError) -> Result?
+    ) async throws -> Result {
+        let (file, identity) = (file, identity)
+        return try await pool.run { () throws -> Result in
             do {
-                let prepared =
-                    isBuffered
-                    ? try Self.read(file, index: index, range: range, buffers: buffers)
-                    : try Self.hash(file, index: index, range: range, buffers: buffers)
+                let result = try work()
                 let now = SourceIdentity(try file.status())
-                guard let prepared, now == identity else { throw SourceChanged(current: now) }
-                return prepared
+                guard let result, now == identity else { throw SourceChanged(current: now) }
+                return result
             } catch let error as FileError {
                 throw TransferError(error, operation: "read chunk", role: "file to upload")
             }
         }
-        if case .memory(let buffer) = prepared.content {
-            wholeFile.offer(buffer, at: range.start)
-        } else {
-            wholeFile.follow(upTo: range.end)
-        }
-        return prepared
     }
 
     /// Looks at the path again: also a file that was renamed over the open one counts as changed.
@@ -115,24 +129,20 @@ final class UploadSource: Sendable {
 
     /// Nil when the file ends inside the chunk.
     private static func read(
-        _ file: any OpenFile, index: Int, range: ByteRange, buffers: BufferPool
-    ) throws(FileError) -> PreparedChunk? {
+        _ file: any OpenFile, range: ByteRange, buffers: BufferPool
+    ) throws(FileError) -> ChunkBuffer? {
         let buffer = buffers.take()
         try buffer.fillFree(limit: Int(range.byteCount)) { (free) throws(FileError) -> Int in
             try file.read(into: free, at: range.start)
         }
         guard Int64(buffer.count) == range.byteCount else { return nil }
-        var hasher = SHA256Hasher()
-        hasher.update(buffer.bytes)
-        return PreparedChunk(
-            index: index, range: range, digest: hasher.digest(),
-            content: .memory(ChunkBuffer(buffer, from: buffers)))
+        return ChunkBuffer(buffer, from: buffers)
     }
 
     /// Nil when the file ends inside the chunk.
     private static func hash(
-        _ file: any OpenFile, index: Int, range: ByteRange, buffers: BufferPool
-    ) throws(FileError) -> PreparedChunk? {
+        _ file: any OpenFile, range: ByteRange, buffers: BufferPool
+    ) throws(FileError) -> SHA256Digest? {
         let buffer = buffers.take()
         defer { buffers.give(buffer) }
         var hasher = SHA256Hasher()
@@ -145,8 +155,7 @@ final class UploadSource: Sendable {
             guard buffer.count > 0 else { return nil }
             hasher.update(buffer.bytes)
         }
-        return PreparedChunk(
-            index: index, range: range, digest: hasher.digest(), content: .file(file))
+        return hasher.digest()
     }
 }
 

@@ -2,7 +2,6 @@ internal import HTTPTypes
 internal import Hummingbird
 internal import KedgeEngine
 internal import KedgeModel
-internal import Logging
 internal import NIOCore
 
 /// `GET` and `HEAD /files/{fileId}`: bytes with ranges and conditions (RFC 9110).
@@ -19,11 +18,11 @@ struct DownloadRoutes: Sendable {
         case .unsatisfiable:
             throw RangeNotSatisfiable(fileSize: file.byteCount)
         case .whole:
-            return try await whole(file, context.logger)
+            return try await whole(file, context)
         case .ranges(let ranges) where ranges.count == 1:
-            return try await single(ranges[0], of: file, context.logger)
+            return try await single(ranges[0], of: file, context)
         case .ranges(let ranges):
-            return try await several(ranges, of: file, context.logger)
+            return try await several(ranges, of: file, context)
         }
     }
 
@@ -77,32 +76,27 @@ struct DownloadRoutes: Sendable {
         ]
     }
 
-    private func whole(_ file: FileRecord, _ logger: Logger) async throws -> Response {
+    private func whole(_ file: FileRecord, _ context: KedgeRequestContext) async throws -> Response
+    {
         let range = ByteRange(start: 0, end: file.byteCount)
         return Response(
             status: .ok, headers: Self.headers(of: file),
-            body: FileBody(try await engine.openFile(file), engine: engine, logger: logger)
-                .responseBody([
-                    .file(range)
-                ]))
+            body: try await body([.file(range)], of: file, context))
     }
 
     private func single(
-        _ range: ByteRange, of file: FileRecord, _ logger: Logger
+        _ range: ByteRange, of file: FileRecord, _ context: KedgeRequestContext
     ) async throws -> Response {
         var headers = Self.headers(of: file)
         headers[.contentRange] = ContentRange(range: range, total: file.byteCount).description
         return Response(
             status: .partialContent, headers: headers,
-            body: FileBody(try await engine.openFile(file), engine: engine, logger: logger)
-                .responseBody([
-                    .file(range)
-                ]))
+            body: try await body([.file(range)], of: file, context))
     }
 
     /// Several ranges as `multipart/byteranges` (RFC 9110 section 14.6).
     private func several(
-        _ ranges: [ByteRange], of file: FileRecord, _ logger: Logger
+        _ ranges: [ByteRange], of file: FileRecord, _ context: KedgeRequestContext
     ) async throws -> Response {
         let boundary = "kedge-\(FileID.random())"
         var headers = Self.headers(of: file)
@@ -118,10 +112,18 @@ struct DownloadRoutes: Sendable {
             pieces.append(.file(range))
         }
         pieces.append(.text("\r\n--\(boundary)--\r\n"))
-        let opened = try await engine.openFile(file)
         return Response(
             status: .partialContent, headers: headers,
-            body: FileBody(opened, engine: engine, logger: logger).responseBody(pieces))
+            body: try await body(pieces, of: file, context))
+    }
+
+    private func body(
+        _ pieces: [FileBody.Piece], of file: FileRecord, _ context: KedgeRequestContext
+    ) async throws -> ResponseBody {
+        FileBody(
+            try await engine.openFile(file), engine: engine, eventLoop: context.channel.eventLoop,
+            logger: context.logger
+        ).responseBody(pieces)
     }
 }
 

@@ -25,26 +25,34 @@ struct FileBody: Sendable {
 
     private let file: OpenedFile
     private let engine: TransferEngine
+    private let eventLoop: any EventLoop
     private let logger: Logger
 
-    /// - Parameter logger: Carries the request's id.
-    init(_ file: OpenedFile, engine: TransferEngine, logger: Logger) {
+    /// - Parameters:
+    ///   - eventLoop: The connection's.
+    ///   - logger: Carries the request's id.
+    init(
+        _ file: OpenedFile, engine: TransferEngine, eventLoop: any EventLoop, logger: Logger
+    ) {
         self.file = file
         self.engine = engine
+        self.eventLoop = eventLoop
         self.logger = logger
     }
 
     /// The body; the file is closed when it has been written or when writing failed.
     func responseBody(_ pieces: [Piece]) -> ResponseBody {
         let byteCount = pieces.reduce(0) { $0 + $1.byteCount }
-        return ResponseBody(contentLength: Int(byteCount)) { [file, engine, logger] writer in
+        return ResponseBody(contentLength: Int(byteCount)) {
+            [file, engine, eventLoop, logger] writer in
             do {
                 for piece in pieces {
                     switch piece {
                     case .text(let text):
                         try await writer.write(ByteBuffer(string: text))
                     case .file(let range):
-                        try await Self.write(range, of: file, engine, to: &writer)
+                        try await Self.write(
+                            range, of: file, engine, to: &writer, on: eventLoop)
                     }
                 }
                 try await writer.finish(nil)
@@ -66,7 +74,7 @@ struct FileBody: Sendable {
     @concurrent
     private static func write(
         _ range: ByteRange, of file: OpenedFile, _ engine: TransferEngine,
-        to writer: inout any ResponseBodyWriter
+        to writer: inout any ResponseBodyWriter, on eventLoop: any EventLoop
     ) async throws {
         var offset = range.start
         while offset < range.end {
@@ -76,6 +84,9 @@ struct FileBody: Sendable {
             }
             offset += Int64(bytes.readableBytes)
             try await writer.write(bytes)
+            // The writer takes bytes until the event loop has told it that the connection is full. On
+            // a busy machine the loop may be late, and many buffers would wait in memory for it.
+            try await eventLoop.submit {}.get()
         }
     }
 }
