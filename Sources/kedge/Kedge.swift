@@ -17,7 +17,7 @@ struct Kedge: AsyncParsableCommand {
         version: "0.1.0",
         subcommands: [
             Serve.self, Upload.self, Download.self, Transfers.self, Files.self, Session.self,
-            Doctor.self, Migrate.self,
+            Doctor.self, Migrate.self, Fsck.self, Scrub.self,
         ])
 }
 

@@ -85,7 +85,7 @@ public enum ExitStatus {
     public static let diskFull: Int32 = 8
     /// The local file to upload is missing or no longer what it was.
     public static let sourceChanged: Int32 = 9
-    /// The server has too much in flight, or a newer request took over.
+    /// The server has too much in flight, a newer request took over, or a process holds the data.
     public static let busy: Int32 = 10
     /// The file on the server is no longer the version the download began with.
     public static let remoteChanged: Int32 = 11

@@ -1,0 +1,158 @@
+package import KedgeEngine
+package import KedgeFiles
+internal import KedgeModel
+
+/// Looks at a data directory without changing anything in it, not even a time or a missing directory.
+///
+/// It holds the lock meanwhile. A directory without a lock file, a restored copy for example, is looked
+/// at without one, because making it would be a change; ``confirmUndisturbed()`` tells afterwards
+/// whether a process came and began to use it.
+package final class DiskInspection: CheckedBytes {
+    private let directory: DataDirectory
+    private let fileSystem: any FileSystem
+    private let pool: BlockingPool
+    private let hold: Hold
+
+    /// What keeps others away.
+    enum Hold: Sendable {
+        /// The lock, taken for this inspection.
+        case lock(any OpenFile)
+        /// The lock of a store of this process, which outlives this inspection.
+        case store
+        /// Nothing: there was no lock file.
+        case nothing
+    }
+
+    init(
+        _ directory: DataDirectory, fileSystem: any FileSystem, pool: BlockingPool, hold: Hold
+    ) {
+        self.directory = directory
+        self.fileSystem = fileSystem
+        self.pool = pool
+        self.hold = hold
+    }
+
+    /// Takes an existing directory.
+    ///
+    /// - Throws: `inUse` while a process uses it, `unusable` when it cannot be read.
+    package static func open(
+        _ path: String, pool: BlockingPool, fileSystem: any FileSystem = POSIXFileSystem()
+    ) async throws(DiskStoreError) -> DiskInspection {
+        let directory = DataDirectory(root: path)
+        do {
+            let hold = try await pool.run { () throws -> Hold in
+                // Fails when there is no such directory.
+                _ = try fileSystem.list(path)
+                guard try fileSystem.status(of: directory.lock) != nil else { return .nothing }
+                let lock = try fileSystem.open(directory.lock, .read)
+                try lock.lockExclusively()
+                return .lock(lock)
+            }
+            return DiskInspection(directory, fileSystem: fileSystem, pool: pool, hold: hold)
+        } catch let error as FileError {
+            throw error.code == .locked ? .inUse(directory: path) : .unusable(error)
+        } catch {
+            preconditionFailure("only the file system throws here")
+        }
+    }
+
+    /// Called at the end of a check.
+    ///
+    /// - Throws: `inUse` when a process began to use a directory that had no lock file: what was seen
+    ///   may have been in the middle of a change.
+    package func confirmUndisturbed() async throws {
+        guard case .nothing = hold else { return }
+        let path = directory.lock
+        let isUsed = try await onPool { [fileSystem] in try fileSystem.status(of: path) != nil }
+        if isUsed { throw DiskStoreError.inUse(directory: directory.root) }
+    }
+
+    /// Gives the lock up, when it was taken for this inspection.
+    package func close() async {
+        guard case .lock(let file) = hold else { return }
+        // The lock goes with the descriptor, and nothing was written that an error could be about.
+        try? await pool.run { try file.close() }
+    }
+
+    package func byteCount(of bytes: StoredBytes) async throws -> Int64? {
+        let path = directory.path(of: bytes)
+        return try await onPool { [fileSystem] in try fileSystem.status(of: path)?.byteCount }
+    }
+
+    package func open(_ bytes: StoredBytes) async throws -> any BlobReader {
+        let path = directory.path(of: bytes)
+        return try await onPool { [self] in
+            do throws(FileError) {
+                let file = try fileSystem.open(path, .read)
+                return InspectedFile(file, byteCount: try file.status().byteCount, pool: pool)
+            } catch  where error.code == .notFound {
+                throw ByteStoreError.notFound
+            }
+        }
+    }
+
+    package func forEachEntry(_ body: (StoredEntry) async throws -> Void) async throws {
+        for name in try await names(in: directory.quarantine) {
+            try await body(.quarantined(name))
+        }
+        try await forEachFile(below: directory.staging, depth: 1) { shelves, name in
+            let isOurs = SessionID.isWellFormed(name) && shelves == [String(name.prefix(2))]
+            try await body(isOurs ? .bytes(.staging(StagingKey(name))) : .unknown(name))
+        }
+        try await forEachFile(below: directory.blobs, depth: 2) { shelves, name in
+            guard let digest = SHA256Digest(hex: name), digest.hex == name,
+                shelves == [String(name.prefix(2)), String(name.dropFirst(2).prefix(2))]
+            else { return try await body(.unknown(name)) }
+            try await body(.bytes(.blob(digest)))
+        }
+    }
+
+    /// Hands out what lies so many directories below the path, with the directories' names; and what
+    /// is no directory before that, or one where a file should be, under a name that nobody knows.
+    ///
+    /// One directory's names are in memory at a time.
+    private func forEachFile(
+        below path: String, shelves: [String] = [], depth: Int,
+        _ body: ([String], String) async throws -> Void
+    ) async throws {
+        for name in try await names(in: path) {
+            let child = "\(path)/\(name)"
+            let isDirectory = try await onPool { [fileSystem] in
+                try fileSystem.status(of: child)?.isDirectory == true
+            }
+            if isDirectory, shelves.count < depth {
+                try await forEachFile(below: child, shelves: shelves + [name], depth: depth, body)
+            } else {
+                // A directory is not the file whose name it has.
+                try await body(isDirectory ? [] : shelves, name)
+            }
+        }
+    }
+
+    /// Names in a directory; none when it is absent, as in a place that was never used.
+    private func names(in path: String) async throws(ByteStoreError) -> [String] {
+        try await onPool { [fileSystem] in
+            guard try fileSystem.status(of: path)?.isDirectory == true else { return [] }
+            return try fileSystem.list(path)
+        }
+    }
+
+    private func onPool<Value: Sendable>(
+        _ work: @escaping @Sendable () throws -> Value
+    ) async throws(ByteStoreError) -> Value {
+        do {
+            return try await pool.run(work)
+        } catch {
+            throw ByteStoreError(error)
+        }
+    }
+}
+
+extension DataDirectory {
+    fileprivate func path(of bytes: StoredBytes) -> String {
+        switch bytes {
+        case .staging(let key): staging(key)
+        case .blob(let digest): blob(digest)
+        }
+    }
+}

@@ -1,0 +1,28 @@
+internal import KedgeEngine
+internal import KedgeFiles
+
+/// Reads a staging file or a blob of a place that is looked at.
+final class InspectedFile: BlobReader {
+    let byteCount: Int64
+    private let file: any OpenFile
+    private let pool: BlockingPool
+
+    init(_ file: any OpenFile, byteCount: Int64, pool: BlockingPool) {
+        self.file = file
+        self.byteCount = byteCount
+        self.pool = pool
+    }
+
+    func read(into buffer: IOBuffer, at offset: Int64, byteCount: Int64) async throws {
+        do {
+            try await pool.run { [file] in try file.fill(buffer, at: offset, byteCount: byteCount) }
+        } catch {
+            throw ByteStoreError(error)
+        }
+    }
+
+    func close() async {
+        // A reader has nothing to lose at close.
+        try? await pool.run { [file] in try file.close() }
+    }
+}

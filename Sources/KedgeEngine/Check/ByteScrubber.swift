@@ -1,0 +1,77 @@
+package import KedgeFiles
+internal import KedgeHash
+internal import KedgeLocks
+internal import KedgeModel
+
+/// The hash of one piece, and beside it one that goes on over several pieces.
+struct RunningHashes: Sendable {
+    var piece = SHA256Hasher()
+    /// Nil once a gap has been met: what follows cannot belong to it.
+    var whole: SHA256Hasher? = SHA256Hasher()
+    /// Offset after the last byte that `whole` takes in.
+    let wholeEnd: Int64
+
+    init(wholeEnd: Int64) { self.wholeEnd = wholeEnd }
+
+    mutating func update(_ bytes: UnsafeRawBufferPointer) {
+        piece.update(bytes)
+        guard let seen = whole?.byteCount, seen < wholeEnd else { return }
+        let count = min(Int64(bytes.count), wholeEnd - seen)
+        whole?.update(UnsafeRawBufferPointer(rebasing: bytes[..<Int(count)]))
+    }
+}
+
+/// Reads stored bytes back and hashes them, one buffer at a time and no faster than it may.
+package final class ByteScrubber: Sendable {
+    private let pool: BlockingPool
+    private let buffers: BufferPool
+    private let pacer: Mutex<RatePacer?>
+    private let start = ContinuousClock.now
+
+    /// - Parameters:
+    ///   - bytesPerSecond: Most bytes to read; nil for as fast as the disk gives them.
+    ///   - bufferCapacity: Bytes of the one buffer.
+    package init(pool: BlockingPool, bytesPerSecond: Int64?, bufferCapacity: Int = 512 << 10) {
+        self.pool = pool
+        pacer = Mutex(bytesPerSecond.map { RatePacer(bytesPerSecond: $0) })
+        buffers = BufferPool(bufferCapacity: bufferCapacity, keptCount: 1)
+    }
+
+    /// Hashes a range of bytes as one piece.
+    ///
+    /// - Throws: `notFound` when the bytes end before, `CancellationError` within one buffer.
+    func hash(
+        _ range: ByteRange, of reader: any BlobReader, _ hashes: RunningHashes,
+        countingIn tally: CheckTally
+    ) async throws -> RunningHashes {
+        var hashes = hashes
+        hashes.piece = SHA256Hasher()
+        if hashes.whole?.byteCount != min(range.start, hashes.wholeEnd) { hashes.whole = nil }
+        let step = pacer.withLock { $0?.stepByteCount } ?? .max
+        var offset = range.start
+        while offset < range.end {
+            try Task.checkCancellation()
+            let buffer = buffers.take()
+            defer { buffers.give(buffer) }
+            try await reader.read(
+                into: buffer, at: offset, byteCount: min(range.end - offset, step))
+            let before = hashes
+            hashes = try await pool.run {
+                var hashes = before
+                hashes.update(buffer.bytes)
+                return hashes
+            }
+            let count = Int64(buffer.count)
+            offset += count
+            tally.count { $0.hashedByteCount += count }
+            try await pause(after: count)
+        }
+        return hashes
+    }
+
+    private func pause(after byteCount: Int64) async throws {
+        let now = start.duration(to: .now)
+        let pause = pacer.withLock { $0?.pause(after: byteCount, at: now) } ?? .zero
+        if pause > .zero { try await Task.sleep(for: pause) }
+    }
+}

@@ -1,0 +1,140 @@
+internal import KedgeHash
+internal import KedgeModel
+
+/// Bytes of a blob with the chunk list that describes them.
+struct BlobContent {
+    /// What a finding about them is named for.
+    let id: String
+    let digest: SHA256Digest
+    let layout: ChunkLayout
+    /// Whose chunks the list is.
+    let session: SessionID
+}
+
+/// What reading a blob came to. Files of one blob follow each other, so the next one need not read it
+/// again.
+struct BlobVerdict {
+    let content: BlobContent
+    /// What was found, about ``content``'s id.
+    var findings: [CheckFinding] = []
+
+    /// True when bytes and list are known to be right.
+    var isGood: Bool { findings.isEmpty }
+    /// What is wrong with the bytes themselves, whichever file has them.
+    var blobFindings: [CheckFinding] {
+        findings.filter { $0.kind == .blobDamaged || $0.kind == .bytesUnreadable }
+    }
+}
+
+extension StoreCheck {
+    /// Checks one file: its chunk list, its blob, and with a scrubber the blob's bytes.
+    ///
+    /// - Parameter earlier: What reading the blob of the file before came to.
+    /// - Returns: The same for the next one.
+    func check(_ file: FileRecord, after earlier: BlobVerdict?) async throws -> BlobVerdict? {
+        let content = BlobContent(
+            id: file.id.text, digest: file.digest,
+            layout: ChunkLayout(fileSize: file.byteCount, chunkSize: file.chunkSize),
+            session: file.sessionID)
+        let isListed = try await hasWholeList(content)
+        if !isListed {
+            tally.report(
+                CheckFinding(.chunkListWrong, content.id, "the rows do not list every chunk once"))
+        }
+        guard let byteCount = try await bytes.byteCount(of: .blob(file.digest)) else {
+            let detail = "there is no blob \(file.digest); upload the same bytes again to cure it"
+            tally.report(CheckFinding(.blobMissing, content.id, detail))
+            return nil
+        }
+        guard byteCount == file.byteCount else {
+            let detail =
+                "blob \(file.digest) has \(byteCount) bytes instead of \(file.byteCount)"
+                + "; upload the same bytes again to cure it"
+            tally.report(CheckFinding(.blobSizeWrong, content.id, detail))
+            return nil
+        }
+        guard isListed else { return earlier }
+        let verdict = try await verdict(on: content, after: earlier)
+        for finding in verdict.findings { tally.report(finding) }
+        return verdict
+    }
+
+    private func verdict(
+        on content: BlobContent, after earlier: BlobVerdict?
+    ) async throws -> BlobVerdict {
+        guard let earlier, earlier.content.digest == content.digest else {
+            return try await scrubbed(content)
+        }
+        if !earlier.blobFindings.isEmpty {
+            var verdict = BlobVerdict(content: content, findings: earlier.blobFindings)
+            for index in verdict.findings.indices { verdict.findings[index].id = content.id }
+            return verdict
+        }
+        if earlier.isGood, try await hasSameChunks(earlier.content, content) {
+            return BlobVerdict(content: content)
+        }
+        return try await scrubbed(content)
+    }
+
+    /// Reads a blob whose size is right; finds nothing without a scrubber.
+    func scrubbed(_ content: BlobContent) async throws -> BlobVerdict {
+        guard let scrubber else { return BlobVerdict(content: content) }
+        let findings = try await reading(content.id) {
+            try await withReader(of: .blob(content.digest)) {
+                try await hashedFindings(in: content, reader: $0, scrubber)
+            }
+        }
+        return BlobVerdict(content: content, findings: findings)
+    }
+
+    private func hashedFindings(
+        in content: BlobContent, reader: any BlobReader, _ scrubber: ByteScrubber
+    ) async throws -> [CheckFinding] {
+        var wrong = ChunkSet()
+        var hashes = RunningHashes(wholeEnd: content.layout.fileSize ?? 0)
+        try await forEachChunk(of: content.session) { chunk in
+            guard let range = content.layout.range(ofChunk: chunk.index) else { return }
+            hashes = try await scrubber.hash(range, of: reader, hashes, countingIn: tally)
+            if hashes.piece.digest() != chunk.digest { wrong.insert(chunk.index) }
+        }
+        if hashes.whole?.digest() != content.digest {
+            return [
+                CheckFinding(
+                    .blobDamaged, content.id,
+                    "blob \(content.digest) does not have its SHA-256", chunks: wrong)
+            ]
+        }
+        guard wrong.count > 0 else { return [] }
+        return [
+            CheckFinding(
+                .chunkListWrong, content.id,
+                "the file is whole, but \(wrong.count) digests of its chunk list are not of its bytes",
+                chunks: wrong)
+        ]
+    }
+
+    /// True when the rows have exactly the chunks of the layout.
+    private func hasWholeList(_ content: BlobContent) async throws -> Bool {
+        var next = 0
+        var fits = true
+        try await forEachChunk(of: content.session) { chunk in
+            let range = content.layout.range(ofChunk: chunk.index)
+            if chunk.index != next || range?.byteCount != chunk.byteCount { fits = false }
+            next += 1
+        }
+        return fits && next == content.layout.chunkCount
+    }
+
+    /// True when two files are cut alike and their lists say the same.
+    private func hasSameChunks(_ left: BlobContent, _ right: BlobContent) async throws -> Bool {
+        guard left.layout == right.layout else { return false }
+        var next = 0
+        while true {
+            let page = try await rows.chunks(of: left.session, from: next, limit: Self.pageSize)
+            let other = try await rows.chunks(of: right.session, from: next, limit: Self.pageSize)
+            guard page == other else { return false }
+            guard let last = page.last else { return true }
+            next = last.index + 1
+        }
+    }
+}

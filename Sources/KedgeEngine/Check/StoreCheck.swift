@@ -1,0 +1,136 @@
+internal import KedgeModel
+
+/// Compares rows with bytes while nobody else uses either.
+///
+/// Without ``RepairedStores`` nothing is changed. With them only what loses nothing is done: bytes
+/// that are not what an open session acknowledged are asked for again, and bytes that no row knows
+/// are put aside. A row of a finished file is never touched, nor is its blob, even when it is wrong:
+/// most of its bytes may be right, and only its owner can say what they are worth.
+package struct StoreCheck: Sendable {
+    let rows: any CheckedRows
+    let bytes: any CheckedBytes
+    let repairs: RepairedStores?
+    let scrubber: ByteScrubber?
+    let tally: CheckTally
+
+    /// Rows that are in memory at a time.
+    static let pageSize = 1000
+
+    /// - Parameters:
+    ///   - repairs: The stores to repair; nil to look only.
+    ///   - scrubber: Reads all bytes back and hashes them; nil to compare names and sizes only.
+    package init(
+        rows: any CheckedRows, bytes: any CheckedBytes, repairs: RepairedStores? = nil,
+        scrubber: ByteScrubber? = nil, tally: CheckTally
+    ) {
+        self.rows = rows
+        self.bytes = bytes
+        self.repairs = repairs
+        self.scrubber = scrubber
+        self.tally = tally
+    }
+
+    /// Checks everything. Ends early, and repairs nothing, when the database itself is damaged.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled; what was found was told. What a
+    ///   store throws when the check cannot go on.
+    package func run() async throws {
+        try Task.checkCancellation()
+        let faults = try await rows.databaseFaults()
+        guard faults.isEmpty else {
+            for fault in faults { tally.report(fault) }
+            return
+        }
+        if scrubber != nil {
+            let promised = try await rows.promisedByteCount()
+            tally.count { $0.plannedByteCount = promised }
+        }
+        try await checkSessions()
+        try await checkFiles()
+        try await checkEntries()
+    }
+
+    private func checkSessions() async throws {
+        var last: SessionID?
+        while true {
+            let page = try await rows.sessionsWithBytes(after: last, limit: 100)
+            for session in page {
+                try Task.checkCancellation()
+                tally.count { $0.sessionCount += 1 }
+                try await check(session)
+            }
+            guard let id = page.last?.id else { return }
+            last = id
+        }
+    }
+
+    private func checkFiles() async throws {
+        var last: FileRecord?
+        var verdict: BlobVerdict?
+        while true {
+            let page = try await rows.liveFiles(after: last, limit: 100)
+            for file in page {
+                try Task.checkCancellation()
+                tally.count { $0.fileCount += 1 }
+                verdict = try await check(file, after: verdict)
+            }
+            guard let file = page.last else { return }
+            last = file
+        }
+    }
+
+    private func checkEntries() async throws {
+        try await bytes.forEachEntry { entry in
+            try Task.checkCancellation()
+            switch entry {
+            case .bytes(let stored): try await checkOwner(of: stored)
+            case .quarantined(let name):
+                tally.report(
+                    CheckFinding(.quarantined, name, "put aside before; nothing needs it"))
+            case .unknown(let name):
+                tally.report(
+                    CheckFinding(.nameUnknown, name, "the service gives no such name; left alone"))
+            }
+        }
+    }
+
+    private func checkOwner(of stored: StoredBytes) async throws {
+        tally.count { summary in
+            switch stored {
+            case .staging: summary.stagingCount += 1
+            case .blob: summary.blobCount += 1
+            }
+        }
+        guard try await !rows.isKnown(stored) else { return }
+        var finding =
+            switch stored {
+            case .staging(let key):
+                CheckFinding(.stagingOrphaned, key.text, "no session has these bytes")
+            case .blob(let digest):
+                CheckFinding(.blobOrphaned, digest.hex, "no file has these bytes")
+            }
+        if let repairs {
+            switch stored {
+            case .staging(let key): try await repairs.bytes.quarantine(key)
+            case .blob(let digest): try await repairs.bytes.quarantine(digest)
+            }
+            finding.isRepaired = true
+        }
+        tally.report(finding)
+    }
+
+    /// Lends a reader of stored bytes; gives it up also when the body throws.
+    func withReader<Result>(
+        of stored: StoredBytes, _ body: (any BlobReader) async throws -> Result
+    ) async throws -> Result {
+        let reader = try await bytes.open(stored)
+        do {
+            let result = try await body(reader)
+            await reader.close()
+            return result
+        } catch {
+            await reader.close()
+            throw error
+        }
+    }
+}

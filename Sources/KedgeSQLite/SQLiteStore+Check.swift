@@ -1,0 +1,133 @@
+internal import Foundation
+internal import GRDB
+package import KedgeEngine
+package import KedgeModel
+
+extension SQLiteStore: CheckedRows {
+    package func databaseFaults() async throws -> [CheckFinding] {
+        do {
+            return try await commits.read { db in
+                let damage = try db.damage()
+                return damage.isEmpty ? try db.brokenReferences() : damage
+            }
+        } catch MetadataError.failed {
+            // Damage so bad that the check itself could not be run to its end.
+            return [CheckFinding(.databaseDamaged, "database", "it cannot be read to its end")]
+        }
+    }
+
+    package func promisedByteCount() async throws -> Int64 {
+        try await commits.read { db in
+            let row = try db.row(
+                """
+                SELECT (SELECT coalesce(sum(byte_count), 0) FROM (
+                        SELECT DISTINCT sha256, byte_count FROM file WHERE deleted_at IS NULL))
+                    + (SELECT coalesce(sum(chunk.byte_count), 0) FROM chunk
+                        JOIN session ON session.number = chunk.session
+                        WHERE session.staging_key IS NOT NULL)
+                    + (SELECT coalesce(sum(partial_chunk.byte_count), 0) FROM partial_chunk
+                        JOIN session ON session.number = partial_chunk.session
+                        WHERE session.staging_key IS NOT NULL)
+                """, [])
+            return row?[0] ?? 0
+        }
+    }
+
+    package func sessionsWithBytes(
+        after id: SessionID?, limit: Int
+    ) async throws -> [SessionRecord] {
+        try await commits.read { db in
+            try db.rows(
+                """
+                SELECT \(SessionRow.columns) FROM session
+                WHERE staging_key IS NOT NULL AND id > ? ORDER BY id LIMIT ?
+                """, [id?.text ?? "", limit]
+            ).map { try SessionRow($0).record }
+        }
+    }
+
+    package func chunks(
+        of id: SessionID, from index: Int, limit: Int
+    ) async throws -> [CommittedChunk] {
+        try await commits.read { db in
+            try db.rows(
+                """
+                SELECT idx, byte_count, sha256 FROM chunk
+                WHERE session = (SELECT number FROM session WHERE id = ?) AND idx >= ?
+                ORDER BY idx LIMIT ?
+                """, [id.text, index, limit]
+            ).map { row in
+                CommittedChunk(
+                    index: row[0], byteCount: row[1], digest: try row.chunkDigest(at: 2))
+            }
+        }
+    }
+
+    package func partials(
+        of id: SessionID, from index: Int, limit: Int
+    ) async throws -> [PartialRecord] {
+        try await commits.read { db in
+            try db.rows(
+                """
+                SELECT idx, byte_count, hash_state, declared_sha256 FROM partial_chunk
+                WHERE session = (SELECT number FROM session WHERE id = ?) AND idx >= ?
+                ORDER BY idx LIMIT ?
+                """, [id.text, index, limit]
+            ).map { row in
+                PartialRecord(
+                    index: row["idx"], byteCount: row["byte_count"],
+                    hashState: [UInt8](row["hash_state"] as Data),
+                    declaredDigest: try row.digest("declared_sha256"))
+            }
+        }
+    }
+
+    package func liveFiles(after file: FileRecord?, limit: Int) async throws -> [FileRecord] {
+        try await commits.read { db in
+            try db.rows(
+                """
+                SELECT \(FileRecord.columns) FROM file
+                WHERE deleted_at IS NULL AND (sha256, id) > (?, ?) ORDER BY sha256, id LIMIT ?
+                """, [file?.digest.data ?? Data(), file?.id.text ?? "", limit]
+            ).map { try FileRecord($0) }
+        }
+    }
+
+    package func isKnown(_ bytes: StoredBytes) async throws -> Bool {
+        switch bytes {
+        case .staging(let key):
+            return try await isKnown(key)
+        case .blob(let digest):
+            return try await commits.read { db in
+                let isGarbage = try db.exists(
+                    "SELECT 1 FROM garbage WHERE kind = 'blob' AND key = ?", [digest.hex])
+                return try isGarbage || db.isNeeded(digest)
+            }
+        }
+    }
+}
+
+extension Database {
+    /// What SQLite says of its pages, indexes and constraints; at most a hundred lines.
+    fileprivate func damage() throws -> [CheckFinding] {
+        try rows("PRAGMA integrity_check", [])
+            .map { $0[0] as String }
+            .filter { $0 != "ok" }
+            .map { CheckFinding(.databaseDamaged, "database", $0) }
+    }
+
+    /// Rows without the row they point to, counted by table.
+    fileprivate func brokenReferences() throws -> [CheckFinding] {
+        try rows(
+            """
+            SELECT "table" AS child, parent, count(*) AS number FROM pragma_foreign_key_check
+            GROUP BY child, parent ORDER BY child, parent
+            """, []
+        ).map { row in
+            let (child, parent, number) =
+                (row["child"] as String, row["parent"] as String, row["number"] as Int)
+            return CheckFinding(
+                .referenceBroken, child, "\(number) rows point to a missing row of \(parent)")
+        }
+    }
+}

@@ -1,0 +1,92 @@
+internal import Foundation
+internal import KedgeEngine
+internal import KedgeFiles
+internal import KedgeModel
+internal import KedgeSQLite
+
+/// One run of `kedge fsck` or `kedge scrub`, from opening to the exit status.
+struct CheckRun {
+    /// How a scrub reads.
+    struct Hashing {
+        var bytesPerSecond: Int64?
+    }
+
+    private let options: Options
+    /// Nil compares names and sizes only.
+    private let hashing: Hashing?
+
+    private struct Options {
+        var data: String
+        var repairs: Bool
+        var isJSON: Bool
+    }
+
+    init(options: CheckOptions, hashing: Hashing?) {
+        self.options = Options(
+            data: URL(fileURLWithPath: options.data).standardized.path, repairs: options.repair,
+            isJSON: options.json)
+        self.hashing = hashing
+    }
+
+    /// Prints findings and summary on standard output.
+    ///
+    /// - Throws: ``CommandFailure`` with the exit status, unless nothing is wrong any more.
+    func run() async throws {
+        let output = CheckOutput(isJSON: options.isJSON)
+        let tally = CheckTally { output.write($0) }
+        // Awaited below; cancelled by a signal, so that also a copy half-made is removed.
+        let work = Task { try await check(tally) }
+        let interruption = Interruption { work.cancel() }
+        let progress = hashing.map { _ in
+            // Cancelled below.
+            Task { await CheckProgress(tally: tally).show() }
+        }
+        let result = await work.result
+        progress?.cancel()
+        await progress?.value
+        do {
+            try result.get()
+        } catch DatabaseCopyError.damaged {
+            tally.report(
+                CheckFinding(.databaseDamaged, "database", "SQLite does not recognise it"))
+        } catch {
+            throw Self.failure(error, interruption)
+        }
+        output.write(tally.summary)
+        guard tally.summary.isClean else {
+            throw CommandFailure(nil, exitStatus: ExitStatus.integrity)
+        }
+    }
+
+    private func check(_ tally: CheckTally) async throws {
+        let pool = BlockingPool(threadCount: 4)
+        let place = try await open(pool)
+        do {
+            try await StoreCheck(
+                rows: place.rows, bytes: place.bytes, repairs: place.repairs,
+                scrubber: hashing.map {
+                    ByteScrubber(pool: pool, bytesPerSecond: $0.bytesPerSecond)
+                }, tally: tally
+            ).run()
+            try await place.confirmUndisturbed()
+        } catch {
+            await place.close()
+            throw error
+        }
+        await place.close()
+    }
+
+    private func open(_ pool: BlockingPool) async throws -> CheckPlace {
+        options.repairs
+            ? try await CheckPlace.openForRepair(options.data, pool: pool)
+            : try await CheckPlace.open(options.data, pool: pool)
+    }
+
+    private static func failure(_ error: any Error, _ interruption: Interruption) -> any Error {
+        if let status = interruption.exitStatus, error is CancellationError {
+            return CommandFailure("kedge: stopped; what was found is above", exitStatus: status)
+        }
+        if error is CommandFailure { return error }
+        return CommandFailure("kedge: the check cannot go on: \(String(reflecting: error))")
+    }
+}

@@ -1,0 +1,260 @@
+import Foundation
+import KedgeHash
+import KedgeModel
+import Testing
+
+/// `kedge fsck` and `kedge scrub` on the data of a real service.
+@Suite(.timeLimit(.minutes(3)))
+struct FsckTests {
+    let scene: Scene
+
+    init() throws { scene = try Scene() }
+
+    private func check(_ command: String, _ arguments: [String] = []) async throws -> Finished {
+        try await scene.run(
+            [command, "--data", scene.path("data"), "--json"] + arguments,
+            environment: ["TMPDIR": scene.directory])
+    }
+
+    private func findings(_ finished: Finished) throws -> [FindingLine] {
+        try FindingLine.all(finished.output).filter { $0.type == "finding" }
+    }
+
+    /// What a kill left behind, with the proxy whose address the upload knows.
+    private struct Interrupted {
+        var source: Sample
+        var proxy: FaultyProxy
+        var acknowledged: Set<Int>
+    }
+
+    /// A service that was killed with one file and half an upload.
+    private func interrupted() async throws -> Interrupted {
+        let server = try await scene.serve()
+        let file = try scene.sample("file.bin", mebibytes: 9, seed: 3)
+        _ = try await scene.upload(file, to: server.url)
+        let source = try scene.sample(mebibytes: 64)
+        let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 8 << 20))
+        let client = try scene.start(["upload", source.path, "--server", proxy.url, "--quiet"])
+        try await eventually("chunks are acknowledged") {
+            let created = server.requests.created
+            return created.count > 4 && created[1] != nil
+        }
+        server.process.end()
+        client.end()
+        return Interrupted(
+            source: source, proxy: proxy, acknowledged: Set(server.requests.created.keys))
+    }
+
+    /// The largest file below a part of the data directory.
+    private func largest(below part: String) throws -> String {
+        let files = Listing(scene.path("data/\(part)")).files
+        guard let largest = files.max(by: { $0.byteCount < $1.byteCount }) else {
+            throw Failure("nothing in \(part)")
+        }
+        return scene.path("data/\(part)/\(largest.path)")
+    }
+
+    private func flip(_ path: String, at offset: UInt64) throws {
+        let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+        try file.seek(toOffset: offset)
+        let byte = try file.read(upToCount: 1)?.first ?? 0
+        try file.seek(toOffset: offset)
+        try file.write(contentsOf: [~byte])
+        try file.close()
+    }
+
+    @Test(arguments: ["fsck", "scrub"])
+    func `a service that runs keeps its data to itself`(command: String) async throws {
+        let server = try await scene.serve()
+        for arguments in [[], ["--repair"]] {
+            let refused = try await check(command, arguments)
+            #expect(refused.termination == .exited(ExitStatus.busy))
+            #expect(refused.output == "")
+            #expect(refused.errors.contains(scene.path("data")))
+        }
+        server.process.end()
+        let finished = try await check(command)
+        #expect(finished.termination == .exited(ExitStatus.success), "\(finished.errors)")
+        let lines = try FindingLine.all(finished.output)
+        #expect(lines.map(\.type) == ["summary"])
+        #expect(lines.first?.clean == true)
+    }
+
+    /// R2, R24: the upload that damage and a kill interrupted ends with the right bytes.
+    @Test func `damaged chunks are sent again after a repair, the others are not`() async throws {
+        let left = try await interrupted()
+        #expect(try await check("scrub").termination == .exited(ExitStatus.success))
+        try flip(try largest(below: "staging"), at: 5_000_000)
+        #expect(try await check("fsck").termination == .exited(ExitStatus.success))
+        let damaged = try await check("scrub")
+        #expect(damaged.termination == .exited(ExitStatus.integrity))
+        #expect(try findings(damaged).map(\.kind) == ["chunkDamaged"])
+        #expect(try findings(damaged).first?.chunks == [[1, 1]])
+        let repaired = try await check("scrub", ["--repair"])
+        #expect(repaired.termination == .exited(ExitStatus.success), "\(repaired.errors)")
+        #expect(try findings(repaired).allSatisfy { $0.repaired == true })
+        let server = try await scene.serve()
+        left.proxy.upstreamPort = server.port
+        left.proxy.faults = Faults()
+        let finished = try await scene.run(
+            ["upload", left.source.path, "--server", left.proxy.url, "--json"])
+        try finished.expectCompleted(left.source)
+        #expect(left.acknowledged.intersection(server.requests.created.keys) == [1])
+        try await scene.expectServed(
+            left.source, id: finished.result.remoteFileId, at: server.url)
+    }
+
+    /// Also what SQLite and the file system would do by themselves: side files, times, directories.
+    @Test func `without a repair nothing is changed, whatever is found`() async throws {
+        _ = try await interrupted()
+        try flip(try largest(below: "blobs"), at: 1_000_000)
+        let manager = FileManager.default
+        let key = String(repeating: "ab", count: 16)
+        for (name, content) in [
+            ("staging/ab/\(key)", "orphan"), ("blobs/stray", "stray"),
+            ("quarantine/\(key).1", "left"),
+        ] {
+            let path = scene.path("data/\(name)")
+            try manager.createDirectory(
+                atPath: (path as NSString).deletingLastPathComponent,
+                withIntermediateDirectories: true)
+            try content.write(toFile: path, atomically: false, encoding: .utf8)
+        }
+        let before = Listing(scene.path("data"))
+        #expect(before.entries.contains { $0.path == "kedge.sqlite-wal" }, "killed, not closed")
+        for (command, more) in [("fsck", []), ("scrub", ["blobDamaged"])] {
+            let finished = try await check(command)
+            #expect(finished.termination == .exited(ExitStatus.integrity), "\(finished.errors)")
+            #expect(
+                Set(try findings(finished).compactMap(\.kind))
+                    == Set(["stagingOrphaned", "nameUnknown", "quarantined"] + more))
+            #expect(Listing(scene.path("data")) == before)
+        }
+        #expect(!scene.names(in: scene.directory).contains { $0.hasPrefix("kedge-check") })
+        let repaired = try await check("fsck", ["--repair"])
+        #expect(repaired.termination == .exited(ExitStatus.integrity), "one is left alone")
+        let kept = scene.path("data/quarantine/\(key).2")
+        #expect(try String(contentsOfFile: kept, encoding: .utf8) == "orphan")
+    }
+
+    /// An empty database would make orphans of everything.
+    @Test(arguments: [false, true])
+    func `a directory without its database is refused and left alone`(isEmpty: Bool) async throws {
+        _ = try await interrupted()
+        for suffix in ["", "-wal", "-shm"] {
+            try FileManager.default.removeItem(atPath: scene.path("data/kedge.sqlite\(suffix)"))
+        }
+        if isEmpty { try Data().write(to: URL(fileURLWithPath: scene.path("data/kedge.sqlite"))) }
+        let before = Listing(scene.path("data"))
+        for arguments in [[], ["--repair"]] {
+            let finished = try await check("fsck", arguments)
+            #expect(finished.termination == .exited(ExitStatus.failure))
+            #expect(finished.output == "")
+            #expect(Listing(scene.path("data")) == before)
+        }
+    }
+
+    @Test(arguments: [[], ["--repair"]])
+    func `a database that is damaged is told, and nothing is changed`(
+        arguments: [String]
+    ) async throws {
+        _ = try await interrupted()
+        try FileManager.default.removeItem(atPath: scene.path("data/kedge.sqlite-wal"))
+        let noise = Data(repeating: 0x5A, count: 8192)
+        try noise.write(to: URL(fileURLWithPath: scene.path("data/kedge.sqlite")))
+        let before = Listing(scene.path("data"))
+        let finished = try await check("fsck", arguments)
+        #expect(finished.termination == .exited(ExitStatus.integrity))
+        #expect(try findings(finished).map(\.kind) == ["databaseDamaged"])
+        #expect(Listing(scene.path("data")) == before)
+    }
+
+    @Test func `a scrub that is interrupted ends at once and leaves nothing behind`() async throws {
+        _ = try await interrupted()
+        let process = try scene.start(
+            ["scrub", "--data", scene.path("data"), "--rate", "65536"],
+            environment: ["TMPDIR": scene.directory])
+        try await eventually("it reads") {
+            scene.names(in: scene.directory).contains { $0.hasPrefix("kedge-check") }
+        }
+        try await eventually("it handles signals") { handles(SIGINT, process.id) }
+        process.signal(SIGINT)
+        let ended = try await process.wait(within: .seconds(20))
+        #expect(ended == .exited(ExitStatus.interrupted))
+        #expect(!scene.names(in: scene.directory).contains { $0.hasPrefix("kedge-check") })
+        #expect(try await check("fsck").termination == .exited(ExitStatus.success))
+    }
+
+    /// True once a process handles the signal. To ignore it comes first and does not count: what is
+    /// sent until then is lost.
+    private func handles(_ signal: Int32, _ id: pid_t) -> Bool {
+        let status = (try? String(contentsOfFile: "/proc/\(id)/status", encoding: .utf8)) ?? ""
+        let caught = status.split(separator: "\n").first { $0.hasPrefix("SigCgt:") }
+        let mask = UInt64(caught?.split(separator: "\t").last ?? "0", radix: 16) ?? 0
+        return mask & (1 << UInt64(signal - 1)) != 0
+    }
+
+    @Test(arguments: [
+        ["scrub", "--rate", "0"], ["scrub", "--rate", "fast"], ["fsck", "--rate", "1"],
+    ])
+    func `wrong usage is refused`(arguments: [String]) async throws {
+        let finished = try await scene.run(arguments + ["--data", scene.path("data")])
+        #expect(finished.termination == .exited(ExitStatus.usage))
+        #expect(scene.names(in: scene.path("data")) == [])
+    }
+
+    @Test func `a directory that is none is refused and not made`() async throws {
+        for arguments in [[], ["--repair"]] {
+            let finished = try await check("fsck", arguments)
+            #expect(finished.termination == .exited(ExitStatus.failure))
+            #expect(!FileManager.default.fileExists(atPath: scene.path("data")))
+        }
+    }
+}
+
+/// One object of `fsck --json`.
+private struct FindingLine: Decodable {
+    var version: Int
+    var type: String
+    var kind: String?
+    var chunks: [[Int]]?
+    var repaired: Bool?
+    var clean: Bool?
+
+    static func all(_ output: String) throws -> [FindingLine] {
+        let lines = try output.split(separator: "\n").map {
+            try JSONDecoder().decode(FindingLine.self, from: Data($0.utf8))
+        }
+        guard lines.allSatisfy({ $0.version == 1 }) else { throw Failure("another version") }
+        return lines
+    }
+}
+
+/// Everything below a directory: names, kinds, modes, times, and the content of files.
+private struct Listing: Equatable {
+    struct Entry: Equatable {
+        var path: String
+        var mode: UInt32
+        var modifiedSeconds: Int
+        var modifiedNanoseconds: Int
+        var inode: UInt
+        var byteCount: Int64
+        var digest: SHA256Digest?
+    }
+    var entries: [Entry]
+    var files: [Entry] { entries.filter { $0.digest != nil } }
+
+    init(_ directory: String) {
+        let names = FileManager.default.enumerator(atPath: directory)?.allObjects as? [String] ?? []
+        entries = (names.sorted() + ["."]).map { name in
+            var record = stat()
+            lstat("\(directory)/\(name)", &record)
+            let isFile = record.st_mode & S_IFMT == S_IFREG
+            return Entry(
+                path: name, mode: record.st_mode, modifiedSeconds: record.st_mtim.tv_sec,
+                modifiedNanoseconds: record.st_mtim.tv_nsec, inode: UInt(record.st_ino),
+                byteCount: Int64(record.st_size),
+                digest: isFile ? try? Sample.digest(of: "\(directory)/\(name)") : nil)
+        }
+    }
+}

@@ -1,0 +1,257 @@
+import KedgeDisk
+import KedgeEngine
+import KedgeFiles
+import KedgeHash
+import KedgeModel
+import KedgeSQLite
+import KedgeStoreTests
+import Testing
+
+/// R2: damage to finished files, bytes without owner, and a database that cannot be believed.
+@Suite(.timeLimit(.minutes(1))) struct `Fsck of files` {
+    private let place: EnginePlace
+    private let files = POSIXFileSystem()
+
+    init() throws { place = try EnginePlace() }
+
+    /// Files at rest, one for each content.
+    private func stored(_ contents: [UInt8]...) async throws -> [FileRecord] {
+        let node = try await place.start()
+        var records: [FileRecord] = []
+        for content in contents { records.append(try await node.file(content)) }
+        try await node.kill()
+        return records
+    }
+
+    /// Uploads the content and reads it back through both files.
+    private func expectCured(
+        _ file: FileRecord, by content: [UInt8], at location: SourceLocation = #_sourceLocation
+    ) async throws {
+        let node = try await place.start()
+        let copy = try await node.file(content)
+        #expect(try await node.content(of: copy) == content, sourceLocation: location)
+        #expect(try await node.content(of: file) == content, sourceLocation: location)
+        try await node.kill()
+        #expect(try await place.check(scrubbing: true) == [], sourceLocation: location)
+    }
+
+    @Test(arguments: [false, true])
+    func `a store without damage gives no findings`(scrubbing: Bool) async throws {
+        let node = try await place.start()
+        _ = try await node.file(sampleBytes(2500))
+        _ = try await node.file(sampleBytes(2500))
+        _ = try await node.file([])
+        let deleted = try await node.file(sampleBytes(1200, seed: 2))
+        try await node.engine.deleteFile(deleted.id, owner: .tester)
+        let unsized = try await node.begin(sampleBytes(2500, seed: 3), sized: false)
+        _ = try await node.append(unsized.content.prefix(1700), to: unsized, at: 0)
+        let scattered = try await node.begin(sampleBytes(4500, seed: 4))
+        for index in [4, 2, 0] { try await node.put(index, of: scattered) }
+        await node.breakOff(1, of: scattered, after: 300)
+        let cancelled = try await node.begin(sampleBytes(2500, seed: 5))
+        try await node.put(0, of: cancelled)
+        try await node.engine.cancelSession(cancelled.id, owner: .tester)
+        _ = try await node.begin(sampleBytes(2500, seed: 6))
+        try await node.kill()
+        #expect(try await place.check(scrubbing: scrubbing) == [])
+        #expect(try await place.repair(scrubbing: scrubbing) == [])
+    }
+
+    @Test func `a missing blob is told for every file, and the same bytes cure it`() async throws {
+        let content = sampleBytes(2500)
+        let records = try await stored(content, content, sampleBytes(1500, seed: 2))
+        #expect(try files.remove(place.blobPath(records[0].digest)))
+        let ids = Set(records.prefix(2).map(\.id.text))
+        for found in [try await place.check(), try await place.repair()] {
+            #expect(found.kinds == [.blobMissing, .blobMissing])
+            #expect(Set(found.ids) == ids)
+            #expect(!found.hasRepairs)
+        }
+        try await expectCured(records[0], by: content)
+    }
+
+    @Test(arguments: [2499, 2501, 0] as [Int64])
+    func `a blob of another size is told, kept, and cured by the same bytes`(
+        byteCount: Int64
+    ) async throws {
+        let content = sampleBytes(2500)
+        let file = try await stored(content)[0]
+        let path = place.blobPath(file.digest)
+        try Damage.cut(path, to: byteCount)
+        for found in [try await place.check(), try await place.repair()] {
+            #expect(found.kinds == [.blobSizeWrong])
+            #expect(found.ids == [file.id.text])
+        }
+        #expect(try files.status(of: path)?.byteCount == byteCount)
+        try await expectCured(file, by: content)
+    }
+
+    @Test func `a flipped bit in a blob is found by hashing, for every file, and nothing is moved`()
+        async throws
+    {
+        let content = sampleBytes(2500)
+        let records = try await stored(content, content)
+        let path = place.blobPath(records[0].digest)
+        try Damage.flip(path, at: 1234)
+        let damaged = try Damage.content(path)
+        #expect(try await place.check() == [])
+        let readBytes = place.disk.counts.readBytes
+        let found = try await place.check(scrubbing: true)
+        #expect(place.disk.counts.readBytes - readBytes == 2500, "one blob is read once")
+        let repaired = try await place.repair()
+        for found in [found, repaired] {
+            #expect(found.kinds == [.blobDamaged, .blobDamaged])
+            #expect(Set(found.ids) == Set(records.map(\.id.text)))
+            #expect(found.allSatisfy { $0.chunks == [1...1] && !$0.isRepaired })
+        }
+        #expect(try Damage.content(path) == damaged)
+    }
+
+    @Test func `a blob that the disk fails to read does not keep the others from being read`()
+        async throws
+    {
+        let records = try await stored(sampleBytes(2500), sampleBytes(2500, seed: 2))
+            .sorted { $0.digest.hex < $1.digest.hex }
+        try Damage.flip(place.blobPath(records[1].digest), at: 1)
+        place.disk.fail(.read)
+        let found = try await place.check(scrubbing: true)
+        #expect(found.kinds == [.bytesUnreadable, .blobDamaged])
+        #expect(found.ids == records.map(\.id.text))
+    }
+
+    /// The list is what a client checks its download with.
+    @Test func `a chunk list that is not of the file's bytes is found by hashing`() async throws {
+        let content = sampleBytes(2500)
+        let records = try await stored(content, content)
+        let wrong = records[1].sessionID
+        let change: AlteredRows.Change = { id, chunks in
+            chunks.map { chunk in
+                guard id == wrong, chunk.index == 1 else { return chunk }
+                return CommittedChunk(index: 1, byteCount: 1000, digest: records[0].digest)
+            }
+        }
+        #expect(try await place.check(altering: change) == [])
+        let found = try await place.check(scrubbing: true, altering: change)
+        #expect(found.kinds == [.chunkListWrong])
+        #expect(found.ids == [records[1].id.text])
+        #expect(found.first?.chunks == [1...1])
+    }
+
+    @Test(arguments: [0, 1, 2])
+    func `a chunk list with a gap is found without hashing`(index: Int) async throws {
+        let file = try await stored(sampleBytes(2500))[0]
+        let found = try await place.check { _, chunks in chunks.filter { $0.index != index } }
+        #expect(found.kinds == [.chunkListWrong])
+        #expect(found.ids == [file.id.text])
+    }
+
+    @Test func `a blob that no row knows is put aside and kept`() async throws {
+        _ = try await stored(sampleBytes(2500))
+        let content = sampleBytes(700, seed: 8)
+        let digest = SHA256Hasher.digest(of: content)
+        try Damage.plant(place.blobPath(digest), below: place.dataPath, content)
+        let found = try await place.check()
+        #expect(found.kinds == [.blobOrphaned])
+        #expect(found.ids == [digest.hex])
+        #expect(try Damage.content(place.blobPath(digest)) == content)
+        try await expectQuarantined(digest.hex + ".1", content, after: .blobOrphaned)
+        #expect(try Damage.content(place.blobPath(digest)) == nil)
+        // A second one of the same name does not replace the first.
+        try Damage.plant(place.blobPath(digest), below: place.dataPath, [1])
+        #expect(try await place.repair().kinds == [.quarantined, .blobOrphaned])
+        #expect(try Damage.content(place.quarantinePath(digest.hex + ".1")) == content)
+        #expect(try Damage.content(place.quarantinePath(digest.hex + ".2")) == [1])
+    }
+
+    @Test func `a staging file that no row knows is put aside and kept`() async throws {
+        _ = try await stored(sampleBytes(2500))
+        let key = StagingKey(.random())
+        let content = sampleBytes(700, seed: 8)
+        try Damage.plant(place.stagingPath(key), below: place.dataPath, content)
+        let found = try await place.check()
+        #expect(found.kinds == [.stagingOrphaned])
+        #expect(found.ids == [key.text])
+        try await expectQuarantined(key.text + ".1", content, after: .stagingOrphaned)
+        #expect(try Damage.content(place.stagingPath(key)) == nil)
+    }
+
+    /// Repairs; what was put aside is a notice from then on.
+    private func expectQuarantined(
+        _ name: String, _ content: [UInt8], after kind: CheckFinding.Kind,
+        at location: SourceLocation = #_sourceLocation
+    ) async throws {
+        let repaired = try await place.repair()
+        #expect(repaired.kinds == [kind], sourceLocation: location)
+        #expect(repaired.areRepaired, sourceLocation: location)
+        let kept = try Damage.content(place.quarantinePath(name))
+        #expect(kept == content, sourceLocation: location)
+        let left = try await place.check(scrubbing: true)
+        #expect(left.kinds == [.quarantined], sourceLocation: location)
+        #expect(left.ids == [name], sourceLocation: location)
+        #expect(left.areNotices, sourceLocation: location)
+    }
+
+    @Test(arguments: [
+        "blobs/stray", "blobs/ab/stray", "blobs/ab/cd/stray", "blobs/ab/cd/ef/stray",
+        "staging/stray", "staging/ab/stray",
+        "blobs/00/00/\(String(repeating: "ab", count: 32))",
+        "staging/00/\(String(repeating: "ab", count: 16))",
+    ])
+    func `a name that the service never gives is told and left alone`(path: String) async throws {
+        _ = try await stored(sampleBytes(2500))
+        try Damage.plant("\(place.dataPath)/\(path)", below: place.dataPath, [1, 2])
+        let name = path.contains("/ef/") ? "ef" : path.split(separator: "/").last.map(String.init)
+        for found in [try await place.check(), try await place.repair()] {
+            #expect(found.kinds == [.nameUnknown])
+            #expect(found.ids == [name])
+            #expect(!found.hasRepairs)
+        }
+        #expect(try Damage.content("\(place.dataPath)/\(path)") == [1, 2])
+    }
+
+    /// Were its rows believed, every byte could look orphaned.
+    @Test func `a damaged database is all that is told`() async throws {
+        _ = try await stored(sampleBytes(2500))
+        let size = try #require(try files.status(of: place.databasePath)?.byteCount)
+        // The head of the last page; the first ones say what the others are.
+        for offset in size - 4096..<size - 4080 { try Damage.flip(place.databasePath, at: offset) }
+        let orphan = SHA256Hasher.digest(of: [1])
+        try Damage.plant(place.blobPath(orphan), below: place.dataPath, [1])
+        let found = try await place.check(scrubbing: true)
+        #expect(!found.isEmpty)
+        #expect(Set(found.kinds) == [.databaseDamaged])
+    }
+
+    @Test func `a database that is none, or another one, is refused`() async throws {
+        _ = try await stored(sampleBytes(2500))
+        let content = try #require(try Damage.content(place.databasePath))
+        try Damage.flip(place.databasePath, at: 3)
+        await #expect(throws: DatabaseCopyError.damaged) { try await place.check() }
+        try Damage.cut(place.databasePath, to: 0)
+        await #expect(throws: DatabaseCopyError.otherSchema(found: 0, known: 1)) {
+            try await place.check()
+        }
+        #expect(try files.remove(place.databasePath))
+        await #expect(throws: DatabaseCopyError.missing) { try await place.check() }
+        try Damage.plant(place.databasePath, below: place.directory.path, content)
+        #expect(try await place.check() == [])
+    }
+
+    @Test func `a place that a process uses, or begins to use, is refused`() async throws {
+        let pool = BlockingPool(threadCount: 1)
+        let node = try await place.start()
+        await #expect(throws: DiskStoreError.inUse(directory: place.dataPath)) {
+            try await DiskInspection.open(place.dataPath, pool: pool)
+        }
+        try await node.kill()
+        #expect(try files.remove(place.dataPath + "/lock"))
+        let inspection = try await DiskInspection.open(place.dataPath, pool: pool)
+        try await inspection.confirmUndisturbed()
+        #expect(try files.status(of: place.dataPath + "/lock") == nil)
+        let other = try await place.start()
+        await #expect(throws: DiskStoreError.inUse(directory: place.dataPath)) {
+            try await inspection.confirmUndisturbed()
+        }
+        try await other.kill()
+    }
+}

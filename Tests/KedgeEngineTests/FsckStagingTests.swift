@@ -1,0 +1,210 @@
+import KedgeEngine
+import KedgeFiles
+import KedgeHash
+import KedgeModel
+import Testing
+
+/// R2: damage to bytes on their way in is found for what it is, and a repair lets the client send
+/// again what is not there, and nothing else.
+@Suite(.timeLimit(.minutes(1))) struct `Fsck of staging` {
+    private let place: EnginePlace
+
+    init() throws { place = try EnginePlace() }
+
+    /// A session of 3500 bytes at rest, with chunks 0, 1 and 3 and 300 bytes of chunk 2.
+    private func interrupted() async throws -> Upload {
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(3500))
+        for index in [0, 1, 3] { try await node.put(index, of: upload) }
+        await node.breakOff(2, of: upload, after: 300)
+        try await node.kill()
+        return upload
+    }
+
+    /// Goes on where the service says, and expects the right bytes in the end.
+    private func complete(
+        _ upload: Upload, sending sent: [Int], at location: SourceLocation = #_sourceLocation
+    ) async throws {
+        let node = try await place.start()
+        let status = try await node.status(of: upload)
+        let missing = (0..<upload.chunkCount).filter { !status.receivedChunks.contains($0) }
+        #expect(missing == sent, sourceLocation: location)
+        for index in missing {
+            let partial = status.partialChunks.first { $0.index == index }
+            try await node.put(index, of: upload, from: Int(partial?.receivedBytes ?? 0))
+        }
+        let file = try await node.finish(upload)
+        #expect(file.digest == upload.digest, sourceLocation: location)
+        #expect(try await node.content(of: file) == upload.content, sourceLocation: location)
+        try await node.kill()
+        #expect(try await place.check(scrubbing: true) == [], sourceLocation: location)
+    }
+
+    @Test(
+        arguments: [
+            (3499, [3...3]), (2300, [3...3]), (2299, [3...3]), (1999, [1...1, 3...3]),
+            (0, [0...1, 3...3]),
+        ] as [(Int64, [ClosedRange<Int>])])
+    func `a staging file that is too short is found, and its chunks are asked for again`(
+        byteCount: Int64, lost: [ClosedRange<Int>]
+    ) async throws {
+        let upload = try await interrupted()
+        try Damage.cut(place.stagingPath(upload), to: byteCount)
+        let found = try await place.check(scrubbing: true)
+        #expect(found.kinds == [.stagingShort])
+        #expect(found.ids == [upload.id.text])
+        #expect(found.first?.chunks == lost)
+        let repaired = try await place.repair(scrubbing: false)
+        #expect(repaired.kinds == [.stagingShort])
+        #expect(repaired.areRepaired)
+        #expect(try await place.check(scrubbing: true) == [])
+        try await complete(upload, sending: ([2] + lost.flatMap { Array($0) }).sorted())
+    }
+
+    @Test func `a staging file that is gone is found, and everything is asked for again`()
+        async throws
+    {
+        let upload = try await interrupted()
+        #expect(try POSIXFileSystem().remove(place.stagingPath(upload)))
+        #expect(try await place.check().kinds == [.stagingMissing])
+        #expect(try await place.repair().areRepaired)
+        #expect(try await place.check(scrubbing: true) == [])
+        try await complete(upload, sending: [0, 1, 2, 3])
+    }
+
+    /// The second byte is below the saved prefix, which has long been hashed: only the chunk tells.
+    @Test(arguments: [(1, 0), (1999, 1), (3000, 3)] as [(Int64, Int)])
+    func `a flipped bit in a chunk is found by hashing, and the chunk is asked for again`(
+        offset: Int64, chunk: Int
+    ) async throws {
+        let upload = try await interrupted()
+        try Damage.flip(place.stagingPath(upload), at: offset)
+        #expect(try await place.check() == [], "names and sizes are right")
+        let found = try await place.check(scrubbing: true)
+        #expect(found.kinds == [.chunkDamaged])
+        #expect(found.first?.chunks == [chunk...chunk])
+        #expect(try await place.repair().areRepaired)
+        try await complete(upload, sending: [chunk, 2].sorted())
+    }
+
+    @Test func `a flipped bit in a partial is found, and only that is asked for again`()
+        async throws
+    {
+        let upload = try await interrupted()
+        try Damage.flip(place.stagingPath(upload), at: 2100)
+        #expect(try await place.check() == [])
+        let found = try await place.check(scrubbing: true)
+        #expect(found.kinds == [.partialDamaged])
+        #expect(found.first?.chunks == [2...2])
+        #expect(try await place.repair().areRepaired)
+        try await complete(upload, sending: [2])
+    }
+
+    @Test func `a saved hash of a partial that cannot be read is found without hashing`()
+        async throws
+    {
+        let upload = try await interrupted()
+        var node = try await place.start()
+        let partial = PartialRecord(
+            index: 2, byteCount: 300, hashState: [9], declaredDigest: nil)
+        try await node.metadata.savePartial(partial, touching: touch(upload))
+        try await node.kill()
+        #expect(try await place.check().kinds == [.partialDamaged])
+        #expect(try await place.check(scrubbing: true).kinds == [.partialDamaged])
+        #expect(try await place.repair(scrubbing: false).areRepaired)
+        node = try await place.start()
+        #expect(try await node.status(of: upload).partialChunks == [])
+        try await node.kill()
+        try await complete(upload, sending: [2])
+    }
+
+    private func touch(_ upload: Upload, prefix: HashCheckpoint? = nil) -> SessionTouch {
+        SessionTouch(
+            id: upload.id, expiresAt: place.clock.now().advanced(by: .seconds(1000)),
+            prefix: prefix)
+    }
+
+    /// What finalize would trust: of other bytes, of more than is there, not readable at all.
+    @Test(arguments: [
+        (HashCheckpoint(hasher(over: 2000)), false), (HashCheckpoint(hasher(over: 2100)), true),
+        (HashCheckpoint(offset: 2000, state: [1, 2]), true),
+    ])
+    func `a saved hash of the prefix that is wrong is found, and made anew`(
+        prefix: HashCheckpoint, showsWithoutHashing: Bool
+    ) async throws {
+        let upload = try await interrupted()
+        let node = try await place.start()
+        _ = try await node.metadata.commit([], touching: touch(upload, prefix: prefix))
+        try await node.kill()
+        #expect(try await place.check().kinds == (showsWithoutHashing ? [.prefixDamaged] : []))
+        #expect(try await place.check(scrubbing: true).kinds == [.prefixDamaged])
+        #expect(try await place.repair().areRepaired)
+        try await complete(upload, sending: [2])
+    }
+
+    private static func hasher(over count: Int) -> SHA256Hasher {
+        var hasher = SHA256Hasher()
+        hasher.update(sampleBytes(count, seed: 99))
+        return hasher
+    }
+
+    @Test func `bytes that the disk fails to read are told, and nothing is taken back`()
+        async throws
+    {
+        let upload = try await interrupted()
+        place.disk.fail(.read)
+        let found = try await place.check(scrubbing: true)
+        #expect(found.kinds == [.bytesUnreadable])
+        #expect(found.first?.chunks == [0...0])
+        place.disk.fail(.read)
+        let repaired = try await place.repair()
+        #expect(repaired.kinds == [.bytesUnreadable])
+        #expect(!repaired.hasRepairs)
+        place.disk.heal()
+        #expect(try await place.check(scrubbing: true) == [])
+        try await complete(upload, sending: [2])
+    }
+
+    @Test func `damage to an expired session is told and left as it is`() async throws {
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(2500))
+        try await node.put(0, of: upload)
+        place.clock.advance(by: node.engine.configuration.sessionLifetime + .seconds(1))
+        try await node.engine.sweep()
+        try await node.kill()
+        try Damage.flip(place.stagingPath(upload), at: 5)
+        #expect(try await place.check(scrubbing: true).kinds == [.chunkDamaged])
+        let repaired = try await place.repair()
+        #expect(repaired.kinds == [.chunkDamaged])
+        #expect(!repaired.hasRepairs)
+        #expect(try await place.check(scrubbing: true).kinds == [.chunkDamaged])
+    }
+
+    /// Stopped between the two transactions of a finalize, before and after the rename.
+    @Test(arguments: [false, true])
+    func `an interrupted finalize is no damage, and what is wrong with it is told`(
+        isPromoted: Bool
+    ) async throws {
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(2500))
+        try await node.putAll(of: upload)
+        _ = try await node.metadata.beginFinalize(
+            of: upload.id, digest: upload.digest, fileID: .random())
+        if isPromoted {
+            try await node.bytes.promote(
+                StagingKey(upload.id), to: upload.digest, byteCount: 2500)
+        }
+        try await node.kill()
+        #expect(try await place.check(scrubbing: true) == [])
+        let path = isPromoted ? place.blobPath(upload.digest) : place.stagingPath(upload)
+        try Damage.flip(path, at: 1500)
+        for found in [try await place.check(scrubbing: true), try await place.repair()] {
+            #expect(found.kinds == [isPromoted ? .blobDamaged : .chunkDamaged])
+            #expect(found.ids == [upload.id.text])
+            #expect(found.first?.chunks == [1...1])
+            #expect(!found.hasRepairs)
+        }
+        #expect(try POSIXFileSystem().remove(path))
+        #expect(try await place.check().kinds == [.stagingMissing])
+    }
+}
