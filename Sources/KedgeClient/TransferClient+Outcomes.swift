@@ -51,12 +51,14 @@ extension TransferClient {
             code = .internalError
             message = "Something unexpected went wrong; it was logged."
         }
-        if code == .diskFull, !configuration.keepsPartialDownloadsOnFullDisk,
-            lease.direction == .download
-        {
+        if lease.direction == .download {
             let record = try await store.record(lease.id)
-            try await store.discardProgress(of: lease)
-            await clearUp(after: record)
+            let isGivenUp = code == .diskFull && !configuration.keepsPartialDownloadsOnFullDisk
+            // Without a confirmed byte there is nothing to go on with.
+            if isGivenUp || record.confirmedByteCount == 0 {
+                try await store.discardProgress(of: lease)
+                await clearUp(after: record)
+            }
         }
         try await store.fail(lease, code: code, message: message, answer: answer)
     }

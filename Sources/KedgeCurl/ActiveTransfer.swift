@@ -109,7 +109,7 @@ extension ActiveTransfer {
             failure = exchange.error(.responseTooLarge, "the response head is too large")
             return 0
         case .malformed:
-            failure = exchange.error(.protocolError, "malformed status line")
+            failure = exchange.error(.protocolError, "malformed head")
             return 0
         }
         return line.count

@@ -46,6 +46,8 @@ extension EasyHandle {
     private func setMethod(of request: CurlRequest) throws(Refusal) {
         if request.method == .head {
             try set(CURLOPT_NOBODY, to: true)
+            // Some servers send a body all the same; the next request must not take it for its answer.
+            try set(CURLOPT_FORBID_REUSE, to: true)
             return
         }
         let announcesEmptyBody = [.post, .put, .patch].contains(request.method)

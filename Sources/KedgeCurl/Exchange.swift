@@ -195,7 +195,7 @@ extension Exchange {
         }
         headWaiter?.resume(
             returning: .failure(
-                error ?? self.error(.protocolError, "the exchange ended without a response")))
+                error ?? self.error(.closedEarly, "the exchange ended without a response")))
         bodyWaiter?.resume(returning: error.map { .failure($0) } ?? .success(nil))
         return isFirst
     }

@@ -45,7 +45,7 @@ struct ResponseHeadParser {
                 phase = .statusLine
             } else {
                 phase = .done
-                return .complete(head)
+                return hasLength ? .complete(head) : .malformed
             }
         case .fields:
             appendField(text)
@@ -53,6 +53,15 @@ struct ResponseHeadParser {
             break
         }
         return .incomplete
+    }
+
+    /// False when the head says where the body ends, and says it wrongly or twice: RFC 9112 section
+    /// 6.3 has such an answer discarded, for libcurl would take the first digits or the last field.
+    private var hasLength: Bool {
+        let values = head.headerFields[values: .contentLength]
+        guard let first = values.first else { return true }
+        return values.allSatisfy { $0 == first } && !first.isEmpty
+            && first.utf8.allSatisfy { (0x30...0x39).contains($0) } && Int64(first) != nil
     }
 
     /// Adds a field. A line that is none, such as one with a space in its name, is dropped: libcurl

@@ -41,7 +41,7 @@ struct RangeVerdictTests {
     @Test func `another version is a change, whatever the status`() {
         #expect(verdict(206, [.contentRange: "bytes 100-199/1000", .eTag: "\"v2\""]) == .changed)
         #expect(verdict(200, [.eTag: "\"v2\""]) == .changed)
-        #expect(verdict(200, [:]) == .changed)
+        #expect(verdict(200, [:]) == .violation)
         #expect(verdict(412, [:]) == .changed)
         #expect(verdict(416, [.contentRange: "bytes */50"]) == .changed)
     }

@@ -48,7 +48,13 @@ extension DownloadWorker {
             file: temp.file, start: 0, hasher: SHA256Hasher(), buffers: buffers, context: context)
         defer { writer.finish() }
         do {
+            var receivedCount: Int64 = 0
             while let piece = try await response.body.next() {
+                receivedCount += Int64(piece.count)
+                if let announced, receivedCount > announced {
+                    // Dropping the body gives the exchange up: it may never end.
+                    throw Self.otherLength(answer)
+                }
                 try await writer.append(piece)
             }
         } catch let error as TransportError {
@@ -56,11 +62,15 @@ extension DownloadWorker {
         }
         try await writer.flush()
         guard announced == nil || announced == writer.writtenByteCount else {
-            throw RequestFailure(
-                .lengthMismatch, operation: "get file", answer: answer,
-                transport: TransportError(.dropped, detail: "another length than announced"))
+            throw Self.otherLength(answer)
         }
         return writer.hasher
+    }
+
+    private static func otherLength(_ answer: ServerAnswer) -> RequestFailure {
+        RequestFailure(
+            .lengthMismatch, operation: "get file", answer: answer,
+            transport: TransportError(.dropped, detail: "another length than announced"))
     }
 
     /// One answer is one version: what its head says replaces what was said before.

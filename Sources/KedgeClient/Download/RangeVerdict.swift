@@ -34,7 +34,9 @@ enum RangeVerdict: Sendable, Equatable {
                 self = .violation
             }
         case 200:
-            self = answered == etag ? .rangesIgnored : .changed
+            // A version has a tag, for it had one before: a page without is somebody else's answer.
+            self =
+                answered == etag ? .rangesIgnored : fields[.eTag] == nil ? .violation : .changed
         case 412:
             self = .changed
         case 416:

@@ -19,9 +19,12 @@ package struct RemoteFile: Sendable, Equatable {
 
     /// A strong entity tag in quotes; nil for a weak, missing or malformed one.
     static func strongETag(_ value: String?) -> String? {
-        guard let value, value.utf8.count >= 2, value.hasPrefix("\""), value.hasSuffix("\"") else {
-            return nil
-        }
+        guard let value, value.utf8.count >= 2, value.hasPrefix("\""), value.hasSuffix("\""),
+            // RFC 9110 section 8.8.3: neither blanks nor quotes inside. Two tags are no tag.
+            value.utf8.dropFirst().dropLast().allSatisfy({
+                $0 == 0x21 || (0x23...0x7E).contains($0) || $0 >= 0x80
+            })
+        else { return nil }
         return value
     }
 }

@@ -100,7 +100,9 @@ extension RequestFailure {
     ) {
         // A problem document that cannot be read is as good as none: the status speaks.
         let problem = try? JSONDecoder().decode(ProblemDocument.self, from: Data(body))
+        // A server may only say what the table has a status for: a full disk is ours to find.
         let known = problem.flatMap { ErrorCode(rawValue: $0.code) }
+            .flatMap { $0.facts.httpStatus == nil ? nil : $0 }
         self.init(
             known ?? Self.code(ofStatus: status, subject: subject), operation: operation,
             answer: ServerAnswer(

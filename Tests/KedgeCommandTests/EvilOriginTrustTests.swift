@@ -1,0 +1,210 @@
+import Foundation
+import KedgeLocks
+import KedgeModel
+import Testing
+
+/// What an origin must not get out of the command: its token, a file in another place, its time, or
+/// more than the one chunk that is damaged.
+@Suite(.timeLimit(.minutes(2)))
+struct EvilOriginTrustTests {
+    private static let token = "a-token-of-the-server"
+
+    private static func redirecting(to target: EvilOrigin, _ outcome: Deed.Outcome) -> Deed {
+        let url = "\(target.url)/there.bin"
+        return Deed(outcome, .all) { answer, _, _ in answer.redirect(to: url) }
+    }
+
+    private static func honest() throws -> EvilOrigin {
+        try EvilOrigin(Deed(.completes, .all) { _, _, _ in })
+    }
+
+    @Test(
+        "a server's token does not follow a redirect to another origin",
+        arguments: [
+            EvilTrial.Subject.id, .url,
+        ])
+    func token(subject: EvilTrial.Subject) async throws {
+        let other = try Self.honest()
+        let deed = Self.redirecting(to: other, .persists(.protocolViolation))
+        try await EvilTrial.withTurn(deed, subject) { trial in
+            let client = try trial.scene.start(
+                trial.command() + ["--server", trial.origin.url],
+                environment: ["KEDGE_TOKEN": Self.token])
+            let transfer = try await trial.expectTries(client, .protocolViolation)
+            try await trial.expectNothingAfterCancel(transfer)
+            let authorizations = trial.origin.requests.map { $0.fields["authorization"] }
+            #expect(Set(authorizations) == ["Bearer \(Self.token)"])
+            #expect(other.requests.count == 0)
+        }
+    }
+
+    @Test("a download that names no server follows to another origin, and nobody gets the token")
+    func noToken() async throws {
+        let other = try Self.honest()
+        let deed = Self.redirecting(to: other, .completes)
+        try await EvilTrial.withTurn(deed) { trial in
+            let finished = try await trial.scene.run(
+                trial.command(), environment: ["KEDGE_TOKEN": Self.token], within: EvilTrial.limit)
+            try trial.expectFile(finished)
+            let requests = trial.origin.requests + other.requests
+            #expect(other.requests.count > 0)
+            #expect(requests.allSatisfy { $0.fields["authorization"] == nil })
+        }
+    }
+
+    @Test(
+        "a name from the server never leaves the folder (R130)",
+        arguments: [
+            ("../../escape", "escape"), ("/tmp/escape", "escape"), ("..", "file"), ("/", "file"),
+            ("..\\\\..\\\\escape", ".._.._escape"), ("a\\u0000b", "a_b"), ("", "file"),
+        ])
+    func name(given: String, taken: String) async throws {
+        let deed = Deed(.completes, .all) { answer, request, file in
+            answer["Content-Disposition"] = "attachment; filename=\"\(given)\""
+            if request.path.hasSuffix("/meta") {
+                answer.become(200, type: "application/json", file.meta(name: given))
+            }
+        }
+        try await EvilTrial.withTurn(deed.sized(1000), .id) { trial in
+            let finished = try await trial.scene.run(
+                trial.command(to: "\(trial.folder)/"), within: EvilTrial.limit)
+            try trial.expectFile(finished, named: taken)
+        }
+    }
+
+    @Test(
+        "Content-Disposition does not name the file of a URL",
+        arguments: [
+            "../../escape", "/tmp/escape", "other.bin",
+        ])
+    func disposition(given: String) async throws {
+        let deed = Deed(.completes, .all) { answer, _, _ in
+            answer["Content-Disposition"] = "attachment; filename=\"\(given)\""
+        }
+        try await EvilTrial.withTurn(deed.sized(1000)) { trial in
+            let finished = try await trial.scene.run(
+                trial.command(to: "\(trial.folder)/"), within: EvilTrial.limit)
+            try trial.expectFile(finished, named: "file.bin")
+        }
+    }
+
+    /// Ways to take somebody's time.
+    enum Delay: String, Misdeed {
+        case retryInYears = "429 with a Retry-After of thirty years"
+        case retryAtFarDate = "503 with a Retry-After in the year 9999"
+        case retryAtHugeNumber = "503 with a Retry-After that no integer holds"
+        case silence = "silence after the head"
+        case silenceForHead = "silence in place of a head"
+        case slowBody = "a byte of the body every other second"
+        case slowHead = "a byte of the head every other second"
+
+        var deed: Deed {
+            switch self {
+            case .retryInYears: refusal(429, "1000000000")
+            case .retryAtFarDate: refusal(503, "Fri, 31 Dec 9999 23:59:59 GMT")
+            case .retryAtHugeNumber: refusal(503, "99999999999999999999")
+            case .silence: Deed(.completes, .parts) { answer, _, _ in answer.body = [.silence] }
+            case .silenceForHead:
+                Deed(.completes, .parts) { answer, _, _ in
+                    answer.becomeRaw([])
+                    answer.body = [.silence]
+                }
+            case .slowBody:
+                Deed(.completes, .parts) { answer, _, _ in
+                    answer.body = Self.slowly(answer.content.prefix(30))
+                }
+            case .slowHead:
+                Deed(.completes, .parts) { answer, _, _ in
+                    let head = answer.head
+                    answer.becomeRaw([])
+                    answer.body = Self.slowly(head[...])
+                }
+            }
+        }
+
+        private func refusal(_ status: Int, _ after: String) -> Deed {
+            Deed(.completes, .parts) { answer, _, _ in
+                answer.become(status)
+                answer["Retry-After"] = after
+            }
+        }
+
+        private static func slowly(_ bytes: ArraySlice<UInt8>) -> [EvilAnswer.Step] {
+            bytes.indices.flatMap { index in
+                [.bytes(bytes[index...index]), .pause(milliseconds: 2000)]
+            }
+        }
+    }
+
+    @Test(
+        "whatever an origin makes it wait for, it stops when told, and goes on later (R1)",
+        arguments: Delay.allCases)
+    func delay(delay: Delay) async throws {
+        try await EvilTrial.withTurn(delay.deed) { trial in
+            let client = try trial.scene.start(trial.command())
+            try await eventually("it waits", within: EvilTrial.limit) {
+                trial.origin.misdeedCount > 0
+            }
+            client.signal(SIGINT)
+            let stopped = try await trial.scene.finish(client, within: .seconds(10))
+            #expect(stopped.termination == .exited(ExitStatus.interrupted))
+            #expect(!FileManager.default.fileExists(atPath: trial.copy))
+            trial.origin.reform()
+            try trial.expectFile(
+                try await trial.scene.run(trial.command(), within: EvilTrial.limit))
+        }
+    }
+
+    // R16, R93.
+    @Test("of a file with one damaged chunk, that one alone is fetched again")
+    func oneChunk() async throws {
+        let deed = KedgeMisdeed.damagedChunk.deed
+        try await EvilTrial.withTurn(deed, .id) { trial in
+            let client = try trial.scene.start(trial.command())
+            _ = try await trial.expectTries(client, .chunkHashMismatch)
+            trial.origin.reform()
+            try trial.expectFile(try await trial.scene.finish(client, within: EvilTrial.limit))
+            let asked = trial.origin.requests.compactMap(\.fields.range)
+            let size = EvilFile.chunkByteCount
+            let damaged = 2 * size..<3 * size
+            #expect(asked.filter { $0 == damaged }.count > 1)
+            #expect(
+                asked.filter { $0 != damaged }.map(\.lowerBound).sorted()
+                    == [0, 1, 3, 4, 5].map { $0 * size })
+        }
+    }
+
+    // R109.
+    @Test("a file that cannot be verified leaves the one that is to be replaced alone")
+    func replacing() async throws {
+        try await EvilTrial.withTurn(KedgeMisdeed.damagedFile.deed, .id) { trial in
+            let own = try Sample.write(trial.copy, byteCount: 100, seed: 1)
+            let finished = try await trial.scene.run(
+                trial.command() + ["--overwrite"], within: EvilTrial.limit)
+            #expect(try finished.result.errorCode == "INTEGRITY_MISMATCH")
+            #expect(finished.termination == .exited(ExitStatus.integrity))
+            #expect(try Sample.digest(of: trial.copy) == own.digest)
+            #expect(trial.scene.names(in: trial.folder) == ["copy.bin"])
+        }
+    }
+
+    @Test("a captive portal that comes in the middle of a download does not become the file")
+    func portal() async throws {
+        let answerCount = Mutex(0)
+        let deed = Deed(.recovers(.protocolViolation), .all) { answer, _, _ in
+            let count = answerCount.withLock {
+                $0 += 1
+                return $0
+            }
+            if count > 1 { answer.becomePortal() }
+        }
+        try await EvilTrial.run(deed)
+    }
+
+    @Test("a server that does not speak TLS is no server of an https address")
+    func plainText() async throws {
+        var deed = Deed(.persists(.protocolViolation), .all) { _, _, _ in }
+        deed.greeting = Array("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong".utf8)
+        try await EvilTrial.run(deed, .secureURL)
+    }
+}

@@ -1,0 +1,179 @@
+import Foundation
+import KedgeLocks
+
+/// An HTTP origin that answers as wrongly as it is told, down to single bytes, until it reforms.
+///
+/// One thread a connection; what they share with the test is behind a lock.
+final class EvilOrigin: Sendable {
+    private struct State {
+        var isReformed = false
+        var requests: [EvilRequest] = []
+        var misdeedCount = 0
+    }
+
+    let port: UInt16
+    let file: EvilFile
+    private let listener: Int32
+    private let deed: Deed
+    private let state = Mutex(State())
+
+    var url: String { "http://127.0.0.1:\(port)" }
+    /// Everything that was asked, in order.
+    var requests: [EvilRequest] { state.withLock { $0.requests } }
+    /// Requests that got another answer than an honest origin gives.
+    var misdeedCount: Int { state.withLock { $0.misdeedCount } }
+
+    init(_ deed: Deed) throws {
+        self.deed = deed
+        file = EvilFile(byteCount: deed.byteCount, isRanged: deed.isRanged)
+        let (listener, port) = try Loopback.bound()
+        (self.listener, self.port) = (listener, port)
+        Foundation.listen(listener, 64)
+        Thread.detachNewThread { [weak self] in
+            while let socket = Loopback.accept(listener) {
+                guard let origin = self else {
+                    close(socket)
+                    continue
+                }
+                if origin.greet(socket) { continue }
+                Thread.detachNewThread { [weak origin] in Self.serve(socket, of: origin) }
+            }
+            close(listener)
+        }
+    }
+
+    deinit { shutdown(listener, Int32(SHUT_RDWR)) }
+
+    /// Tells the truth from now on.
+    func reform() { state.withLock { $0.isReformed = true } }
+
+    /// - Returns: True when that was all there is to say.
+    private func greet(_ socket: Int32) -> Bool {
+        guard !deed.greeting.isEmpty else { return false }
+        state.withLock { state in
+            state.requests.append(EvilRequest(HeadFields("")))
+            state.misdeedCount += 1
+        }
+        let bytes = deed.greeting
+        Thread.detachNewThread {
+            var greeting = EvilAnswer()
+            greeting.becomeRaw(bytes)
+            _ = EvilWire(socket: socket).send(greeting, withBody: false)
+            close(socket)
+        }
+        return true
+    }
+
+    private static func serve(_ socket: Int32, of origin: @autoclosure () -> EvilOrigin?) {
+        let wire = EvilWire(socket: socket)
+        defer { close(socket) }
+        while let request = wire.readRequest(), let answer = origin()?.answer(to: request) {
+            guard wire.send(answer, withBody: request.method != "HEAD") else { return }
+        }
+    }
+
+    private func answer(to request: EvilRequest) -> EvilAnswer {
+        var answer = file.answer(to: request)
+        let isEvil = state.withLock { state in
+            state.requests.append(request)
+            let isEvil = !state.isReformed && deed.targets.contains(request)
+            if isEvil { state.misdeedCount += 1 }
+            return isEvil
+        }
+        if isEvil { deed.harm(&answer, request, file) }
+        return answer
+    }
+}
+
+/// One request as it arrived.
+struct EvilRequest: Sendable {
+    let method: String
+    let path: String
+    let fields: HeadFields
+
+    init(_ fields: HeadFields) {
+        let words = fields.firstLine.split(separator: " ").map(String.init)
+        method = words.first ?? ""
+        path = words.count > 1 ? words[1] : ""
+        self.fields = fields
+    }
+}
+
+/// The server's end of one connection.
+struct EvilWire {
+    let socket: Int32
+
+    func readRequest() -> EvilRequest? {
+        var bytes: [UInt8] = []
+        var byte: UInt8 = 0
+        while recv(socket, &byte, 1, 0) == 1 {
+            bytes.append(byte)
+            if byte == UInt8(ascii: "\n"), bytes.suffix(4) == Array("\r\n\r\n".utf8) {
+                return EvilRequest(HeadFields(String(decoding: bytes, as: UTF8.self)))
+            }
+        }
+        return nil
+    }
+
+    /// - Returns: True when the connection can take another request.
+    func send(_ answer: EvilAnswer, withBody: Bool) -> Bool {
+        guard send(answer.head[...]) else { return false }
+        if withBody || answer.hasBodyAlways {
+            for step in answer.body {
+                guard perform(step) else { return false }
+            }
+        }
+        switch answer.ending {
+        case .keeps:
+            return true
+        case .closes:
+            leave()
+        case .resets:
+            Loopback.resetOnClose(socket)
+        }
+        return false
+    }
+
+    private func perform(_ step: EvilAnswer.Step) -> Bool {
+        switch step {
+        case .bytes(let bytes):
+            return send(bytes)
+        case .pause(let milliseconds):
+            return !isLeft(within: milliseconds)
+        case .endless(let bytes):
+            // Slow enough that a client which takes it all does not fill a disk before the test ends.
+            while send(bytes[...]), !isLeft(within: 5) {}
+            return false
+        case .silence:
+            _ = isLeft(within: 60_000)
+            return false
+        }
+    }
+
+    /// True when the client hangs up within the time.
+    private func isLeft(within milliseconds: Int32) -> Bool {
+        var entry = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+        return poll(&entry, 1, milliseconds) != 0
+    }
+
+    /// Ends the answer without a reset, which would take bytes with it that nobody has read yet.
+    private func leave() {
+        shutdown(socket, Int32(SHUT_WR))
+        var rest: UInt8 = 0
+        while isLeft(within: 2000), recv(socket, &rest, 1, 0) == 1 {}
+    }
+
+    private func send(_ bytes: ArraySlice<UInt8>) -> Bool {
+        bytes.withUnsafeBytes { bytes in
+            var sent = 0
+            while sent < bytes.count {
+                let count = Foundation.send(
+                    socket, bytes.baseAddress.map { $0 + sent }, bytes.count - sent,
+                    Int32(MSG_NOSIGNAL))
+                guard count > 0 else { return false }
+                sent += count
+            }
+            return true
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import KedgeModel
+
+/// Where an origin can send its clients.
+enum RedirectMisdeed: String, Misdeed {
+    case relative = "to a relative path"
+    case absolutePath = "to an absolute path"
+    case sameURL = "to itself"
+    case chain = "to a new place each time"
+    case localFile = "to a local file"
+    case otherScheme = "to another scheme"
+    case nowhere = "without a Location"
+    case malformed = "to something that is no URL"
+    case empty = "to nothing"
+    case deadHost = "to a port where nobody listens"
+    case portal = "to the page of a captive portal, for ranges only"
+
+    var deed: Deed {
+        switch self {
+        case .relative: redirect(.completes) { "./there/../there.bin?\($0.path.count)" }
+        case .absolutePath: redirect(.completes) { _ in "/there.bin" }
+        case .sameURL: always { _ in "/file.bin" }
+        case .chain: always { "\($0.path)x" }
+        case .localFile: always { _ in "file:///etc/passwd" }
+        case .otherScheme: always { _ in "ftp://127.0.0.1/file.bin" }
+        case .nowhere: always { _ in nil }
+        case .malformed: always { _ in "http://[" }
+        case .empty: always { _ in "" }
+        case .deadHost: always(.recovers(.offline)) { _ in "http://127.0.0.1:1/file.bin" }
+        case .portal:
+            Deed(.recovers(.protocolViolation), .parts) { answer, request, _ in
+                if request.path == "/login" {
+                    answer.becomePortal()
+                } else {
+                    answer.redirect(to: "/login")
+                }
+            }
+        }
+    }
+
+    /// From the URL that the command was given, and from no other.
+    private func redirect(
+        _ outcome: Deed.Outcome, _ location: @escaping @Sendable (EvilRequest) -> String?
+    ) -> Deed {
+        Deed(outcome, .all) { answer, request, _ in
+            if request.path == "/file.bin" { answer.redirect(to: location(request)) }
+        }
+    }
+
+    private func always(
+        _ outcome: Deed.Outcome = .recovers(.protocolViolation),
+        _ location: @escaping @Sendable (EvilRequest) -> String?
+    ) -> Deed {
+        Deed(outcome, .all) { answer, request, _ in answer.redirect(to: location(request)) }
+    }
+}
