@@ -6,12 +6,16 @@ SHELL := /bin/bash
 
 HOST ?= 127.0.0.1
 PORT ?= 8080
+FUZZ_SECONDS ?= 300
 DATA ?= ./kedge-data
 
 # The release build needs no Swift runtime on the machine it runs on.
 RELEASE := --configuration release --static-swift-stdlib --product kedge
 VENV := .build-venv
 PYTHON_REQUIREMENTS := Tests/contract/requirements.txt
+# All tests at once would starve each other: a step that takes a millisecond then takes seconds, and
+# what is measured in seconds, such as a slow body, is measured wrongly.
+WIDTH := --experimental-maximum-parallelization-width 6
 SCRIPTS := $(wildcard .ci/* docs/*.sh Tests/*/*.sh)
 
 .PHONY: help
@@ -39,8 +43,8 @@ run: build ## Serve on 127.0.0.1:8080 with data in ./kedge-data
 test: test-deps ## Run every test
 	swift build --build-tests
 	# Apart: a process that is being started holds every socket and lock of its parent for a moment.
-	Tests/support/swift_test.sh --skip-build --skip KedgeCommandTests
-	Tests/support/swift_test.sh --skip-build --filter KedgeCommandTests
+	Tests/support/swift_test.sh --skip-build $(WIDTH) --skip KedgeCommandTests
+	Tests/support/swift_test.sh --skip-build $(WIDTH) --filter KedgeCommandTests
 	Tests/deploy/check_deploy.sh "$$(swift build --show-bin-path)/kedge"
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" \
 	    Tests/contract/run_schemathesis.sh "$$(swift build --show-bin-path)/kedge"
@@ -53,6 +57,14 @@ test-tsan: test-deps ## Run the Swift tests under the thread sanitizer
 	    Tests/support/swift_test.sh --skip-build --no-parallel --sanitize=thread \
 	        --scratch-path .build-tsan --filter "^Kedge$${target}Tests\."; \
 	done
+
+.PHONY: fuzz
+fuzz: deps ## Fuzz every parser under the address sanitizer (FUZZ_SECONDS=total)
+	Tests/fuzz/fuzz.sh $(FUZZ_SECONDS)
+
+.PHONY: fuzz-smoke
+fuzz-smoke: deps ## Replay the seeds and fuzz every parser for a moment, 30 seconds in all
+	Tests/fuzz/fuzz.sh 30
 
 .PHONY: bench
 bench: build test-deps ## Measure speed, memory and finalize time beside nginx (SIZE=bytes)
@@ -72,7 +84,7 @@ lint: test-deps ## Check format, imports, text files, scripts and the contract
 
 .PHONY: clean
 clean: ## Remove everything that was built; data stays
-	rm -rf .build .build-tsan $(VENV)
+	rm -rf .build .build-tsan .build-fuzz $(VENV)
 
 # The Python tools, in an environment of their own and at known versions.
 $(VENV)/ready: $(PYTHON_REQUIREMENTS)

@@ -8,6 +8,8 @@ struct URLOrigin: Hashable, Sendable {
 
     /// The origin of an absolute URL, or `nil` if libcurl would not take it for one.
     init?(_ url: String) {
+        // libcurl reads up to a NUL, and would connect to another host than the whole text names.
+        guard !url.utf8.contains(0) else { return nil }
         guard let parsed = unsafe curl_url() else { return nil }
         defer { unsafe curl_url_cleanup(parsed) }
         guard unsafe curl_url_set(parsed, CURLUPART_URL, url, 0) == CURLUE_OK,

@@ -80,6 +80,22 @@ import Testing
         #expect(times.sorted().map(\.description) == times.map(\.description).sorted())
     }
 
+    @Test func `a leap second that ends the year 9999 is refused, for its year has no text`() {
+        #expect(Timestamp("9999-12-31T23:59:60Z") == nil)
+        #expect(
+            Timestamp("9999-12-30T23:59:60Z")?.description == "9999-12-31T00:00:00.000Z")
+    }
+
+    @Test(arguments: [Int64.min, Int64.min + 1, Int64.max - 1, Int64.max])
+    func `any number that a store may hold is written and measured`(milliseconds: Int64) {
+        let time = Timestamp(millisecondsSinceEpoch: milliseconds)
+        #expect(time.description.hasSuffix("Z"))
+        let opposite = Timestamp(millisecondsSinceEpoch: ~milliseconds)
+        #expect(
+            time.duration(since: opposite)
+                == .milliseconds(milliseconds) - .milliseconds(~milliseconds))
+    }
+
     @Test func `advancing and measuring are each other's inverse`() {
         let start = Timestamp(millisecondsSinceEpoch: 1_000_000)
         let later = start.advanced(by: .milliseconds(90_061_001))

@@ -144,14 +144,8 @@ enum RetryAfter {
     static func parse(_ value: String?, now: Timestamp) -> Duration? {
         guard let value else { return nil }
         if let seconds = WireInteger.parse(value) { return .seconds(min(seconds, 86_400)) }
-        let formatter = DateFormatter()
-        formatter.locale = Locale(identifier: "en_US_POSIX")
-        formatter.timeZone = TimeZone(secondsFromGMT: 0)
-        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
-        guard let date = formatter.date(from: value) else { return nil }
-        let milliseconds = date.timeIntervalSince1970 * 1000
-        guard milliseconds.magnitude < 1e15 else { return nil }
-        let wait = Timestamp(millisecondsSinceEpoch: Int64(milliseconds)).duration(since: now)
+        guard let date = Timestamp(httpDate: value) else { return nil }
+        let wait = date.duration(since: now)
         return wait > .zero ? wait : nil
     }
 }

@@ -12,7 +12,8 @@ enum URLText {
     /// Scheme, host and port, with default ports made explicit; nil for anything but http and https.
     static func origin(of url: String) -> String? {
         guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased(),
-            let host = parts.host?.lowercased(), scheme == "http" || scheme == "https"
+            let host = parts.encodedHost?.lowercased(), !host.isEmpty,
+            scheme == "http" || scheme == "https"
         else { return nil }
         return "\(scheme)://\(host):\(parts.port ?? (scheme == "https" ? 443 : 80))"
     }

@@ -27,7 +27,7 @@ public struct Timestamp: Hashable, Comparable, Sendable {
 
     /// The time from `other` to this one.
     public func duration(since other: Timestamp) -> Duration {
-        .milliseconds(millisecondsSinceEpoch - other.millisecondsSinceEpoch)
+        .milliseconds(millisecondsSinceEpoch) - .milliseconds(other.millisecondsSinceEpoch)
     }
 }
 
@@ -36,7 +36,9 @@ extension Timestamp: CustomStringConvertible, Codable {
     public var description: String {
         let dayMilliseconds: Int64 = 86_400_000
         let days = Self.floorDivide(millisecondsSinceEpoch, dayMilliseconds)
-        let rest = millisecondsSinceEpoch - days * dayMilliseconds
+        // Not by multiplying back: that would overflow on the first day that the number can hold.
+        let remainder = millisecondsSinceEpoch % dayMilliseconds
+        let rest = remainder < 0 ? remainder + dayMilliseconds : remainder
         let (year, month, day) = Self.civil(fromDays: days)
         let seconds = rest / 1000
         return Self.pad(year, 4) + "-" + Self.pad(month, 2) + "-" + Self.pad(day, 2) + "T"
@@ -72,6 +74,8 @@ extension Timestamp: CustomStringConvertible, Codable {
         }
         let days = Self.days(year: year, month: month, day: day)
         let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second
+        // A leap second that ends the year 9999 is in a year that has no text.
+        guard seconds < 253_402_300_800 else { return nil }
         self.init(millisecondsSinceEpoch: seconds * 1000 + milliseconds)
     }
 

@@ -7,9 +7,17 @@ enum ShellText {
             $0.isASCII && ($0.isLetter || $0.isNumber || "-_./:=,@%+".contains($0))
         }
         if isPlain, !word.isEmpty { return word }
-        return "'"
-            + word.split(separator: "'", omittingEmptySubsequences: false)
-            .joined(separator: "'\\''") + "'"
+        // Scalar by scalar: a quote and a mark that joins it are one `Character`, but a shell sees
+        // the quote.
+        var result = "'"
+        for scalar in word.unicodeScalars {
+            if scalar == "'" {
+                result += "'\\''"
+            } else {
+                result.unicodeScalars.append(scalar)
+            }
+        }
+        return result + "'"
     }
 
     /// `$'…'`, which bash, zsh and ksh know, as POSIX of 2024 does.
