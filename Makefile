@@ -53,7 +53,7 @@ test: test-deps ## Run every test
 test-tsan: test-deps ## Run the Swift tests under the thread sanitizer
 	swift build --build-tests --sanitize=thread --scratch-path .build-tsan
 	# One test at a time: the sanitizer slows everything, and tests have time limits.
-	for target in Model Hash Files SQLite Disk Engine Curl Client Server; do \
+	for target in Model Containers Hash Files SQLite Disk Engine Curl Client Server; do \
 	    Tests/support/swift_test.sh --skip-build --no-parallel --sanitize=thread \
 	        --scratch-path .build-tsan --filter "^Kedge$${target}Tests\."; \
 	done

@@ -93,10 +93,13 @@ let package = Package(
         .systemLibrary(
             name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .target(name: "KedgeCurl", dependencies: ["KedgeLocks", "CCurl", httpTypes]),
+        // Whether files of well-known formats are all there. Values only, as KedgeModel.
+        .target(name: "KedgeContainers"),
         // The worker: durable transfers, scheduling, retry, promotion of downloads.
         .target(
             name: "KedgeClient",
             dependencies: [
+                "KedgeContainers",
                 "KedgeLocks",
                 "KedgeCurl", "KedgeFiles", "KedgeHash", "KedgeMigrations", "KedgeModel", grdb,
                 httpTypes, logging,
@@ -111,6 +114,7 @@ let package = Package(
         .testTarget(
             name: "KedgeCommandTests", dependencies: ["KedgeLocks", "KedgeHash", "KedgeModel"]),
         .testTarget(name: "KedgeModelTests", dependencies: ["KedgeModel"]),
+        .testTarget(name: "KedgeContainersTests", dependencies: ["KedgeContainers"]),
         .testTarget(name: "KedgeHashTests", dependencies: ["KedgeHash", "KedgeModel"]),
         .testTarget(
             name: "KedgeFilesTests", dependencies: ["KedgeLocks", "KedgeFiles", "KedgeStoreTests"]),
@@ -153,6 +157,7 @@ let package = Package(
         .executableTarget(
             name: "kedge",
             dependencies: [
+                "KedgeContainers",
                 "KedgeLocks",
                 "KedgeClient", "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeMigrations",
                 "KedgeModel",

@@ -12,7 +12,8 @@ import Testing
     ]
 
     private static let clientSide: Set<ErrorCode> = [
-        .fileMissing, .fileChanged, .diskFull, .destinationExists, .remoteChanged, .offline,
+        .fileMissing, .fileChanged, .fileTruncated, .diskFull, .destinationExists, .remoteChanged,
+        .offline,
         .protocolViolation, .transferNotFound, .illegalTransition, .storeDamaged, .canceled, .usage,
     ]
 

@@ -48,6 +48,7 @@ check_targets() {
     only_in '_?NIO[A-Za-z0-9]*|Hummingbird[A-Za-z0-9]*' 'KedgeServer|kedge' \
         'the HTTP server stays in KedgeServer' <<<"$list"
     nothing_but 'KedgeModel' 'no module at all' 'KedgeModel is values only' <<<"$list"
+    nothing_but 'KedgeContainers' 'no module at all' 'KedgeContainers is values only' <<<"$list"
     nothing_but 'KedgeEngine' 'KedgeModel|KedgeFiles|KedgeHash|KedgeLocks|Logging' \
         'KedgeEngine knows ports, not drivers' <<<"$list"
 }

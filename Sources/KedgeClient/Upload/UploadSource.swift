@@ -108,7 +108,10 @@ final class UploadSource: Sendable {
         try await openFile(path, files: files, pool: pool).1
     }
 
-    private static func openFile(
+    /// Opens a regular file that a person named.
+    ///
+    /// - Throws: `TransferError` with `FILE_MISSING`, or `USAGE` when it is something else.
+    static func openFile(
         _ path: String, files: any FileSystem, pool: BlockingPool
     ) async throws -> (any OpenFile, SourceIdentity) {
         try await pool.run {

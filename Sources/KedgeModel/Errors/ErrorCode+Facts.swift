@@ -11,7 +11,8 @@ extension ErrorCode {
             .routeNotFound, .methodNotAllowed, .unsupportedMediaType, .requestTooLarge,
             .requestTimeout, .busy, .unavailable, .internalError:
             requestFacts
-        case .fileMissing, .fileChanged, .diskFull, .destinationExists, .remoteChanged, .offline,
+        case .fileMissing, .fileChanged, .fileTruncated, .diskFull, .destinationExists,
+            .remoteChanged, .offline,
             .protocolViolation, .transferNotFound, .illegalTransition, .storeDamaged, .canceled,
             .usage:
             clientFacts
@@ -107,6 +108,8 @@ extension ErrorCode {
             Self.row(nil, ExitStatus.sourceChanged, "The local file is missing; select it again.")
         case .fileChanged:
             Self.row(nil, ExitStatus.sourceChanged, "The local file changed during the upload.")
+        case .fileTruncated:
+            Self.row(nil, ExitStatus.integrity, "The file ends before its format says it does.")
         case .diskFull: Self.row(nil, ExitStatus.diskFull, "The local disk is full.")
         case .destinationExists:
             Self.row(nil, ExitStatus.usage, "The destination exists; say overwrite to replace it.")

@@ -41,6 +41,7 @@ public enum ErrorCode: String, CaseIterable, Sendable, Codable {
     // The client's own.
     case fileMissing = "FILE_MISSING"
     case fileChanged = "FILE_CHANGED"
+    case fileTruncated = "FILE_TRUNCATED"
     case diskFull = "DISK_FULL"
     case destinationExists = "DESTINATION_EXISTS"
     case remoteChanged = "REMOTE_CHANGED"

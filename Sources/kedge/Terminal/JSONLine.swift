@@ -7,6 +7,7 @@ struct JSONLine: Encodable {
     enum Kind: String, Encodable {
         case progress
         case result
+        case warning
     }
 
     var version = 1
@@ -47,6 +48,14 @@ struct JSONLine: Encodable {
             preconditionFailure("the messages of the command can be encoded: \(error)")
         }
     }
+}
+
+/// Something about one file that a person should know, and that stops nothing.
+struct WarningLine: Encodable {
+    var version = 1
+    var type = JSONLine.Kind.warning
+    var name: String
+    var message: String
 }
 
 /// An object of the service as it is, with the version that every object of the command carries.

@@ -112,6 +112,12 @@ final class ProgressDisplay: Sendable {
         tell(output: nil, complaint: text)
     }
 
+    /// Tells what a person should know about a file, also when quiet.
+    func warn(_ name: String, _ message: String) {
+        let line = mode == .json ? JSONLine.encode(WarningLine(name: name, message: message)) : nil
+        tell(output: line, complaint: "kedge: \(printable(name)): \(message)")
+    }
+
     private func tell(output: String?, complaint: String?, _ state: inout State) {
         if let output { StandardOutput.offer(output) }
         if let complaint { StandardError.write(complaint + "\n") }

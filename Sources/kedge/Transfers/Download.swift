@@ -18,7 +18,15 @@ struct Download: AsyncParsableCommand {
         completion: .file())
     var output: String?
     @Flag(help: "Replaces a file that is at the destination.") var overwrite = false
+    @Option(help: ContainerChecking.help) var checkContainer = ContainerChecking.off
     @OptionGroup var options: ClientOptions
+
+    func validate() throws {
+        guard checkContainer != .refuse else {
+            throw ValidationError(
+                "A download is what the server has: --check-container is off or warn.")
+        }
+    }
 
     func run() async throws {
         let isURL = source.contains("://")
@@ -27,7 +35,11 @@ struct Download: AsyncParsableCommand {
             isURL ? .url(source) : .file(try identifier(FileID.self, source))
         let destination = output ?? "./"
         let downloadOptions = DownloadOptions(overwrites: overwrite)
-        try await TransferRun(client: client, options: options)([source]) { _, _ in
+        let checking = checkContainer
+        let transferRun = TransferRun(client: client, options: options) { snapshot, display in
+            try await checking.checkResult(snapshot, client, display)
+        }
+        try await transferRun([source]) { _, _ in
             .run(
                 try await client.enqueueDownload(
                     reference, to: destination, options: downloadOptions))

@@ -6,6 +6,8 @@ internal import KedgeModel
 struct TransferRun {
     let client: TransferClient
     let options: ClientOptions
+    /// What is done with each transfer that ended, before it is told.
+    var inspect: @Sendable (TransferSnapshot, ProgressDisplay) async throws -> Void = { _, _ in }
 
     /// Files taken up at a time; the client moves the bytes of fewer, and the others wait their turn.
     private static let maxTakenUpCount = 64
@@ -102,7 +104,9 @@ struct TransferRun {
                 return .ended(snapshot)
             case .run(let id):
                 display.add(try await client.transfer(id))
-                return .ended(try await client.run(id))
+                let snapshot = try await client.run(id)
+                try await inspect(snapshot, display)
+                return .ended(snapshot)
             }
         } catch let error as TransferError {
             return Task.isCancelled ? .stopped : .refused(name, error)

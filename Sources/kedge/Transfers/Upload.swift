@@ -19,6 +19,7 @@ struct Upload: AsyncParsableCommand {
     @Option(help: "Chunk size to ask for, in bytes.") var chunkSize: Int64?
     @Option(help: "Files that are uploaded at the same time.") var parallel = 2
     @Flag(help: "Uploads also files that the server has from an earlier upload.") var again = false
+    @Option(help: ContainerChecking.help) var checkContainer = ContainerChecking.off
     @OptionGroup var options: ClientOptions
 
     func validate() throws {
@@ -30,7 +31,7 @@ struct Upload: AsyncParsableCommand {
     func run() async throws {
         let client = try await options.makeClient { $0.maxConcurrentTransfers = parallel }
         let uploadOptions = UploadOptions(mimeType: mimeType, chunkSize: chunkSize)
-        let (files, again) = (files, again)
+        let (files, again, checking) = (files, again, checkContainer)
         try await TransferRun(client: client, options: options)(files) { position, display in
             let path = files[position]
             if !again,
@@ -38,6 +39,7 @@ struct Upload: AsyncParsableCommand {
             {
                 return .finished(finished)
             }
+            try await checking.checkSource(path, client, display)
             return .run(try await client.enqueueUpload(path: path, options: uploadOptions))
         }
     }

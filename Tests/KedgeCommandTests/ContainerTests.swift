@@ -1,0 +1,64 @@
+import Foundation
+import KedgeModel
+import Testing
+
+/// `--check-container`: off unless asked for (R21).
+@Suite(.timeLimit(.minutes(2)))
+struct ContainerTests {
+    let scene: Scene
+    /// A film whose last box is longer than what is left of the file.
+    private let film: [UInt8] =
+        [0, 0, 0, 16] + Array("ftypisom".utf8) + [0, 0, 0, 0]
+        + [0, 0, 1, 0] + Array("moov".utf8) + [1, 2, 3]
+
+    init() throws {
+        scene = try Scene()
+        try Data(film).write(to: URL(fileURLWithPath: scene.path("film.mp4")))
+    }
+
+    private let complaint = "This MP4 file looks incomplete: a part of it is cut short."
+
+    @Test func `a truncated film is warned of, and arrives as it is`() async throws {
+        let server = try await scene.serve()
+        let upload = try await scene.run([
+            "upload", scene.path("film.mp4"), "--server", server.url, "--check-container", "warn",
+        ])
+        #expect(upload.termination == .exited(0))
+        #expect(upload.errors.contains(complaint))
+        let id = try #require(upload.lines.first)
+        let download = try await scene.run([
+            "download", id, "--output", scene.path("copy"), "--server", server.url,
+            "--check-container", "warn", "--json",
+        ])
+        #expect(download.termination == .exited(0))
+        #expect(download.errors.contains(complaint))
+        #expect(download.output.contains(#""type":"warning""#))
+        let copy = try Data(contentsOf: URL(fileURLWithPath: scene.path("copy")))
+        #expect(Array(copy) == film)
+    }
+
+    @Test func `a truncated film is refused where that is asked for`() async throws {
+        let server = try await scene.serve()
+        let refused = try await scene.run([
+            "upload", scene.path("film.mp4"), "--server", server.url, "--check-container",
+            "refuse", "--json",
+        ])
+        #expect(refused.termination == .exited(ExitStatus.integrity))
+        #expect(try refused.results.map(\.errorCode) == ["FILE_TRUNCATED"])
+        let transfers = try await scene.transfers()
+        #expect(transfers.isEmpty)
+    }
+
+    @Test func `nothing is looked at unless asked for`() async throws {
+        let server = try await scene.serve()
+        let upload = try await scene.run([
+            "upload", scene.path("film.mp4"), "--server", server.url,
+        ])
+        #expect(upload.termination == .exited(0))
+        #expect(!upload.errors.contains("incomplete"))
+        let wrong = try await scene.run([
+            "download", "x", "--server", server.url, "--check-container", "refuse",
+        ])
+        #expect(wrong.termination == .exited(ExitStatus.usage))
+    }
+}
