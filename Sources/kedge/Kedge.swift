@@ -33,8 +33,9 @@ enum Main {
             } else {
                 try command.run()
             }
+            endProcess(ExitStatus.success)
         } catch {
-            exit(report(error))
+            endProcess(report(error))
         }
     }
 

@@ -201,6 +201,19 @@ struct CommandTests {
         #expect(finished.errors != "")
     }
 
+    /// Threads of libraries may still be starting when such a command ends: it died of a signal in
+    /// one of thirty runs on a busy machine.
+    @Test func `a command that ends at once ends with its status`() async throws {
+        for _ in 0..<12 {
+            let children = try (0..<4).map { _ in
+                try scene.start(["upload", "file", "--server", "not a url"])
+            }
+            for child in children {
+                #expect(try await scene.finish(child).termination == .exited(ExitStatus.usage))
+            }
+        }
+    }
+
     @Test(arguments: [["--help"], ["upload", "--help"], ["--version"], ["help", "serve"]])
     func `help and version are data`(arguments: [String]) async throws {
         let finished = try await scene.run(arguments)

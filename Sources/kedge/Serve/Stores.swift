@@ -33,7 +33,7 @@ struct Stores {
                         // After a failed sync nothing that the database says can be trusted;
                         // the next start reads what is really on the disk.
                         StandardError.write("kedge: the database failed: \(message)\n")
-                        exit(ExitStatus.failure)
+                        endProcess(ExitStatus.failure)
                     })
                 return Stores(metadata: metadata, bytes: bytes, pool: pool)
             } catch {

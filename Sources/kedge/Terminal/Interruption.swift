@@ -30,7 +30,7 @@ final class Interruption: @unchecked Sendable {
             defer { signal = signal ?? number }
             return signal == nil
         }
-        guard isFirst else { exit(128 + number) }
+        guard isFirst else { endProcess(128 + number) }
         onFirst()
     }
 }

@@ -9,7 +9,7 @@ enum StandardOutput {
     /// Writes the text. A closed pipe ends the process quietly: nobody reads any more. Any other
     /// failure, as of a full disk, ends it as failed: somebody would miss what could not be written.
     static func write(_ text: String) {
-        if !isOpen(after: writeAll(text, to: STDOUT_FILENO)) { exit(ExitStatus.success) }
+        if !isOpen(after: writeAll(text, to: STDOUT_FILENO)) { endProcess(ExitStatus.success) }
     }
 
     /// The same for a command that has more to do than to write: it goes on without a reader.
@@ -18,7 +18,7 @@ enum StandardOutput {
     private static func isOpen(after failure: Int32?) -> Bool {
         guard let failure, failure != EPIPE else { return failure == nil }
         StandardError.write("kedge: cannot write to standard output: \(text(failure))\n")
-        exit(ExitStatus.failure)
+        endProcess(ExitStatus.failure)
     }
 
     private static func text(_ number: Int32) -> String { String(cString: strerror(number)) }

@@ -49,7 +49,7 @@ struct CheckPlace {
                     onFatal: { message in
                         // As in the service: what is stored is only known to the next process.
                         StandardError.write("kedge: the database failed: \(message)\n")
-                        exit(ExitStatus.failure)
+                        endProcess(ExitStatus.failure)
                     })
                 let inspection = bytes.inspection
                 return CheckPlace(
