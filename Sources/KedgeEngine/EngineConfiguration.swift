@@ -23,6 +23,14 @@ package struct EngineConfiguration: Sendable {
     package var maxHashLag: Int64 = 32 << 20
     /// How long finalize waits for the whole-file hash before it answers "pending".
     package var finalizePatience: Duration = .seconds(20)
+    /// How long the bytes of a chunk that is still coming stay unrecorded. A killed process costs the
+    /// client about what it sent in this time; less means more syncs on slow links.
+    package var checkpointInterval: Duration = .seconds(2)
+    /// New bytes of a chunk that are recorded without waiting for the interval. Chunks of the default
+    /// size stay below and pay no further sync; larger ones pay as often as chunks of this size.
+    package var checkpointByteCount: Int64 = 16 << 20
+    /// New bytes that are worth a sync and a row when the interval is over.
+    package var minCheckpointByteCount: Int64 = 64 << 10
     /// Size of the buffers that gather a body, in bytes.
     package var bufferCapacity = 512 << 10
     /// Idle sessions leave memory after this time; they are loaded again when asked for.

@@ -17,7 +17,8 @@ extension TransferEngine {
     ///
     /// - Throws: `MISSING_CHUNKS` (send them and ask again), `SIZE_MISMATCH`, `INTEGRITY_MISMATCH`
     ///   (chunks are what their digests say, so the expectation is of another file: check it, or
-    ///   start over in a new session), `SESSION_NOT_FOUND`, `SESSION_EXPIRED`, `SESSION_CLOSED`.
+    ///   start over in a new session), `FILE_GONE` when the file was deleted since,
+    ///   `SESSION_NOT_FOUND`, `SESSION_EXPIRED`, `SESSION_CLOSED`.
     package func finalize(
         _ id: SessionID, owner: OwnerID, expecting expected: SHA256Digest? = nil
     ) async throws -> FinalizeOutcome {
@@ -102,6 +103,10 @@ extension TransferEngine {
             throw EngineError(.internalError, cause: "a finalizing session without a digest")
         }
         try Self.require(digest, matches: expected)
+        if record.state == .finalizing, await !live.ledger.isComplete {
+            throw try await takeBack(
+                live, record, cause: "rows of chunks are gone while finalizing")
+        }
         return try await complete(live, digest: digest)
     }
 
@@ -115,6 +120,8 @@ extension TransferEngine {
             let file = try await parts.metadata.completeFinalize(
                 of: live.id, at: parts.clock.now())
             await live.setState(.completed)
+            // The session may have been completed long ago, and its file deleted since.
+            guard file.deletedAt == nil else { throw EngineError(.fileGone) }
             return file
         }
     }
@@ -130,17 +137,25 @@ extension TransferEngine {
         do {
             try await parts.bytes.promote(record.stagingKey, to: digest, byteCount: size)
         } catch ByteStoreError.notFound {
-            // The rows promised bytes that are gone. Take the promise back: the client sends again.
-            logger.critical(
-                "received bytes are missing at finalize",
-                metadata: ["session.id": "\(record.id)"])
-            try await parts.metadata.reopen(record.id)
-            try await parts.metadata.dropChunks(
-                await live.ledger.committed.indexes, of: record.id)
-            await registry.drop(record.id)
-            var error = EngineError(.missingChunks, cause: "the staging area is gone")
-            error.missing = record.layout.chunkCount.map { $0 > 0 ? [0...($0 - 1)] : [] }
-            throw error
+            throw try await takeBack(live, record, cause: "the staging area is gone")
         }
+    }
+
+    /// The rows promised bytes that are gone. Takes the promise back: the session is open again, and
+    /// the client sends everything again.
+    ///
+    /// - Returns: The error that says so.
+    private func takeBack(
+        _ live: LiveSession, _ record: SessionRecord, cause: String
+    ) async throws -> EngineError {
+        logger.critical(
+            "received bytes are missing at finalize",
+            metadata: ["session.id": "\(record.id)", "cause": "\(cause)"])
+        try await parts.metadata.reopen(record.id)
+        try await parts.metadata.dropChunks(await live.ledger.committed.indexes, of: record.id)
+        await registry.drop(record.id)
+        var error = EngineError(.missingChunks, cause: cause)
+        error.missing = record.layout.chunkCount.map { $0 > 0 ? [0...($0 - 1)] : [] }
+        return error
     }
 }

@@ -11,7 +11,7 @@ extension TransferEngine {
         try await translating {
             for session in try await parts.metadata.unfinishedSessions() {
                 if session.record.state == .finalizing {
-                    try await finishInterrupted(session.record)
+                    await finishInterrupted(session.record)
                 } else {
                     try await checkBytes(of: session)
                 }
@@ -25,16 +25,21 @@ extension TransferEngine {
         }
     }
 
-    private func finishInterrupted(_ record: SessionRecord) async throws {
+    private func finishInterrupted(_ record: SessionRecord) async {
         do {
             _ = try await finalize(record.id, owner: record.owner)
             logger.notice("finished an upload", metadata: ["session.id": "\(record.id)"])
         } catch let error as EngineError where error.code == .missingChunks {
             // Already logged, and the session is open again.
             return
+        } catch let error as EngineError
+            where error.code == .sessionClosed || error.code == .sessionNotFound
+        {
+            // Canceled since it was listed.
+            return
         } catch {
             // A full disk, say. The session stays finalizing; the client asks again, or the next
-            // start tries again. Everybody else's sessions are not held up by it.
+            // sweep tries again. Everybody else's sessions are not held up by it.
             logger.error(
                 "an upload could not be finished yet",
                 metadata: [
@@ -63,7 +68,8 @@ extension TransferEngine {
     }
 
     /// One round of housekeeping: expires sessions, forgets those past their grace, removes bytes
-    /// that nothing refers to, and lets idle sessions leave memory.
+    /// that nothing refers to, lets idle sessions leave memory, and finishes what a failed finalize
+    /// left behind.
     package func sweep() async throws {
         try await translating {
             let now = parts.clock.now()
@@ -75,6 +81,17 @@ extension TransferEngine {
             await registry.evict(idleSince: idleSince)
         }
         await collectGarbage()
+        try await translating { try await finishLeftBehind() }
+    }
+
+    /// Finishes sessions whose finalize met an error, or whose client went before it asked again.
+    private func finishLeftBehind() async throws {
+        for record in try await parts.metadata.finalizingSessions() {
+            guard !isEnding else { return }
+            // A finalize that is at work needs no help, and housekeeping does not wait for it.
+            if await finalizeLocks.isHeld(record.id) { continue }
+            await finishInterrupted(record)
+        }
     }
 
     /// Removes bytes that nothing refers to. A failure is logged and tried again by the next sweep.

@@ -19,11 +19,12 @@ package final class TransferEngine: Sendable {
     package init(
         metadata: any MetadataStore, bytes: any ByteStore,
         configuration: EngineConfiguration = EngineConfiguration(),
-        clock: any WallClock = SystemWallClock(), pool: BlockingPool, logger: Logger
+        clock: any WallClock = SystemWallClock(), timer: any Clock<Duration> = .continuous,
+        pool: BlockingPool, logger: Logger
     ) {
         parts = EngineParts(
             metadata: metadata, bytes: bytes, configuration: configuration, clock: clock,
-            pool: pool,
+            timer: timer, pool: pool,
             buffers: BufferPool(bufferCapacity: configuration.bufferCapacity, keptCount: 8))
         registry = SessionRegistry(parts: parts)
         self.logger = logger

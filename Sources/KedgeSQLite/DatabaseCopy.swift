@@ -61,7 +61,8 @@ package final class DatabaseCopy: Sendable {
 
     /// Closes the copy and removes it.
     package func close() async {
-        // Nothing in the copy is of use any more, so no error is either.
+        // Nothing in the copy is of use any more, so no error is either. What cannot be removed is in
+        // the directory for temporary files, which the system clears.
         try? await store.close()
         try? await pool.run { [directory] in
             try FileManager.default.removeItem(atPath: directory)

@@ -39,6 +39,17 @@ extension SQLiteStore {
         }
     }
 
+    package func finalizingSessions() async throws -> [SessionRecord] {
+        try await commits.read { db in
+            try db.rows(
+                """
+                SELECT \(SessionRow.columns) FROM session WHERE state = 'finalizing'
+                ORDER BY number
+                """, []
+            ).map { try SessionRow($0).record }
+        }
+    }
+
     package func reopen(_ id: SessionID) async throws {
         try await commits.write { db in
             let session = try db.session(id, in: .open, .finalizing)

@@ -84,7 +84,7 @@ extension Database {
         let ended = try rows(
             """
             SELECT \(SessionRow.columns) FROM session
-            WHERE state IN ('expired', 'canceled', 'failed') AND expires_at < ?
+            WHERE state IN ('expired', 'canceled') AND expires_at < ?
             ORDER BY expires_at LIMIT ?
             """, [graceEnd.millisecondsSinceEpoch, limit])
         let orphaned = try rows(

@@ -90,6 +90,24 @@ extension MetadataStoreConformance {
             #expect(begun.finalDigest == Sample.digest("b"))
             #expect(try await store.claimAll() == [.blob(Sample.digest("a"))])
         },
+        Case("sessions are listed as finalizing as long as they are, whoever owns them") { store in
+            _ = try await store.make()
+            let records = [
+                try await store.make(),
+                try await store.make(Sample.session(owner: Sample.stranger)),
+            ]
+            for record in records {
+                try await store.fill(record)
+                _ = try await store.beginFinalize(
+                    of: record.id, digest: Sample.digest("a"), fileID: .random())
+            }
+            let found = try await store.finalizingSessions()
+            #expect(Set(found.map(\.id)) == Set(records.map(\.id)))
+            #expect(Set(found.map(\.owner)) == [Sample.owner, Sample.stranger])
+            _ = try await store.completeFinalize(of: records[0].id, at: Sample.time(5))
+            try await store.reopen(records[1].id)
+            #expect(try await store.finalizingSessions() == [])
+        },
         Case("a completed session is not reopened") { store in
             let file = try await store.makeFile()
             await #expect(throws: MetadataError.wrongState(.completed)) {

@@ -1,6 +1,7 @@
 import KedgeEngine
 import KedgeHash
 import KedgeModel
+import KedgeStoreTests
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct `Uploading chunks` {

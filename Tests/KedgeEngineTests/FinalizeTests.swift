@@ -114,6 +114,24 @@ import Testing
         #expect(try await node.content(of: file) == upload.content)
     }
 
+    @Test(arguments: [false, true])
+    func `asked again after the file was deleted, it says that the file is gone`(
+        afterRestart: Bool
+    ) async throws {
+        var node = try await place.start()
+        let upload = try await node.begin(sampleBytes(2500))
+        try await node.putAll(of: upload)
+        let file = try await node.finish(upload)
+        try await node.engine.deleteFile(file.id, owner: .tester)
+        if afterRestart { node = try await node.restart() }
+        for expected in [nil, upload.digest] {
+            await #expect(throws: EngineError(.fileGone)) {
+                try await node.finish(upload, expecting: expected)
+            }
+        }
+        #expect(try await node.engine.files(of: .tester, after: nil, limit: 9) == [])
+    }
+
     @Test func `asked many times at once, it makes one file`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))

@@ -1,6 +1,7 @@
 import KedgeEngine
 import KedgeHash
 import KedgeModel
+import KedgeStoreTests
 import Testing
 
 /// Promise 6: what one door began, another may finish.

@@ -71,6 +71,20 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
+    @Test func `an interrupted finalize that has not all its chunks opens the session again`()
+        async throws
+    {
+        var node = try await place.start()
+        let upload = try await complete(on: node)
+        _ = try await node.metadata.beginFinalize(
+            of: upload.id, digest: upload.digest, fileID: .random())
+        try await node.metadata.dropChunks([1], of: upload.id)
+        node = try await node.restart()
+        #expect(try await node.status(of: upload).state == .open)
+        try await node.putAll(of: upload)
+        #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
+    }
+
     /// R2: damage is found, and what is not damaged stays.
     @Test(
         arguments: [

@@ -2,6 +2,7 @@ import KedgeEngine
 import KedgeFiles
 import KedgeHash
 import KedgeModel
+import KedgeStoreTests
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct Sweeping {

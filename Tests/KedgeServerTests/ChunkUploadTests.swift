@@ -1,5 +1,6 @@
 import KedgeHash
 import KedgeModel
+import KedgeStoreTests
 import Testing
 
 /// `PUT /uploads/sessions/{sessionId}/chunks/{index}`: chunks that are taken.

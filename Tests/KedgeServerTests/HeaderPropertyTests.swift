@@ -1,5 +1,6 @@
 import KedgeModel
 import KedgeServer
+import KedgeStoreTests
 import Testing
 
 /// Headers as values: whatever a stranger writes, the answer stays inside the file.

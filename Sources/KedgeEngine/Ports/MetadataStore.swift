@@ -158,6 +158,8 @@ package protocol MetadataStore: Sendable {
 
     /// Sessions that are open or finalizing, for a recovery at start.
     func unfinishedSessions() async throws -> [UnfinishedSession]
+    /// Sessions that are finalizing: those at work now, and those that an error left behind.
+    func finalizingSessions() async throws -> [SessionRecord]
     /// Marks open sessions whose time is over as `expired`; forgets those of them, and canceled and
     /// orphaned completed ones, that expired before `graceEnd`, turning their bytes into garbage.
     ///

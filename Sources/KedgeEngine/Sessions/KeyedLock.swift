@@ -18,6 +18,9 @@ actor KeyedLock<Key: Hashable & Sendable> {
         }
     }
 
+    /// True while a body runs for the key.
+    func isHeld(_ key: Key) -> Bool { held.contains(key) }
+
     private func acquire(_ key: Key) async {
         guard held.contains(key) else {
             held.insert(key)

@@ -8,6 +8,7 @@ struct EngineParts: Sendable {
     let bytes: any ByteStore
     let configuration: EngineConfiguration
     let clock: any WallClock
+    let timer: any Clock<Duration>
     let pool: BlockingPool
     let buffers: BufferPool
     let space = SpaceReservations()

@@ -131,16 +131,23 @@ struct Appender {
         let staging = try await live.stagingArea()
         let isFresh = partial == nil && put.checksum == nil
         let fileHash = isFresh ? await live.prefix.borrow(at: chunk.start) : nil
+        let writable = ByteRange(start: chunk.start, end: min(chunk.end, limit))
+        let checkpoints =
+            put.checksum == nil
+            ? Checkpoints(
+                live: live, parts: parts, index: index, chunk: writable, resuming: partial,
+                declaredDigest: nil, staging: staging) : nil
         var pass = try ChunkPass(
-            chunk: ByteRange(start: chunk.start, end: min(chunk.end, limit)), resuming: partial,
-            staging: staging, parts: parts, fileHash: fileHash, appendHash: appendHash)
+            chunk: writable, resuming: partial, staging: staging, parts: parts,
+            fileHash: fileHash, appendHash: appendHash, checkpoints: checkpoints)
         let end = await pass.run(reader)
         appendHash = pass.appendHash
         offset = pass.offset
         switch end {
         case .interrupted(let error):
             if put.checksum == nil {
-                await live.keepPartial(of: pass, index: index, declaredDigest: nil)
+                await live.keepPartial(
+                    pass.verified, index: index, declaredDigest: nil, staging: pass.staging)
             }
             throw writer.interruption?.error ?? error
         case .bodyEnded:
@@ -232,7 +239,8 @@ struct Appender {
             try await commitDeferred()
             return
         }
-        await live.keepPartial(of: pass, index: index, declaredDigest: nil)
+        await live.keepPartial(
+            pass.verified, index: index, declaredDigest: nil, staging: pass.staging)
         guard await live.ledger.contiguousOffset >= offset else {
             throw EngineError(.internalError, cause: "the end of an append was not saved")
         }

@@ -29,10 +29,14 @@ struct ChunkPass {
     private(set) var fileHash: SHA256Hasher?
     /// A hash over everything that this append carries, across chunks.
     private(set) var appendHash: SHA256Hasher?
+    /// Records what is written on the way; nil when nothing may count before the end.
+    private let checkpoints: Checkpoints?
+    private var pace: FillPace
 
     init(
         chunk: ByteRange, resuming partial: PartialRecord?, staging: any StagingArea,
-        parts: EngineParts, fileHash: SHA256Hasher? = nil, appendHash: SHA256Hasher? = nil
+        parts: EngineParts, fileHash: SHA256Hasher? = nil, appendHash: SHA256Hasher? = nil,
+        checkpoints: Checkpoints? = nil
     ) throws {
         start = chunk.start
         end = chunk.end
@@ -40,6 +44,8 @@ struct ChunkPass {
         self.parts = parts
         self.fileHash = fileHash
         self.appendHash = appendHash
+        self.checkpoints = checkpoints
+        pace = FillPace(parts.configuration)
         guard let partial else {
             verified = SHA256Hasher()
             return
@@ -58,6 +64,13 @@ struct ChunkPass {
     /// Reads from the body until the chunk is full or the body is over. Does not throw: whatever
     /// happens, what was written counts.
     mutating func run(_ reader: any ByteReader) async -> PassEnd {
+        // Ends with this function, after the checkpoint under way: two must never write one row.
+        let checkpoints = checkpoints
+        async let _ = checkpoints?.run()
+        return await writeAll(reader)
+    }
+
+    private mutating func writeAll(_ reader: any ByteReader) async -> PassEnd {
         var next = offset
         var underWay: Task<Advance, any Error>?
         var outcome: PassEnd = .filled
@@ -65,12 +78,15 @@ struct ChunkPass {
             let buffer = parts.buffers.take()
             var failure: (any Error)?
             var hasMore = true
-            do {
-                let limit = Int(min(end - next, Int64(buffer.capacity)))
-                hasMore = try await reader.fill(buffer, limit: limit)
-            } catch {
-                failure = error
+            let limit = Int(min(end - next, Int64(pace.byteCount)))
+            let elapsed = await parts.timer.measure {
+                do {
+                    hasMore = try await reader.fill(buffer, limit: limit)
+                } catch {
+                    failure = error
+                }
             }
+            pace.adapt(to: elapsed)
             let count = buffer.count
             do {
                 try await settle(underWay)
@@ -116,7 +132,7 @@ struct ChunkPass {
     /// not cancelled, because a write that has begun must be known to have ended.
     private func advance(over buffer: IOBuffer, at offset: Int64) -> Task<Advance, any Error> {
         let before = Advance(chunk: verified, file: fileHash, append: appendHash)
-        return Task { [parts, staging] in
+        return Task { [parts, staging, checkpoints] in
             let hashed = parts.pool.start {
                 var after = before
                 after.chunk.update(buffer.bytes)
@@ -129,6 +145,7 @@ struct ChunkPass {
             let after = try await hashed.value()
             parts.buffers.give(buffer)
             try written.get()
+            await checkpoints?.wrote(after.chunk)
             return after
         }
     }

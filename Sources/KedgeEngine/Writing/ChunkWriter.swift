@@ -18,8 +18,12 @@ struct ChunkWriter {
     ) async throws -> CommittedChunk {
         let staging = try await live.stagingArea()
         let fileHash = partial == nil ? await live.prefix.borrow(at: chunk.start) : nil
+        let checkpoints = Checkpoints(
+            live: live, parts: parts, index: put.index, chunk: chunk, resuming: partial,
+            declaredDigest: put.digest, staging: staging)
         var pass = try ChunkPass(
-            chunk: chunk, resuming: partial, staging: staging, parts: parts, fileHash: fileHash)
+            chunk: chunk, resuming: partial, staging: staging, parts: parts, fileHash: fileHash,
+            checkpoints: checkpoints)
         let reader = try await body.makeReader()
         try await skip(pass.offset - bodyStart, of: reader, parts: parts)
         switch await pass.run(reader) {
@@ -69,7 +73,8 @@ struct ChunkWriter {
     /// Saves what arrived before the body broke off. Losing it costs the client some bytes again, so
     /// a failure here does not hide the one that interrupted the body.
     private func keepPartial(_ pass: ChunkPass, put: ChunkPut) async {
-        await live.keepPartial(of: pass, index: put.index, declaredDigest: put.digest)
+        await live.keepPartial(
+            pass.verified, index: put.index, declaredDigest: put.digest, staging: pass.staging)
     }
 
     private func discardPartial(_ index: Int) async throws {
@@ -104,19 +109,23 @@ extension LiveSession {
         recordCommit(chunks, touch: touch)
     }
 
-    /// Syncs and records the bytes of an unfinished pass, when it got further than what is recorded.
+    /// Syncs and records the first bytes of a chunk, those that the hash has seen, when they are more
+    /// than what is recorded.
     ///
     /// A full or failing disk is not an error here: the bytes recorded before are still good.
-    func keepPartial(of pass: ChunkPass, index: Int, declaredDigest: SHA256Digest?) async {
+    func keepPartial(
+        _ verified: SHA256Hasher, index: Int, declaredDigest: SHA256Digest?,
+        staging: any StagingArea
+    ) async {
         let known = ledger.partials[index]?.byteCount ?? 0
-        guard pass.verified.byteCount > known else { return }
+        guard verified.byteCount > known else { return }
         let partial = PartialRecord(
-            index: index, byteCount: pass.verified.byteCount,
-            hashState: pass.verified.savedState, declaredDigest: declaredDigest)
+            index: index, byteCount: verified.byteCount, hashState: verified.savedState,
+            declaredDigest: declaredDigest)
         do {
-            try await pass.staging.sync()
+            try await staging.sync()
         } catch {
-            await closeStaging(afterFailureOf: pass.staging)
+            await closeStaging(afterFailureOf: staging)
             return
         }
         let touch = await touch()

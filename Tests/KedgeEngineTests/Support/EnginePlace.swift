@@ -15,6 +15,7 @@ import Testing
 final class EnginePlace: Sendable {
     let directory: TemporaryDirectory
     let clock = ManualClock()
+    let timer = ManualTimer()
     let disk = TestDisk()
     private let configuration: EngineConfiguration
     private let pool = BlockingPool(threadCount: 4)
@@ -43,7 +44,7 @@ final class EnginePlace: Sendable {
         let metadata = HookedMetadata(database)
         let engine = TransferEngine(
             metadata: metadata, bytes: bytes, configuration: configuration, clock: clock,
-            pool: pool,
+            timer: timer, pool: pool,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         try await engine.recover()
         return Node(engine: engine, metadata: metadata, bytes: bytes, place: self)

@@ -8,6 +8,8 @@ struct HookedMetadata: MetadataStore {
         case progress
         case commit
         case savePartial
+        /// After the row is durable.
+        case savedPartial
         case cancel
         case beginFinalize
         case completeFinalize
@@ -47,6 +49,7 @@ struct HookedMetadata: MetadataStore {
     func savePartial(_ partial: PartialRecord, touching session: SessionTouch) async throws {
         try await enter(.savePartial)
         try await real.savePartial(partial, touching: session)
+        try await enter(.savedPartial)
     }
 
     func discardPartial(of id: SessionID, index: Int) async throws {
@@ -100,6 +103,10 @@ struct HookedMetadata: MetadataStore {
 
     func unfinishedSessions() async throws -> [UnfinishedSession] {
         try await real.unfinishedSessions()
+    }
+
+    func finalizingSessions() async throws -> [SessionRecord] {
+        try await real.finalizingSessions()
     }
 
     func expireSessions(

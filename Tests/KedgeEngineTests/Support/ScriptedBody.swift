@@ -29,6 +29,8 @@ struct ScriptedBody: ByteBody {
     var ending: Ending
     /// True for a body that says that it is over together with its last bytes, not when asked again.
     var tellsEndAtOnce = false
+    /// Called before each part of the bytes comes, for example to let time pass.
+    var beforePart: @Sendable () -> Void = {}
     let watch = Watch()
 
     init(
@@ -48,16 +50,19 @@ struct ScriptedBody: ByteBody {
         private var rest: ArraySlice<UInt8>
         private let ending: Ending
         private let tellsEndAtOnce: Bool
+        private let beforePart: @Sendable () -> Void
         private let watch: Watch
 
         init(_ body: ScriptedBody) {
             rest = body.bytes[...]
             ending = body.ending
             tellsEndAtOnce = body.tellsEndAtOnce
+            beforePart = body.beforePart
             watch = body.watch
         }
 
         func fill(_ buffer: IOBuffer, limit: Int) async throws -> Bool {
+            beforePart()
             let wanted = min(limit, buffer.freeCount)
             var count = rest.withUnsafeBytes { buffer.append($0, limit: wanted) }
             rest = rest.dropFirst(count)

@@ -2,6 +2,7 @@ import KedgeEngine
 import KedgeFiles
 import KedgeHash
 import KedgeModel
+import KedgeStoreTests
 
 /// A file that a test sends.
 struct Upload: Sendable {

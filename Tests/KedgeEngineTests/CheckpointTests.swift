@@ -1,0 +1,173 @@
+import KedgeEngine
+import KedgeHash
+import KedgeModel
+import Testing
+
+/// Promise 2, R1, R132: a killed process, too, costs seconds of sending and not the whole chunk.
+///
+/// Bytes come in parts of 256, of which the last one before a stall is still being gathered.
+@Suite(.timeLimit(.minutes(1))) struct `Checkpoints while a chunk arrives` {
+    enum Door: CaseIterable, Sendable {
+        case chunk
+        case append
+    }
+
+    /// A place where only time brings a checkpoint, unless the bytes are told.
+    private static func place(afterBytes byteCount: Int64 = 1 << 20) throws -> EnginePlace {
+        try EnginePlace {
+            $0.minCheckpointByteCount = 256
+            $0.checkpointByteCount = byteCount
+        }
+    }
+
+    /// Sends the first 700 bytes of the upload, then nothing more.
+    private func stall(
+        _ upload: Upload, through door: Door, on node: Node, checksum: SHA256Digest? = nil
+    ) async -> Task<Void, any Error> {
+        let body = ScriptedBody(upload.content.prefix(700), announcing: 1000, ending: .hangs)
+        let task = Task {
+            switch door {
+            case .chunk: _ = try await node.put(upload.put(0), of: upload, body)
+            case .append:
+                _ = try await node.engine.append(
+                    AppendPut(offset: 0, checksum: checksum), to: upload.id, owner: upload.owner,
+                    body: body)
+            }
+        }
+        await body.watch.isHanging.wait()
+        return task
+    }
+
+    /// Kills the process under the stalled request and starts the next one.
+    private func restart(_ node: Node, under stalled: Task<Void, any Error>) async throws -> Node {
+        try await node.kill()
+        stalled.cancel()
+        await #expect(throws: EngineError.self) { try await stalled.value }
+        return try await node.place.start()
+    }
+
+    /// Sends the rest from the byte that the service names.
+    private func expectContinuation(
+        _ upload: Upload, at offset: Int, through door: Door, on node: Node
+    ) async throws {
+        let partials = try await node.status(of: upload).partialChunks
+        #expect(partials == [PartialChunk(index: 0, receivedBytes: Int64(offset))])
+        switch door {
+        case .chunk: try await node.put(0, of: upload, from: offset)
+        case .append:
+            #expect(try await node.offset(of: upload) == offset)
+            _ = try await node.append(
+                upload.chunk(0).dropFirst(offset), to: upload, at: offset)
+        }
+        try await node.put(1, of: upload)
+        #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
+    }
+
+    @Test(arguments: Door.allCases)
+    func `a body that stalls is recorded after the interval, and a kill loses no more`(
+        door: Door
+    ) async throws {
+        let place = try Self.place()
+        var node = try await place.start()
+        let upload = try await node.begin(sampleBytes(1500))
+        let stalled = await stall(upload, through: door, on: node)
+        #expect(try await node.status(of: upload).receivedBytes == 0)
+        // The wait for the interval may begin only after the time has moved.
+        while try await node.status(of: upload).receivedBytes < 512 {
+            place.timer.advance(by: .seconds(2))
+            await Task.yield()
+        }
+        node = try await restart(node, under: stalled)
+        try await expectContinuation(upload, at: 512, through: door, on: node)
+    }
+
+    @Test(arguments: Door.allCases)
+    func `many new bytes are recorded without waiting for the interval`(door: Door) async throws {
+        let place = try Self.place(afterBytes: 400)
+        var node = try await place.start()
+        let upload = try await node.begin(sampleBytes(1500))
+        let isSaved = Gate()
+        node.metadata.before { if $0 == .savedPartial { isSaved.open() } }
+        let stalled = await stall(upload, through: door, on: node)
+        await isSaved.wait()
+        node = try await restart(node, under: stalled)
+        try await expectContinuation(upload, at: 512, through: door, on: node)
+    }
+
+    /// With a checksum the whole append counts at its end, or not at all.
+    @Test func `an append with a checksum records nothing on its way`() async throws {
+        let place = try Self.place(afterBytes: 256)
+        var node = try await place.start()
+        let upload = try await node.begin(sampleBytes(1500))
+        let stalled = await stall(upload, through: .append, on: node, checksum: upload.digest)
+        node = try await restart(node, under: stalled)
+        #expect(try await node.status(of: upload).receivedBytes == 0)
+    }
+
+    @Test func `a chunk that comes in one go pays one sync`() async throws {
+        let place = try Self.place()
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(2500))
+        try await node.put(0, of: upload)
+        let before = place.disk.counts.syncs
+        try await node.put(1, of: upload)
+        #expect(place.disk.counts.syncs == before + 1)
+    }
+
+    @Test func `a chunk whose digest is wrong in the end loses its checkpoint`() async throws {
+        let place = try Self.place(afterBytes: 256)
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(1500))
+        let wrong = upload.put(0, digest: SHA256Hasher.digest(of: [1]))
+        await #expect(throws: EngineError(.chunkHashMismatch)) {
+            try await node.put(wrong, of: upload, ScriptedBody(upload.chunk(0)))
+        }
+        #expect(try await node.status(of: upload).receivedBytes == 0)
+        #expect(try await node.put(0, of: upload).isCreated)
+    }
+
+    @Test func `a failed sync at a checkpoint acknowledges nothing, and sending again works`()
+        async throws
+    {
+        let place = try Self.place(afterBytes: 256)
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(1500))
+        place.disk.fail(.sync)
+        await #expect(throws: EngineError(.internalError)) { try await node.put(0, of: upload) }
+        #expect(try await node.status(of: upload).receivedBytes == 0)
+        try await node.putAll(of: upload)
+        #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
+    }
+
+    @Test func `a checkpoint whose row is refused does not stop the chunk`() async throws {
+        let place = try Self.place(afterBytes: 256)
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(1500))
+        let refusalCount = Shared(0)
+        node.metadata.before { call in
+            guard call == .savePartial else { return }
+            _ = refusalCount.increment()
+            throw MetadataError.unavailable("planned")
+        }
+        #expect(try await node.put(0, of: upload).isCreated)
+        #expect(refusalCount.value > 0)
+    }
+
+    /// A slow link's bytes are written in small parts, so that they can be recorded soon.
+    @Test(arguments: [(Duration.zero, 6), (.seconds(3), 16)])
+    func `bytes are gathered for as long as the link is quick`(
+        pause: Duration, writeCount: Int
+    ) async throws {
+        let place = try EnginePlace {
+            $0.bufferCapacity = 1024
+            $0.minCheckpointByteCount = 256
+        }
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(4096), chunkSize: 4096)
+        var body = ScriptedBody(upload.content, announcing: 4096)
+        body.beforePart = { place.timer.advance(by: pause) }
+        let before = place.disk.counts.writes
+        #expect(try await node.put(upload.put(0), of: upload, body).isCreated)
+        #expect(place.disk.counts.writes == before + writeCount)
+    }
+}
