@@ -84,8 +84,10 @@ let package = Package(
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
                 .product(name: "SystemPackage", package: "swift-system"),
                 .product(name: "Yams", package: "Yams"),
             ]),
@@ -113,9 +115,10 @@ let package = Package(
         // The real binary as separate processes; built beside the tests.
         .testTarget(
             name: "KedgeCommandTests", dependencies: ["KedgeLocks", "KedgeHash", "KedgeModel"]),
-        .testTarget(name: "KedgeModelTests", dependencies: ["KedgeModel"]),
+        .testTarget(name: "KedgeModelTests", dependencies: ["KedgeModel", "KedgeStoreTests"]),
         .testTarget(name: "KedgeContainersTests", dependencies: ["KedgeContainers"]),
-        .testTarget(name: "KedgeHashTests", dependencies: ["KedgeHash", "KedgeModel"]),
+        .testTarget(
+            name: "KedgeHashTests", dependencies: ["KedgeHash", "KedgeModel", "KedgeStoreTests"]),
         .testTarget(
             name: "KedgeFilesTests", dependencies: ["KedgeLocks", "KedgeFiles", "KedgeStoreTests"]),
         .testTarget(

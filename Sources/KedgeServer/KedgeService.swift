@@ -59,9 +59,10 @@ package struct KedgeService: Service {
             server: .http1(
                 configuration: HTTP1Channel.Configuration(
                     additionalChannelHandlers: [
+                        WireHandlerPlacement(logger: logger),
                         ConnectionGuard(
                             minBytesPerSecond: minRate, lingerByteCount: linger,
-                            readerTimeout: TimeAmount(idle), drain: drain)
+                            readerTimeout: TimeAmount(idle), drain: drain),
                     ],
                     idleTimeout: TimeAmount(idle),
                     httpDecoderConfiguration: .init(

@@ -1,4 +1,5 @@
 import KedgeModel
+import KedgeStoreTests
 import Testing
 
 /// R7, R9, R29, R98.

@@ -1,4 +1,5 @@
 import KedgeModel
+import KedgeStoreTests
 import Testing
 
 /// R30, R127.

@@ -1,4 +1,5 @@
 import KedgeModel
+import KedgeStoreTests
 import Testing
 
 /// R56, R84, R91.

@@ -30,7 +30,8 @@ import Testing
         .sizeMismatch: 409, .integrityMismatch: 422, .idempotencyConflict: 422, .fileTooLarge: 413,
         .storageFull: 507, .fileNotFound: 404, .fileGone: 410, .preconditionFailed: 412,
         .rangeNotSatisfiable: 416, .badRequest: 400, .routeNotFound: 404, .methodNotAllowed: 405,
-        .unsupportedMediaType: 415, .requestTooLarge: 413, .requestTimeout: 408, .busy: 429,
+        .unsupportedMediaType: 415, .unsupportedTransferCoding: 501, .requestTooLarge: 413,
+        .requestTimeout: 408, .busy: 429,
         .unavailable: 503, .internalError: 500,
     ]
 

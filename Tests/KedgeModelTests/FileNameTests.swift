@@ -1,4 +1,5 @@
 import KedgeModel
+import KedgeStoreTests
 import Testing
 
 /// R47: traversal and control characters never get through.

@@ -1,5 +1,6 @@
 import Foundation
 import KedgeModel
+import KedgeStoreTests
 import Testing
 
 @Suite struct Identifiers {

@@ -1,4 +1,5 @@
 import KedgeModel
+import KedgeStoreTests
 import Testing
 
 @Suite struct `Integers from the wire` {

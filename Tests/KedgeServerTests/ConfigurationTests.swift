@@ -120,6 +120,30 @@ import Testing
         }
     }
 
+    /// It goes to a terminal or a log, where what follows a line end is another message.
+    @Test(arguments: [
+        "port: [1\n  - x: {\n", "port: \"1\n", "a: b: c\n", "port: 1\nport: 2\n", "\u{1}\n",
+        "port: 1\n---\nport: 2\n", "prot: 1\n", "\"a\\nb\": 1\n",
+    ])
+    func `a mistake in a file is told in one line that names it`(file: String) async throws {
+        let error = await #expect(throws: ConfigurationError.self) {
+            _ = try await self.load(file: file)
+        }
+        #expect(error.map { !$0.description.contains(where: \.isNewline) } == true)
+    }
+
+    @Test func `a file that cannot be read is told in one line that names it`() async throws {
+        let latin = try directory.write([0x61, 0x3A, 0x20, 0xE9], to: "latin.yaml")
+        for path in [directory.path + "/nowhere.yaml", directory.path, latin, ""] {
+            let error = await #expect(throws: ConfigurationError.self) {
+                _ = try await ConfigurationLoader(flags: [:], environment: [:], file: path)
+            }
+            let text = try #require(error?.description)
+            #expect(text.contains(path) && !text.contains(where: \.isNewline))
+            #expect(!text.contains("Domain") && !text.contains("Error"))
+        }
+    }
+
     @Test(arguments: ["", "# port: 9000\n"])
     func `a file that sets nothing sets nothing`(file: String) async throws {
         let loader = try await self.load(file: file)
@@ -182,7 +206,11 @@ import Testing
         var flags: [ConfigurationKey: String] = [:]
         for key in ConfigurationKey.allCases { flags[key] = Self.other(key) }
         flags[.data] = "C:\\a \"b\": #{é} 'c' !&* %20"
-        for given in [[:], flags] {
+        var hostile = flags
+        hostile[.data] =
+            "a\nport: 1\r\n\t\u{1}\u{7F}\u{85}\u{A0}\u{2028}\u{FEFF}\u{FFFE}\u{E000}🏴‍☠️\u{1F}"
+        hostile[.allowedHosts] = "\"\n# x\n- \\n\\\"\\"
+        for given in [[:], flags, hostile] {
             let first = try await load(flags: given)
             let second = try await load(file: first.printed())
             #expect(second.values == first.values)

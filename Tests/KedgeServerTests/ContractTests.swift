@@ -25,6 +25,24 @@ import Yams
         #expect(Set(listed) == answered)
     }
 
+    /// The gate stands before every route, and may refuse whoever asks.
+    @Test func `each operation may be answered that the request is not well formed`() throws {
+        let paths = try #require(document["paths"] as? [String: [String: Any]])
+        let operations = paths.flatMap { path, item in
+            item.compactMap { method, operation in
+                (operation as? [String: Any]).map { (name: "\(method) \(path)", operation: $0) }
+            }
+        }
+        #expect(!operations.isEmpty)
+        for (name, operation) in operations {
+            let responses = operation["responses"] as? [String: Any]
+            #expect(responses?["400"] != nil, "\(name)")
+            let takesBody = operation["requestBody"] != nil
+            #expect((responses?["501"] != nil) == takesBody, "\(name)")
+            #expect((responses?["415"] != nil) == takesBody, "\(name)")
+        }
+    }
+
     /// A code and the status that the contract gives it.
     private struct Row: Hashable, CustomStringConvertible {
         var code: String

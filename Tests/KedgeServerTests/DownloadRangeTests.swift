@@ -39,6 +39,14 @@ import Testing
         Cut(range: "BYTES=0-0", first: 0, last: 0), Cut(range: "bytes= 0-0 ", first: 0, last: 0),
         Cut(range: "bytes=,1-2,", first: 1, last: 2),
         Cut(range: "bytes=1-2,9000-", first: 1, last: 2),
+        // RFC 9110 section 15.3.7.2: no byte is sent twice, and what touches is one range.
+        Cut(range: "bytes=0-9,5-14", first: 0, last: 14),
+        Cut(range: "bytes=10-19,0-9", first: 0, last: 19),
+        Cut(range: "bytes=0-,0-,0-,-5000", first: 0, last: 4999),
+        Cut(range: "bytes=0-2999,100-200,2000-", first: 0, last: 4999),
+        Cut(
+            range: "bytes=" + (0..<16).map { "\(15 - $0)-\(15 - $0)" }.joined(separator: ","),
+            first: 0, last: 15),
         Cut(range: "bytes=7-9223372036854775807", first: 7, last: 4999),
         Cut(range: "bytes=7-9223372036854775808", first: 7, last: 4999),
         Cut(range: "bytes=7-18446744073709551616", first: 7, last: 4999),
@@ -95,11 +103,13 @@ import Testing
     @Test(arguments: [
         Selection(range: "bytes=0-0,-1", cuts: [0...0, 4999...4999]),
         Selection(range: "bytes=100-199, 0-9, 4990-", cuts: [100...199, 0...9, 4990...4999]),
-        Selection(range: "bytes=0-9,5-14", cuts: [0...9, 5...14]),
-        Selection(range: "bytes=1-1,9000-,2-2", cuts: [1...1, 2...2]),
+        Selection(range: "bytes=1-1,9000-,3-3", cuts: [1...1, 3...3]),
         Selection(
-            range: "bytes=" + (0..<16).map { "\($0)-\($0)" }.joined(separator: ","),
-            cuts: (0..<16).map { $0...$0 }),
+            range: "bytes=" + (0..<16).map { "\($0 * 2)-\($0 * 2)" }.joined(separator: ","),
+            cuts: (0..<16).map { ($0 * 2)...($0 * 2) }),
+        Selection(range: "bytes=50-59,0-9,5-14,20-29", cuts: [50...59, 0...14, 20...29]),
+        Selection(range: "bytes=30-39,0-9,20-29,5-6", cuts: [20...39, 0...9]),
+        Selection(range: "bytes=10-19,0-0,12-13,15-24,-1", cuts: [10...24, 0...0, 4999...4999]),
     ])
     func `several ranges come in one answer, each with its place`(
         selection: Selection

@@ -22,6 +22,22 @@ import Testing
         }
     }
 
+    /// An answer that names a file promises that the file is there.
+    @Test func `the session that made it tells so, too`() async throws {
+        let place = try await ServerPlace()
+        let upload = try await place.withServer { server in
+            let upload = try await server.begin(sampleBytes(2500))
+            for index in 0..<upload.chunkCount { _ = try await server.ask(upload.put(index)) }
+            let file = try await server.ask(upload.finalize()).decoded(FinalizeResponse.self)
+            _ = try await server.ask(HTTPRequestBytes("DELETE", "/files/\(file.remoteFileId)"))
+            try expectProblem(try await server.ask(upload.finalize()), .fileGone)
+            return upload
+        }
+        try await place.withServer { server in
+            try expectProblem(try await server.ask(upload.finalize()), .fileGone)
+        }
+    }
+
     @Test func `deleting again changes nothing`() async throws {
         try await SharedServer.use { server in
             let path = "/files/\(try await server.upload(sampleBytes(10)).remoteFileId)"

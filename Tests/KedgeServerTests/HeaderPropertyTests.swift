@@ -26,6 +26,10 @@ import Testing
             for range in ranges {
                 #expect(!range.isEmpty && range.start >= 0 && range.end <= size, "\(value)")
             }
+            let sorted = ranges.sorted { $0.start < $1.start }
+            for (range, next) in zip(sorted, sorted.dropFirst()) {
+                #expect(range.end < next.start, "\(value)")
+            }
         }
     }
 

@@ -27,6 +27,8 @@ import Testing
     @Test(arguments: [
         "evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example",
         "127.evil.example", "", "0.0.0.0", "192.168.1.1", "[::2]", "user@localhost",
+        "localhost:evil", "localhost:65536", "localhost:80:80", "localhost, localhost",
+        "[::1]x", "[::1", "localhost/", "localhost.evil.example:80\\@localhost",
     ])
     func `other names are refused`(host: String) async throws {
         try await SharedServer.use { server in
@@ -43,6 +45,50 @@ import Testing
     }
 
     @Test(arguments: [
+        "Host: localhost\r\nHost: localhost\r\n", "Host: localhost\r\nhost: evil.example\r\n",
+        "Host: evil.example\r\nHost: localhost\r\n", "Host: localhost\r\nHost: \r\n",
+    ])
+    func `a request with two names is refused, whatever they are`(fields: String) async throws {
+        try await withServer {
+            $0.allowedHosts = ["*"]
+        } _: { server in
+            for fields in [fields, ""] {
+                try expectProblem(try await Self.asking(fields, on: server), .badRequest)
+            }
+        }
+    }
+
+    /// RFC 9112 section 3.2.2: the name in the target counts, and not the one in `Host`.
+    @Test(arguments: [
+        ("http://localhost/files", 200), ("HTTP://LOCALHOST:8080/files", 200),
+        ("http://127.0.0.1/files?limit=1", 200), ("http://[::1]:80/files", 200),
+        ("http://evil.example/files", 400), ("https://evil.example/files", 400),
+        ("ftp://evil.example/files", 400), ("http://evil.example:8080/files", 400),
+        ("http://user@localhost/files", 400), ("http://localhost@evil.example/files", 400),
+        ("http://localhost:80\\@evil.example/files", 400), ("http:///files", 400),
+        ("http://evil.example?x=http://localhost/files", 400), ("http://localhost", 404),
+    ])
+    func `the name in a target is held against the same list`(
+        target: String, status: Int
+    ) async throws {
+        try await SharedServer.use { server in
+            for host in ["localhost", "evil.example"] {
+                let connection = try await server.connect()
+                try await connection.send("GET \(target) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
+                #expect(try await connection.answer().status == status, "\(host)")
+            }
+        }
+    }
+
+    @Test func `a target that names a host does not stand in for Host`() async throws {
+        try await SharedServer.use { server in
+            let connection = try await server.connect()
+            try await connection.send("GET http://localhost/files HTTP/1.1\r\n\r\n")
+            try expectProblem(try await connection.answer(), .badRequest)
+        }
+    }
+
+    @Test(arguments: [
         "Origin: http://evil.example", "Origin: null", "Origin: ", "Origin: localhost",
         "Origin: http://localhost.evil.example", "Sec-Fetch-Site: cross-site",
         "Sec-Fetch-Site: same-site", "Sec-Fetch-Site: ",
@@ -54,14 +100,76 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        "Origin: http://localhost", "Origin: https://LOCALHOST:8443", "Sec-Fetch-Site: none",
-        "Sec-Fetch-Site: same-origin",
-    ])
-    func `its own pages are answered`(field: String) async throws {
+    struct Page: Sendable {
+        var host: String
+        var origin: String
+    }
+
+    @Test(arguments: ["Sec-Fetch-Site: none", "Sec-Fetch-Site: same-origin"])
+    func `a browser's own requests are answered`(field: String) async throws {
         try await SharedServer.use { server in
             let answer = try await Self.asking("Host: localhost\r\n\(field)\r\n", on: server)
             #expect(answer.status == 200)
+        }
+    }
+
+    @Test(arguments: [
+        Page(host: "localhost", origin: "http://localhost"),
+        Page(host: "LOCALHOST:8080", origin: "http://localhost:8080"),
+        Page(host: "localhost:80", origin: "http://localhost"),
+        Page(host: "localhost:", origin: "http://localhost:80"),
+        Page(host: "127.0.0.1:9000", origin: "HTTP://127.0.0.1:9000"),
+        Page(host: "[::1]:8080", origin: "http://[::1]:8080"),
+    ])
+    func `its own pages are answered`(page: Page) async throws {
+        try await SharedServer.use { server in
+            let fields = "Host: \(page.host)\r\nOrigin: \(page.origin)\r\n"
+            let answer = try await Self.asking(fields, on: server)
+            #expect(answer.status == 200)
+        }
+    }
+
+    /// Another port is another program of this machine, and another scheme no page of this one.
+    @Test(arguments: [
+        Page(host: "localhost:8080", origin: "http://localhost:3000"),
+        Page(host: "localhost:8080", origin: "http://localhost"),
+        Page(host: "localhost", origin: "http://localhost:8080"),
+        Page(host: "localhost:8080", origin: "https://localhost:8080"),
+        Page(host: "localhost", origin: "https://localhost"),
+        Page(host: "localhost:443", origin: "https://localhost"),
+        Page(host: "localhost", origin: "http://127.0.0.1"),
+        Page(host: "localhost", origin: "http://user@localhost"),
+        Page(host: "localhost", origin: "http://localhost/"),
+        Page(host: "localhost", origin: "http://localhost:x"),
+        Page(host: "localhost", origin: "ftp://localhost"),
+        Page(host: "localhost", origin: "http://localhost, http://localhost"),
+    ])
+    func `pages of another port or scheme are refused`(page: Page) async throws {
+        try await SharedServer.use { server in
+            let fields = "Host: \(page.host)\r\nOrigin: \(page.origin)\r\n"
+            try expectProblem(try await Self.asking(fields, on: server), .badRequest)
+        }
+    }
+
+    /// A proxy speaks TLS to the browser, and this server does not see it.
+    @Test(arguments: [
+        ("files.example", "https://files.example", 200),
+        ("files.example", "http://files.example", 200),
+        ("files.example:8443", "https://files.example:8443", 200),
+        ("files.example", "https://files.example:443", 200),
+        ("files.example", "https://files.example:8443", 400),
+        ("files.example:8443", "https://files.example", 400),
+        ("files.example", "https://localhost", 400), ("localhost", "https://localhost", 400),
+    ])
+    func `pages of an allowed name may come by TLS`(
+        host: String, origin: String, status: Int
+    ) async throws {
+        try await withServer {
+            $0.allowedHosts = ["files.example"]
+        } _: { server in
+            let fields = "Host: \(host)\r\nOrigin: \(origin)\r\n"
+            let answer = try await Self.asking(fields, on: server)
+            #expect(answer.status == status)
         }
     }
 

@@ -98,6 +98,7 @@ import Testing
         "attachment; filename*=UTF-8''%FF", "attachment; filename*=UTF-8''%E2%80%AEx",
         "attachment; filename*=iso-8859-1''a", "attachment; filename*=UTF-8''%zz",
         "attachment; filename*=UTF-8''%4", "attachment; filename*=UTF-8''%",
+        "attachment; filename*=UTF-8''é", "attachment; filename=\"x\"; filename*=UTF-8''%FF",
         "attachment; filename*=a", "attachment; filename=\"\(String(repeating: "x", count: 256))\"",
         String(repeating: "é", count: 5120),
     ])
@@ -106,6 +107,68 @@ import Testing
             let answer = try await server.ask(
                 Self.post([1], [("Content-Disposition", value)]))
             try expectProblem(answer, .badRequest)
+        }
+    }
+
+    /// A name in bytes, as clients of other times and places write it.
+    private static func post(fileName parameters: [UInt8]) -> [UInt8] {
+        Array("POST /files HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n".utf8)
+            + Array("Content-Disposition: attachment; ".utf8) + parameters
+            + Array("\r\n\r\nx".utf8)
+    }
+
+    struct RawName: Sendable {
+        var before: String
+        var bytes: [UInt8]
+        var after = ""
+        var parameter: [UInt8] { Array(before.utf8) + bytes + Array(after.utf8) }
+    }
+
+    @Test(arguments: [
+        RawName(before: "filename=\"", bytes: [0xFF], after: "\""),
+        RawName(before: "filename=\"caf", bytes: [0xE9], after: ".txt\""),
+        RawName(before: "filename=", bytes: [0xE2, 0x82]),
+        RawName(before: "filename*=UTF-8''", bytes: [0xE9]),
+        // What a decoder puts in the place of such bytes is no name either.
+        RawName(before: "filename=\"a", bytes: [0xEF, 0xBF, 0xBD], after: "b\""),
+    ])
+    func `a name that is not UTF-8 is refused, and nothing is made up for it`(
+        name: RawName
+    ) async throws {
+        try await SharedServer.use { server in
+            let connection = try await server.connect()
+            try await connection.send(Self.post(fileName: name.parameter))
+            try expectProblem(try await connection.answer(), .badRequest)
+        }
+    }
+
+    /// RFC 6266 section 4.3: the plain form is there for those who do not know the other.
+    @Test(arguments: [true, false])
+    func `a full name beside a plain one that cannot be read is taken`(
+        isPlainFirst: Bool
+    ) async throws {
+        try await SharedServer.use { server in
+            let plain = Array("filename=\"caf".utf8) + [0xE9] + Array("\"".utf8)
+            let full = Array("filename*=UTF-8''caf%C3%A9".utf8)
+            let separator = Array("; ".utf8)
+            let connection = try await server.connect()
+            try await connection.send(
+                Self.post(
+                    fileName: isPlainFirst ? plain + separator + full : full + separator + plain))
+            let file = try await connection.answer().decoded(FinalizeResponse.self)
+            let meta = try await server.get("/files/\(file.remoteFileId)/meta")
+            #expect(try meta.decoded(FileMeta.self).fileName == "café")
+        }
+    }
+
+    @Test(arguments: ["é", "日本", "a b\u{301}"])
+    func `a plain name in UTF-8 is taken as it is`(name: String) async throws {
+        try await SharedServer.use { server in
+            let file = try await server.ask(
+                Self.post([1], [("Content-Disposition", "attachment; filename=\"\(name)\"")])
+            ).decoded(FinalizeResponse.self)
+            let meta = try await server.get("/files/\(file.remoteFileId)/meta")
+            #expect(try meta.decoded(FileMeta.self).fileName == name)
         }
     }
 

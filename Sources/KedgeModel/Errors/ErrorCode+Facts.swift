@@ -8,7 +8,8 @@ extension ErrorCode {
             .integrityMismatch, .idempotencyConflict, .fileTooLarge, .storageFull:
             sessionFacts
         case .fileNotFound, .fileGone, .preconditionFailed, .rangeNotSatisfiable, .badRequest,
-            .routeNotFound, .methodNotAllowed, .unsupportedMediaType, .requestTooLarge,
+            .routeNotFound, .methodNotAllowed, .unsupportedMediaType,
+            .unsupportedTransferCoding, .requestTooLarge,
             .requestTimeout, .busy, .unavailable, .internalError:
             requestFacts
         case .fileMissing, .fileChanged, .fileTruncated, .diskFull, .destinationExists,
@@ -86,6 +87,8 @@ extension ErrorCode {
             Self.row(405, ExitStatus.failure, "This address does not take this method.")
         case .unsupportedMediaType:
             Self.row(415, ExitStatus.failure, "The body is not of a type this address takes.")
+        case .unsupportedTransferCoding:
+            Self.row(501, ExitStatus.failure, "The body's Transfer-Encoding is not chunked alone.")
         case .requestTooLarge:
             Self.row(413, ExitStatus.tooLarge, "The body is larger than this address takes.")
         case .requestTimeout:

@@ -33,6 +33,7 @@ public enum ErrorCode: String, CaseIterable, Sendable, Codable {
     case routeNotFound = "ROUTE_NOT_FOUND"
     case methodNotAllowed = "METHOD_NOT_ALLOWED"
     case unsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE"
+    case unsupportedTransferCoding = "UNSUPPORTED_TRANSFER_CODING"
     case requestTooLarge = "REQUEST_TOO_LARGE"
     case requestTimeout = "REQUEST_TIMEOUT"
     case busy = "BUSY"

@@ -62,21 +62,23 @@ package struct ConfigurationLoader {
     }
 
     /// Nil for a file that sets nothing.
+    ///
+    /// - Throws: ``ConfigurationError`` of one line.
     private static func fileProvider(_ path: String) async throws -> (any ConfigProvider)? {
+        let text = try ConfigurationFile.text(at: path)
         do {
-            let text = try String(contentsOfFile: path, encoding: .utf8)
             guard let node = try Yams.compose(yaml: text) else { return nil }
             try refuseUnknown(node, path: [])
             return try await FileProvider<YAMLSnapshot>(filePath: FilePath(path))
         } catch let error as ConfigurationError {
             throw error
         } catch {
-            throw ConfigurationError("The configuration file \(path) cannot be read: \(error)")
+            throw ConfigurationFile.mistake(in: path, error)
         }
     }
 
     private static func refuseUnknown(_ node: Node, path: [String]) throws {
-        let name = path.joined(separator: ".")
+        let name = ConfigurationFile.oneLine(path.joined(separator: "."))
         if let mapping = node.mapping {
             for (key, value) in mapping {
                 guard let key = key.string else {
@@ -186,13 +188,9 @@ package struct ConfigurationLoader {
             section = parts.count == 2 ? parts[0] : ""
             let indent = parts.count == 2 ? "  " : ""
             lines.append("\(indent)# \(key.summary)")
-            lines.append("\(indent)\(parts[parts.count - 1]): \"\(Self.escaped(text(key)))\"")
+            let value = ConfigurationFile.quoted(text(key))
+            lines.append("\(indent)\(parts[parts.count - 1]): \(value)")
         }
         return lines.joined(separator: "\n") + "\n"
-    }
-
-    private static func escaped(_ text: String) -> String {
-        text.replacingOccurrences(of: "\\", with: "\\\\")
-            .replacingOccurrences(of: "\"", with: "\\\"")
     }
 }

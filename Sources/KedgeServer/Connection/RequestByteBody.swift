@@ -6,6 +6,9 @@ internal import KedgeModel
 internal import NIOCore
 internal import NIOHTTPTypes
 
+/// The body has a `Content-Encoding`.
+struct EncodedBodyError: Error {}
+
 /// A request's body as the engine reads it.
 ///
 /// Answers `Expect: 100-continue` at the moment the engine asks for bytes: after every check that
@@ -17,8 +20,9 @@ struct RequestByteBody: ByteBody {
     private let continuation: ContinueAnswer
     private let notes: RequestNotes
 
-    /// - Throws: `BAD_REQUEST` for a length that is no number.
+    /// - Throws: `BAD_REQUEST` for a length that is no number, ``EncodedBodyError``.
     init(_ request: Request, context: KedgeRequestContext) throws {
+        guard Self.isPlain(request) else { throw EncodedBodyError() }
         announcedByteCount = try Self.contentLength(of: request)
         body = request.body
         continuation = ContinueAnswer(request, channel: context.channel)
@@ -28,6 +32,14 @@ struct RequestByteBody: ByteBody {
     func makeReader() async throws -> any ByteReader {
         try await continuation.send()
         return Reader(body.makeAsyncIterator(), notes: notes)
+    }
+
+    /// Lengths, offsets and digests are of the bytes as they are kept, so a body that would have to be
+    /// decoded first is not taken.
+    private static func isPlain(_ request: Request) -> Bool {
+        let codings = (request.headers[.contentEncoding] ?? "").split(separator: ",")
+        return codings.map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() }
+            .allSatisfy { $0.isEmpty || $0 == "identity" }
     }
 
     private static func contentLength(of request: Request) throws -> Int64? {

@@ -15,7 +15,8 @@ package enum ContentDisposition {
     }
 
     /// The file name in a request's header: `filename*` before `filename`; nil when there is none or
-    /// when it cannot be decoded.
+    /// when it cannot be decoded. Bytes of `filename` that were no UTF-8 have become U+FFFD before they
+    /// come here; a name that nobody gave is no name.
     package static func fileName(in value: String) -> String? {
         let parameters = Self.parameters(of: value)
         if let extended = parameters["filename*"] {
@@ -24,7 +25,10 @@ package enum ContentDisposition {
             guard parts.count == 3, parts[0].lowercased() == "utf-8" else { return nil }
             return percentDecoded(parts[2])
         }
-        return parameters["filename"]
+        guard let name = parameters["filename"], !name.unicodeScalars.contains("\u{FFFD}") else {
+            return nil
+        }
+        return name
     }
 
     private static func parameters(of value: String) -> [String: String] {
@@ -85,6 +89,8 @@ package enum ContentDisposition {
         var rest = text.utf8[...]
         while let byte = rest.popFirst() {
             guard byte == UInt8(ascii: "%") else {
+                // Anything beyond ASCII is encoded, or it is not this form (RFC 8187 section 3.2.1).
+                guard byte < 0x80 else { return nil }
                 bytes.append(byte)
                 continue
             }

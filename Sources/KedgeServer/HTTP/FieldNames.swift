@@ -1,6 +1,7 @@
 internal import HTTPTypes
 
 extension HTTPField.Name {
+    static let host = named("Host")
     static let xRequestID = named("X-Request-Id")
     static let xChunkHash = named("X-Chunk-Hash")
     static let contentDigest = named("Content-Digest")

@@ -15,7 +15,7 @@ enum JSONBody {
 
     /// Decodes the body; an empty one gives `whenEmpty`.
     ///
-    /// - Throws: `UNSUPPORTED_MEDIA_TYPE`, `REQUEST_TOO_LARGE`, `BAD_REQUEST`.
+    /// - Throws: `UNSUPPORTED_MEDIA_TYPE`, ``EncodedBodyError``, `REQUEST_TOO_LARGE`, `BAD_REQUEST`.
     static func decode<Value: Decodable>(
         _ type: Value.Type, from request: Request, _ context: KedgeRequestContext,
         whenEmpty: Value? = nil
@@ -33,6 +33,17 @@ enum JSONBody {
         } catch let error as DecodingError {
             throw EngineError(
                 .badRequest, explain(error), cause: String(reflecting: error))
+        }
+    }
+
+    /// The text of a wire message, with sorted members.
+    static func encode(_ value: some Encodable) -> ByteBuffer {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        do {
+            return ByteBuffer(bytes: try encoder.encode(value))
+        } catch {
+            preconditionFailure("the wire messages can be encoded: \(error)")
         }
     }
 
@@ -73,15 +84,8 @@ extension Response {
         _ value: some Encodable, status: HTTPResponse.Status = .ok,
         contentType: String = "application/json"
     ) -> Response {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        do {
-            let data = try encoder.encode(value)
-            return Response(
-                status: status, headers: [.contentType: contentType],
-                body: ResponseBody(byteBuffer: ByteBuffer(bytes: data)))
-        } catch {
-            preconditionFailure("the wire messages can be encoded: \(error)")
-        }
+        Response(
+            status: status, headers: [.contentType: contentType],
+            body: ResponseBody(byteBuffer: JSONBody.encode(value)))
     }
 }

@@ -4,7 +4,8 @@ package import KedgeModel
 package enum RangeHeader: Hashable, Sendable {
     /// No range to honour: absent, another unit, or not well formed. The whole file is the answer.
     case whole
-    /// The satisfiable ranges, in the order asked for.
+    /// The satisfiable ranges, in the order asked for; ranges that overlap or touch are one, so no
+    /// byte of the file is sent twice (RFC 9110 section 15.3.7.2).
     case ranges([ByteRange])
     /// Well formed, but no byte of the file is in it, or more parts than are worth serving.
     case unsatisfiable
@@ -40,7 +41,24 @@ package enum RangeHeader: Hashable, Sendable {
             return
         }
         let isServable = !ranges.isEmpty && specifications.count <= Self.maxRangeCount
-        self = isServable ? .ranges(ranges) : .unsatisfiable
+        self = isServable ? .ranges(Self.coalesced(ranges)) : .unsatisfiable
+    }
+
+    /// Each run of ranges stands where the first of them stood.
+    private static func coalesced(_ ranges: [ByteRange]) -> [ByteRange] {
+        var runs: [(place: Int, range: ByteRange)] = []
+        for (place, range) in ranges.enumerated().sorted(by: { $0.element.start < $1.element.start }
+        ) {
+            if let last = runs.last, range.start <= last.range.end {
+                let end = max(last.range.end, range.end)
+                runs[runs.count - 1] = (
+                    min(last.place, place), ByteRange(start: last.range.start, end: end)
+                )
+            } else {
+                runs.append((place, range))
+            }
+        }
+        return runs.sorted { $0.place < $1.place }.map(\.range)
     }
 
     private enum Specification {

@@ -12,35 +12,49 @@ struct RequestGate: Sendable {
     /// Names besides loopback ones that may stand in `Host`; `*` allows all.
     let allowedHosts: Set<String>
 
-    /// - Throws: `BAD_REQUEST`.
+    /// - Throws: `BAD_REQUEST`, `UNSUPPORTED_TRANSFER_CODING`.
     func principal(of request: Request) throws -> Principal {
-        let host = Self.name(in: request.head.authority ?? "")
-        guard allowedHosts.contains("*") || allowedHosts.contains(host) || Loopback.contains(host)
-        else {
-            throw EngineError(.badRequest, "This server does not answer to the name in Host.")
-        }
+        try Self.requireKnownCoding(request)
+        let host = try namedHost(of: request)
         if let site = request.headers[.secFetchSite], site != "same-origin", site != "none" {
             throw EngineError(.badRequest, "Pages of other sites are not answered.")
         }
-        if let origin = request.headers[.origin], Self.name(inOrigin: origin) != host {
+        if let origin = request.headers[.origin], !isOwn(origin, at: host) {
             throw EngineError(.badRequest, "Pages of other origins are not answered.")
         }
         return Principal.anonymous
     }
 
-    /// The host of `host:port`, in lower case and without brackets.
-    private static func name(in authority: String) -> String {
-        var text = authority.lowercased()
-        if text.hasPrefix("["), let end = text.firstIndex(of: "]") {
-            return String(text[text.index(after: text.startIndex)..<end])
+    /// Where the body ends is known for one coding alone (RFC 9112 section 6.1).
+    private static func requireKnownCoding(_ request: Request) throws {
+        guard let coding = request.headers[.transferEncoding] else { return }
+        guard coding.lowercased() == "chunked" else {
+            throw EngineError(.unsupportedTransferCoding)
         }
-        if let colon = text.lastIndex(of: ":") { text = String(text[..<colon]) }
-        return text
     }
 
-    private static func name(inOrigin origin: String) -> String? {
-        guard let scheme = origin.firstRange(of: "://") else { return nil }
-        return name(in: String(origin[scheme.upperBound...]))
+    /// The first `Host` is the request's authority; any other is left among the fields.
+    private func namedHost(of request: Request) throws -> Authority {
+        guard request.headers[.host] == nil, let text = request.head.authority,
+            let host = Authority(text)
+        else {
+            throw EngineError(.badRequest, "A request names one host.")
+        }
+        guard isConfigured(host) || Loopback.contains(host.host) else {
+            throw EngineError(.badRequest, "This server does not answer to the name in Host.")
+        }
+        return host
+    }
+
+    private func isConfigured(_ host: Authority) -> Bool {
+        allowedHosts.contains("*") || allowedHosts.contains(host.host)
+    }
+
+    /// This server speaks no TLS: a page that came by it came from a proxy under a name in the
+    /// settings, or from somebody else.
+    private func isOwn(_ text: String, at host: Authority) -> Bool {
+        guard let origin = WebOrigin(text), origin.isOrigin(of: host) else { return false }
+        return !origin.isSecure || isConfigured(host)
     }
 }
 

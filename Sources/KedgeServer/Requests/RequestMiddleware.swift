@@ -4,6 +4,7 @@ internal import KedgeEngine
 internal import KedgeModel
 internal import Logging
 internal import NIOCore
+internal import NIOHTTP1
 
 /// The outermost layer: names the request, turns errors into problem documents, logs one line.
 struct RequestMiddleware: RouterMiddleware {
@@ -19,7 +20,7 @@ struct RequestMiddleware: RouterMiddleware {
     ) async throws -> Response {
         let start = ContinuousClock.now
         var context = context
-        context.requestID = Self.requestID(of: request)
+        context.requestID = RequestID.of(request)
         context.logger[metadataKey: "request.id"] = "\(context.requestID)"
         context.logger[metadataKey: "hb.request.id"] = nil
         var response: Response
@@ -39,6 +40,8 @@ struct RequestMiddleware: RouterMiddleware {
                 response.headers[.contentRange] =
                     ContentRange(range: nil, total: error.fileSize).description
             }
+            // Says that it is the coding, not the media type (RFC 9110 section 15.5.16).
+            if error is EncodedBodyError { response.headers[.acceptEncoding] = "identity" }
         }
         if request.method == .head {
             // The headers of the answer to GET, and not one byte more: on a connection that stays
@@ -53,25 +56,6 @@ struct RequestMiddleware: RouterMiddleware {
         return response
     }
 
-    private static func requestID(of request: Request) -> String {
-        if let given = request.headers[.xRequestID], (1...64).contains(given.utf8.count),
-            given.utf8.allSatisfy({ isPlain($0) })
-        {
-            return given
-        }
-        return Hex.encode((0..<8).map { _ in UInt8.random(in: .min ... .max) })
-    }
-
-    private static func isPlain(_ character: UInt8) -> Bool {
-        switch character {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-            UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "_"),
-            UInt8(ascii: "."):
-            true
-        default: false
-        }
-    }
-
     private func translate(_ error: any Error, _ request: Request) -> EngineError {
         switch error {
         case let error as HTTPError where error.status == .notFound:
@@ -81,6 +65,12 @@ struct RequestMiddleware: RouterMiddleware {
             EngineError(.rangeNotSatisfiable)
         case let error as HTTPError where (400..<500).contains(error.status.code):
             EngineError(.badRequest, cause: String(reflecting: error))
+        case is EncodedBodyError:
+            EngineError(
+                .unsupportedMediaType, "Send the bytes as they are, without Content-Encoding.")
+        case is HTTPParserError:
+            EngineError(
+                .badRequest, "The body breaks off.", cause: String(reflecting: error))
         case is NIOTooManyBytesError, is TooLargeBodyError:
             EngineError(.requestTooLarge)
         case is SlowBodyError:

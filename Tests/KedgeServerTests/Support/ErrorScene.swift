@@ -162,6 +162,10 @@ extension ErrorScene {
             try await scene.server.ask(
                 HTTPRequestBytes("POST", "/uploads/sessions", body: Array("{}".utf8)))
         },
+        .unsupportedTransferCoding: { scene in
+            try await scene.server.ask(
+                HTTPRequestBytes("POST", "/files", [("Transfer-Encoding", "gzip, chunked")]))
+        },
         .requestTooLarge: { scene in
             try await scene.server.ask(
                 .json("POST", "/uploads/sessions", String(repeating: " ", count: 65_537)))

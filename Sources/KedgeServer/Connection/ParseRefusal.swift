@@ -1,0 +1,43 @@
+internal import KedgeModel
+internal import Logging
+internal import NIOCore
+internal import NIOHTTP1
+
+/// The answer to bytes that are no request. No route, no middleware has seen them.
+struct ParseRefusal {
+    let body: ByteBuffer
+    private let document: ProblemDocument
+    private let requestID = RequestID.make()
+    private let cause: HTTPParserError
+
+    init(_ error: HTTPParserError) {
+        cause = error
+        let isTooLarge = error == .headerOverflow
+        document = ProblemDocument(
+            code: .badRequest,
+            detail: isTooLarge ? "The head is larger than this server takes." : nil,
+            requestId: requestID)
+        body = JSONBody.encode(document)
+    }
+
+    /// What the middleware puts on every error, and the end of the connection: where the next request
+    /// would begin is not known.
+    var head: HTTPResponseHead {
+        HTTPResponseHead(
+            version: .http1_1, status: HTTPResponseStatus(statusCode: document.status),
+            headers: [
+                "content-type": "application/problem+json",
+                "content-length": String(body.readableBytes), "cache-control": "no-store",
+                "connection": "close", "x-request-id": requestID,
+            ])
+    }
+
+    func log(to logger: Logger) {
+        logger.info(
+            "request",
+            metadata: [
+                "request.id": "\(requestID)", "http.status": "\(document.status)",
+                "error.code": "\(document.code)", "error.cause": "\(cause)",
+            ])
+    }
+}

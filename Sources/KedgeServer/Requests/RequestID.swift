@@ -1,0 +1,32 @@
+internal import HTTPTypes
+internal import Hummingbird
+internal import KedgeEngine
+internal import KedgeModel
+
+/// The text that names a request in its answer and in the log.
+enum RequestID {
+    /// The one that the client gave when it is plain, else a new one.
+    static func of(_ request: Request) -> String {
+        if let given = request.headers[.xRequestID], (1...64).contains(given.utf8.count),
+            given.utf8.allSatisfy({ isPlain($0) })
+        {
+            return given
+        }
+        return make()
+    }
+
+    /// A new one.
+    static func make() -> String {
+        Hex.encode((0..<8).map { _ in UInt8.random(in: .min ... .max) })
+    }
+
+    private static func isPlain(_ character: UInt8) -> Bool {
+        switch character {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "_"),
+            UInt8(ascii: "."):
+            true
+        default: false
+        }
+    }
+}
