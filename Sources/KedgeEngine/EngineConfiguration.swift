@@ -33,6 +33,9 @@ package struct EngineConfiguration: Sendable {
     package var minCheckpointByteCount: Int64 = 64 << 10
     /// Size of the buffers that gather a body, in bytes.
     package var bufferCapacity = 512 << 10
+    /// How long a writer may go on after a newer request wanted the same bytes. A hung one costs the
+    /// newer this much; one whose connection has just ended gets its last bytes saved.
+    package var takeoverGrace: Duration = .milliseconds(200)
     /// Idle sessions leave memory after this time; they are loaded again when asked for.
     package var idleSessionLifetime: Duration = .seconds(60)
     /// Open staging areas above which idle sessions leave memory at once; each holds a descriptor.

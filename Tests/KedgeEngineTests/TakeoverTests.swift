@@ -55,6 +55,21 @@ import Testing
         #expect(fastestTakeover < slowestAlone + .seconds(1))
     }
 
+    @Test func `a hung writer has a moment to end by itself, and no longer`() async throws {
+        let patient = try EnginePlace { $0.takeoverGrace = .milliseconds(200) }
+        let node = try await patient.start()
+        let upload = try await node.begin(sampleBytes(1000))
+        let old = await hang(0, of: upload, after: 300, on: node)
+        let new = Task { try await node.put(0, of: upload, from: 300) }
+        // The newer one waits until the time is over, which only the test lets pass.
+        await patient.timer.waitForSleepers(2)
+        patient.timer.advance(by: .milliseconds(199))
+        #expect(patient.timer.sleeperCount == 2)
+        patient.timer.advance(by: .milliseconds(1))
+        #expect(try await new.value.isCreated)
+        await #expect(throws: EngineError(.writerReplaced)) { try await old.value }
+    }
+
     @Test func `a newer upload that breaks off at once leaves the older one's bytes`() async throws
     {
         let node = try await place.start()

@@ -91,10 +91,18 @@ actor LiveSession {
     }
 
     /// Takes a slot, stopping the writer that has it and waiting until its bytes are saved.
+    ///
+    /// The writer has a moment to end by itself: on a busy machine the end of its connection, and the
+    /// bytes before that, may have arrived and not been seen yet, and stopping it would drop them.
     func claim(_ slot: WriterSlot, for writer: ActiveWriter) async throws {
         while let current = writers[slot] {
-            current.interrupt(.replaced)
+            let (timer, grace) = (parts.timer, parts.configuration.takeoverGrace)
+            let stopping = Task {
+                if grace > .zero { try await timer.sleep(for: grace) }
+                current.interrupt(.replaced)
+            }
             await current.finished()
+            stopping.cancel()
         }
         try requireOpen()
         writers[slot] = writer

@@ -90,8 +90,9 @@ struct LogEntry: Decodable, Sendable {
     var errorCode: String?
     /// Bytes of the request's body that the server read.
     var bodyByteCount: Int64
-    /// When the request began.
+    /// When the request began, and when it was answered or given up.
     var begin: Timestamp
+    var end: Timestamp
 
     private enum CodingKeys: String, CodingKey {
         case chunkIndex = "chunk.index"
@@ -122,8 +123,9 @@ struct LogEntry: Decodable, Sendable {
         errorCode = try text(.errorCode)
         bodyByteCount = try text(.bodyByteCount).flatMap { Int64($0) } ?? 0
         let duration = Double(try text(.duration) ?? "") ?? 0
-        let end = Timestamp(try values.decode(String.self, forKey: .time))
-        begin = (end ?? Timestamp(millisecondsSinceEpoch: 0)).advanced(by: .milliseconds(-duration))
+        let time = Timestamp(try values.decode(String.self, forKey: .time))
+        end = time ?? Timestamp(millisecondsSinceEpoch: 0)
+        begin = end.advanced(by: .milliseconds(-duration))
     }
 
     /// Requests in a log; other lines are skipped, also one that a kill cut short.

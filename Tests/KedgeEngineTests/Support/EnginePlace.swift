@@ -27,6 +27,7 @@ final class EnginePlace: Sendable {
         configuration.defaultChunkSize = 1000
         configuration.maxFileSize = 1_000_000
         configuration.bufferCapacity = 256
+        configuration.takeoverGrace = .zero
         configure(&configuration)
         self.configuration = configuration
     }

@@ -28,6 +28,14 @@ final class ManualTimer: Clock {
     var now: Instant { state.withLock { $0.now } }
     var minimumResolution: Duration { .zero }
 
+    /// How many wait for time to pass.
+    var sleeperCount: Int { state.withLock { $0.sleepers.count } }
+
+    /// Returns once so many wait.
+    func waitForSleepers(_ count: Int) async {
+        while sleeperCount < count { await Task.yield() }
+    }
+
     func advance(by duration: Duration) {
         let woken = state.withLock { state in
             state.now = state.now.advanced(by: duration)
