@@ -58,6 +58,12 @@ test-tsan: test-deps ## Run the Swift tests under the thread sanitizer
 	        --scratch-path .build-tsan --filter "^Kedge$${target}Tests\."; \
 	done
 
+.PHONY: torture
+torture: test-deps ## Move larger files through more kills and worse links (20 minutes)
+	swift build --build-tests
+	KEDGE_TORTURE=1 Tests/support/swift_test.sh --skip-build --no-parallel \
+	    --filter "KedgeCommandTests\.(FailingDisk|KillStorm|Loss|Outage|Rewriting|RoughLink|Takeover)Tests"
+
 .PHONY: fuzz
 fuzz: deps ## Fuzz every parser under the address sanitizer (FUZZ_SECONDS=total)
 	Tests/fuzz/fuzz.sh $(FUZZ_SECONDS)

@@ -25,9 +25,13 @@ extension TransferError {
         case .exists:
             code = .destinationExists
             explanation = "The destination exists."
-        case .permission, .readOnly:
+        case .permission:
             code = .usage
             explanation = "This user may not read or write the \(role)."
+        case .readOnly:
+            // Also what a file system turns into when its device reports an error.
+            code = .usage
+            explanation = "The disk of the \(role) is read-only."
         case .tooManyOpen, .locked, .io, .other:
             code = .storeDamaged
             explanation = "The disk reported an error on the \(role)."

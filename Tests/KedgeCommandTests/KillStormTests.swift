@@ -1,0 +1,113 @@
+import Foundation
+import KedgeModel
+import Testing
+
+/// Kills of both sides, one after the other, while the link between them cuts and damages what passes.
+///
+/// Serialized, because each test runs processes of its own that hash and sync: several at a time would
+/// only measure the machine.
+@Suite(.serialized, .timeLimit(.minutes(10)))
+struct KillStormTests {
+    private let scene: Scene
+
+    init() throws { scene = try Scene() }
+
+    private static let chunkByteCount = 512 << 10
+
+    /// A link that lets through less than a chunk, and not all of it as it was.
+    private func link(_ direction: Faults.Direction, _ cut: Faults.Cut) -> Faults {
+        Faults(
+            direction: direction, cutsAfter: 400 << 10, cut: cut,
+            flipsEvery: 5 << 20, bytesPerSecond: 24 << 20)
+    }
+
+    // R1, R6, R13, R16, R77, R134, R137.
+    @Test(
+        "an upload gets there once through kills of both sides over a bad link",
+        arguments: Seeds.all)
+    func upload(seed: UInt64) async throws {
+        var generator = SplitMix64(seed: seed)
+        let source = try scene.sample(mebibytes: Torture.mebibytes, plus: 1, seed: seed)
+        let cut = Faults.Cut.allCases.randomElement(using: &generator) ?? .finish
+        var servers = [try await scene.serve()]
+        let proxy = try scene.proxy(to: servers[0].port, link(.up, cut))
+        let command = [
+            "upload", source.path, "--server", proxy.url, "--json", "--chunk-size",
+            "\(Self.chunkByteCount)",
+        ]
+        var client = try scene.start(command)
+        for kill in 0..<Torture.killCount {
+            let target = source.byteCount / Self.chunkByteCount * kill * 2 / (Torture.killCount * 3)
+            try await eventually("\(target) chunks are there", within: Torture.limit) {
+                servers.requests.created.count > target
+            }
+            try await Task.sleep(for: .milliseconds(Int.random(in: 0...40, using: &generator)))
+            if Bool.random(using: &generator) {
+                client.signal(SIGKILL)
+                #expect(try await client.wait() == .signaled(SIGKILL), "\(client.output)")
+                client = try scene.start(command)
+            } else {
+                let acknowledged = Set(servers.requests.created.keys)
+                servers.append(try await replace(servers[servers.count - 1]))
+                proxy.upstreamPort = servers[servers.count - 1].port
+                try await expectKept(acknowledged, servers)
+            }
+        }
+        let finished = try await scene.finish(client, within: Torture.limit)
+        try finished.expectCompleted(source)
+        #expect(servers.requests.sessionIDs.count == 1)
+        try servers.expectTakenOnce(source)
+        #expect(proxy.counts.cutCount > 0 && proxy.counts.flipCount > 0)
+        try await scene.expectServed(
+            source, id: finished.result.remoteFileId, at: servers[servers.count - 1].url)
+    }
+
+    private func replace(_ server: Server) async throws -> Server {
+        server.process.signal(SIGKILL)
+        #expect(try await server.process.wait() == .signaled(SIGKILL))
+        return try await scene.serve()
+    }
+
+    private func expectKept(_ acknowledged: Set<Int>, _ servers: [Server]) async throws {
+        guard let session = servers.requests.sessionIDs.first else { return }
+        let status = try await scene.session(session, at: servers[servers.count - 1].url)
+        #expect(acknowledged.subtracting(status.receivedChunks) == [], "lost at a kill")
+    }
+
+    // R1, R16, R19, R86, R108, R135, R137.
+    @Test(
+        "a download gets there whole through kills of both sides over a bad link",
+        arguments: Seeds.all)
+    func download(seed: UInt64) async throws {
+        var generator = SplitMix64(seed: seed)
+        let source = try scene.sample(mebibytes: Torture.mebibytes, plus: 1, seed: seed)
+        let cut = Faults.Cut.allCases.randomElement(using: &generator) ?? .finish
+        var server = try await scene.serve()
+        let id = try await scene.upload(source, to: server.url)
+        let proxy = try scene.proxy(to: server.port, link(.down, cut))
+        let copy = scene.path("copy.bin")
+        let watcher = DestinationWatcher(copy, digest: source.digest)
+        let command = ["download", id, "-o", copy, "--server", proxy.url, "--json"]
+        var client = try scene.start(command)
+        for kill in 1...Torture.killCount {
+            let target = source.byteCount * kill * 2 / (Torture.killCount * 3)
+            try await eventually("\(target) bytes passed", within: Torture.limit) {
+                proxy.counts.downByteCount >= target
+            }
+            if Bool.random(using: &generator) {
+                client.signal(SIGKILL)
+                #expect(try await client.wait() == .signaled(SIGKILL), "\(client.output)")
+                client = try scene.start(command)
+            } else {
+                server = try await replace(server)
+                proxy.upstreamPort = server.port
+            }
+            #expect(!FileManager.default.fileExists(atPath: copy))
+        }
+        let finished = try await scene.finish(client, within: Torture.limit)
+        try finished.expectCompleted(source)
+        #expect(try await watcher.stop().wrongSights == [])
+        #expect(proxy.counts.cutCount > 0 && proxy.counts.flipCount > 0)
+        #expect(scene.temporaryFile(in: scene.directory) == nil)
+    }
+}

@@ -1,0 +1,83 @@
+import KedgeModel
+import Testing
+
+/// Links that carry little before they die, and with `KEDGE_TORTURE=1` large files over every bad link.
+///
+/// Serialized, because each test runs processes of its own that hash and sync: several at a time would
+/// only measure the machine.
+@Suite(.serialized, .timeLimit(.minutes(10)))
+struct RoughLinkTests {
+    private let scene: Scene
+
+    init() throws { scene = try Scene() }
+
+    /// What is wrong with a link in both directions.
+    enum Trouble: String, CaseIterable, CustomTestStringConvertible {
+        case finish = "300 KiB before the end of the connection"
+        case reset = "300 KiB before a reset"
+        case flips = "a flipped bit in every 11 MiB"
+        case silence = "silence after 2 MiB, three times"
+        case slowness = "8 MiB a second"
+
+        var testDescription: String { rawValue }
+
+        func faults(_ direction: Faults.Direction) -> Faults {
+            var faults = Faults(direction: direction)
+            switch self {
+            case .finish: faults.cutsAfter = 300 << 10
+            case .reset: (faults.cutsAfter, faults.cut) = (300 << 10, .reset)
+            case .flips: faults.flipsEvery = 11 << 20
+            case .silence: (faults.stallsAfter, faults.stallCount) = (2 << 20, 3)
+            case .slowness: faults.bytesPerSecond = 8 << 20
+            }
+            return faults
+        }
+    }
+
+    // R1, R16, R132, R137.
+    @Test(
+        "a large file gets there and back over a link that is bad all the time",
+        .enabled(if: Torture.isOn, "takes minutes: KEDGE_TORTURE=1"), arguments: Trouble.allCases)
+    func large(trouble: Trouble) async throws {
+        let source = try scene.sample(mebibytes: Torture.mebibytes, plus: 1)
+        try await expectThereAndBack(source, trouble.faults)
+    }
+
+    // R1, R132: 4 MiB chunks, of which one connection carries a sixty-fourth.
+    @Test(
+        "a file gets there and back over links that carry 64 KiB each",
+        arguments: Faults.Cut.allCases)
+    func thin(cut: Faults.Cut) async throws {
+        let source = try scene.sample(mebibytes: Torture.isOn ? 24 : 6, plus: 1)
+        let proxies = try await expectThereAndBack(source) { direction in
+            Faults(direction: direction, cutsAfter: 64 << 10, cut: cut)
+        }
+        for proxy in proxies { #expect(proxy.counts.cutCount >= source.byteCount >> 16) }
+        // A reset may take bytes with it that nobody had read yet.
+        if cut == .finish {
+            #expect(proxies[0].counts.upByteCount < source.byteCount * 3 / 2)
+            #expect(proxies[1].counts.downByteCount < source.byteCount * 3 / 2)
+        }
+    }
+
+    /// - Returns: The proxies of the upload and the download.
+    @discardableResult
+    private func expectThereAndBack(
+        _ source: Sample, _ faults: (Faults.Direction) -> Faults
+    ) async throws -> [FaultyProxy] {
+        let server = try await scene.serve()
+        let up = try scene.proxy(to: server.port, faults(.up))
+        let uploaded = try await scene.run(
+            ["upload", source.path, "--server", up.url, "--json"], within: Torture.limit)
+        try uploaded.expectCompleted(source)
+        try [server].expectTakenOnce(source)
+        let id = try #require(try uploaded.result.remoteFileId)
+        let down = try scene.proxy(to: server.port, faults(.down))
+        let copy = scene.path("copy.bin")
+        let downloaded = try await scene.run(
+            ["download", id, "-o", copy, "--server", down.url, "--json"], within: Torture.limit)
+        try downloaded.expectCompleted(source)
+        #expect(try Sample.digest(of: copy) == source.digest)
+        return [up, down]
+    }
+}

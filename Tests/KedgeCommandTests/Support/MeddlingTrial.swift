@@ -1,0 +1,81 @@
+import Foundation
+import KedgeModel
+import Testing
+
+/// Sends a file to the server and back with somebody in between, and judges what becomes of it.
+struct MeddlingTrial: Sendable {
+    private let scene: Scene
+    private let source: Sample
+    private let server: Server
+    private let folder: String
+
+    private init() async throws {
+        scene = try Scene()
+        source = try scene.sample(mebibytes: Torture.mebibytes, plus: 333)
+        server = try await scene.serve()
+        folder = scene.path("inbox")
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: false)
+    }
+
+    /// Uploads, then downloads what was uploaded, each through a proxy of its own.
+    static func run(_ interference: Interference) async throws {
+        let trial = try await MeddlingTrial()
+        let id = try await trial.upload(interference.meddling, interference.upload)
+        try await trial.download(id, interference.meddling, interference.download)
+    }
+
+    private func upload(_ meddling: Meddling, _ outcome: Deed.Outcome) async throws -> String {
+        let proxy = try MeddlingProxy(upstreamPort: server.port, meddling)
+        let command = [
+            "upload", source.path, "--server", proxy.url, "--json", "--chunk-size", "1048576",
+        ]
+        let finished = try await run(command, proxy, outcome)
+        try finished.expectCompleted(source)
+        #expect(proxy.meddledCount > 0, "nobody meddled")
+        try [server].expectTakenOnce(source)
+        return try #require(try finished.result.remoteFileId)
+    }
+
+    private func download(
+        _ id: String, _ meddling: Meddling, _ outcome: Deed.Outcome
+    ) async throws {
+        let proxy = try MeddlingProxy(upstreamPort: server.port, meddling)
+        let copy = "\(folder)/copy.bin"
+        let watcher = DestinationWatcher(copy, digest: source.digest)
+        let command = ["download", id, "-o", copy, "--server", proxy.url, "--json"]
+        let finished = try await run(command, proxy, outcome)
+        try finished.expectCompleted(source)
+        #expect(proxy.meddledCount > 0, "nobody meddled")
+        #expect(try await watcher.stop().wrongSights == [])
+        #expect(scene.names(in: folder) == ["copy.bin"])
+    }
+
+    /// Runs a command to success, also when the proxy has to reform first.
+    private func run(
+        _ command: [String], _ proxy: MeddlingProxy, _ outcome: Deed.Outcome
+    ) async throws -> Finished {
+        let client = try scene.start(command)
+        switch outcome {
+        case .completes:
+            return try await scene.finish(client, within: Torture.limit)
+        case .fails(let code):
+            let failed = try await scene.finish(client, within: Torture.limit)
+            #expect(failed.termination == .exited(code.facts.exitStatus), "\(failed.output)")
+            #expect(try failed.result.errorCode == code.rawValue)
+            proxy.reform()
+            let finished = try await scene.run(command, within: Torture.limit)
+            #expect(try finished.result.transferId == failed.result.transferId)
+            return finished
+        case .recovers(let code), .persists(let code):
+            try await eventually("it says \(code) and goes on", within: Torture.limit) {
+                guard client.isRunning else { throw Failure("it is over: \(client.output)") }
+                return client.output.contains("\"\(code.rawValue)\"")
+            }
+            #expect(client.isRunning, "\(client.output)")
+            #expect(scene.names(in: folder).filter { $0 == "copy.bin" } == [])
+            proxy.reform()
+            return try await scene.finish(client, within: Torture.limit)
+        }
+    }
+}

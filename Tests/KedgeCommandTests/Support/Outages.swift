@@ -1,0 +1,106 @@
+import KedgeModel
+import Testing
+
+/// A way to be between client and server, with what an upload and a download must come to.
+struct Interference: Sendable {
+    let meddling: Meddling
+    let upload: Deed.Outcome
+    let download: Deed.Outcome
+
+    init(
+        _ meddling: Meddling, upload: Deed.Outcome = .completes,
+        download: Deed.Outcome = .completes
+    ) {
+        self.meddling = meddling
+        self.upload = upload
+        self.download = download
+    }
+}
+
+/// Answers that come late, or from somebody else.
+enum Outage: String, CaseIterable, CustomTestStringConvertible {
+    case slow = "300 ms on each way"
+    case portalAtFirst = "the page of a captive portal until somebody logs in"
+    case portalBetween = "the page of a captive portal in the middle"
+    case portalForEver = "the page of a captive portal, always"
+    case badGateway = "502 now and then"
+    case unavailable = "503 with a Retry-After now and then"
+
+    var testDescription: String { rawValue }
+
+    var interference: Interference {
+        switch self {
+        case .slow: Interference(Meddling(delay: .milliseconds(300)))
+        case .portalAtFirst: Interference(portal { $0 < 3 })
+        case .portalBetween: Interference(portal { (6..<12).contains($0) })
+        case .portalForEver:
+            Interference(
+                portal { _ in true }, upload: .recovers(.protocolViolation),
+                download: .recovers(.protocolViolation))
+        case .badGateway: Interference(refusal("502 Bad Gateway"))
+        case .unavailable:
+            Interference(refusal("503 Service Unavailable", after: "1", every: 12))
+        }
+    }
+
+    private func portal(_ isDue: @escaping @Sendable (Int) -> Bool) -> Meddling {
+        Meddling(isDue: isDue, copyCount: 0) { answer, _ in
+            answer = PassingMessage(
+                "HTTP/1.1 200 OK", body: Array("<html><title>Log in</title></html>".utf8))
+            answer["Content-Type"] = "text/html"
+        }
+    }
+
+    private func refusal(_ status: String, after: String? = nil, every period: Int = 4) -> Meddling
+    {
+        let isDue: @Sendable (Int) -> Bool = { $0 % period == 1 }
+        return Meddling(isDue: isDue, copyCount: 0) { answer, _ in
+            answer = PassingMessage("HTTP/1.1 \(status)", body: Array("<html></html>".utf8))
+            answer["Retry-After"] = after
+        }
+    }
+}
+
+/// Work that is done without an answer, or more than once.
+enum Loss: String, CaseIterable, CustomTestStringConvertible {
+    case gatewayTimeout = "504 after the work is done, now and then"
+    case lost = "no answer after the work is done, now and then"
+    case lostByReset = "a reset after the work is done, now and then"
+    case lostFirst = "no answer to what is asked first"
+    case cut = "half an answer now and then"
+    case twice = "every request twice, one after the other"
+    case twiceAtOnce = "every request three times at once"
+
+    var testDescription: String { rawValue }
+
+    var interference: Interference { Interference(meddling) }
+
+    private var meddling: Meddling {
+        switch self {
+        case .gatewayTimeout:
+            Meddling(isDue: Self.nowAndThen) { answer, _ in
+                answer = PassingMessage("HTTP/1.1 504 Gateway Timeout")
+            }
+        case .lostFirst: Meddling(isDue: { $0 == 0 }, delivery: .lost(resetting: false))
+        case .lostByReset: Meddling(isDue: { $0 % 3 == 0 }, delivery: .lost(resetting: true))
+        case .cut: Meddling(isDue: { $0 % 3 == 0 }, delivery: .cut)
+        case .twice: Meddling(copyCount: 2)
+        case .twiceAtOnce: Meddling(copyCount: 3, copiesRace: true)
+        case .lost: Meddling(isDue: { $0 % 3 == 0 }, delivery: .lost(resetting: false))
+        }
+    }
+
+    private static func nowAndThen(_ number: Int) -> Bool { number % 4 == 1 }
+}
+
+extension Meddling {
+    /// Changes answers.
+    init(
+        isDue: @escaping @Sendable (Int) -> Bool = { _ in true }, copyCount: Int = 1,
+        _ changesAnswer: @escaping @Sendable (inout PassingMessage, PassingMessage) -> Void
+    ) {
+        self.isDue = isDue
+        self.copyCount = copyCount
+        self.changesAnswer = changesAnswer
+    }
+}

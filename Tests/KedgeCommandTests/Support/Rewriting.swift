@@ -1,0 +1,106 @@
+import KedgeModel
+import Testing
+
+/// Messages that arrive otherwise than they were sent.
+enum Rewriting: String, CaseIterable, CustomTestStringConvertible {
+    case gzip = "every answer coded with gzip"
+    case gzipNowAndThen = "answers coded with gzip now and then"
+    case noETag = "no ETag"
+    case noContentRange = "no Content-Range in answers"
+    case noContentRangeNowAndThen = "no Content-Range in answers now and then"
+    case noContentRangeUp = "no Content-Range in requests"
+    case noLength = "no Content-Length, but the connection's end"
+    case noChunkHash = "no X-Chunk-Hash"
+    case noIdempotencyKey = "no Idempotency-Key, and no answer to what is asked first"
+    case noRange = "no Range"
+    case noPreconditions = "no If-Range and no If-Match"
+    case noTalk = "none of the fields that only tell"
+    case shiftedRange = "another Content-Range, always"
+    case shiftedRangeNowAndThen = "another Content-Range now and then"
+    case olderVersion = "HTTP/1.0"
+
+    var testDescription: String { rawValue }
+
+    var interference: Interference {
+        switch self {
+        case .gzip:
+            Interference(
+                Meddling(Self.code), upload: .recovers(.protocolViolation),
+                download: .recovers(.protocolViolation))
+        case .gzipNowAndThen: Interference(Meddling(isDue: Self.nowAndThen, Self.code))
+        case .noETag:
+            Interference(Self.without("ETag"), download: .recovers(.protocolViolation))
+        case .noContentRange:
+            Interference(Self.without("Content-Range"), download: .recovers(.protocolViolation))
+        case .shiftedRange:
+            Interference(Meddling(Self.shift), download: .recovers(.protocolViolation))
+        case .shiftedRangeNowAndThen: Interference(Meddling(isDue: Self.nowAndThen, Self.shift))
+        case .noContentRangeNowAndThen:
+            Interference(
+                Meddling(isDue: Self.nowAndThen) { answer, _ in answer["Content-Range"] = nil })
+        case .noLength, .olderVersion: Interference(undelimited)
+        case .noTalk:
+            Interference(
+                Self.without(
+                    "Location", "Retry-After", "Content-Digest", "Repr-Digest", "X-Request-Id",
+                    "Accept-Ranges", "Content-Disposition", "Content-Type", "Date", "Server"))
+        default: requests
+        }
+    }
+
+    private var requests: Interference {
+        switch self {
+        case .noChunkHash:
+            Interference(
+                Self.withoutUp("X-Chunk-Hash"), upload: .fails(.chunkHashRequired))
+        case .noContentRangeUp:
+            Interference(Self.withoutUp("Content-Range"), upload: .fails(.rangeMismatch))
+        case .noRange: Interference(Self.withoutUp("Range"))
+        case .noPreconditions: Interference(Self.withoutUp("If-Range", "If-Match"))
+        default:
+            Interference(
+                Meddling(
+                    isDue: { $0 == 0 }, changesRequest: { $0["Idempotency-Key"] = nil },
+                    delivery: .lost(resetting: false)))
+        }
+    }
+
+    private var undelimited: Meddling {
+        var meddling = Meddling { answer, _ in
+            answer["Content-Length"] = nil
+            answer["Connection"] = "close"
+            if self == .olderVersion {
+                answer.firstLine = "HTTP/1.0" + answer.firstLine.dropFirst(8)
+                answer["Connection"] = nil
+            }
+        }
+        meddling.delimitsItself = true
+        return meddling
+    }
+
+    private static func nowAndThen(_ number: Int) -> Bool { number % 4 == 1 }
+
+    private static func code(_ answer: inout PassingMessage, _ request: PassingMessage) {
+        guard !answer.body.isEmpty else { return }
+        answer.body = GzipText.encode(answer.body)
+        answer["Content-Encoding"] = "gzip"
+    }
+
+    private static func shift(_ answer: inout PassingMessage, _ request: PassingMessage) {
+        guard let value = answer["Content-Range"],
+            let range = ContentRange(value), let bytes = range.range
+        else { return }
+        let shifted = ByteRange(start: bytes.start + 1, end: bytes.end + 1)
+        answer["Content-Range"] = ContentRange(range: shifted, total: range.total).description
+    }
+
+    private static func without(_ names: String...) -> Meddling {
+        Meddling { answer, _ in for name in names { answer[name] = nil } }
+    }
+
+    private static func withoutUp(_ names: String...) -> Meddling {
+        var meddling = Meddling()
+        meddling.changesRequest = { request in for name in names { request[name] = nil } }
+        return meddling
+    }
+}

@@ -1,0 +1,34 @@
+import Foundation
+import KedgeModel
+import Testing
+
+extension [Server] {
+    /// Expects of servers that followed each other on one data directory: each chunk of each session was
+    /// taken once, and the only file there is is the sample.
+    func expectTakenOnce(
+        _ source: Sample, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let requests = requests
+        for session in requests.sessionIDs {
+            let created = requests.filter { $0.sessionID == session }.created
+            #expect(created.filter { $0.value > 1 } == [:], sourceLocation: sourceLocation)
+        }
+        let finalized = requests.filter { $0.route.hasSuffix("/finalize") && $0.status == 200 }
+        #expect(finalized.sessionIDs.count == 1, sourceLocation: sourceLocation)
+        let files = try self[count - 1].files()
+        #expect(files.map(\.sha256) == [source.digest], sourceLocation: sourceLocation)
+    }
+}
+
+extension Server {
+    /// All files that it has.
+    func files() throws -> [FileMeta] {
+        var question = PassingMessage("GET /files HTTP/1.1")
+        question["Host"] = "localhost"
+        question["Connection"] = "close"
+        guard let answer = PassingMessage.exchange(question, with: port) else {
+            throw Failure("no list of files")
+        }
+        return try JSONDecoder().decode(FileList.self, from: Data(answer.body)).files
+    }
+}

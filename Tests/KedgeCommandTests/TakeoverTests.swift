@@ -1,0 +1,55 @@
+import Foundation
+import KedgeModel
+import Testing
+
+/// Two clients with records of their own that upload to one session, of which one stands still.
+///
+/// Serialized, because each test runs processes of its own that hash and sync: several at a time would
+/// only measure the machine.
+@Suite(.serialized, .timeLimit(.minutes(2)))
+struct TakeoverTests {
+    private let scene: Scene
+
+    init() throws { scene = try Scene() }
+
+    // R1, R62, R76: the second one gets the chunks that the first one holds half-sent.
+    @Test("a client that stands still does not hold up another one, and ends well when it goes on")
+    func takeover() async throws {
+        let source = try scene.sample(mebibytes: 24)
+        let server = try await scene.serve()
+        let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 6 << 20))
+        // More than the buffers between two sockets hold: what stands still is half-sent.
+        let command = [
+            "upload", source.path, "--server", proxy.url, "--json", "--chunk-size", "8388608",
+        ]
+        let first = try scene.start(command)
+        try await eventually("chunks are in flight") { proxy.counts.upByteCount > 2 << 20 }
+        first.signal(SIGKILL)
+        _ = try await first.wait()
+        // The same records twice, like a home directory that was copied.
+        try FileManager.default.copyItem(atPath: scene.path("state"), toPath: scene.path("copied"))
+        let begun = chunkRequests(proxy)
+        let standing = try scene.start(command)
+        try await eventually("its chunks are in flight") { chunkRequests(proxy) >= begun + 3 }
+        standing.signal(SIGSTOP)
+        proxy.faults = Faults()
+        let finished = try await scene.run(
+            command, environment: ["XDG_STATE_HOME": scene.path("copied")], within: .seconds(20))
+        try finished.expectCompleted(source)
+        try await eventually("it took over", within: .seconds(5)) {
+            server.requests.contains { $0.errorCode == "WRITER_REPLACED" }
+        }
+        #expect(standing.isRunning)
+        standing.signal(SIGCONT)
+        let other = try await scene.finish(standing, within: .seconds(30))
+        try other.expectCompleted(source)
+        #expect(try other.result.remoteFileId == finished.result.remoteFileId)
+        #expect(server.requests.sessionIDs.count == 1)
+        try [server].expectTakenOnce(source)
+        try await scene.expectServed(source, id: finished.result.remoteFileId, at: server.url)
+    }
+
+    private func chunkRequests(_ proxy: FaultyProxy) -> Int {
+        proxy.counts.requests.count { $0.firstLine.hasPrefix("PUT") }
+    }
+}
