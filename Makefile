@@ -59,7 +59,7 @@ test-tsan: test-deps ## Run the Swift tests under the thread sanitizer
 	done
 
 .PHONY: torture
-torture: test-deps ## Move larger files through more kills and worse links (20 minutes)
+torture: test-deps ## Move larger files through more kills and worse links (10 minutes)
 	swift build --build-tests
 	KEDGE_TORTURE=1 Tests/support/swift_test.sh --skip-build --no-parallel \
 	    --filter "KedgeCommandTests\.(FailingDisk|KillStorm|Loss|Outage|Rewriting|RoughLink|Takeover)Tests"
