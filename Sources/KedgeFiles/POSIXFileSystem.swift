@@ -14,7 +14,9 @@ package struct POSIXFileSystem: FileSystem {
             case .createNew: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
             case .openOrCreate: O_RDWR | O_CREAT | O_NOFOLLOW
             }
-        let descriptor = try retrying("open", path) { Glibc.open(path, flags | O_CLOEXEC, 0o600) }
+        // Opening a pipe that nobody writes to would wait for ever; for regular files it says nothing.
+        let always = O_CLOEXEC | O_NONBLOCK
+        let descriptor = try retrying("open", path) { Glibc.open(path, flags | always, 0o600) }
         return POSIXFile(descriptor: descriptor, path: path)
     }
 

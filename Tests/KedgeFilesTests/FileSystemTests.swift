@@ -34,6 +34,12 @@ import Testing
         expect(.notFound) { _ = try files.open(path("absent"), mode) }
     }
 
+    @Test(.timeLimit(.minutes(1)), arguments: [OpenMode.read, .readFollowingLinks])
+    func `opening a pipe waits for nobody`(mode: OpenMode) throws {
+        #expect(mkfifo(path("pipe"), 0o600) == 0)
+        #expect(try files.open(path("pipe"), mode).status().isRegularFile == false)
+    }
+
     @Test func `creating what is there fails, opening or creating does not`() throws {
         try make("a", [1])
         expect(.exists) { _ = try files.open(path("a"), .createNew) }
