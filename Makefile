@@ -46,6 +46,7 @@ test: test-deps ## Run every test
 	Tests/support/swift_test.sh --skip-build $(WIDTH) --skip KedgeCommandTests
 	Tests/support/swift_test.sh --skip-build $(WIDTH) --filter KedgeCommandTests
 	Tests/deploy/check_deploy.sh "$$(swift build --show-bin-path)/kedge"
+	Tests/docs/check_tour.sh "$$(swift build --show-bin-path)/kedge"
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" \
 	    Tests/contract/run_schemathesis.sh "$$(swift build --show-bin-path)/kedge"
 
