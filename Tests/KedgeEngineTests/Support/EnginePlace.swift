@@ -53,7 +53,7 @@ final class EnginePlace: Sendable {
 }
 
 /// A running engine with its stores.
-struct Node: Sendable {
+struct Node: EngineHolder {
     let engine: TransferEngine
     let metadata: HookedMetadata
     let bytes: any ByteStore

@@ -44,7 +44,12 @@ func sampleBytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     return generator.bytes(count)
 }
 
-extension Node {
+/// A test's hold on an engine that runs, on whatever stores.
+protocol EngineHolder: Sendable {
+    var engine: TransferEngine { get }
+}
+
+extension EngineHolder {
     /// Creates a session for the content.
     func begin(
         _ content: [UInt8], owner: OwnerID = .tester, chunkSize: Int = 1000,
