@@ -153,7 +153,8 @@ let package = Package(
             name: "KedgeClientTests",
             dependencies: [
                 "KedgeLocks",
-                "KedgeClient", "KedgeFiles", "KedgeHash", "KedgeModel", grdb, httpTypes, logging,
+                "KedgeClient", "KedgeFiles", "KedgeHash", "KedgeModel", "KedgeStoreTests", grdb,
+                httpTypes, logging,
             ]),
         .testTarget(name: "KedgeCurlTests", dependencies: ["KedgeLocks", "KedgeCurl", httpTypes]),
 

@@ -44,7 +44,7 @@ extension TransferClient {
             case .held:
                 if runs.isSuspending { return try await transfer(current) }
                 do {
-                    try await Task.sleep(for: Self.watchInterval)
+                    try await environment.pause(Self.watchInterval)
                 } catch {
                     // Canceled while another process runs it: nothing of ours to save.
                     return try await transfer(current)
@@ -76,7 +76,7 @@ extension TransferClient {
         while !runs.isEmpty {
             // Runs notice within a tenth of a second and then end what is under way. Not ended by
             // cancelling: leaving early would lose what this call is for.
-            try? await Task.sleep(for: .milliseconds(20))
+            try? await environment.pause(.milliseconds(20))
             await Task.yield()
         }
     }
@@ -103,7 +103,8 @@ extension TransferClient {
     ) async throws -> RunStep {
         try await store.start(lease)
         let context = try await makeContext(lease, meter: meter)
-        let watcher = LeaseWatcher(lease: lease, store: store, runs: runs)
+        let watcher = LeaseWatcher(
+            lease: lease, store: store, runs: runs, pause: environment.pause)
         let (result, signal) = await withTaskGroup(of: RunEvent.self) { group in
             group.addTask { .worker(await Self.work(context)) }
             group.addTask { .signal(await watcher.watch()) }

@@ -24,7 +24,7 @@ public final class TransferClient: Sendable {
     let store: TransferStore
     let api: ServerAPI
     let owner: LeaseOwner
-    let pool = BlockingPool(threadCount: 4)
+    let pool: BlockingPool
     let slots: RunSlots
     let runs = ActiveRuns()
 
@@ -53,11 +53,12 @@ public final class TransferClient: Sendable {
         self.configuration = configuration
         self.serverURL = serverURL
         self.environment = environment
+        self.pool = environment.makePool(4)
         self.api = ServerAPI(
             baseURL: serverURL, token: configuration.token, transport: transport)
         self.slots = RunSlots(count: configuration.maxConcurrentTransfers)
         self.store = try await TransferStore.open(
-            path: configuration.storePath, files: environment.files, now: environment.now)
+            path: configuration.storePath, environment: environment)
         self.owner = try await store.makeOwner()
     }
 

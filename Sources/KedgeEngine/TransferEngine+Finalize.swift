@@ -114,7 +114,7 @@ extension TransferEngine {
     func complete(_ live: LiveSession, digest: SHA256Digest) async throws -> FileRecord {
         try await digestLocks.withLock(digest) {
             let record = try await parts.metadata.beginFinalize(
-                of: live.id, digest: digest, fileID: FileID.random())
+                of: live.id, digest: digest, fileID: parts.makeID())
             await live.began(record)
             if record.state != .completed { try await promote(live, record, digest) }
             let file = try await parts.metadata.completeFinalize(

@@ -35,7 +35,7 @@ extension TransferEngine {
     ) async throws -> SessionStatus {
         try await translating {
             let chunkSize = try validate(new)
-            let id = SessionID.random()
+            let id: SessionID = parts.makeID()
             let now = parts.clock.now()
             let record = SessionRecord(
                 id: id, owner: owner, stagingKey: StagingKey(id), fileName: new.fileName,

@@ -1,6 +1,6 @@
 package import KedgeFiles
 internal import KedgeLocks
-internal import KedgeModel
+package import KedgeModel
 package import Logging
 
 /// The heart of the server: sessions, chunks, offsets, finalize, expiry.
@@ -20,11 +20,15 @@ package final class TransferEngine: Sendable {
         metadata: any MetadataStore, bytes: any ByteStore,
         configuration: EngineConfiguration = EngineConfiguration(),
         clock: any WallClock = SystemWallClock(), timer: any Clock<Duration> = .continuous,
-        pool: BlockingPool, logger: Logger
+        pool: BlockingPool,
+        makeGenerator: @escaping @Sendable () -> AnyGenerator = {
+            AnyGenerator(SystemRandomNumberGenerator())
+        },
+        logger: Logger
     ) {
         parts = EngineParts(
             metadata: metadata, bytes: bytes, configuration: configuration, clock: clock,
-            timer: timer, pool: pool,
+            timer: timer, pool: pool, makeGenerator: makeGenerator,
             buffers: BufferPool(bufferCapacity: configuration.bufferCapacity, keptCount: 8))
         registry = SessionRegistry(parts: parts)
         self.logger = logger

@@ -8,7 +8,11 @@ internal import KedgeLocks
 /// process. Work starts in the order it came. Callers bound how much they submit: each stream of
 /// bytes has at most a few calls under way.
 package final class BlockingPool: Sendable {
-    private let queue: Queue
+    /// Takes a job and runs it once, later.
+    package typealias Starter = @Sendable (@escaping @Sendable () -> Void) -> Void
+
+    private let start: Starter
+    private let stop: @Sendable () -> Void
     /// Number of threads.
     package let threadCount: Int
 
@@ -17,11 +21,21 @@ package final class BlockingPool: Sendable {
         precondition(threadCount > 0, "a pool has at least one thread")
         self.threadCount = threadCount
         let queue = Queue()
-        self.queue = queue
+        start = { queue.add($0) }
+        stop = { queue.stop(threadCount: threadCount) }
         for _ in 0..<threadCount { startThread { queue.work() } }
     }
 
-    deinit { queue.stop(threadCount: threadCount) }
+    /// A pool without threads of its own, for a simulation that decides when each job runs.
+    ///
+    /// - Parameter start: Must run the jobs in the order in which they come, one at a time.
+    package init(starting start: @escaping Starter) {
+        self.start = start
+        stop = {}
+        threadCount = 1
+    }
+
+    deinit { stop() }
 
     /// Runs the work on a thread of the pool and returns its result. Not cancelled by the task: what
     /// has begun on a disk is always seen to its end.
@@ -29,7 +43,7 @@ package final class BlockingPool: Sendable {
         _ work: @escaping @Sendable () throws -> Result
     ) async throws -> Result {
         try await withCheckedThrowingContinuation { continuation in
-            queue.add { continuation.resume(with: Swift.Result { try work() }) }
+            start { continuation.resume(with: Swift.Result { try work() }) }
         }
     }
 
@@ -38,7 +52,7 @@ package final class BlockingPool: Sendable {
         _ work: @escaping @Sendable () throws -> Result
     ) -> PendingResult<Result> {
         let pending = PendingResult<Result>()
-        queue.add { pending.complete(with: Swift.Result { try work() }) }
+        start { pending.complete(with: Swift.Result { try work() }) }
         return pending
     }
 

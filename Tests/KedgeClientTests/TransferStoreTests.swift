@@ -21,9 +21,11 @@ struct TransferStoreTests {
     }
 
     private func open(_ clock: Clock = Clock()) async throws -> TransferStore {
-        try await TransferStore.open(
-            path: scene.path("state/transfers.sqlite"), files: POSIXFileSystem(),
-            now: { clock.time.withLock { $0 } })
+        var environment = scene.environment
+        environment.files = POSIXFileSystem()
+        environment.now = { clock.time.withLock { $0 } }
+        return try await TransferStore.open(
+            path: scene.path("state/transfers.sqlite"), environment: environment)
     }
 
     private func makeUpload(_ path: String = "/a/b") -> UploadTransfer {

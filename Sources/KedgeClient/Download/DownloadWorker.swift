@@ -121,7 +121,8 @@ actor DownloadWorker {
             temp = try await openTempFile()
             // From the first byte, also of what an earlier run wrote and synced: only bytes that were
             // read back as they are now may get the file's name.
-            let wholeFile = PrefixHash(file: temp.file, saved: nil)
+            let wholeFile = PrefixHash(
+                file: temp.file, saved: nil, environment: context.environment)
             defer { wholeFile.stop() }
             try await fetchMissingChunks(into: temp, hash: wholeFile)
             size = download.expectedSize ?? 0

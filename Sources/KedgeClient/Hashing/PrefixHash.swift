@@ -17,11 +17,12 @@ final class PrefixHash: Sendable {
     private let file: any OpenFile
     private let state: Mutex<State>
     // One thread: jobs run in the order in which they were submitted, which is the order of bytes.
-    private let pool = BlockingPool(threadCount: 1)
+    private let pool: BlockingPool
     private let buffers = BufferPool(bufferCapacity: 1 << 20, keptCount: 1)
 
     /// Goes on from a saved state, or starts at the first byte.
-    init(file: any OpenFile, saved: SavedHash?) {
+    init(file: any OpenFile, saved: SavedHash?, environment: ClientEnvironment) {
+        self.pool = environment.makePool(1)
         self.file = file
         let restored = saved.flatMap { saved in
             SHA256Hasher(savedState: saved.state).flatMap {

@@ -8,6 +8,11 @@ package struct ClientEnvironment: Sendable {
     /// Sleeps; throws `CancellationError` when the task is canceled meanwhile.
     package var sleep: @Sendable (Duration) async throws -> Void
     package var makeGenerator: @Sendable () -> AnyGenerator
+    /// Sleeps between two looks of a loop that waits for something to change. Real time in most tests:
+    /// nothing depends on its length.
+    package var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+    /// Makes a pool with so many threads.
+    package var makePool: @Sendable (Int) -> BlockingPool = { BlockingPool(threadCount: $0) }
 
     package init(
         files: any FileSystem, now: @escaping @Sendable () -> Timestamp,
@@ -27,13 +32,4 @@ package struct ClientEnvironment: Sendable {
             sleep: { try await Task.sleep(for: $0) },
             makeGenerator: { AnyGenerator(SystemRandomNumberGenerator()) })
     }
-}
-
-/// Any generator, as one type.
-package struct AnyGenerator: RandomNumberGenerator {
-    private var base: any RandomNumberGenerator
-
-    package init(_ base: any RandomNumberGenerator) { self.base = base }
-
-    package mutating func next() -> UInt64 { base.next() }
 }

@@ -12,7 +12,6 @@ enum RunSignal: Sendable {
 
 /// Keeps a lease alive while its worker runs, and listens for the wishes of other processes.
 struct LeaseWatcher: Sendable {
-    /// Real time, also in tests: it paces a loop that looks, and nothing depends on its length.
     private static let tick = Duration.milliseconds(100)
     private static let ticksPerLook = 2
     private static let ticksPerHeartbeat = 10
@@ -20,6 +19,8 @@ struct LeaseWatcher: Sendable {
     let lease: Lease
     let store: TransferStore
     let runs: ActiveRuns
+    /// Paces the loop that looks.
+    let pause: @Sendable (Duration) async throws -> Void
 
     /// Returns when the run must stop; nil when the task was canceled because the worker ended.
     func watch() async -> RunSignal? {
@@ -35,7 +36,7 @@ struct LeaseWatcher: Sendable {
                     if control != .none { return .control(control) }
                 }
                 tickCount += 1
-                try await Task.sleep(for: Self.tick)
+                try await pause(Self.tick)
             } catch is CancellationError {
                 return nil
             } catch is LeaseLost {

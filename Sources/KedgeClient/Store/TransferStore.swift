@@ -1,8 +1,8 @@
 internal import GRDB
-package import KedgeFiles
+internal import KedgeFiles
 internal import KedgeLocks
 package import KedgeMigrations
-package import KedgeModel
+internal import KedgeModel
 
 /// The durable records of all transfers of one user: one SQLite file that several kedge processes
 /// share (R23).
@@ -13,7 +13,7 @@ package import KedgeModel
 package final class TransferStore: Sendable {
     private let queue: DatabaseQueue
     private let isClosed = Mutex(false)
-    private let pool = BlockingPool(threadCount: 1)
+    private let pool: BlockingPool
     let now: @Sendable () -> Timestamp
     let owners: OwnerRegistry
 
@@ -22,16 +22,17 @@ package final class TransferStore: Sendable {
     ///
     /// - Throws: `STORE_DAMAGED` when the file cannot be used, or was written by a newer kedge.
     package static func open(
-        path: String, files: any FileSystem, now: @escaping @Sendable () -> Timestamp
+        path: String, environment: ClientEnvironment
     ) async throws -> TransferStore {
-        let opening = BlockingPool(threadCount: 1)
-        return try await opening.run {
+        let (files, now) = (environment.files, environment.now)
+        let pool = environment.makePool(1)
+        return try await pool.run {
             do {
                 let queue = try DatabaseFile.open(at: path, in: files)
                 try migrations.migrate(queue, now: now())
                 let owners = OwnerRegistry(
                     directory: TempFile.directory(of: path) + "/owners", files: files)
-                return TransferStore(queue: queue, now: now, owners: owners)
+                return TransferStore(queue: queue, pool: pool, now: now, owners: owners)
             } catch {
                 throw storeError("open", error)
             }
@@ -43,8 +44,10 @@ package final class TransferStore: Sendable {
         EmbeddedMigrations.all.map { Migration(number: $0.number, name: $0.name, sql: $0.sql) })
 
     private init(
-        queue: DatabaseQueue, now: @escaping @Sendable () -> Timestamp, owners: OwnerRegistry
+        queue: DatabaseQueue, pool: BlockingPool, now: @escaping @Sendable () -> Timestamp,
+        owners: OwnerRegistry
     ) {
+        self.pool = pool
         self.queue = queue
         self.now = now
         self.owners = owners

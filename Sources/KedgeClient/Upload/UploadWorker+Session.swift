@@ -170,7 +170,8 @@ extension UploadWorker {
         partials = [:]
         if !keepsHash {
             wholeFile.stop()
-            wholeFile = PrefixHash(file: file, saved: nil)
+            wholeFile = PrefixHash(
+                file: file, saved: nil, environment: context.environment)
             upload.fileHash = nil
         }
     }

@@ -41,7 +41,8 @@ actor UploadWorker {
         self.context = context
         self.upload = upload
         self.file = file
-        self.wholeFile = PrefixHash(file: file, saved: upload.savedHash)
+        self.wholeFile = PrefixHash(
+            file: file, saved: upload.savedHash, environment: context.environment)
         self.confirmed = upload.uploadedChunks
         self.source = Self.makeSource(upload, file: file, context: context)
         self.window = Self.makeWindow(upload)

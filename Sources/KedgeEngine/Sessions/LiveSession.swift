@@ -10,9 +10,16 @@ struct EngineParts: Sendable {
     let clock: any WallClock
     let timer: any Clock<Duration>
     let pool: BlockingPool
+    let makeGenerator: @Sendable () -> AnyGenerator
     let buffers: BufferPool
     let space = SpaceReservations()
     let openAreas = OpenAreaCount()
+
+    /// A new identifier of any kind.
+    func makeID<Identifier: RandomIdentifier>() -> Identifier {
+        var generator = makeGenerator()
+        return .random(using: &generator)
+    }
 
     /// When a session that is active now will expire.
     var nextExpiry: Timestamp { clock.now().advanced(by: configuration.sessionLifetime) }

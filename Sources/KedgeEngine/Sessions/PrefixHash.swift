@@ -1,5 +1,6 @@
 internal import KedgeFiles
 internal import KedgeHash
+internal import KedgeLocks
 internal import KedgeModel
 
 /// The SHA-256 of the file's contiguous prefix, kept up with the chunks as they are committed, so
@@ -69,15 +70,16 @@ actor PrefixHash {
     ///
     /// - Returns: True when it has reached the offset.
     func wait(for offset: Int64, patience: Duration) async throws -> Bool {
-        let deadline = ContinuousClock.now.advanced(by: patience)
+        let isOver = Mutex(patience <= .zero)
         // Wakes the waiter below once; cancelled when the hash was faster.
-        let timer = Task {
-            try await Task.sleep(until: deadline, clock: .continuous)
+        let timer = Task { [clock = parts.timer] in
+            try await clock.sleep(for: patience)
+            isOver.withLock { $0 = true }
             self.wakeAll()
         }
         defer { timer.cancel() }
         await withTaskCancellationHandler {
-            while hasher.byteCount < offset, task != nil, ContinuousClock.now < deadline,
+            while hasher.byteCount < offset, task != nil, !isOver.withLock({ $0 }),
                 !Task.isCancelled
             {
                 await withCheckedContinuation { waiting.append((offset, $0)) }

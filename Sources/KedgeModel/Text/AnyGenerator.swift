@@ -1,0 +1,8 @@
+/// Any generator of random numbers, as one type: chance is a parameter, so that a run can be repeated.
+package struct AnyGenerator: RandomNumberGenerator {
+    private var base: any RandomNumberGenerator
+
+    package init(_ base: any RandomNumberGenerator) { self.base = base }
+
+    package mutating func next() -> UInt64 { base.next() }
+}
