@@ -70,7 +70,8 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .maxChunkSize: "Largest chunk size a session may have, in bytes."
         case .defaultChunkSize: "Chunk size of sessions that ask for none, in bytes."
         case .maxConcurrentWrites: "Bodies written at once; more are answered BUSY."
-        case .maxConnections: "Connections held at once; more wait to be accepted."
+        case .maxConnections:
+            "Connections held at once, give or take three; more wait to be accepted."
         case .sessionLifetime: "Seconds after its last activity at which a session expires."
         case .sessionGrace: "Seconds for which an expired session's bytes can be adopted."
         case .idleTimeout: "Seconds without a byte after which a connection is closed."

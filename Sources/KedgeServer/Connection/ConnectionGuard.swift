@@ -84,8 +84,9 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         case .head(var head) where head.status.kind != .informational:
             if isRequestOpen, startedCount == answeredCount + 1 {
                 closesAfterAnswer = true
-                head.headerFields[.connection] = "close"
             }
+            // A server that stops closes each connection after its answer.
+            if closesAfterAnswer || drain.isDraining { head.headerFields[.connection] = "close" }
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .end:
             context.write(data, promise: promise)
@@ -165,7 +166,9 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         check?.cancel()
         guard minBytesPerSecond > 0 else { return }
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        check = context.eventLoop.scheduleTask(in: Self.window) {
+        // As much as is missing from a whole window, for the server may have waited for less.
+        let rest = max(.milliseconds(100), Self.window - waited)
+        check = context.eventLoop.scheduleTask(in: rest) {
             let (guardian, context) = bound.value
             guardian.judge(context)
         }

@@ -39,7 +39,10 @@ struct ServerProcess {
             ],
             gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
         group.maximumGracefulShutdownDuration = configuration.drainTimeout + .seconds(15)
+        // The group listens to the first signal alone.
+        let interruption = Interruption {}
         try await ServiceGroup(configuration: group).run()
+        withExtendedLifetime(interruption) {}
         try await engine.close()
         logger.notice("stopped")
     }

@@ -1,0 +1,147 @@
+import Foundation
+import KedgeModel
+import Testing
+
+/// SIGTERM while fifty chunks are in flight: what was acknowledged stays, what came is kept, and the
+/// process ends in time.
+///
+/// Serialized, because what must happen within seconds needs the machine for itself.
+@Suite(.serialized, .timeLimit(.minutes(3)))
+struct DrainTests {
+    private let scene: Scene
+
+    init() throws { scene = try Scene() }
+
+    private static let senderCount = 50
+    private static let chunkByteCount = 256 << 10
+    /// Half of a chunk: what the first checkpoint records, and about as much that only the process knows.
+    private static let heldByteCount = 130_000
+    private static let checkpointByteCount = 64 << 10
+    /// Nobody is cut for being slow: a busy machine takes its time to set the scene.
+    private static let patience = [
+        "--timeouts-min-body-bytes-per-second", "0", "--timeouts-idle-seconds", "600",
+    ]
+
+    /// Fifty sessions, each with its first chunk acknowledged and the second under way.
+    private func begin(at server: Server) async throws -> [RawChunk] {
+        var chunks: [RawChunk] = []
+        for number in 0..<Self.senderCount {
+            let file = RawFile(
+                byteCount: 2 * Self.chunkByteCount, chunkByteCount: Self.chunkByteCount,
+                seed: UInt64(number + 1))
+            let upload = try RawUpload(file, to: server)
+            try upload.send(0, to: server)
+            chunks.append(try RawChunk(1, of: upload, to: server))
+        }
+        try await chunks.push(upTo: Self.heldByteCount)
+        for chunk in chunks {
+            try await eventually(
+                "a checkpoint shows that the chunk is under way",
+                is: { try !chunk.upload.status(at: server).partialChunks.isEmpty })
+        }
+        return chunks
+    }
+
+    /// Returns when the server takes no connection any more.
+    private func untilRefused(by server: Server) async throws {
+        try await eventually(
+            "no connection is taken any more",
+            is: {
+                guard let socket = Loopback.connect(to: server.port) else { return true }
+                close(socket)
+                return false
+            })
+    }
+
+    // R1, R6, R12: what is in flight at the end of a process ends well, or goes on with the next one.
+    @Test("chunks that come in time are taken, and those that broke off go on after the restart")
+    func inTime() async throws {
+        let server = try await scene.serve(Self.patience + ["--shutdown-drain-seconds", "100"])
+        let chunks = try await begin(at: server)
+        server.process.signal(SIGTERM)
+        try await untilRefused(by: server)
+        #expect(server.process.isRunning, "it waits for what is under way")
+
+        let (broken, going) = (Array(chunks[..<10]), Array(chunks[10...]))
+        for chunk in broken { chunk.connection.reset() }
+        try await going.push(upTo: Self.chunkByteCount)
+        for answer in try await going.answers() {
+            #expect(answer.status == 201)
+            #expect(answer["Connection"] == "close")
+        }
+        #expect(try await server.process.wait(within: .seconds(30)) == .exited(0))
+
+        let next = try await scene.serve()
+        for chunk in going {
+            #expect(try chunk.upload.status(at: next).receivedChunks == [0, 1], "acknowledged")
+        }
+        for chunk in broken {
+            let status = try chunk.upload.status(at: next)
+            #expect(status.receivedChunks == [0])
+            let kept = try #require(status.partialChunks.first?.receivedBytes)
+            #expect((Self.checkpointByteCount...Self.heldByteCount).contains(Int(kept)))
+        }
+        for chunk in chunks { try await chunk.upload.expectFinished(at: next) }
+    }
+
+    // R1, R6, R12.
+    @Test(
+        "chunks that do not come in time are refused, kept, and go on after the restart",
+        arguments: [false, true])
+    func tooLate(goesOnSending: Bool) async throws {
+        let drain = Duration.seconds(2)
+        let server = try await scene.serve(Self.patience + ["--shutdown-drain-seconds", "2"])
+        let chunks = try await begin(at: server)
+        let start = ContinuousClock.now
+        server.process.signal(SIGTERM)
+        if goesOnSending { try await trickle(chunks) }
+        for answer in try await chunks.answers() { try answer.expectToAskAgain(.unavailable) }
+        #expect(try await server.process.wait(within: .seconds(30)) == .exited(0))
+        let elapsed = start.duration(to: .now)
+        #expect(elapsed >= drain, "they had their time")
+        #expect(elapsed < drain + .seconds(13), "nobody holds the process up")
+
+        let next = try await scene.serve()
+        for chunk in chunks {
+            let status = try chunk.upload.status(at: next)
+            #expect(status.receivedChunks == [0])
+            let partial = try #require(status.partialChunks.first)
+            #expect(partial.index == 1)
+            // Who stalled has all there that was sent.
+            let possible = Self.heldByteCount...chunk.sentByteCount
+            #expect(possible.contains(Int(partial.receivedBytes)))
+            try await chunk.upload.expectFinished(at: next)
+        }
+    }
+
+    /// Goes on sending until each is answered, a little at a time, and never the last byte.
+    private func trickle(_ chunks: [RawChunk]) async throws {
+        try await eventually(
+            "everybody is answered",
+            is: {
+                for chunk in chunks where try chunk.connection.poll() == nil {
+                    _ = chunk.push(upTo: min(chunk.sentByteCount + 256, Self.chunkByteCount - 1))
+                }
+                return chunks.allSatisfy { $0.connection.answer != nil }
+            })
+    }
+
+    // A forced end is a kill: what was acknowledged and checkpointed is there.
+    @Test("a second signal ends the process at once")
+    func secondSignal() async throws {
+        let server = try await scene.serve(Self.patience + ["--shutdown-drain-seconds", "100"])
+        let chunks = try await begin(at: server)
+        server.process.signal(SIGTERM)
+        try await untilRefused(by: server)
+        server.process.signal(SIGTERM)
+        #expect(try await server.process.wait(within: .seconds(30)) == .exited(128 + SIGTERM))
+        let next = try await scene.serve()
+        for chunk in chunks {
+            let status = try chunk.upload.status(at: next)
+            #expect(status.receivedChunks == [0])
+            let kept = try #require(status.partialChunks.first?.receivedBytes)
+            #expect(kept >= Int64(Self.checkpointByteCount))
+            try await chunk.upload.expectFinished(at: next)
+        }
+    }
+}
