@@ -112,6 +112,18 @@ let package = Package(
             name: "KedgeStoreTests",
             dependencies: ["KedgeLocks", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel"]),
 
+        // The whole system in one process, with everything that can fail in memory; a test.
+        .executableTarget(
+            name: "kedge-simulator",
+            dependencies: [
+                "KedgeLocks",
+                "KedgeClient", "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel",
+                "KedgeServer", "KedgeStoreTests", httpTypes, logging,
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+            ], path: "Tests/simulator"),
+
         // The real binary as separate processes; built beside the tests.
         .testTarget(
             name: "KedgeCommandTests", dependencies: ["KedgeLocks", "KedgeHash", "KedgeModel"]),

@@ -63,7 +63,7 @@ package enum Sample {
 
 extension MetadataStore {
     /// Creates a sample session, or the given one.
-    func make(_ record: SessionRecord = Sample.session()) async throws -> SessionRecord {
+    package func make(_ record: SessionRecord = Sample.session()) async throws -> SessionRecord {
         guard
             case .created(let created) = try await createSession(
                 record, idempotencyKey: nil, adopting: nil)
@@ -90,7 +90,7 @@ extension MetadataStore {
     }
 
     /// The session as its owner sees it now.
-    func now(_ record: SessionRecord) async throws -> SessionProgress? {
+    package func now(_ record: SessionRecord) async throws -> SessionProgress? {
         try await progress(of: record.id, owner: record.owner)
     }
 

@@ -197,6 +197,8 @@ import Testing
         #expect(try disk.list("/") == ["d"])
         #expect(try disk.status(of: "/d")?.isDirectory == true)
         try make("/a")
+        #expect(try disk.status(of: "/d/.")?.isDirectory == true)
+        #expect(try disk.status(of: "/a/.") == nil)
         try make("/b")
         let error = #expect(throws: FileError.self) {
             try disk.renameWithoutReplacing("/a", to: "/b")

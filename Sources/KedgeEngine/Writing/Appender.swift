@@ -239,7 +239,7 @@ struct Appender {
             try await commitDeferred()
             return
         }
-        await live.keepPartial(
+        try await live.savePartial(
             pass.verified, index: index, declaredDigest: nil, staging: pass.staging)
         guard await live.ledger.contiguousOffset >= offset else {
             throw EngineError(.internalError, cause: "the end of an append was not saved")

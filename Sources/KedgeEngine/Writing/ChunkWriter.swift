@@ -109,14 +109,23 @@ extension LiveSession {
         recordCommit(chunks, touch: touch)
     }
 
-    /// Syncs and records the first bytes of a chunk, those that the hash has seen, when they are more
-    /// than what is recorded.
+    /// Saves the first bytes of a chunk as far as that works.
     ///
     /// A full or failing disk is not an error here: the bytes recorded before are still good.
     func keepPartial(
         _ verified: SHA256Hasher, index: Int, declaredDigest: SHA256Digest?,
         staging: any StagingArea
     ) async {
+        try? await savePartial(
+            verified, index: index, declaredDigest: declaredDigest, staging: staging)
+    }
+
+    /// Syncs and records the first bytes of a chunk, those that the hash has seen, when they are more
+    /// than what is recorded.
+    func savePartial(
+        _ verified: SHA256Hasher, index: Int, declaredDigest: SHA256Digest?,
+        staging: any StagingArea
+    ) async throws {
         let known = ledger.partials[index]?.byteCount ?? 0
         guard verified.byteCount > known else { return }
         let partial = PartialRecord(
@@ -126,15 +135,11 @@ extension LiveSession {
             try await staging.sync()
         } catch {
             await closeStaging(afterFailureOf: staging)
-            return
+            throw error
         }
         let touch = await touch()
-        do {
-            try await parts.metadata.savePartial(partial, touching: touch)
-            savedPartial(partial, touch: touch)
-        } catch {
-            return
-        }
+        try await parts.metadata.savePartial(partial, touching: touch)
+        savedPartial(partial, touch: touch)
     }
 }
 

@@ -89,6 +89,11 @@ extension DiskImage {
     /// What a path leads to; nil when there is nothing.
     func inode(at path: String) -> Int? {
         if path.allSatisfy({ $0 == "/" }) { return Self.root }
+        // The name that every directory has for itself, and nothing else has.
+        if path.hasSuffix("/.") {
+            let inode = inode(at: String(path.dropLast(2)))
+            return inode.flatMap { inodes[$0]?.isDirectory == true ? $0 : nil }
+        }
         guard let (directory, name) = try? parent(of: path) else { return nil }
         return inodes[directory]?.names[name]
     }

@@ -1,0 +1,118 @@
+package import KedgeEngine
+package import KedgeModel
+
+extension SimulatedMetadata {
+    package func beginFinalize(
+        of id: SessionID, digest: SHA256Digest, fileID: FileID
+    ) async throws -> SessionRecord {
+        try write { rows in
+            var session = try rows.session(id, in: .open, .finalizing, .completed)
+            guard session.record.state == .open else { return session.record }
+            guard session.isComplete else {
+                throw MetadataError.failed("session \(id) does not have all its chunks")
+            }
+            session.record.state = .finalizing
+            session.record.finalDigest = digest
+            session.record.fileID = fileID
+            rows.sessions[id] = session
+            return session.record
+        }
+    }
+
+    package func completeFinalize(
+        of id: SessionID, at now: Timestamp
+    ) async throws -> FileRecord {
+        try write { rows in
+            let session = try rows.session(id, in: .finalizing, .completed)
+            guard let fileID = session.record.fileID else { throw MetadataError.notFound }
+            if session.record.state == .finalizing {
+                guard session.isComplete else {
+                    throw MetadataError.failed("session \(id) does not have all its chunks")
+                }
+                rows.makeFile(fileID, of: session, at: now)
+            }
+            guard let file = rows.files[fileID] else { throw MetadataError.notFound }
+            return file.record
+        }
+    }
+
+    package func finalizingSessions() async throws -> [SessionRecord] {
+        try read { rows in
+            rows.sessionsInOrder.map(\.record).filter { $0.state == .finalizing }
+        }
+    }
+
+    package func reopen(_ id: SessionID) async throws {
+        try write { rows in
+            let session = try rows.session(id, in: .open, .finalizing)
+            guard session.record.state == .finalizing else { return }
+            rows.sessions[id]?.record.state = .open
+            rows.sessions[id]?.record.fileID = nil
+            rows.sessions[id]?.record.finalDigest = nil
+            if let digest = session.record.finalDigest { rows.makeGarbage(unlessNeeded: digest) }
+        }
+    }
+
+    package func file(_ id: FileID, owner: OwnerID) async throws -> FileRecord? {
+        try read { rows in
+            rows.files[id].flatMap { $0.record.owner == owner ? $0.record : nil }
+        }
+    }
+
+    package func files(
+        of owner: OwnerID, after cursor: FileCursor?, limit: Int
+    ) async throws -> [FileRecord] {
+        try read { rows in
+            let listed = rows.files.values.map(\.record)
+                .filter { $0.owner == owner && $0.deletedAt == nil }
+                .sorted { ($0.createdAt, $0.id.text) > ($1.createdAt, $1.id.text) }
+            let rest = listed.drop { file in
+                guard let cursor else { return false }
+                return (file.createdAt, file.id.text) >= (cursor.createdAt, cursor.id.text)
+            }
+            return Array(rest.prefix(limit))
+        }
+    }
+
+    package func chunkDigests(of file: FileRecord) async throws -> [SHA256Digest] {
+        try read { rows in
+            let digests = rows.files[file.id]?.digests ?? []
+            let layout = ChunkLayout(fileSize: file.byteCount, chunkSize: file.chunkSize)
+            guard digests.count == layout.chunkCount else { throw MetadataError.notFound }
+            return digests
+        }
+    }
+
+    package func deleteFile(_ id: FileID, owner: OwnerID, at now: Timestamp) async throws {
+        try write { rows in
+            guard let file = rows.files[id]?.record, file.owner == owner else {
+                throw MetadataError.notFound
+            }
+            guard file.deletedAt == nil else { return }
+            rows.files[id]?.record.deletedAt = now
+            rows.makeGarbage(unlessNeeded: file.digest)
+        }
+    }
+}
+
+extension MetadataRows {
+    /// Makes the file of a finalizing session and completes the session.
+    fileprivate mutating func makeFile(_ id: FileID, of session: Session, at now: Timestamp) {
+        let record = session.record
+        guard let byteCount = record.fileSize, let digest = record.finalDigest else {
+            preconditionFailure("a finalizing session has a size and a digest")
+        }
+        files[id] = File(
+            record: FileRecord(
+                id: id, owner: record.owner, sessionID: record.id, fileName: record.fileName,
+                mimeType: record.mimeType, byteCount: byteCount, digest: digest,
+                chunkSize: record.chunkSize, createdAt: now),
+            digests: session.progress.chunks.map(\.digest))
+        var completed = session
+        completed.record.state = .completed
+        completed.record.prefix = nil
+        completed.hasStaging = false
+        completed.partials = [:]
+        sessions[record.id] = completed
+    }
+}

@@ -1,0 +1,148 @@
+package import KedgeEngine
+package import KedgeModel
+
+extension SimulatedMetadata {
+    package func createSession(
+        _ record: SessionRecord, idempotencyKey: IdempotencyKey?, adopting: SessionID?
+    ) async throws -> CreateOutcome {
+        try write { rows in
+            let key = idempotencyKey.map { MetadataRows.Key(owner: record.owner, key: $0.key) }
+            if let key, let use = rows.keys[key], let earlier = rows.sessions[use.session] {
+                let isSame = use.fingerprint == idempotencyKey?.fingerprint
+                return isSame ? .replayed(earlier.record) : .keyConflict
+            }
+            guard rows.sessions[record.id] == nil else {
+                throw MetadataError.failed("session \(record.id) is there already")
+            }
+            let created = rows.insert(record, adopting: adopting)
+            if let key, let fingerprint = idempotencyKey?.fingerprint {
+                rows.keys[key] = .init(fingerprint: fingerprint, session: created.id)
+            }
+            return .created(created)
+        }
+    }
+
+    package func progress(of id: SessionID, owner: OwnerID) async throws -> SessionProgress? {
+        try read { rows in
+            rows.sessions[id].flatMap { $0.record.owner == owner ? $0.progress : nil }
+        }
+    }
+
+    package func declareSize(_ byteCount: Int64, of id: SessionID) async throws {
+        try write { rows in
+            let session = try rows.session(id)
+            guard session.record.fileSize != byteCount else { return }
+            guard session.record.fileSize == nil, session.record.state == .open else {
+                throw MetadataError.wrongState(session.record.state)
+            }
+            guard session.claimedEnd <= byteCount else {
+                throw MetadataError.failed("more bytes were received than the size declares")
+            }
+            rows.sessions[id]?.record.fileSize = byteCount
+        }
+    }
+
+    package func cancelSession(_ id: SessionID, owner: OwnerID) async throws {
+        try write { rows in
+            let session = try rows.session(id)
+            guard session.record.owner == owner else { throw MetadataError.notFound }
+            guard session.record.state != .completed else {
+                throw MetadataError.wrongState(.completed)
+            }
+            guard session.record.state != .canceled else { return }
+            var ended = session
+            ended.chunks = [:]
+            ended.partials = [:]
+            ended.hasStaging = false
+            ended.record.state = .canceled
+            ended.record.prefix = nil
+            ended.record.fileID = nil
+            ended.record.finalDigest = nil
+            rows.sessions[id] = ended
+            rows.makeGarbage(ofBytesOf: session)
+        }
+    }
+
+    package func unfinishedSessions() async throws -> [UnfinishedSession] {
+        try read { rows in
+            rows.sessionsInOrder.filter { [.open, .finalizing].contains($0.record.state) }
+                .map { UnfinishedSession(record: $0.record, claimedEnd: $0.claimedEnd) }
+        }
+    }
+
+    package func commit(
+        _ chunks: [CommittedChunk], touching touch: SessionTouch
+    ) async throws -> [ChunkOutcome] {
+        try write { rows in
+            var session = try rows.session(touch.id, in: .open)
+            var outcomes: [ChunkOutcome] = []
+            for chunk in chunks {
+                switch session.chunks[chunk.index]?.digest {
+                case nil:
+                    try session.requireFitting(chunk)
+                    session.chunks[chunk.index] = chunk
+                    outcomes.append(.committed)
+                case chunk.digest: outcomes.append(.alreadyCommitted)
+                case .some(let digest): outcomes.append(.conflict(stored: digest))
+                }
+            }
+            let hasConflict = outcomes.contains { if case .conflict = $0 { true } else { false } }
+            if hasConflict { return outcomes }
+            for chunk in chunks { session.partials[chunk.index] = nil }
+            rows.sessions[touch.id] = session
+            rows.touch(touch)
+            return outcomes
+        }
+    }
+
+    package func savePartial(
+        _ partial: PartialRecord, touching touch: SessionTouch
+    ) async throws {
+        try write { rows in
+            let session = try rows.session(touch.id, in: .open)
+            if session.chunks[partial.index] == nil {
+                try session.requireFitting(partial)
+                rows.sessions[touch.id]?.partials[partial.index] = partial
+            }
+            rows.touch(touch)
+        }
+    }
+
+    package func discardPartial(of id: SessionID, index: Int) async throws {
+        try write { rows in rows.sessions[id]?.partials[index] = nil }
+    }
+
+    package func dropChunks(_ indexes: [Int], of id: SessionID) async throws {
+        try write { rows in
+            var session = try rows.session(id, in: .open, .finalizing)
+            for index in indexes { session.chunks[index] = nil }
+            session.partials = [:]
+            session.record.prefix = nil
+            rows.sessions[id] = session
+        }
+    }
+}
+
+extension MetadataRows {
+    /// Inserts the session, with the bytes of the one it adopts when that one fits.
+    fileprivate mutating func insert(
+        _ record: SessionRecord, adopting adopted: SessionID?
+    ) -> SessionRecord {
+        var new = Session(record: record, number: takeNumber())
+        if let adopted, let old = sessions[adopted], old.canBeAdopted(by: record) {
+            new.record.stagingKey = old.record.stagingKey
+            new.record.prefix = old.record.prefix
+            new.chunks = old.chunks
+            new.partials = old.partials
+            var emptied = old
+            emptied.record.state = .expired
+            emptied.record.prefix = nil
+            emptied.hasStaging = false
+            emptied.chunks = [:]
+            emptied.partials = [:]
+            sessions[adopted] = emptied
+        }
+        sessions[record.id] = new
+        return new.record
+    }
+}

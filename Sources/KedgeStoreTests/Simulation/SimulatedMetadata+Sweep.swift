@@ -1,0 +1,97 @@
+package import KedgeEngine
+package import KedgeModel
+
+extension SimulatedMetadata {
+    package func isKnown(_ key: StagingKey) async throws -> Bool {
+        try read { rows in
+            rows.garbage[.staging(key)] != nil
+                || rows.sessions.values.contains { $0.hasStaging && $0.record.stagingKey == key }
+        }
+    }
+
+    package func expireSessions(
+        now: Timestamp, graceEnd: Timestamp, limit: Int
+    ) async throws -> [SessionID] {
+        try write { rows in
+            let over = rows.sessions.values
+                .filter { $0.record.state == .open && $0.record.expiresAt <= now }
+                .sorted { ($0.record.expiresAt, $0.number) < ($1.record.expiresAt, $1.number) }
+            var changed = over.prefix(limit).map(\.record.id)
+            for id in changed { rows.sessions[id]?.record.state = .expired }
+            for session in rows.forgettableSessions(expiredBefore: graceEnd)
+                .prefix(limit - changed.count)
+            {
+                let id = session.record.id
+                rows.forget(session)
+                if !changed.contains(id) { changed.append(id) }
+            }
+            return changed
+        }
+    }
+
+    package func claimGarbage(
+        now: Timestamp, leaseUntil: Timestamp, limit: Int
+    ) async throws -> [Garbage] {
+        try write { rows in
+            let claimed = rows.garbage.filter { $0.value <= now.millisecondsSinceEpoch }
+                .sorted { ($0.value, $0.key.order) < ($1.value, $1.key.order) }
+                .prefix(limit).map(\.key)
+            return claimed.filter { garbage in
+                if case .blob(let digest) = garbage, rows.isNeeded(digest) {
+                    rows.forget(garbage)
+                    return false
+                }
+                rows.garbage[garbage] = leaseUntil.millisecondsSinceEpoch
+                return true
+            }
+        }
+    }
+
+    package func forgetGarbage(_ garbage: Garbage) async throws {
+        try write { $0.forget(garbage) }
+    }
+
+    package func isNeeded(_ digest: SHA256Digest) async throws -> Bool {
+        try read { $0.isNeeded(digest) }
+    }
+}
+
+extension MetadataRows {
+    /// Sessions nobody can continue or adopt any more, and those whose file was deleted.
+    fileprivate func forgettableSessions(expiredBefore graceEnd: Timestamp) -> [Session] {
+        let past = sessionsInOrder.filter { $0.record.expiresAt < graceEnd }
+        let ended = past.filter { [.expired, .canceled].contains($0.record.state) }
+            .sorted { ($0.record.expiresAt, $0.number) < ($1.record.expiresAt, $1.number) }
+        let orphaned = past.filter { session in
+            guard session.record.state == .completed, let file = session.record.fileID else {
+                return false
+            }
+            return files[file]?.record.deletedAt != nil
+        }
+        return ended + orphaned
+    }
+
+    /// Chunks, partials and the idempotency key go with the session.
+    fileprivate mutating func forget(_ session: Session) {
+        let id = session.record.id
+        sessions[id] = nil
+        keys = keys.filter { $0.value.session != id }
+        if let file = session.record.fileID { files[file]?.digests = [] }
+        makeGarbage(ofBytesOf: session)
+    }
+
+    /// Garbage that was added again has no lease, and is removed in a later round.
+    fileprivate mutating func forget(_ item: Garbage) {
+        if garbage[item, default: 0] > 0 { garbage[item] = nil }
+    }
+}
+
+extension Garbage {
+    /// Position in a list of garbage.
+    fileprivate var order: String {
+        switch self {
+        case .staging(let key): "staging \(key.text)"
+        case .blob(let digest): "blob \(digest.hex)"
+        }
+    }
+}

@@ -1,0 +1,132 @@
+internal import KedgeEngine
+internal import KedgeLocks
+internal import KedgeModel
+
+/// A metadata store in memory whose machine can lose power.
+///
+/// It keeps the promises of the port, as the conformance tests show; what is told as committed is
+/// durable at once, unless it was made to break that promise.
+package final class SimulatedMetadata: MetadataStore {
+    /// When a commit survives a cut.
+    package enum Durability: Sendable {
+        case immediate
+        /// The last transactions are lost, as without a sync: to show that a test notices.
+        case late(transactions: Int)
+    }
+
+    /// What a failed transaction leaves behind.
+    package enum FailureMoment: Sendable {
+        /// Nothing.
+        case before
+        /// Everything: it was committed, and only the caller does not know.
+        case after
+    }
+
+    fileprivate struct Failure: Sendable {
+        var position: Int
+        let moment: FailureMoment
+    }
+
+    fileprivate struct State: Sendable {
+        var rows: MetadataRows
+        /// As they were after each of the last transactions, the oldest first.
+        var history: [MetadataRows] = []
+        var isOff = false
+        var failure: Failure?
+        var hasFailed = false
+        var transactionCount = 0
+    }
+
+    private let durability: Durability
+    private let state: Mutex<State>
+
+    /// An empty store.
+    package convenience init(durability: Durability = .immediate) {
+        self.init(MetadataRows(), durability: durability)
+    }
+
+    private init(_ rows: MetadataRows, durability: Durability) {
+        self.durability = durability
+        state = Mutex(State(rows: rows))
+    }
+
+    /// A store that opens on what would be left if the power went now. This one goes on.
+    package var survivor: SimulatedMetadata {
+        let rows = state.withLock { state in
+            switch durability {
+            case .immediate: state.rows
+            case .late: state.history.first ?? state.rows
+            }
+        }
+        return SimulatedMetadata(rows, durability: durability)
+    }
+
+    /// The power goes: no call succeeds any more.
+    ///
+    /// - Returns: What is left.
+    package func cut() -> SimulatedMetadata {
+        state.withLock { $0.isOff = true }
+        return survivor
+    }
+
+    /// Plans one transaction to fail after so many that succeed.
+    package func fail(after position: Int, _ moment: FailureMoment) {
+        state.withLock {
+            $0.failure = Failure(position: position, moment: moment)
+            $0.hasFailed = false
+        }
+    }
+
+    /// Lets every transaction succeed from now on.
+    package func heal() { state.withLock { $0.failure = nil } }
+
+    /// True once the planned transaction has failed.
+    package var hasFailed: Bool { state.withLock { $0.hasFailed } }
+    /// Transactions that were committed.
+    package var transactionCount: Int { state.withLock { $0.transactionCount } }
+
+    func read<Value>(_ body: (MetadataRows) throws -> Value) throws -> Value {
+        try state.withLock { state in
+            guard !state.isOff else { throw MetadataError.unavailable("the power is off") }
+            if state.takesFailure() != nil { throw Self.planned }
+            return try body(state.rows)
+        }
+    }
+
+    /// Changes nothing when the body throws.
+    func write<Value>(_ body: (inout MetadataRows) throws -> Value) throws -> Value {
+        try state.withLock { state in
+            guard !state.isOff else { throw MetadataError.unavailable("the power is off") }
+            let failure = state.takesFailure()
+            if failure == .before { throw Self.planned }
+            var rows = state.rows
+            let value = try body(&rows)
+            if case .late(let count) = durability {
+                state.history.append(state.rows)
+                state.history = state.history.suffix(count)
+            }
+            state.rows = rows
+            state.transactionCount += 1
+            if failure == .after { throw Self.planned }
+            return value
+        }
+    }
+
+    private static let planned = MetadataError.unavailable("planned")
+
+    package func checkHealth() async throws { try write { _ in } }
+
+    package func close() async throws {}
+}
+
+extension SimulatedMetadata.State {
+    /// Counts this transaction, and says how it fails when its turn has come.
+    fileprivate mutating func takesFailure() -> SimulatedMetadata.FailureMoment? {
+        guard var failure else { return nil }
+        failure.position -= 1
+        self.failure = failure
+        guard failure.position == -1 else { return nil }
+        hasFailed = true
+        return failure.moment
+    }
+}
