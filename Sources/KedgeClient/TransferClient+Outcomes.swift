@@ -51,8 +51,9 @@ extension TransferClient {
             code = .internalError
             message = "Something unexpected went wrong; it was logged."
         }
-        if lease.direction == .download {
-            let record = try await store.record(lease.id)
+        let record = try await store.record(lease.id)
+        // A file that may have its name already is told from a stranger's by the record alone.
+        if case .download(let download) = record, download.fileHash == nil {
             let isGivenUp = code == .diskFull && !configuration.keepsPartialDownloadsOnFullDisk
             // Without a confirmed byte there is nothing to go on with.
             if isGivenUp || record.confirmedByteCount == 0 {

@@ -38,20 +38,15 @@ final class DurableNames: Sendable {
         try sync(parent)
     }
 
-    /// Makes the names in the directory durable.
-    ///
-    /// After a failed sync the kernel may take the directory for clean, and a second sync would
-    /// succeed without writing anything. So the directory is changed first: then the block with all
-    /// its names is written again.
+    /// Makes the names in the directory durable, also after a sync that failed.
     func sync(_ directory: String) throws(FileError) {
         let isSuspect = state.withLock { $0.suspect.contains(directory) }
-        if isSuspect {
-            let scratch = directory + "/resync"
-            try fileSystem.open(scratch, .openOrCreate).close()
-            try fileSystem.remove(scratch)
-        }
         do {
-            try fileSystem.syncDirectory(directory)
+            if isSuspect {
+                try fileSystem.syncDirectoryAnew(directory, scratch: directory + "/resync")
+            } else {
+                try fileSystem.syncDirectory(directory)
+            }
         } catch {
             state.withLock { _ = $0.suspect.insert(directory) }
             throw error

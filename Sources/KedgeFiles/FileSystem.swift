@@ -83,3 +83,18 @@ package protocol FileSystem: Sendable {
     /// Bytes that an unprivileged process can still write on the file system of the path.
     func availableBytes(at path: String) throws(FileError) -> Int64
 }
+
+extension FileSystem {
+    /// Makes the names in a directory durable although a sync of it may have failed before.
+    ///
+    /// After a failed sync the kernel may take the directory for clean, and the next sync would succeed
+    /// without writing anything (fsync(2)). So the directory is changed first: then the block with all
+    /// its names is written again.
+    ///
+    /// - Parameter scratch: A path in the directory that nobody else uses; nothing is there afterwards.
+    package func syncDirectoryAnew(_ path: String, scratch: String) throws(FileError) {
+        try open(scratch, .openOrCreate).close()
+        try remove(scratch)
+        try syncDirectory(path)
+    }
+}

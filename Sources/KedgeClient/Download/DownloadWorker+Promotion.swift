@@ -113,7 +113,7 @@ extension DownloadWorker {
                 try files.renameWithoutReplacing(source, to: target)
             } catch  where error.code == .exists {
                 // The very same content is there already: that is success (clients.md, lesson 3).
-                guard try hasContent(target, digest: digest, size: size, files: files) else {
+                guard try holds(target, digest: digest, size: size, files: files) else {
                     throw error
                 }
                 try files.remove(source)
@@ -133,11 +133,12 @@ extension DownloadWorker {
             // The number of an inode comes around again, so the bytes have the last word.
             let path = download.destinationPath
             guard try files.status(of: path)?.inode == inode,
-                try Self.hasContent(path, digest: digest, size: size, files: files)
+                try Self.holds(path, digest: digest, size: size, files: files)
             else { return false }
-            // The name may not be durable yet, and its other one may still be there.
+            // Its other name may still be there.
             try files.remove(download.tempPath)
-            try files.syncDirectory(TempFile.directory(of: download.destinationPath))
+            // Perhaps it was the sync of the name that failed.
+            try files.syncDirectoryAnew(TempFile.directory(of: path), scratch: download.tempPath)
             return true
         }
         guard isPromoted else { return false }
@@ -149,12 +150,23 @@ extension DownloadWorker {
     /// a byte is fetched.
     func acceptExistingDestination() async throws -> Bool {
         guard !download.overwrites else { return false }
-        let (files, path) = (files, download.destinationPath)
+        let (files, path, scratch) = (files, download.destinationPath, download.tempPath)
         let (expectedHash, expectedSize) = (download.expectedHash, download.expectedSize)
         let found: Bool? = try await context.onDisk("look at", "destination") {
             guard try files.status(of: path) != nil else { return nil }
             guard let expectedHash, let expectedSize else { return false }
-            return try Self.hasContent(path, digest: expectedHash, size: expectedSize, files: files)
+            guard try Self.holds(path, digest: expectedHash, size: expectedSize, files: files)
+            else {
+                return false
+            }
+            // It may be this client's own from before, cut off at the sync of its name.
+            do throws(FileError) {
+                try files.syncDirectoryAnew(TempFile.directory(of: path), scratch: scratch)
+            } catch  where [.permission, .readOnly].contains(error.code) {
+                // Whoever may not make names there has made none.
+                return true
+            }
+            return true
         }
         guard let found else { return false }
         guard found, let expectedHash, let expectedSize else {
@@ -167,14 +179,19 @@ extension DownloadWorker {
         return true
     }
 
-    private static func hasContent(
+    /// True when the file has the content; then its bytes are durable, too.
+    private static func holds(
         _ path: String, digest: SHA256Digest, size: Int64, files: any FileSystem
     ) throws -> Bool {
         guard let status = try files.status(of: path), status.isRegularFile,
             status.byteCount == size
         else { return false }
         let file = try files.open(path, .read)
-        return try TempFile.digest(of: file, range: ByteRange(start: 0, end: size)) == digest
+        guard try TempFile.digest(of: file, range: ByteRange(start: 0, end: size)) == digest else {
+            return false
+        }
+        try file.syncData()
+        return true
     }
 
     private func complete(digest: SHA256Digest, size: Int64) async throws {

@@ -169,11 +169,15 @@ actor DownloadWorker {
             for: download.destinationPath, id: context.lease.id,
             mark: "-\(TransferID.random(using: &generator).text.prefix(8))")
         closeTempFile()
-        // Our own, from a run that was cut short; its record is gone before its bytes.
+        // Our own, from a run that was cut short. Durably gone before the record forgets its name:
+        // nobody else would take it away.
+        try await context.onDisk("remove", "download's folder") {
+            guard try files.remove(old) else { return }
+            try files.syncDirectory(TempFile.directory(of: old))
+        }
         try await context.store.prepareTempFile(at: path, of: context.lease)
         let made = try await context.onDisk("create", "download's folder") {
-            try files.remove(old)
-            return try TempFile.create(path, size: size, files: files)
+            try TempFile.create(path, size: size, files: files)
         }
         temp = made
         try await context.store.attachTempFile(inode: made.inode, of: context.lease)

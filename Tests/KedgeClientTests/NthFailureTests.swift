@@ -1,0 +1,76 @@
+import Glibc
+import KedgeLocks
+import KedgeModel
+import KedgeStoreTests
+import Testing
+
+@testable import KedgeClient
+
+/// R46, R107, R114, R115: whichever call of the disk fails, no success is told that is not durable,
+/// nobody sees a half file, the error says what it is, no descriptor stays open, and the same
+/// command completes once the disk is well.
+///
+/// The first call fails, then the second, and so on, until the command runs untouched.
+@Suite(.timeLimit(.minutes(5))) struct `The Nth failure under a client` {
+    /// How a call fails.
+    struct Failure: Sendable, CustomStringConvertible {
+        let number: Int32
+        let isLasting: Bool
+
+        var description: String {
+            "\(number == ENOSPC ? "a full disk" : "a failing disk")\(isLasting ? " for good" : "")"
+        }
+
+        /// What the one who gave the command is told.
+        var end: SimulatedEnd { .refused(number == ENOSPC ? .diskFull : .storeDamaged) }
+
+        static let all = [EIO, ENOSPC].flatMap { number in
+            [false, true].map { Failure(number: number, isLasting: $0) }
+        }
+    }
+
+    private static let patience = 300
+
+    private static let scenarios: [SimulatedScenario] = [
+        .fresh, .replacing, .resumed, .forgotten, .sequential, .upload,
+    ]
+
+    @Test(arguments: scenarios, Failure.all)
+    func `of the disk`(scenario: SimulatedScenario, failure: Failure) async throws {
+        let start = try await scenario.start()
+        for position in 0..<Self.patience {
+            let host = try SimulatedHost(start)
+            host.disk.plan(
+                .init(after: position, with: failure.number, isLasting: failure.isLasting))
+            let end = await host.perform(scenario.request)
+            let hasFailed = host.disk.hasFailed
+            var found = try await violations(of: scenario, end, failure, on: host)
+            host.disk.plan(nil)
+            let endAgain = await host.perform(scenario.request)
+            let expected = end == .completed ? scenario.endAgain : scenario.end
+            found += try await scenario.violations(atEnd: endAgain, of: host, expecting: expected)
+                .map { "once healed: \($0)" }
+            #expect(found.isEmpty, "call \(position): \(found.joined(separator: "; "))")
+            guard hasFailed else { return #expect(position > 10, "hardly a call was made") }
+        }
+        Issue.record("it never ran without a failure")
+    }
+
+    /// What is wrong with the disk still failing.
+    private func violations(
+        of scenario: SimulatedScenario, _ end: SimulatedEnd, _ failure: Failure,
+        on host: SimulatedHost
+    ) async throws -> [String] {
+        var now = SimulatedMoment(image: host.disk.image)
+        now.server = host.server.state.withLock { $0 }
+        let afterCut = now.surviving(.losesAll)
+        var found = scenario.violations(onViewOf: now.image)
+        found += scenario.violations(onViewOf: afterCut.image).map { "after a cut: \($0)" }
+        if end == .completed {
+            found += scenario.violations(ofSuccessOn: afterCut)
+        } else if end != failure.end {
+            found.append("it was told as \(end)")
+        }
+        return found + (try await scenario.leaks(of: host))
+    }
+}

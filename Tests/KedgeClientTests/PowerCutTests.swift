@@ -1,0 +1,75 @@
+import KedgeModel
+import KedgeStoreTests
+import Testing
+
+@testable import KedgeClient
+
+/// R1, R46, R92, R96: the power goes before any call that changes the disk, and whatever the disk
+/// then kept of the unsynced rest, nobody sees a half file, the records promise nothing that is
+/// lost, and the same command comes to its end.
+@Suite(.timeLimit(.minutes(5))) struct `Power cuts of a client` {
+    private static let cuts: [Cut] =
+        [.losesAll, .keepsAll] + (0..<4).map { .random(seed: $0) }
+
+    private static let scenarios: [SimulatedScenario] = [
+        .fresh, .replacing, .forbidden, .resumed, .forgotten, .sequential, .upload,
+    ]
+
+    @Test(arguments: scenarios)
+    func `take nothing that was promised`(scenario: SimulatedScenario) async throws {
+        let found = try await violations(of: scenario)
+        let some = found.prefix(5).joined(separator: "\n")
+        #expect(found.isEmpty, "\(found.count) violations:\n\(some)")
+    }
+
+    /// A check that cannot fail proves nothing: without any one of the syncs it does.
+    @Test(arguments: [SimulatedScenario.fresh, .sequential], SimulatedDisk.Mutation.allCases)
+    func `a disk that does not sync is caught`(
+        scenario: SimulatedScenario, mutation: SimulatedDisk.Mutation
+    ) async throws {
+        let found = try await violations(of: scenario, mutation: mutation, cuts: [.losesAll])
+        #expect(!found.isEmpty)
+    }
+
+    /// Runs the command, cuts at each of its moments, and gives the command again on what is left.
+    private func violations(
+        of scenario: SimulatedScenario, mutation: SimulatedDisk.Mutation? = nil,
+        cuts: [Cut] = cuts
+    ) async throws -> [String] {
+        let host = try SimulatedHost(try await scenario.start(), mutation: mutation)
+        let (moments, end) = await host.moments(of: scenario.request)
+        var found = end == scenario.end ? [] : ["without a cut it ended as \(end)"]
+        for (number, moment) in moments.enumerated() {
+            let records = try await moment.database.records()
+            for cut in cuts {
+                let survivor = moment.surviving(cut)
+                let wrong =
+                    violations(of: scenario, records, on: survivor)
+                    + (try await violationsAfterRestart(of: scenario, records, on: survivor))
+                found += wrong.map { "cut \(number) before \(moment.next), \(cut): \($0)" }
+            }
+        }
+        return found
+    }
+
+    /// What is wrong before anybody touched what the cut left.
+    private func violations(
+        of scenario: SimulatedScenario, _ records: [TransferRecord], on survivor: SimulatedMoment
+    ) -> [String] {
+        var found = scenario.violations(onViewOf: survivor.image)
+        found += scenario.violations(of: records, on: survivor)
+        if survivor.isTold { found += scenario.violations(ofSuccessOn: survivor) }
+        return found
+    }
+
+    private func violationsAfterRestart(
+        of scenario: SimulatedScenario, _ records: [TransferRecord], on survivor: SimulatedMoment
+    ) async throws -> [String] {
+        let host = try SimulatedHost(survivor)
+        let end = await host.perform(scenario.request)
+        let wasDone = records.contains { $0.status.state == .completed }
+        return try await scenario.violations(
+            atEnd: end, of: host, expecting: wasDone ? scenario.endAgain : scenario.end
+        ).map { "after a restart: \($0)" }
+    }
+}

@@ -1,0 +1,137 @@
+import KedgeFiles
+import KedgeLocks
+import KedgeModel
+import KedgeStoreTests
+import Logging
+
+@testable import KedgeClient
+
+/// A machine with clients on a simulated disk, and the server that they talk to.
+///
+/// Their records are a real database, whose files lie in a directory of the real disk. Everything
+/// else of the state directory is under the same path on the simulated one.
+final class SimulatedHost: Sendable {
+    static let folder = "/home"
+    static let source = "/home/source.bin"
+    static let destination = "/home/out.bin"
+    static let chunkSize: Int64 = 1024
+
+    let disk: SimulatedDisk
+    let server = FakeServer()
+    private let directory: TemporaryDirectory
+    private let isTold: Mutex<Bool>
+    private let watchesLink = Mutex(false)
+    private let kept = Mutex<[SimulatedMoment]>([])
+
+    /// The machine that goes on from a moment. Each has a state directory of its own, so that a
+    /// client which comes to its end late does not reach into the next one's.
+    init(_ moment: SimulatedMoment, mutation: SimulatedDisk.Mutation? = nil) throws {
+        let directory = try TemporaryDirectory()
+        let path = Self.stateDirectory(in: directory)
+        let image = try Self.place(moment.stateDirectory, at: path, in: moment.image)
+        try POSIXFileSystem().makeDirectory(path)
+        try moment.database.write(to: path)
+        self.directory = directory
+        disk = SimulatedDisk(image, mutation: mutation)
+        isTold = Mutex(moment.isTold)
+        server.state.withLock { $0 = moment.server }
+    }
+
+    private static func stateDirectory(in directory: TemporaryDirectory) -> String {
+        directory.path + "/state"
+    }
+
+    private var stateDirectory: String { Self.stateDirectory(in: directory) }
+
+    /// The image with the state directory at this path: an earlier machine's, or a new one. Its own
+    /// names are durable; what is not in the rest of the image stays so.
+    private static func place(
+        _ earlier: String?, at path: String, in image: DiskImage
+    ) throws -> DiskImage {
+        let disk = SimulatedDisk(image)
+        let parts = path.split(separator: "/").dropLast()
+        let parents = parts.indices.map { "/" + parts[...$0].joined(separator: "/") }
+        for parent in parents { try disk.makeDirectory(parent) }
+        if let earlier {
+            try disk.rename(earlier, to: path)
+            try disk.syncDirectory(TempFile.directory(of: earlier))
+        } else {
+            try disk.makeDirectory(path)
+            // The bytes are on the real disk.
+            try disk.open(path + "/transfers.sqlite", .createNew).close()
+            try disk.syncDirectory(path)
+        }
+        for parent in ["/"] + parents { try disk.syncDirectory(parent) }
+        return disk.image
+    }
+
+    /// The machine as it is between two commands, after a client has made its records.
+    func prepared() async throws -> SimulatedMoment {
+        try await makeClient().close()
+        return moment(disk.image, before: "the command")
+    }
+
+    /// Gives the command, to a client of its own.
+    func perform(_ request: SimulatedRequest) async -> SimulatedEnd {
+        do {
+            let client = try await makeClient()
+            let end: SimulatedEnd
+            do {
+                end = SimulatedEnd(try await request.run(on: client))
+            } catch {
+                end = SimulatedEnd(error)
+            }
+            if end == .completed { isTold.withLock { $0 = true } }
+            try await client.close()
+            return end
+        } catch {
+            return SimulatedEnd(error)
+        }
+    }
+
+    /// Gives the command and keeps the moment before every change of the disk, and the last one. An
+    /// upload changes little on its own disk: its moments are those of its requests as well.
+    func moments(
+        of request: SimulatedRequest
+    ) async -> (moments: [SimulatedMoment], end: SimulatedEnd) {
+        disk.observe { [self] image, call in keep(moment(image, before: "\(call)")) }
+        watchesLink.withLock { $0 = request.isUpload }
+        let end = await perform(request)
+        watchesLink.withLock { $0 = false }
+        disk.observe(nil)
+        keep(moment(disk.image, before: "nothing"))
+        return (kept.withLock { $0 }, end)
+    }
+
+    private func keep(_ moment: SimulatedMoment) { kept.withLock { $0.append(moment) } }
+
+    /// In this order: what somebody was told stands on the records, and those stand on what the
+    /// server said. All calls to the disk wait meanwhile, or it plays no part.
+    private func moment(_ image: DiskImage, before next: String) -> SimulatedMoment {
+        let isTold = isTold.withLock { $0 }
+        let database = SimulatedDatabase(at: stateDirectory)
+        return SimulatedMoment(
+            next: next, image: image, database: database, server: server.state.withLock { $0 },
+            stateDirectory: stateDirectory, isTold: isTold)
+    }
+
+    private func makeClient() async throws -> TransferClient {
+        var configuration = ClientConfiguration(
+            serverURL: FakeServer.base, stateDirectory: stateDirectory)
+        configuration.chunkSize = Self.chunkSize
+        configuration.logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let environment = ClientEnvironment(
+            files: disk, now: { Timestamp.current },
+            sleep: { _ in
+                try Task.checkCancellation()
+                await Task.yield()
+            },
+            makeGenerator: { AnyGenerator(SystemRandomNumberGenerator()) })
+        let link = SimulatedLink(server: server) { [self] next in
+            guard watchesLink.withLock({ $0 }) else { return }
+            keep(moment(disk.image, before: next))
+        }
+        return try await TransferClient(
+            configuration: configuration, transport: link, environment: environment)
+    }
+}

@@ -1,0 +1,108 @@
+import KedgeFiles
+import KedgeHash
+import KedgeModel
+import KedgeStoreTests
+
+@testable import KedgeClient
+
+/// A command, with what has to be there before and how it ends when nothing goes wrong.
+struct SimulatedScenario: Sendable, CustomStringConvertible {
+    let description: String
+    let request: SimulatedRequest
+    /// What is at the destination before.
+    var before: [UInt8]?
+    var end = SimulatedEnd.completed
+    /// How the same command ends after it was done.
+    var endAgain = SimulatedEnd.completed
+    /// The moment at which an earlier run of the same command was killed; nil when there was none.
+    var isKill: (@Sendable (SimulatedMoment) async throws -> Bool)?
+
+    /// Two whole chunks and a short one.
+    static let content = Scene.bytes(2500)
+    static let oldContent = Scene.bytes(1300, seed: 3)
+
+    private static let fileID = FileID.random()
+
+    static let fresh = SimulatedScenario(
+        description: "a download", request: .download(.file(fileID), overwrites: false))
+    static let replacing = SimulatedScenario(
+        description: "a download over an old file",
+        request: .download(.file(fileID), overwrites: true), before: oldContent)
+    static let forbidden = SimulatedScenario(
+        description: "a download that may not replace an old file",
+        request: .download(.file(fileID), overwrites: false), before: oldContent,
+        end: .refused(.destinationExists), endAgain: .refused(.destinationExists))
+    static let resumed = SimulatedScenario(
+        description: "a download that goes on", request: .download(.file(fileID), overwrites: true),
+        before: oldContent, isKill: { try await hasSomeChunks($0) })
+    static let forgotten = SimulatedScenario(
+        description: "a download whose record does not know its temporary file yet",
+        request: .download(.file(fileID), overwrites: false), isKill: { $0.next == "truncate" })
+    /// Without a hash nobody can say that the file which is there is the right one.
+    static let sequential = SimulatedScenario(
+        description: "a download in one go",
+        request: .download(.url(FakeServer.base + "/plain/x"), overwrites: false),
+        endAgain: .refused(.destinationExists))
+    static let upload = SimulatedScenario(description: "an upload", request: .upload)
+
+    /// What is at the destination when the command has ended.
+    var after: [UInt8]? {
+        if request.isUpload { return nil }
+        return end == .completed ? Self.content : before
+    }
+
+    /// The machine when the command is given.
+    func start() async throws -> SimulatedMoment {
+        let machine = try await machine()
+        guard let isKill else { return machine }
+        for moment in try await SimulatedHost(machine).moments(of: request).moments
+        where !moment.isTold {
+            if try await isKill(moment) { return moment }
+        }
+        throw NoSuchMoment()
+    }
+
+    struct NoSuchMoment: Error {}
+
+    /// A machine on which everything has been at rest for long.
+    private func machine() async throws -> SimulatedMoment {
+        let disk = SimulatedDisk()
+        try disk.makeDirectory(SimulatedHost.folder)
+        try Self.put(Self.content, at: SimulatedHost.source, on: disk)
+        if let before { try Self.put(before, at: SimulatedHost.destination, on: disk) }
+        for directory in ["/", SimulatedHost.folder] { try disk.syncDirectory(directory) }
+        var moment = SimulatedMoment(image: disk.image)
+        moment.server = server
+        return try await SimulatedHost(moment).prepared()
+    }
+
+    private var server: FakeServer.State {
+        var server = FakeServer.State()
+        guard case .download(let reference, _) = request else { return server }
+        switch reference {
+        case .file(let id):
+            let digest = SHA256Hasher.digest(of: Self.content)
+            server.files[id] = FakeServer.StoredFile(
+                bytes: Self.content, etag: "\"\(digest.hex)\"", chunkSize: SimulatedHost.chunkSize)
+        case .url:
+            server.plain["x"] = FakeServer.Plain(bytes: Self.content, servesRanges: false)
+        }
+        return server
+    }
+
+    private static func put(_ bytes: [UInt8], at path: String, on disk: SimulatedDisk) throws {
+        let file = try disk.open(path, .createNew)
+        try bytes.withUnsafeBytes { try file.write($0, at: 0) }
+        try file.syncData()
+        try file.close()
+    }
+
+    private static func hasSomeChunks(_ moment: SimulatedMoment) async throws -> Bool {
+        try await moment.database.records().contains { record in
+            guard case .download(let download) = record, let layout = download.layout else {
+                return false
+            }
+            return (1..<(layout.chunkCount ?? 0)).contains(download.downloadedChunks.count)
+        }
+    }
+}
