@@ -1,0 +1,223 @@
+import Foundation
+import KedgeEngine
+import KedgeFiles
+import KedgeLocks
+import KedgeModel
+import KedgeStoreTests
+import Logging
+
+@testable import KedgeClient
+
+/// The client of a world: the real one, with its files on a simulated disk. Its process is killed or
+/// loses power, and whoever sits at it gives the same command again.
+final class ClientMachine: Sendable {
+    static let source = "/home/source"
+    static let destination = "/home/copy"
+
+    /// One process.
+    private struct Process: Sendable {
+        let disk: SimulatedDisk
+        let link: SimulatedLink
+        let task: Task<Void, Never>
+    }
+
+    private struct State: Sendable {
+        var process: Process?
+        var processCount = 0
+        var image = DiskImage()
+        var uploaded: FileID?
+        /// Calls that the disk had seen when it was last looked at.
+        var seenCallCount = 0
+        var isDone = false
+    }
+
+    /// The most that fits beside the source: the destination, twice, and rows.
+    private static let capacity = 2 << 20
+
+    private let world: World
+    private let server: ServerMachine
+    private let content: [UInt8]
+    private let chunkSize: Int64
+    private let state = Mutex(State())
+
+    init(_ world: World, server: ServerMachine, content: [UInt8], chunkSize: Int64) throws {
+        self.world = world
+        self.server = server
+        self.content = content
+        self.chunkSize = chunkSize
+        let image = try Self.makeImage(content, databaseDirectories: Self.parents(of: path(1)))
+        state.withLock { $0.image = image }
+    }
+
+    /// True once the file was uploaded and downloaded.
+    var isDone: Bool { state.withLock { $0.isDone } }
+    /// The file on the server, once the client said so.
+    var uploadedFile: FileID? { state.withLock { $0.uploaded } }
+    /// The disk that is in use now; nil between two processes.
+    var disk: SimulatedDisk? { state.withLock { $0.process?.disk } }
+
+    /// A disk on which the source has been for long.
+    private static func makeImage(
+        _ content: [UInt8], databaseDirectories: [String]
+    ) throws -> DiskImage {
+        let disk = SimulatedDisk()
+        for directory in ["/home"] + databaseDirectories { try disk.makeDirectory(directory) }
+        let file = try disk.open(source, .createNew)
+        try content.withUnsafeBytes { try file.write($0, at: 0) }
+        try file.syncData()
+        try file.close()
+        for directory in ["/", "/home"] + databaseDirectories { try disk.syncDirectory(directory) }
+        return disk.image
+    }
+
+    /// Directory of the database of a process.
+    private func path(_ number: Int) -> String { "\(world.directory.path)/state-\(number)" }
+
+    private static func parents(of path: String) -> [String] {
+        let parts = path.split(separator: "/").dropLast()
+        return parts.indices.map { "/" + parts[...$0].joined(separator: "/") }
+    }
+
+    /// Starts a process that goes on with what the last one left.
+    func start() {
+        let (number, image) = state.withLock { state in
+            state.processCount += 1
+            return (state.processCount, state.image)
+        }
+        let disk = SimulatedDisk(
+            image, capacity: Self.capacity, mutation: world.mutant?.ofClientDisk)
+        let link = SimulatedLink(world, server: server)
+        // Kept by the state; cancelled when the process ends.
+        let task = Task.detached { [self] in await run(number, disk, link) }
+        state.withLock { $0.process = Process(disk: disk, link: link, task: task) }
+    }
+
+    /// Ends the process in the middle of what it does. The database has what was committed.
+    func stop(losingPower: Bool) {
+        let process = state.withLock { state in
+            defer { state.process = nil }
+            return state.process
+        }
+        guard let process else { return }
+        world.count { $0.clientStops += 1 }
+        world.note(losingPower ? "client loses power" : "client is killed")
+        let image = process.disk.powerOff()
+        process.link.takeDown()
+        let seed = world.scheduler.draw { $0.next() }
+        let number = state.withLock { state in
+            state.image = losingPower ? image.surviving(.random(seed: seed)) : image
+            return state.processCount
+        }
+        do {
+            try Self.copyDatabase(from: path(number), to: path(number + 1))
+        } catch {
+            world.report("the simulator could not copy a database: \(error)")
+        }
+        // What is left of the process comes to an end on its own database.
+        process.task.cancel()
+    }
+
+    private static func copyDatabase(from old: String, to new: String) throws {
+        let files = FileManager.default
+        try files.createDirectory(atPath: new, withIntermediateDirectories: true)
+        // Not the shared memory beside it: a machine that starts has none.
+        for name in ["transfers.sqlite", "transfers.sqlite-wal"]
+        where files.fileExists(atPath: "\(old)/\(name)") {
+            try files.copyItem(atPath: "\(old)/\(name)", toPath: "\(new)/\(name)")
+        }
+    }
+
+    /// One process: upload, then download, each as often as it takes.
+    private func run(_ number: Int, _ disk: SimulatedDisk, _ link: SimulatedLink) async {
+        while !Task.isCancelled {
+            do {
+                let client = try await makeClient(number, disk, link)
+                if uploadedFile == nil { try await upload(client) }
+                if let file = uploadedFile { try await download(file, client, disk) }
+                try await client.close()
+                if state.withLock({ $0.isDone }) { return }
+            } catch {
+                world.note("client: \(Self.code(of: error))")
+            }
+            try? await world.scheduler.sleep(for: .seconds(2))
+        }
+    }
+
+    private static func code(of error: any Error) -> String {
+        (error as? TransferError)?.code.rawValue ?? "\(type(of: error))"
+    }
+
+    private func makeClient(
+        _ number: Int, _ disk: SimulatedDisk, _ link: SimulatedLink
+    ) async throws -> TransferClient {
+        try FileManager.default.createDirectory(
+            atPath: path(number), withIntermediateDirectories: true)
+        var configuration = ClientConfiguration(
+            serverURL: SimulatedLink.address, stateDirectory: path(number))
+        configuration.chunkSize = chunkSize
+        configuration.logger = Logger(label: "simulator") { _ in SwiftLogNoOpLogHandler() }
+        var environment = ClientEnvironment(
+            files: disk, now: { [clock = world.clock] in clock.now() },
+            sleep: { [scheduler = world.scheduler] in try await scheduler.sleep(for: $0) },
+            makeGenerator: world.makeGenerator)
+        environment.pause = environment.sleep
+        environment.makePool = { [scheduler = world.scheduler] _ in scheduler.makePool() }
+        return try await TransferClient(
+            configuration: configuration, transport: link, environment: environment)
+    }
+
+    private func upload(_ client: TransferClient) async throws {
+        let id = try await client.enqueueUpload(path: Self.source)
+        let result = try await client.run(id)
+        world.note("upload: \(result.state.rawValue) \(result.errorCode?.rawValue ?? "")")
+        guard result.state == .completed, let file = result.remoteFileID else { return }
+        let isNew = state.withLock { state in
+            defer { state.uploaded = state.uploaded ?? file }
+            return state.uploaded == nil
+        }
+        if isNew { await checkUpload(file) }
+    }
+
+    /// What the client was told is on the server's platter at that moment.
+    private func checkUpload(_ file: FileID) async {
+        guard let process = server.process else { return }
+        let image = process.disk.image.surviving(.losesAll)
+        let record = try? await process.metadata.survivor.file(file, owner: .anonymous)
+        let isThere = image.paths.contains {
+            $0.hasPrefix("/data/blobs/") && image.content(at: $0) == content
+        }
+        if record == nil || !isThere { world.report("an upload was completed and is not durable") }
+    }
+
+    private func download(
+        _ file: FileID, _ client: TransferClient, _ disk: SimulatedDisk
+    ) async throws {
+        let id = try await client.enqueueDownload(.file(file), to: Self.destination)
+        let result = try await client.run(id)
+        world.note("download: \(result.state.rawValue) \(result.errorCode?.rawValue ?? "")")
+        let isThere = disk.image.surviving(.losesAll).content(at: Self.destination) == content
+        switch result.state {
+        case .completed:
+            if !isThere { world.report("a download was completed and is not durable") }
+        case .failed where result.errorCode == .destinationExists && isThere:
+            // It was promoted, and the process died before the row said so; the records do not know
+            // it from somebody else's file.
+            world.note("the download was done before")
+        default: return
+        }
+        state.withLock { $0.isDone = true }
+    }
+
+    /// At no time is there anything but the whole file under its name.
+    func checkDestination() {
+        guard let disk else { return }
+        let count = disk.callCount
+        let isNews = state.withLock { state in
+            defer { state.seenCallCount = count }
+            return state.seenCallCount != count
+        }
+        guard isNews, let found = disk.image.content(at: Self.destination), found != content
+        else { return }
+        world.report("a wrong file of \(found.count) bytes is at the destination")
+    }
+}

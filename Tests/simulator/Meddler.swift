@@ -1,0 +1,56 @@
+import KedgeEngine
+import KedgeHash
+import KedgeModel
+import KedgeStoreTests
+
+@testable import KedgeClient
+
+/// A second client at work on the same sessions: it sends chunks that the first one sends too,
+/// finalizes too early, and may cancel.
+struct Meddler: Sendable {
+    let world: World
+    let server: ServerMachine
+    let history: History
+    let content: [UInt8]
+
+    /// Begins; ends when the weather calms down.
+    func begin() {
+        guard world.weather.meddling != nil else { return }
+        // Ends with the weather.
+        Task.detached { [self] in
+            while let mean = world.weather.meddling {
+                try await world.scheduler.sleep(for: world.draw(around: mean))
+                try? await meddle()
+            }
+        }
+    }
+
+    private func meddle() async throws {
+        guard let metadata = server.process?.metadata else { return }
+        let sessions = try await metadata.survivor.unfinishedSessions()
+            .sorted { $0.record.id.text < $1.record.id.text }
+        guard !sessions.isEmpty else { return }
+        let record = sessions[world.draw(0...sessions.count - 1)].record
+        let link = SimulatedLink(world, server: server)
+        let api = ServerAPI(baseURL: SimulatedLink.address, token: nil, transport: link)
+        switch world.draw(0...9) {
+        case 0...5: try await put(record, api)
+        case 6: _ = try await api.sessionStatus(record.id, chunkCount: 100)
+        case 9 where world.weather.cancels:
+            history.released(record.id)
+            try await api.deleteSession(record.id)
+        default:
+            _ = try await api.finalize(record.id, digest: SHA256Hasher.digest(of: content))
+        }
+    }
+
+    private func put(_ record: SessionRecord, _ api: ServerAPI) async throws {
+        guard let count = record.layout.chunkCount, count > 0 else { return }
+        let index = world.draw(0...count - 1)
+        guard let range = record.layout.range(ofChunk: index) else { return }
+        let bytes = Array(content[Int(range.start)..<Int(range.end)])
+        _ = try await api.putChunk(
+            index, of: record.id, bytes: range, total: Int64(content.count),
+            digest: SHA256Hasher.digest(of: bytes), body: .bytes(bytes), onBytesSent: { _ in })
+    }
+}

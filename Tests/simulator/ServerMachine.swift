@@ -1,0 +1,176 @@
+import HTTPTypes
+import Hummingbird
+import KedgeDisk
+import KedgeEngine
+import KedgeFiles
+import KedgeLocks
+import KedgeModel
+import KedgeStoreTests
+import Logging
+import NIOEmbedded
+
+@testable import KedgeServer
+
+/// The server of a world: the real engine, disk store and routes, over a simulated disk and rows in
+/// memory. It stops in every way that servers stop, and comes back.
+final class ServerMachine: Sendable {
+    /// One process.
+    struct Process: Sendable {
+        let number: Int
+        let disk: SimulatedDisk
+        let metadata: SimulatedMetadata
+        let engine: TransferEngine
+        let handle: @Sendable (Request, KedgeRequestContext) async throws -> Response
+    }
+
+    /// How a process ends.
+    enum Stop: Sendable, CaseIterable {
+        case drain, kill, powerCut
+    }
+
+    private struct State: Sendable {
+        var process: Process?
+        var processCount = 0
+        /// What the next process finds.
+        var image = DiskImage()
+        var metadata = SimulatedMetadata()
+        var exchanges: [ObjectIdentifier: Exchange] = [:]
+    }
+
+    private static let capacity = 4 << 20
+
+    private let world: World
+    private let history: History
+    private let content: [UInt8]
+    private let state = Mutex(State())
+
+    init(_ world: World, history: History, content: [UInt8]) {
+        self.world = world
+        self.history = history
+        self.content = content
+        let metadata = SimulatedMetadata(durability: world.mutant?.durability ?? .immediate)
+        state.withLock { $0.metadata = metadata }
+    }
+
+    /// The process that answers now; nil while none does.
+    var process: Process? { state.withLock { $0.process } }
+
+    /// Starts a process, again and again until one comes up; it checks what it finds.
+    func start() async {
+        while process == nil {
+            let (number, image, metadata) = state.withLock { state in
+                state.processCount += 1
+                return (state.processCount, state.image, state.metadata)
+            }
+            let disk = SimulatedDisk(
+                image, capacity: Self.capacity, mutation: world.mutant?.ofServerDisk)
+            do {
+                let process = try await makeProcess(number, disk, metadata)
+                await history.check(process.engine, content: content)
+                state.withLock { $0.process = process }
+                world.note("server \(number) is up")
+            } catch {
+                world.note("server \(number) did not come up")
+                state.withLock {
+                    $0.image = disk.powerOff()
+                    $0.metadata = metadata.cut()
+                }
+                try? await world.scheduler.sleep(for: .seconds(1))
+            }
+        }
+    }
+
+    private func makeProcess(
+        _ number: Int, _ disk: SimulatedDisk, _ metadata: SimulatedMetadata
+    ) async throws -> Process {
+        let pool = world.scheduler.makePool()
+        let bytes = try await DiskStore.open(
+            "/data", pool: pool, fileSystem: disk, reserveByteCount: 0)
+        var configuration = EngineConfiguration()
+        configuration.chunkSizes = 256...65_536
+        configuration.bufferCapacity = 700
+        configuration.checkpointByteCount = 2000
+        configuration.minCheckpointByteCount = 300
+        let logger = Logger(label: "simulator") { _ in SwiftLogNoOpLogHandler() }
+        let engine = TransferEngine(
+            metadata: metadata, bytes: bytes, configuration: configuration, clock: world.clock,
+            timer: SimulatedTimer(scheduler: world.scheduler), pool: pool,
+            makeGenerator: world.makeGenerator, logger: logger)
+        try await engine.recover()
+        let routes = RouteTable(
+            engine: engine, health: HealthRoutes(engine: engine, drain: DrainState()))
+        let responder = routes.makeRouter(gate: RequestGate(allowedHosts: [])).buildResponder()
+        return Process(number: number, disk: disk, metadata: metadata, engine: engine) {
+            try await responder.respond(to: $0, context: $1)
+        }
+    }
+
+    /// Ends the process; what it had under way is gone with it.
+    func stop(_ stop: Stop) async {
+        let process = state.withLock { state in
+            defer { state.process = nil }
+            return state.process
+        }
+        guard let process else { return }
+        world.note("server \(process.number) stops: \(stop)")
+        world.count { $0.serverStops += 1 }
+        if stop == .drain {
+            await process.engine.interruptWriters()
+        }
+        let image = process.disk.powerOff()
+        let metadata = process.metadata.cut()
+        let seed = world.scheduler.draw { $0.next() }
+        let exchanges = state.withLock { state in
+            state.image = stop == .powerCut ? image.surviving(.random(seed: seed)) : image
+            state.metadata = metadata
+            defer { state.exchanges = [:] }
+            return Array(state.exchanges.values)
+        }
+        // A machine without power says nothing; a process that ends has its connections reset.
+        if stop != .powerCut { for exchange in exchanges { exchange.cut() } }
+    }
+
+    /// Answers a request as the process that runs now; nothing comes while there is none.
+    func answer(_ request: Request, _ exchange: Exchange) async {
+        guard let process else { return exchange.cut() }
+        state.withLock { $0.exchanges[ObjectIdentifier(exchange)] = exchange }
+        defer {
+            state.withLock { _ = $0.exchanges.removeValue(forKey: ObjectIdentifier(exchange)) }
+        }
+        let context = KedgeRequestContext(
+            source: ApplicationRequestContextSource(
+                channel: EmbeddedChannel(handler: nil, loop: world.eventLoop),
+                logger: Logger(label: "simulator") { _ in SwiftLogNoOpLogHandler() }))
+        do {
+            let response = try await process.handle(request, context)
+            await remember(request, response, process)
+            var fields = response.headers
+            fields[.contentLength] = response.body.contentLength.map(String.init)
+            try exchange.answer(.init(status: response.status.code, fields: fields))
+            try await response.body.write(AnswerWriter(exchange: exchange, world: world))
+        } catch {
+            exchange.cut()
+        }
+    }
+
+    /// Writes down what is now promised. An answer that a dead process makes reaches nobody.
+    private func remember(
+        _ request: Request, _ response: Response, _ process: Process
+    ) async {
+        let parts = request.uri.path.split(separator: "/").map(String.init)
+        guard parts.count >= 3, parts[0] == "uploads", let id = SessionID(parts[2]),
+            (200...299).contains(response.status.code)
+        else { return }
+        switch (request.method, parts.count) {
+        case (.put, 5):
+            if let index = Int(parts[4]) {
+                history.received(index, of: id, isNew: response.status == .created)
+            }
+        case (.delete, 3): history.released(id)
+        case (.post, 4) where response.status == .ok:
+            let progress = try? await process.metadata.survivor.progress(of: id, owner: .anonymous)
+            if let file = progress?.record.fileID { history.finalized(id, as: file) }
+        default: break
+        }
+    }
+}

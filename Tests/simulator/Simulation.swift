@@ -1,0 +1,117 @@
+import KedgeEngine
+import KedgeHash
+import KedgeLocks
+import KedgeModel
+import KedgeStoreTests
+import NIOEmbedded
+
+/// One world from its beginning to its end: a file goes up and comes down while everything fails,
+/// then the weather calms down and the rest must be done in good time.
+final class Simulation: Sendable {
+    /// What a run came to.
+    struct Outcome: Sendable {
+        let violations: [String]
+        let counts: WorldCounts
+        let traceHash: UInt64
+    }
+
+    /// In good weather, a world that is not done after this time goes on for ever.
+    private static let patience = Duration.seconds(3600)
+    /// Steps of one world; more means that it goes around in a circle without time passing.
+    private static let maxStepCount = 3_000_000
+
+    private let world: World
+    private let history: History
+    private let server: ServerMachine
+    private let client: ClientMachine
+    private let content: [UInt8]
+    private let isOver = Mutex(false)
+
+    init(seed: UInt64, mutant: Mutant? = nil, isVerbose: Bool = false) throws {
+        world = try World(seed: seed, mutant: mutant, isVerbose: isVerbose)
+        let size = world.draw(0...9) == 0 ? 0 : world.draw(1...30_000)
+        let chunkSize = [256, 1000, 4096, 16_384][world.draw(0...3)]
+        content = world.scheduler.draw { $0.bytes(size) }
+        history = History(world)
+        server = ServerMachine(world, history: history, content: content)
+        client = try ClientMachine(
+            world, server: server, content: content, chunkSize: Int64(chunkSize))
+    }
+
+    func run() -> Outcome {
+        TaskCapture.with(world.scheduler) {
+            // The world's first task; it ends the loop below.
+            Task.detached { [self] in
+                await live()
+                isOver.withLock { $0 = true }
+            }
+            while !isOver.withLock({ $0 }), step() {}
+            if !isOver.withLock({ $0 }), world.violations.isEmpty {
+                world.report("the world came to a stop")
+            }
+        }
+        world.count { $0.steps = world.scheduler.stepCount }
+        return Outcome(
+            violations: world.violations, counts: world.counts,
+            traceHash: world.scheduler.traceHash)
+    }
+
+    /// Does one thing and looks at what must hold at all times.
+    private func step() -> Bool {
+        guard world.scheduler.stepCount < Self.maxStepCount else { return false }
+        let hasMore = world.scheduler.step()
+        world.eventLoop.run()
+        client.checkDestination()
+        return hasMore && world.violations.isEmpty
+    }
+
+    private func live() async {
+        let trouble = Trouble(world: world, server: server, client: client)
+        await server.start()
+        client.start()
+        trouble.beginUpkeep()
+        trouble.begin()
+        Meddler(world: world, server: server, history: history, content: content).begin()
+        await waitUntilDone(for: world.weather.length)
+        world.note("the weather calms down")
+        world.calmDown()
+        await waitUntilDone(for: Self.patience)
+        guard client.isDone else { return world.report("no end was reached in good weather") }
+        await checkEnd()
+    }
+
+    private func waitUntilDone(for limit: Duration) async {
+        let end = world.scheduler.now + limit
+        while !client.isDone, world.scheduler.now < end {
+            try? await world.scheduler.sleep(for: .seconds(1))
+        }
+    }
+
+    /// The file is on the server once, with the right bytes, and nothing is left over.
+    private func checkEnd() async {
+        // A server that stopped just before is on its way back.
+        while server.process == nil { try? await world.scheduler.sleep(for: .seconds(1)) }
+        guard let process = server.process, let id = client.uploadedFile else {
+            return world.report("the client never heard of its upload's end")
+        }
+        // A fault may still be planned from before.
+        process.disk.plan(nil)
+        process.metadata.heal()
+        do {
+            await history.check(process.engine, content: content)
+            let file = try await process.engine.file(id, owner: .anonymous)
+            if file.digest != SHA256Hasher.digest(of: content) {
+                world.report("the file on the server is another one")
+            }
+            let files = try await process.engine.files(of: .anonymous, after: nil, limit: 100)
+            // Who was told that a session is gone begins anew, and both may end.
+            if files.count > 1, !history.hasReleased, !world.clock.hasJumped {
+                world.report("\(files.count) files came of one upload")
+            }
+        } catch {
+            world.report("the end cannot be checked: \(String(reflecting: error))")
+        }
+        let leftovers = process.disk.image.paths.filter { $0.hasPrefix("/data/quarantine/") }
+        if !leftovers.isEmpty { world.report("bytes without a session: \(leftovers)") }
+    }
+}

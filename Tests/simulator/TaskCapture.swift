@@ -1,0 +1,35 @@
+import Glibc
+import KedgeLocks
+
+/// Takes the tasks of this process away from its threads and gives them to a scheduler.
+///
+/// The concurrency library calls a function, when one is set, instead of handing a job to its threads
+/// (`swift_task_enqueueGlobal_hook`, made for embedders and used by test libraries alike). The
+/// process has one thread, so whatever is enqueued belongs to the world that runs.
+enum TaskCapture {
+    private typealias Enqueue = @convention(thin) (UnownedJob) -> Void
+    private typealias Hook = @convention(thin) (UnownedJob, Enqueue) -> Void
+
+    private static let current = Mutex<Scheduler?>(nil)
+
+    /// Runs the closure while tasks go to the scheduler.
+    static func with<Result>(_ scheduler: Scheduler, _ body: () -> Result) -> Result {
+        install()
+        current.withLock { $0 = scheduler }
+        defer { current.withLock { $0 = nil } }
+        return body()
+    }
+
+    private static func install() {
+        guard let symbol = dlsym(nil, "swift_task_enqueueGlobal_hook") else {
+            fatalError("this Swift runtime has no hook for tasks")
+        }
+        symbol.assumingMemoryBound(to: Hook?.self).pointee = { job, original in
+            if let scheduler = TaskCapture.current.withLock({ $0 }) {
+                scheduler.enqueue(job)
+            } else {
+                original(job)
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import KedgeStoreTests
+
+/// What goes wrong in one world, and how often: drawn from its seed, so that worlds differ in kind
+/// and not only in their dice.
+struct Weather: Sendable {
+    /// Chances of one request.
+    var losesRequest = 0.0
+    var cutsRequest = 0.0
+    var flipsRequest = 0.0
+    var losesAnswer = 0.0
+    var cutsAnswer = 0.0
+    var flipsAnswer = 0.0
+    /// The same request arrives again, a while later.
+    var repeatsRequest = 0.0
+    /// Nothing moves until the client gives up.
+    var stalls = 0.0
+    /// Longest time that a part of a message takes.
+    var maxLatency = Duration.milliseconds(20)
+    /// Mean times between events; nil for never.
+    var serverStops: Duration?
+    var clientStops: Duration?
+    var serverDiskFaults: Duration?
+    var clientDiskFaults: Duration?
+    var databaseFaults: Duration?
+    var meddling: Duration?
+    var jumps: Duration?
+    /// Whether who meddles may cancel sessions, too.
+    var cancels = false
+    /// Whether stops are power cuts; the others leave the page cache alone.
+    var losesPower = false
+    var fillsDisks = false
+    /// How long the weather lasts.
+    var length = Duration.seconds(300)
+
+    static let calm = Weather()
+
+    init() {}
+
+    /// Draws the weather of a world: each kind of trouble is absent, rare or common.
+    init(_ generator: inout SplitMix64) {
+        func chance() -> Double {
+            [0, 0, 0.03, 0.25][Int.random(in: 0..<4, using: &generator)]
+        }
+        func pause() -> Duration? {
+            let seconds = [nil, nil, 40, 8, 2][Int.random(in: 0..<5, using: &generator)]
+            return seconds.map { .seconds($0) }
+        }
+        losesRequest = chance()
+        cutsRequest = chance()
+        flipsRequest = chance() / 2
+        losesAnswer = chance()
+        cutsAnswer = chance()
+        flipsAnswer = chance() / 2
+        repeatsRequest = chance()
+        stalls = chance() / 4
+        maxLatency = .milliseconds([2, 50, 2000].randomElement(using: &generator) ?? 2)
+        serverStops = pause()
+        clientStops = pause()
+        serverDiskFaults = pause()
+        clientDiskFaults = pause()
+        databaseFaults = pause()
+        meddling = pause()
+        jumps = Int.random(in: 0..<6, using: &generator) == 0 ? .seconds(60) : nil
+        cancels = Int.random(in: 0..<4, using: &generator) == 0
+        losesPower = Bool.random(using: &generator)
+        fillsDisks = Int.random(in: 0..<3, using: &generator) == 0
+        length = .seconds(Int64.random(in: 20...400, using: &generator))
+    }
+}
