@@ -7,8 +7,10 @@ final class DurableNames: Sendable {
     private struct State {
         /// Directories whose own names this process has synced.
         var made: Set<String> = []
-        /// Directories whose last sync failed.
-        var suspect: Set<String> = []
+        /// Directories whose last sync, by this process, succeeded. Of others nobody knows: it may
+        /// have failed under an earlier process, and a restart does not bring back what the kernel
+        /// then took for clean.
+        var trusted: Set<String> = []
     }
 
     private let state = Mutex(State())
@@ -31,27 +33,34 @@ final class DurableNames: Sendable {
 
     /// Makes the directory with all that are missing above it.
     func makeRoot(_ path: String) throws(FileError) {
-        guard try fileSystem.status(of: path) == nil else { return }
         let parent = Self.parent(of: path)
-        try makeRoot(parent)
-        try fileSystem.makeDirectory(path)
-        try sync(parent)
+        if try fileSystem.status(of: path) == nil {
+            try makeRoot(parent)
+            try fileSystem.makeDirectory(path)
+            // Not through `sync`: the directory has just been changed, and is not ours.
+            try fileSystem.syncDirectory(parent)
+        } else if try fileSystem.list(path).isEmpty {
+            // Perhaps made by a process that stopped before its name was durable. One that somebody
+            // else made need not be in a directory where this process may make names.
+            do throws(FileError) {
+                try fileSystem.syncDirectoryAnew(parent, scratch: path + ".resync")
+            } catch  where [.permission, .readOnly].contains(error.code) {
+                return
+            }
+        }
     }
 
-    /// Makes the names in the directory durable, also after a sync that failed.
+    /// Makes the names in the directory durable, also after a sync that failed, here or under an earlier
+    /// process.
     func sync(_ directory: String) throws(FileError) {
-        let isSuspect = state.withLock { $0.suspect.contains(directory) }
-        do {
-            if isSuspect {
-                try fileSystem.syncDirectoryAnew(directory, scratch: directory + "/resync")
-            } else {
-                try fileSystem.syncDirectory(directory)
-            }
-        } catch {
-            state.withLock { _ = $0.suspect.insert(directory) }
-            throw error
+        // Until it has succeeded nobody else trusts it either.
+        let isTrusted = state.withLock { $0.trusted.remove(directory) != nil }
+        if isTrusted {
+            try fileSystem.syncDirectory(directory)
+        } else {
+            try fileSystem.syncDirectoryAnew(directory, scratch: directory + "/resync")
         }
-        if isSuspect { state.withLock { _ = $0.suspect.remove(directory) } }
+        state.withLock { _ = $0.trusted.insert(directory) }
     }
 
     private static func parent(of path: String) -> String {

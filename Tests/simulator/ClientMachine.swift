@@ -11,8 +11,8 @@ import Logging
 /// The client of a world: the real one, with its files on a simulated disk. Its process is killed or
 /// loses power, and whoever sits at it gives the same command again.
 final class ClientMachine: Sendable {
-    static let source = "/home/source"
-    static let destination = "/home/copy"
+    static let source = "/disk/source"
+    static let destination = "/disk/copy"
 
     /// One process.
     private struct Process: Sendable {
@@ -61,12 +61,12 @@ final class ClientMachine: Sendable {
         _ content: [UInt8], databaseDirectories: [String]
     ) throws -> DiskImage {
         let disk = SimulatedDisk()
-        for directory in ["/home"] + databaseDirectories { try disk.makeDirectory(directory) }
+        for directory in ["/disk"] + databaseDirectories { try disk.makeDirectory(directory) }
         let file = try disk.open(source, .createNew)
         try content.withUnsafeBytes { try file.write($0, at: 0) }
         try file.syncData()
         try file.close()
-        for directory in ["/", "/home"] + databaseDirectories { try disk.syncDirectory(directory) }
+        for directory in ["/", "/disk"] + databaseDirectories { try disk.syncDirectory(directory) }
         return disk.image
     }
 

@@ -11,9 +11,9 @@ import Logging
 /// Their records are a real database, whose files lie in a directory of the real disk. Everything
 /// else of the state directory is under the same path on the simulated one.
 final class SimulatedHost: Sendable {
-    static let folder = "/home"
-    static let source = "/home/source.bin"
-    static let destination = "/home/out.bin"
+    static let folder = "/disk"
+    static let source = "/disk/source.bin"
+    static let destination = "/disk/out.bin"
     static let chunkSize: Int64 = 1024
 
     let disk: SimulatedDisk

@@ -226,6 +226,10 @@ import Testing
             found.append(String(reflecting: error))
         }
         let disk = client.node.machine.disk
+        // A thread may still hold the last file that it read.
+        for _ in 0..<2000 where disk.openFileCount > 0 {
+            try? await Task.sleep(for: .milliseconds(1))
+        }
         if disk.openFileCount > 0 { found.append("\(disk.openFileCount) descriptors are open") }
         found += disk.image.paths.filter { $0.hasPrefix("/data/staging/") }.map { "left: \($0)" }
         return found
