@@ -148,6 +148,22 @@ struct UploadTests {
         #expect(scene.sessions.count == 2)
     }
 
+    // R75: the answer to the create was lost, and the next try came after the session's time. The key
+    // then means an expired session for ever.
+    @Test func `a key that was spent on a session that expired is given up`() async throws {
+        try scene.write("source.bin", bytes)
+        scene.plan(.answer(Reply(problem: .sessionExpired))) {
+            $0.method == "POST" && $0.path == "/uploads/sessions"
+        }
+        let snapshot = try await upload(try await scene.client())
+        #expect(snapshot.state == .completed)
+        expectStored(snapshot, bytes)
+        let keys = scene.seen("POST", "uploads/sessions").filter { !$0.path.contains("finalize") }
+            .map { $0.fields[.idempotencyKey] }
+        #expect(keys.count == 2)
+        #expect(Set(keys).count == 2)
+    }
+
     @Test func `a session that the server forgot is begun anew`() async throws {
         try scene.write("source.bin", bytes)
         scene.plan(.answer(Reply(status: 404)), when: isChunk(3))

@@ -29,10 +29,11 @@ extension UploadWorker {
                 return session
             }
         } catch let failure as RequestFailure
-            where failure.code == .idempotencyConflict
+            where [.idempotencyConflict, .sessionExpired].contains(failure.code)
             || (goneCodes.contains(failure.code) && upload.adoptSessionID != nil)
         {
-            // The old session cannot be taken over, or the key was spent: a plain new one then.
+            // The old session cannot be taken over, or the key was spent, perhaps on a session whose
+            // answer was lost and whose time is over since: a plain new one then.
             throw SessionTrouble(remedy: .newSession(adopt: nil), failure: failure)
         }
         let response = session.value
