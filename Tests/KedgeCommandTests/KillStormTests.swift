@@ -60,6 +60,7 @@ struct KillStormTests {
         #expect(proxy.counts.cutCount > 0 && proxy.counts.flipCount > 0)
         try await scene.expectServed(
             source, id: finished.result.remoteFileId, at: servers[servers.count - 1].url)
+        Torture.reportSurvived(kills: Torture.killCount)
     }
 
     private func replace(_ server: Server) async throws -> Server {
@@ -109,5 +110,6 @@ struct KillStormTests {
         #expect(try await watcher.stop().wrongSights == [])
         #expect(proxy.counts.cutCount > 0 && proxy.counts.flipCount > 0)
         #expect(scene.temporaryFile(in: scene.directory) == nil)
+        Torture.reportSurvived(kills: Torture.killCount)
     }
 }

@@ -86,6 +86,7 @@ final class ClientMachine: Sendable {
         }
         let disk = SimulatedDisk(
             image, capacity: Self.capacity, mutation: world.mutant?.ofClientDisk)
+        world.watch(disk, of: "client's disk")
         let link = SimulatedLink(world, server: server)
         // Kept by the state; cancelled when the process ends.
         let task = Task.detached { [self] in await run(number, disk, link) }
@@ -127,8 +128,17 @@ final class ClientMachine: Sendable {
         }
     }
 
-    /// One process: upload, then download, each as often as it takes.
+    /// One process, or two at once on the same records.
     private func run(_ number: Int, _ disk: SimulatedDisk, _ link: SimulatedLink) async {
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<(world.weather.hasTwins ? 2 : 1) {
+                group.addTask { await self.work(number, disk, link) }
+            }
+        }
+    }
+
+    /// Upload, then download, each as often as it takes.
+    private func work(_ number: Int, _ disk: SimulatedDisk, _ link: SimulatedLink) async {
         while !Task.isCancelled {
             do {
                 let client = try await makeClient(number, disk, link)

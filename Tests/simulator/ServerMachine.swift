@@ -64,6 +64,7 @@ final class ServerMachine: Sendable {
             }
             let disk = SimulatedDisk(
                 image, capacity: Self.capacity, mutation: world.mutant?.ofServerDisk)
+            world.watch(disk, of: "server's disk")
             do {
                 let process = try await makeProcess(number, disk, metadata)
                 await history.check(process.engine, content: content)

@@ -29,6 +29,8 @@ struct Weather: Sendable {
     /// Whether stops are power cuts; the others leave the page cache alone.
     var losesPower = false
     var fillsDisks = false
+    /// Whether the command is given twice at once, so that two processes share the records.
+    var hasTwins = false
     /// How long the weather lasts.
     var length = Duration.seconds(300)
 
@@ -63,6 +65,7 @@ struct Weather: Sendable {
         jumps = Int.random(in: 0..<6, using: &generator) == 0 ? .seconds(60) : nil
         cancels = Int.random(in: 0..<4, using: &generator) == 0
         losesPower = Bool.random(using: &generator)
+        hasTwins = Int.random(in: 0..<3, using: &generator) == 0
         fillsDisks = Int.random(in: 0..<3, using: &generator) == 0
         length = .seconds(Int64.random(in: 20...400, using: &generator))
     }

@@ -76,6 +76,12 @@ final class World: Sendable {
         if isVerbose { print("\(scheduler.now) \(text)") }
     }
 
+    /// Shows the calls that change a disk, for whoever looks into one world.
+    func watch(_ disk: SimulatedDisk, of owner: String) {
+        guard isVerbose else { return }
+        disk.observe { [scheduler] _, call in print("\(scheduler.now)   \(owner): \(call)") }
+    }
+
     func isLucky(_ chance: Double) -> Bool {
         guard chance > 0 else { return false }
         return scheduler.draw { Double.random(in: 0..<1, using: &$0) } < chance

@@ -151,9 +151,13 @@ extension DownloadWorker {
 
     /// Makes a complete chunk durable: sync first, then its bit. Chunks that complete while a sync
     /// is under way share the next one.
+    ///
+    /// After a failed sync none counts any more in this run: the kernel may have taken earlier writes
+    /// for clean, also those to chunks that are complete only now (fsync(2)).
     private func confirm(
         _ chunk: ConfirmedChunk, in temp: TempFile, hash: PrefixHash, answer: ServerAnswer
     ) async throws {
+        if let syncFailure { throw syncFailure }
         unsynced.append(chunk)
         guard !isSyncing else { return }
         isSyncing = true
@@ -161,7 +165,12 @@ extension DownloadWorker {
         while !unsynced.isEmpty {
             let batch = unsynced
             unsynced = []
-            try await context.onDisk("sync", "download's folder") { try temp.file.syncData() }
+            do {
+                try await context.onDisk("sync", "download's folder") { try temp.file.syncData() }
+            } catch {
+                syncFailure = error
+                throw error
+            }
             try await context.store.confirmChunks(
                 batch, answer: answer, of: context.lease)
             for chunk in batch {

@@ -23,6 +23,8 @@ actor DownloadWorker {
     /// Chunks that are complete but not synced yet.
     var unsynced: [ConfirmedChunk] = []
     var isSyncing = false
+    /// Why the temporary file's bytes cannot be made durable in this run.
+    var syncFailure: (any Error)?
     /// The server turned out to ignore ranges: fetch the whole file in one go.
     var isSequential = false
     /// Open, and so locked, for the length of a run.
