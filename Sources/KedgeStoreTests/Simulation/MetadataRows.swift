@@ -71,9 +71,13 @@ struct MetadataRows: Sendable {
         }
     }
 
-    mutating func touch(_ touch: SessionTouch) {
-        sessions[touch.id]?.record.expiresAt = touch.expiresAt
-        if let prefix = touch.prefix { sessions[touch.id]?.record.prefix = prefix }
+    /// - Throws: `failed` when the prefix is longer than the file.
+    mutating func touch(_ touch: SessionTouch) throws {
+        guard var session = sessions[touch.id] else { throw MetadataError.notFound }
+        session.record.expiresAt = touch.expiresAt
+        if let prefix = touch.prefix { session.record.prefix = prefix }
+        try session.requireFittingPrefix()
+        sessions[touch.id] = session
     }
 }
 
@@ -98,6 +102,15 @@ extension MetadataRows.Session {
             partials: partials.values.sorted { $0.index < $1.index })
     }
 
+    /// The bytes are not this session's any more. It reads back with the key that it would make for
+    /// itself, as from a database that has none.
+    mutating func giveUpBytes() {
+        hasStaging = false
+        record.stagingKey = StagingKey(record.id)
+        record.prefix = nil
+        partials = [:]
+    }
+
     /// True when the bytes received for this session can be those of the new one.
     func canBeAdopted(by new: SessionRecord) -> Bool {
         let isOver =
@@ -108,6 +121,14 @@ extension MetadataRows.Session {
             || record.declaredDigest == new.declaredDigest
         return isOver && hasStaging && isSameFile && record.owner == new.owner
             && record.fileSize == new.fileSize && record.chunkSize == new.chunkSize
+    }
+
+    /// - Throws: `failed` when the prefix is longer than the file.
+    func requireFittingPrefix() throws {
+        guard let size = record.fileSize, let prefix = record.prefix else { return }
+        guard prefix.offset <= size else {
+            throw MetadataError.failed("the prefix is longer than the file")
+        }
     }
 
     /// - Throws: `failed` when the chunk is not one of the session's.

@@ -11,6 +11,10 @@ extension SimulatedMetadata {
             guard session.isComplete else {
                 throw MetadataError.failed("session \(id) does not have all its chunks")
             }
+            // Identifiers from a generator that starts over would meet here.
+            guard !rows.sessions.values.contains(where: { $0.record.fileID == fileID }) else {
+                throw MetadataError.failed("file \(fileID) is there already")
+            }
             session.record.state = .finalizing
             session.record.finalDigest = digest
             session.record.fileID = fileID
@@ -29,7 +33,7 @@ extension SimulatedMetadata {
                 guard session.isComplete else {
                     throw MetadataError.failed("session \(id) does not have all its chunks")
                 }
-                rows.makeFile(fileID, of: session, at: now)
+                try rows.makeFile(fileID, of: session, at: now)
             }
             guard let file = rows.files[fileID] else { throw MetadataError.notFound }
             return file.record
@@ -97,8 +101,13 @@ extension SimulatedMetadata {
 
 extension MetadataRows {
     /// Makes the file of a finalizing session and completes the session.
-    fileprivate mutating func makeFile(_ id: FileID, of session: Session, at now: Timestamp) {
+    ///
+    /// - Throws: `failed` when there is a file of that id, or was one.
+    fileprivate mutating func makeFile(
+        _ id: FileID, of session: Session, at now: Timestamp
+    ) throws {
         let record = session.record
+        guard files[id] == nil else { throw MetadataError.failed("file \(id) is there already") }
         guard let byteCount = record.fileSize, let digest = record.finalDigest else {
             preconditionFailure("a finalizing session has a size and a digest")
         }
@@ -109,10 +118,8 @@ extension MetadataRows {
                 chunkSize: record.chunkSize, createdAt: now),
             digests: session.progress.chunks.map(\.digest))
         var completed = session
+        completed.giveUpBytes()
         completed.record.state = .completed
-        completed.record.prefix = nil
-        completed.hasStaging = false
-        completed.partials = [:]
         sessions[record.id] = completed
     }
 }

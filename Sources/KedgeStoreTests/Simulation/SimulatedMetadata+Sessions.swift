@@ -14,7 +14,7 @@ extension SimulatedMetadata {
             guard rows.sessions[record.id] == nil else {
                 throw MetadataError.failed("session \(record.id) is there already")
             }
-            let created = rows.insert(record, adopting: adopting)
+            let created = try rows.insert(record, adopting: adopting)
             if let key, let fingerprint = idempotencyKey?.fingerprint {
                 rows.keys[key] = .init(fingerprint: fingerprint, session: created.id)
             }
@@ -30,7 +30,7 @@ extension SimulatedMetadata {
 
     package func declareSize(_ byteCount: Int64, of id: SessionID) async throws {
         try write { rows in
-            let session = try rows.session(id)
+            var session = try rows.session(id)
             guard session.record.fileSize != byteCount else { return }
             guard session.record.fileSize == nil, session.record.state == .open else {
                 throw MetadataError.wrongState(session.record.state)
@@ -38,7 +38,9 @@ extension SimulatedMetadata {
             guard session.claimedEnd <= byteCount else {
                 throw MetadataError.failed("more bytes were received than the size declares")
             }
-            rows.sessions[id]?.record.fileSize = byteCount
+            session.record.fileSize = byteCount
+            try session.requireFittingPrefix()
+            rows.sessions[id] = session
         }
     }
 
@@ -51,11 +53,9 @@ extension SimulatedMetadata {
             }
             guard session.record.state != .canceled else { return }
             var ended = session
+            ended.giveUpBytes()
             ended.chunks = [:]
-            ended.partials = [:]
-            ended.hasStaging = false
             ended.record.state = .canceled
-            ended.record.prefix = nil
             ended.record.fileID = nil
             ended.record.finalDigest = nil
             rows.sessions[id] = ended
@@ -76,11 +76,12 @@ extension SimulatedMetadata {
         try write { rows in
             var session = try rows.session(touch.id, in: .open)
             var outcomes: [ChunkOutcome] = []
+            var new: [CommittedChunk] = []
             for chunk in chunks {
                 switch session.chunks[chunk.index]?.digest {
                 case nil:
-                    try session.requireFitting(chunk)
                     session.chunks[chunk.index] = chunk
+                    new.append(chunk)
                     outcomes.append(.committed)
                 case chunk.digest: outcomes.append(.alreadyCommitted)
                 case .some(let digest): outcomes.append(.conflict(stored: digest))
@@ -88,9 +89,10 @@ extension SimulatedMetadata {
             }
             let hasConflict = outcomes.contains { if case .conflict = $0 { true } else { false } }
             if hasConflict { return outcomes }
+            for chunk in new { try session.requireFitting(chunk) }
             for chunk in chunks { session.partials[chunk.index] = nil }
             rows.sessions[touch.id] = session
-            rows.touch(touch)
+            try rows.touch(touch)
             return outcomes
         }
     }
@@ -104,7 +106,7 @@ extension SimulatedMetadata {
                 try session.requireFitting(partial)
                 rows.sessions[touch.id]?.partials[partial.index] = partial
             }
-            rows.touch(touch)
+            try rows.touch(touch)
         }
     }
 
@@ -125,9 +127,11 @@ extension SimulatedMetadata {
 
 extension MetadataRows {
     /// Inserts the session, with the bytes of the one it adopts when that one fits.
+    ///
+    /// - Throws: `failed` when the bytes are another session's.
     fileprivate mutating func insert(
         _ record: SessionRecord, adopting adopted: SessionID?
-    ) -> SessionRecord {
+    ) throws -> SessionRecord {
         var new = Session(record: record, number: takeNumber())
         if let adopted, let old = sessions[adopted], old.canBeAdopted(by: record) {
             new.record.stagingKey = old.record.stagingKey
@@ -135,13 +139,14 @@ extension MetadataRows {
             new.chunks = old.chunks
             new.partials = old.partials
             var emptied = old
-            emptied.record.state = .expired
-            emptied.record.prefix = nil
-            emptied.hasStaging = false
+            emptied.giveUpBytes()
             emptied.chunks = [:]
-            emptied.partials = [:]
+            emptied.record.state = .expired
             sessions[adopted] = emptied
         }
+        let key = new.record.stagingKey
+        guard !sessions.values.contains(where: { $0.hasStaging && $0.record.stagingKey == key })
+        else { throw MetadataError.failed("the bytes of \(key) are another session's") }
         sessions[record.id] = new
         return new.record
     }

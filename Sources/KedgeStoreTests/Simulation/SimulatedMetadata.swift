@@ -29,7 +29,7 @@ package final class SimulatedMetadata: MetadataStore {
 
     fileprivate struct State: Sendable {
         var rows: MetadataRows
-        /// As they were after each of the last transactions, the oldest first.
+        /// As they were before each of the last transactions, the oldest first.
         var history: [MetadataRows] = []
         var isOff = false
         var failure: Failure?
