@@ -7,6 +7,7 @@ SHELL := /bin/bash
 HOST ?= 127.0.0.1
 PORT ?= 8080
 FUZZ_SECONDS ?= 300
+TORTURE_SECONDS ?= 600
 DATA ?= ./kedge-data
 
 # The release build needs no Swift runtime on the machine it runs on.
@@ -17,6 +18,7 @@ PYTHON_REQUIREMENTS := Tests/contract/requirements.txt
 # what is measured in seconds, such as a slow body, is measured wrongly.
 WIDTH := --experimental-maximum-parallelization-width 6
 SCRIPTS := $(wildcard .ci/* docs/*.sh Tests/*/*.sh)
+PROGRAMS := $(wildcard Tests/*/*.py)
 
 .PHONY: help
 help: ## List the targets
@@ -45,6 +47,10 @@ test: test-deps ## Run every test
 	# Apart: a process that is being started holds every socket and lock of its parent for a moment.
 	Tests/support/swift_test.sh --skip-build $(WIDTH) --skip KedgeCommandTests
 	Tests/support/swift_test.sh --skip-build $(WIDTH) --filter KedgeCommandTests
+	"$$(swift build --show-bin-path)/kedge-simulator" --seeds 60
+	"$$(swift build --show-bin-path)/kedge-simulator" --mutants
+	Tests/powercut/gate.sh "$$(swift build --show-bin-path)/kedge"
+	Tests/interruptions/check_interruptions.sh "$$(swift build --show-bin-path)/kedge"
 	Tests/deploy/check_deploy.sh "$$(swift build --show-bin-path)/kedge"
 	Tests/docs/check_tour.sh "$$(swift build --show-bin-path)/kedge"
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" \
@@ -60,10 +66,9 @@ test-tsan: test-deps ## Run the Swift tests under the thread sanitizer
 	done
 
 .PHONY: torture
-torture: test-deps ## Move larger files through more kills and worse links (10 minutes)
+torture: test-deps ## Look for a broken promise (TORTURE_SECONDS=simulated and cut, then kills)
 	swift build --build-tests
-	KEDGE_TORTURE=1 Tests/support/swift_test.sh --skip-build --no-parallel \
-	    --filter "KedgeCommandTests\.(FailingDisk|KillStorm|Loss|Outage|Rewriting|RoughLink|Takeover)Tests"
+	Tests/torture/torture.sh $(TORTURE_SECONDS) "$$(swift build --show-bin-path)"
 
 .PHONY: fuzz
 fuzz: deps ## Fuzz every parser under the address sanitizer (FUZZ_SECONDS=total)
@@ -86,7 +91,11 @@ lint: test-deps ## Check format, imports, text files, scripts and the contract
 	swift format lint --strict --recursive --parallel Package.swift Sources Tests
 	Tests/lint/check_imports.sh
 	Tests/lint/check_text.sh
+	Tests/docs/check_proof.sh
 	for script in $(SCRIPTS); do bash -n "$$script"; done
+	for script in $(PROGRAMS); do \
+	    python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$$script"; \
+	done
 	$(VENV)/bin/openapi-spec-validator openapi/kedge.yaml
 
 .PHONY: clean
