@@ -158,6 +158,7 @@ let package = Package(
         .testTarget(
             name: "KedgeDiskTests",
             dependencies: [
+                "KedgeLocks",
                 "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel",
                 "KedgeStoreTests",
             ]),

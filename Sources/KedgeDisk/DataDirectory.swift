@@ -7,7 +7,11 @@ internal import KedgeModel
 ///     staging/<2 hex>/<key>  bytes of sessions on their way in
 ///     blobs/ab/cd/<64 hex>   bytes of finished files, named by their SHA-256
 ///     quarantine/<key>.<n>   staging files that no session knew
+///     **/resync              empty, for a moment: made and removed to change a directory
 struct DataDirectory: Sendable {
+    /// Name in any directory of a file that is made and removed before a sync. A kill may leave it.
+    static let scratchName = "resync"
+
     let root: String
 
     var lock: String { path("lock") }

@@ -133,7 +133,7 @@ package final class DiskInspection: CheckedBytes {
     private func names(in path: String) async throws(ByteStoreError) -> [String] {
         try await onPool { [fileSystem] in
             guard try fileSystem.status(of: path)?.isDirectory == true else { return [] }
-            return try fileSystem.list(path)
+            return try fileSystem.list(path).filter { $0 != DataDirectory.scratchName }
         }
     }
 

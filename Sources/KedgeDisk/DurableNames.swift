@@ -1,16 +1,23 @@
 internal import KedgeFiles
 internal import KedgeLocks
+internal import KedgeModel
 
 /// Makes directories and syncs them, and remembers what the disk is known to hold. Every call
 /// blocks.
 final class DurableNames: Sendable {
+    /// A directory of which syncs run one at a time: the kernel tells of a failure once, and a call
+    /// beside the one that is told would succeed without anything being written.
+    private final class Directory: Sendable {
+        /// True when the last sync by this process succeeded. Before the first one nobody knows: it may
+        /// have failed under an earlier process, and a restart does not bring back what the kernel
+        /// then took for clean.
+        let isTrusted = Mutex(false)
+    }
+
     private struct State {
         /// Directories whose own names this process has synced.
         var made: Set<String> = []
-        /// Directories whose last sync, by this process, succeeded. Of others nobody knows: it may
-        /// have failed under an earlier process, and a restart does not bring back what the kernel
-        /// then took for clean.
-        var trusted: Set<String> = []
+        var directories: [String: Directory] = [:]
     }
 
     private let state = Mutex(State())
@@ -42,10 +49,12 @@ final class DurableNames: Sendable {
         } else if try fileSystem.list(path).isEmpty {
             // Perhaps made by a process that stopped before its name was durable. One that somebody
             // else made need not be in a directory where this process may make names.
+            // A name that is nobody's: the directory is not ours.
+            let scratch = "\(path).\(SessionID.random())"
             do throws(FileError) {
-                try fileSystem.syncDirectoryAnew(parent, scratch: path + ".resync")
+                try fileSystem.syncDirectoryAnew(parent, scratch: scratch)
             } catch  where [.permission, .readOnly].contains(error.code) {
-                return
+                try fileSystem.syncDirectory(parent)
             }
         }
     }
@@ -53,14 +62,22 @@ final class DurableNames: Sendable {
     /// Makes the names in the directory durable, also after a sync that failed, here or under an earlier
     /// process.
     func sync(_ directory: String) throws(FileError) {
-        // Until it has succeeded nobody else trusts it either.
-        let isTrusted = state.withLock { $0.trusted.remove(directory) != nil }
-        if isTrusted {
-            try fileSystem.syncDirectory(directory)
-        } else {
-            try fileSystem.syncDirectoryAnew(directory, scratch: directory + "/resync")
+        let known = state.withLock { state in
+            let known = state.directories[directory] ?? Directory()
+            state.directories[directory] = known
+            return known
         }
-        state.withLock { _ = $0.trusted.insert(directory) }
+        try known.isTrusted.withLock { isTrusted throws(FileError) in
+            let wasTrusted = isTrusted
+            isTrusted = false
+            if wasTrusted {
+                try fileSystem.syncDirectory(directory)
+            } else {
+                let scratch = "\(directory)/\(DataDirectory.scratchName)"
+                try fileSystem.syncDirectoryAnew(directory, scratch: scratch)
+            }
+            isTrusted = true
+        }
     }
 
     private static func parent(of path: String) -> String {

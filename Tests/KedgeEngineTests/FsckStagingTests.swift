@@ -207,4 +207,17 @@ import Testing
         #expect(try POSIXFileSystem().remove(path))
         #expect(try await place.check().kinds == [.stagingMissing])
     }
+
+    /// Made and removed to change a directory before it is synced; a kill in between leaves it.
+    @Test func `an empty file that a killed sync left is no finding`() async throws {
+        let upload = try await interrupted()
+        let staging = place.stagingPath(upload).split(separator: "/").dropLast().joined(
+            separator: "/")
+        for directory in ["/" + staging, place.dataPath + "/blobs", place.dataPath + "/quarantine"]
+        {
+            try place.disk.open(directory + "/resync", .createNew).close()
+        }
+        #expect(try await place.check(scrubbing: true) == [])
+        try await complete(upload, sending: [2])
+    }
 }

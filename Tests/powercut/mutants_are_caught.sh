@@ -40,7 +40,7 @@ for mutant in "${mutants[@]}"; do
     wait "$running" || status=$?
     running=""
     case $status in
-        1) echo "$part, $name: caught; $(head -n 1 "$output" | cut -c 1-160)" ;;
+        3) echo "$part, $name: caught; $(head -n 1 "$output" | cut -c 1-160)" ;;
         0)
             echo "$part, $name: SURVIVED; $(tail -n 1 "$output")" >&2
             survivors+=("$mutant")

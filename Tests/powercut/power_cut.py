@@ -11,7 +11,7 @@ on each image and held to what it had acknowledged.
 A seed decides what is asked for and which cuts are made; threads and the kernel decide the exact order of
 writes, so another run of the same seed comes close, and --keep saves the first broken image itself.
 
-Ends with 0 when all promises were kept, 1 when not, 2 when the test itself failed, and 77 when this
+Ends with 0 when all promises were kept, 3 when not, 2 when the test itself failed, and 77 when this
 system does not permit it.
 """
 
@@ -108,7 +108,7 @@ def main() -> int:
         f"power cuts: {totals.images} images, {totals.promises} promises,"
         f" {totals.violations} violations, {time.monotonic() - begun:.0f} s"
     )
-    return 1 if totals.violations else 0
+    return 3 if totals.violations else 0
 
 
 if __name__ == "__main__":

@@ -171,8 +171,11 @@ def check_transfers(
     caller gives a service whose state no earlier image has touched.
     """
     with mounted(image, directory):
-        if not (directory / DOWNLOADS).is_dir():
-            return Findings()
         check = TransferCheck(program, directory, port, moment)
+        # Made and synced before the recording's first moment.
+        if not check.findings.promise(
+            (directory / DOWNLOADS).is_dir(), "the folder of the downloads is gone"
+        ):
+            return check.findings
         check.check(transfers)
         return check.findings

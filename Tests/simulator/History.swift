@@ -5,8 +5,15 @@ import KedgeModel
 
 /// What the server has answered, and whether it stands by it.
 final class History: Sendable {
+    /// What the server said that it has of a session.
+    private struct Promise: Sendable {
+        var chunks: Set<Int> = []
+        /// Bytes of chunks that are not complete.
+        var partials: [Int: Int64] = [:]
+    }
+
     private struct State: Sendable {
-        var received: [SessionID: Set<Int>] = [:]
+        var sessions: [SessionID: Promise] = [:]
         var files: [SessionID: FileID] = [:]
         /// Sessions that somebody asked to end: from then on nothing is promised.
         var released: Set<SessionID> = []
@@ -24,11 +31,22 @@ final class History: Sendable {
 
     func received(_ index: Int, of id: SessionID, isNew: Bool) {
         let isRepeated = state.withLock { state in
-            !state.received[id, default: []].insert(index).inserted && isNew
+            state.sessions[id, default: Promise()].partials[index] = nil
+            return !state.sessions[id, default: Promise()].chunks.insert(index).inserted && isNew
                 && !state.released.contains(id)
         }
         // Either it was lost in between, or its bytes were asked for twice.
         if isRepeated { world.report("chunk \(index) of a session was new twice") }
+    }
+
+    /// The server announced how far chunks have come that are not complete.
+    func announced(_ partials: [Int: Int64], of id: SessionID) {
+        state.withLock { $0.sessions[id, default: Promise()].partials = partials }
+    }
+
+    /// The server refused a chunk; with it goes what came of it before, when its hash was wrong.
+    func refused(_ index: Int, of id: SessionID) {
+        state.withLock { $0.sessions[id]?.partials[index] = nil }
     }
 
     func finalized(_ id: SessionID, as file: FileID) {
@@ -46,10 +64,10 @@ final class History: Sendable {
             world.count { $0.promisesChecked += 1 }
             await check(file, of: id, engine, content)
         }
-        for (id, chunks) in state.received.sorted(by: { $0.key.text < $1.key.text })
+        for (id, promise) in state.sessions.sorted(by: { $0.key.text < $1.key.text })
         where !state.released.contains(id) && state.files[id] == nil {
-            world.count { $0.promisesChecked += chunks.count }
-            await check(chunks, of: id, engine)
+            world.count { $0.promisesChecked += promise.chunks.count + promise.partials.count }
+            await check(promise, of: id, engine)
         }
     }
 
@@ -59,29 +77,42 @@ final class History: Sendable {
         do {
             let record = try await engine.file(file, owner: .anonymous)
             let opened = try await engine.openFile(record)
-            let bytes = try await engine.read(opened, at: 0, upTo: record.byteCount) { Array($0) }
-            await opened.reader.close()
-            // Reads may be shorter than asked; then the digest of the record has to do.
-            let isWhole = bytes.count == content.count
-            if isWhole ? bytes != content : SHA256Hasher.digest(of: content) != record.digest {
-                world.report("a finished file has other bytes")
+            var bytes: [UInt8] = []
+            while Int64(bytes.count) < record.byteCount {
+                let offset = Int64(bytes.count)
+                bytes += try await engine.read(
+                    opened, at: offset, upTo: record.byteCount - offset
+                ) { Array($0) }
             }
+            await opened.reader.close()
+            if bytes != content { world.report("a finished file has other bytes") }
         } catch {
             world.report("a finished file is gone: \(String(reflecting: error))")
         }
     }
 
     private func check(
-        _ chunks: Set<Int>, of id: SessionID, _ engine: TransferEngine
+        _ promise: Promise, of id: SessionID, _ engine: TransferEngine
     ) async {
         do {
             let status = try await engine.sessionStatus(id, owner: .anonymous)
-            guard status.state == .open else { return }
-            let lost = chunks.subtracting(status.receivedChunks)
+            switch status.state {
+            case .finalizing, .completed: return
+            case .open: break
+            case .failed, .canceled, .expired:
+                return world.report("a session is \(status.state.rawValue), which nobody asked for")
+            }
+            let received = Set(status.receivedChunks)
+            let lost = promise.chunks.subtracting(received)
             if !lost.isEmpty { world.report("received chunks \(lost.sorted()) are lost") }
+            for (index, byteCount) in promise.partials where !received.contains(index) {
+                let kept = status.partialChunks.first { $0.index == index }?.receivedBytes ?? 0
+                if kept < byteCount {
+                    world.report("\(byteCount - kept) announced bytes of chunk \(index) are lost")
+                }
+            }
         } catch let error as EngineError
-            where error.code == .sessionExpired
-            || error.code == .sessionNotFound && world.clock.hasJumped
+            where [.sessionExpired, .sessionNotFound].contains(error.code) && world.clock.hasJumped
         {
             // Its time is over; what it had could be adopted for a while.
             return

@@ -5,7 +5,7 @@ import KedgeStoreTests
 
 @testable import KedgeClient
 
-/// A second client at work on the same sessions: it sends chunks that the first one sends too,
+/// A second client at work on the same sessions: it sends chunks that the first one sends too, appends,
 /// finalizes too early, and may cancel.
 struct Meddler: Sendable {
     let world: World
@@ -34,7 +34,8 @@ struct Meddler: Sendable {
         let link = SimulatedLink(world, server: server)
         let api = ServerAPI(baseURL: SimulatedLink.address, token: nil, transport: link)
         switch world.draw(0...9) {
-        case 0...5: try await put(record, api)
+        case 0...3: try await put(record, api)
+        case 4...5: try await append(record)
         case 6: _ = try await api.sessionStatus(record.id, chunkCount: 100)
         case 9 where world.weather.cancels:
             history.released(record.id)
@@ -42,6 +43,20 @@ struct Meddler: Sendable {
         default:
             _ = try await api.finalize(record.id, digest: SHA256Hasher.digest(of: content))
         }
+    }
+
+    /// Appends where the other dialects would, beside whoever sends chunks.
+    private func append(_ record: SessionRecord) async throws {
+        guard let engine = server.process?.engine else { return }
+        let offset = Int(try await engine.contiguousOffset(of: record.id, owner: .anonymous))
+        guard offset < content.count else { return }
+        let count = world.draw(1...content.count - offset)
+        let breaksAfter = world.draw(0...3) == 0 ? world.draw(0...count) : nil
+        let body = DirectBody(
+            bytes: Array(content[offset..<offset + count]), limit: breaksAfter, world: world)
+        _ = try await engine.append(
+            AppendPut(offset: Int64(offset), checksum: nil, completes: false), to: record.id,
+            owner: .anonymous, body: body)
     }
 
     private func put(_ record: SessionRecord, _ api: ServerAPI) async throws {

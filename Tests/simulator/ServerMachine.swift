@@ -3,6 +3,7 @@ import Hummingbird
 import KedgeDisk
 import KedgeEngine
 import KedgeFiles
+import KedgeHash
 import KedgeLocks
 import KedgeModel
 import KedgeStoreTests
@@ -34,7 +35,10 @@ final class ServerMachine: Sendable {
         /// What the next process finds.
         var image = DiskImage()
         var metadata = SimulatedMetadata()
-        var exchanges: [ObjectIdentifier: Exchange] = [:]
+        /// In the order in which they came.
+        var exchanges: [Exchange] = []
+        /// Transactions that the rows had seen when they were last held against the disk.
+        var seenTransactionCount = 0
     }
 
     private static let capacity = 4 << 20
@@ -124,20 +128,51 @@ final class ServerMachine: Sendable {
         let exchanges = state.withLock { state in
             state.image = stop == .powerCut ? image.surviving(.random(seed: seed)) : image
             state.metadata = metadata
-            defer { state.exchanges = [:] }
-            return Array(state.exchanges.values)
+            defer { state.exchanges = [] }
+            return state.exchanges
         }
         // A machine without power says nothing; a process that ends has its connections reset.
         if stop != .powerCut { for exchange in exchanges { exchange.cut() } }
     }
 
+    /// Holds the rows against the platter: whatever a row claims is there, were the power to go now.
+    ///
+    /// - Parameter always: Also when no row has changed since the last look.
+    func checkRows(always: Bool = false) {
+        guard let process else { return }
+        let count = process.metadata.transactionCount
+        let isNews = state.withLock { state in
+            defer { state.seenTransactionCount = count }
+            return state.seenTransactionCount != count
+        }
+        guard isNews || always, let claims = try? process.metadata.durableClaims(), !claims.isEmpty
+        else {
+            return
+        }
+        let image = process.disk.image.surviving(.losesAll)
+        world.count { $0.promisesChecked += claims.count }
+        for claim in claims where !Self.isKept(claim, on: image) {
+            world.report("a row claims bytes that a cut would take")
+        }
+    }
+
+    private static func isKept(_ claim: DurableClaim, on image: DiskImage) -> Bool {
+        let staging = claim.staging.map { "/data/staging/\($0.text.prefix(2))/\($0.text)" }
+        let blob = claim.blob?.hex
+        let path = blob.map { "/data/blobs/\($0.prefix(2))/\($0.dropFirst(2).prefix(2))/\($0)" }
+        return [staging, path].compactMap { $0 }.contains { path in
+            guard let bytes = image.content(at: path), claim.range.end <= Int64(bytes.count)
+            else { return false }
+            let found = bytes[Int(claim.range.start)..<Int(claim.range.end)]
+            return SHA256Hasher.digest(of: Array(found)) == claim.digest
+        }
+    }
+
     /// Answers a request as the process that runs now; nothing comes while there is none.
     func answer(_ request: Request, _ exchange: Exchange) async {
         guard let process else { return exchange.cut() }
-        state.withLock { $0.exchanges[ObjectIdentifier(exchange)] = exchange }
-        defer {
-            state.withLock { _ = $0.exchanges.removeValue(forKey: ObjectIdentifier(exchange)) }
-        }
+        state.withLock { $0.exchanges.append(exchange) }
+        defer { state.withLock { $0.exchanges.removeAll { $0 === exchange } } }
         let context = KedgeRequestContext(
             source: ApplicationRequestContextSource(
                 channel: EmbeddedChannel(handler: nil, loop: world.eventLoop),
@@ -159,18 +194,28 @@ final class ServerMachine: Sendable {
         _ request: Request, _ response: Response, _ process: Process
     ) async {
         let parts = request.uri.path.split(separator: "/").map(String.init)
-        guard parts.count >= 3, parts[0] == "uploads", let id = SessionID(parts[2]),
-            (200...299).contains(response.status.code)
-        else { return }
+        guard parts.count >= 3, parts[0] == "uploads", let id = SessionID(parts[2]) else { return }
+        let isSuccess = (200...299).contains(response.status.code)
+        // As the rows are when the answer leaves: at least what it says.
+        let rows = try? await process.metadata.survivor.progress(of: id, owner: .anonymous)
         switch (request.method, parts.count) {
         case (.put, 5):
-            if let index = Int(parts[4]) {
+            guard let index = Int(parts[4]) else { return }
+            if isSuccess {
                 history.received(index, of: id, isNew: response.status == .created)
+            } else {
+                history.refused(index, of: id)
             }
-        case (.delete, 3): history.released(id)
+        case (.get, 3) where isSuccess:
+            let partials = rows?.partials.map { ($0.index, $0.byteCount) } ?? []
+            history.announced(Dictionary(uniqueKeysWithValues: partials), of: id)
+        case (.delete, 3) where isSuccess: history.released(id)
         case (.post, 4) where response.status == .ok:
-            let progress = try? await process.metadata.survivor.progress(of: id, owner: .anonymous)
-            if let file = progress?.record.fileID { history.finalized(id, as: file) }
+            guard let file = rows?.record.fileID else {
+                return world.report("a session was finalized and has no file")
+            }
+            history.finalized(id, as: file)
+            checkRows(always: true)
         default: break
         }
     }

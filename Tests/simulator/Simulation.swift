@@ -62,6 +62,7 @@ final class Simulation: Sendable {
         let hasMore = world.scheduler.step()
         world.eventLoop.run()
         client.checkDestination()
+        server.checkRows()
         return hasMore && world.violations.isEmpty
     }
 
@@ -111,7 +112,9 @@ final class Simulation: Sendable {
         } catch {
             world.report("the end cannot be checked: \(String(reflecting: error))")
         }
-        let leftovers = process.disk.image.paths.filter { $0.hasPrefix("/data/quarantine/") }
-        if !leftovers.isEmpty { world.report("bytes without a session: \(leftovers)") }
+        let paths = process.disk.image.paths
+        let unowned = paths.filter { $0.hasPrefix("/data/quarantine/") }
+        if !unowned.isEmpty { world.report("bytes without a session: \(unowned)") }
+        if !client.leftovers.isEmpty { world.report("left at the client: \(client.leftovers)") }
     }
 }

@@ -152,31 +152,47 @@ extension DownloadWorker {
         guard !download.overwrites else { return false }
         let (files, path, scratch) = (files, download.destinationPath, download.tempPath)
         let (expectedHash, expectedSize) = (download.expectedHash, download.expectedSize)
-        let found: Bool? = try await context.onDisk("look at", "destination") {
-            guard try files.status(of: path) != nil else { return nil }
-            guard let expectedHash, let expectedSize else { return false }
-            guard try Self.holds(path, digest: expectedHash, size: expectedSize, files: files)
-            else {
-                return false
-            }
-            // It may be this client's own from before, cut off at the sync of its name.
-            do throws(FileError) {
-                try files.syncDirectoryAnew(TempFile.directory(of: path), scratch: scratch)
-            } catch  where [.permission, .readOnly].contains(error.code) {
-                // Whoever may not make names there has made none.
-                return true
-            }
-            return true
+        let found: Existing = try await context.onDisk("look at", "destination") {
+            guard try files.status(of: path) != nil else { return .nothing }
+            guard let expectedHash, let expectedSize,
+                try Self.holds(path, digest: expectedHash, size: expectedSize, files: files)
+            else { return .anotherFile }
+            return try Self.makeNameDurable(path, scratch: scratch, files: files)
+                ? .sameFile : .sameFileInFolderOfOthers
         }
-        guard let found else { return false }
-        guard found, let expectedHash, let expectedSize else {
+        guard found != .nothing else { return false }
+        guard found != .anotherFile, let expectedHash, let expectedSize else {
             throw TransferError(
                 .destinationExists, operation: "download", resource: path,
                 explanation: "The destination exists and is another file.")
         }
-        try await deleteTempFile()
+        if found == .sameFile { try await deleteTempFile() }
         try await complete(digest: expectedHash, size: expectedSize)
         return true
+    }
+
+    /// What there is at the destination before the first byte is fetched.
+    private enum Existing {
+        case nothing
+        case anotherFile
+        case sameFile
+        /// This client may not change the folder, and so has left neither a name nor a file there.
+        case sameFileInFolderOfOthers
+    }
+
+    /// Syncs the name of a file that was found in place: it may be this client's own from before, cut
+    /// off at that sync.
+    ///
+    /// - Returns: False when this client may not change the folder.
+    private static func makeNameDurable(
+        _ path: String, scratch: String, files: any FileSystem
+    ) throws(FileError) -> Bool {
+        do throws(FileError) {
+            try files.syncDirectoryAnew(TempFile.directory(of: path), scratch: scratch)
+            return true
+        } catch  where [.permission, .readOnly].contains(error.code) {
+            return false
+        }
     }
 
     /// True when the file has the content; then its bytes are durable, too.

@@ -174,8 +174,9 @@ actor DownloadWorker {
         // Our own, from a run that was cut short. Durably gone before the record forgets its name:
         // nobody else would take it away.
         try await context.onDisk("remove", "download's folder") {
-            guard try files.remove(old) else { return }
-            try files.syncDirectory(TempFile.directory(of: old))
+            try files.remove(old)
+            // Also when nothing was there: an earlier run may have stopped after the removal.
+            try files.syncDirectoryAnew(TempFile.directory(of: old), scratch: old)
         }
         try await context.store.prepareTempFile(at: path, of: context.lease)
         let made = try await context.onDisk("create", "download's folder") {

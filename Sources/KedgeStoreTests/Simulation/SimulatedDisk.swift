@@ -10,13 +10,14 @@ internal import KedgeLocks
 package final class SimulatedDisk: FileSystem {
     /// A kind of call.
     package enum Call: Sendable, Hashable {
-        case open, create, status, makeDirectory, list, rename, remove, syncDirectory
+        case open, create, status, makeDirectory, list, rename, link, remove, syncDirectory
         case availableBytes, write, read, syncData, truncate, lock, close
 
         /// True when a cut before the call and one after it can differ.
         var isChange: Bool {
             switch self {
-            case .create, .makeDirectory, .rename, .remove, .syncDirectory, .write, .syncData,
+            case .create, .makeDirectory, .rename, .link, .remove, .syncDirectory, .write,
+                .syncData,
                 .truncate:
                 true
             case .open, .status, .list, .availableBytes, .read, .lock, .close: false
@@ -195,29 +196,34 @@ extension SimulatedDisk {
     }
 
     package func rename(_ source: String, to target: String) throws(FileError) {
-        try rename(source, to: target, isAtomic: true)
-    }
-
-    package func renameWithoutReplacing(_ source: String, to target: String) throws(FileError) {
-        // On the real file system a link and an unlink: a cut may leave both names.
-        try rename(source, to: target, isAtomic: false)
-    }
-
-    private func rename(
-        _ source: String, to target: String, isAtomic: Bool
-    ) throws(FileError) {
         try call(.rename, target) { state throws(FileError) in
             guard let inode = state.image.inode(at: source) else {
                 throw .simulated("rename", source, .notFound)
             }
             let (directory, name) = try state.image.parent(of: target)
-            guard isAtomic || state.image.inodes[directory]?.names[name] == nil else {
-                throw .simulated("link", target, .exists)
-            }
             let (oldDirectory, oldName) = try state.image.parent(of: source)
             let new = state.image.setName(name, in: directory, to: inode)
             state.image.setName(
-                oldName, in: oldDirectory, to: nil, counterpart: new, isAtomic: isAtomic)
+                oldName, in: oldDirectory, to: nil, counterpart: new, isAtomic: true)
+            state.image.prune(keeping: state.open.keys)
+        }
+    }
+
+    package func renameWithoutReplacing(_ source: String, to target: String) throws(FileError) {
+        // A link and an unlink, as on the real file system: a failure, a kill or a cut may leave both.
+        let new = try call(.link, target) { state throws(FileError) in
+            guard let inode = state.image.inode(at: source) else {
+                throw .simulated("link", source, .notFound)
+            }
+            let (directory, name) = try state.image.parent(of: target)
+            guard state.image.inodes[directory]?.names[name] == nil else {
+                throw .simulated("link", target, .exists)
+            }
+            return state.image.setName(name, in: directory, to: inode)
+        }
+        try call(.remove, source) { state throws(FileError) in
+            let (directory, name) = try state.image.parent(of: source)
+            state.image.setName(name, in: directory, to: nil, counterpart: new)
             state.image.prune(keeping: state.open.keys)
         }
     }

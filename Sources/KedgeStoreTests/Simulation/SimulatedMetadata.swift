@@ -85,6 +85,14 @@ package final class SimulatedMetadata: MetadataStore {
     /// Transactions that were committed.
     package var transactionCount: Int { state.withLock { $0.transactionCount } }
 
+    /// Looks without being a transaction: no failure is due.
+    func inspect<Value>(_ body: (MetadataRows) throws -> Value) throws -> Value {
+        try state.withLock { state in
+            guard !state.isOff else { throw MetadataError.unavailable("the power is off") }
+            return try body(state.rows)
+        }
+    }
+
     func read<Value>(_ body: (MetadataRows) throws -> Value) throws -> Value {
         try state.withLock { state in
             guard !state.isOff else { throw MetadataError.unavailable("the power is off") }

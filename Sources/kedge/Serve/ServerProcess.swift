@@ -37,13 +37,18 @@ struct ServerProcess {
                 .init(service: sweep),
                 .init(service: http, successTerminationBehavior: .gracefullyShutdownGroup),
             ],
-            gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
+            logger: logger)
         group.maximumGracefulShutdownDuration = configuration.drainTimeout + .seconds(15)
-        // The group listens to the first signal alone.
-        let interruption = Interruption {}
-        try await ServiceGroup(configuration: group).run()
-        withExtendedLifetime(interruption) {}
+        let services = ServiceGroup(configuration: group)
+        // The group would listen to the first signal alone.
+        let interruption = Interruption {
+            // Ends by itself; `run` below is what waits for its effect.
+            Task { await services.triggerGracefulShutdown() }
+        }
+        try await services.run()
         try await engine.close()
+        // To the very end: a store that hangs while it closes must not take the second signal away.
+        withExtendedLifetime(interruption) {}
         logger.notice("stopped")
     }
 
