@@ -177,6 +177,8 @@ final class ServerMachine: Sendable {
             source: ApplicationRequestContextSource(
                 channel: EmbeddedChannel(handler: nil, loop: world.eventLoop),
                 logger: Logger(label: "simulator") { _ in SwiftLogNoOpLogHandler() }))
+        // From the request on it may be gone, whether an answer comes or not.
+        if request.method == .delete, let id = Self.sessionID(of: request) { history.released(id) }
         do {
             let response = try await process.handle(request, context)
             await remember(request, response, process)
@@ -189,12 +191,18 @@ final class ServerMachine: Sendable {
         }
     }
 
+    private static func sessionID(of request: Request) -> SessionID? {
+        let parts = request.uri.path.split(separator: "/").map(String.init)
+        guard parts.count >= 3, parts[0] == "uploads" else { return nil }
+        return SessionID(parts[2])
+    }
+
     /// Writes down what is now promised. An answer that a dead process makes reaches nobody.
     private func remember(
         _ request: Request, _ response: Response, _ process: Process
     ) async {
+        guard let id = Self.sessionID(of: request) else { return }
         let parts = request.uri.path.split(separator: "/").map(String.init)
-        guard parts.count >= 3, parts[0] == "uploads", let id = SessionID(parts[2]) else { return }
         let isSuccess = (200...299).contains(response.status.code)
         // As the rows are when the answer leaves: at least what it says.
         let rows = try? await process.metadata.survivor.progress(of: id, owner: .anonymous)
@@ -206,10 +214,10 @@ final class ServerMachine: Sendable {
             } else {
                 history.refused(index, of: id)
             }
-        case (.get, 3) where isSuccess:
+        // A session whose creation failed half-way is canceled by the server, and says so.
+        case (.get, 3) where isSuccess && rows?.record.state == .open:
             let partials = rows?.partials.map { ($0.index, $0.byteCount) } ?? []
             history.announced(Dictionary(uniqueKeysWithValues: partials), of: id)
-        case (.delete, 3) where isSuccess: history.released(id)
         case (.post, 4) where response.status == .ok:
             guard let file = rows?.record.fileID else {
                 return world.report("a session was finalized and has no file")
