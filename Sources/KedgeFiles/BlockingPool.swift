@@ -42,9 +42,7 @@ package final class BlockingPool: Sendable {
     package func run<Result: Sendable>(
         _ work: @escaping @Sendable () throws -> Result
     ) async throws -> Result {
-        try await withCheckedThrowingContinuation { continuation in
-            start { continuation.resume(with: Swift.Result { try work() }) }
-        }
+        try await start(work).value()
     }
 
     /// Starts the work; the caller goes on and asks for the result later.
@@ -105,40 +103,41 @@ package final class BlockingPool: Sendable {
 /// The result of work that was started on a ``BlockingPool``.
 package final class PendingResult<Value: Sendable>: Sendable {
     private enum State {
-        case running
-        case awaited([CheckedContinuation<Value, any Error>])
+        case running([CheckedContinuation<Void, Never>])
         case done(Result<Value, any Error>)
     }
-    private let state = Mutex<State>(.running)
+    private let state = Mutex<State>(.running([]))
 
     fileprivate init() {}
 
     fileprivate func complete(with result: Result<Value, any Error>) {
-        let waiting: [CheckedContinuation<Value, any Error>] = state.withLock { state in
+        let waiting: [CheckedContinuation<Void, Never>] = state.withLock { state in
             defer { state = .done(result) }
-            if case .awaited(let continuations) = state { return continuations }
+            if case .running(let continuations) = state { return continuations }
             return []
         }
-        for continuation in waiting { continuation.resume(with: result) }
+        for continuation in waiting { continuation.resume() }
     }
 
     /// The result, once it is there. Not cancelled by the task.
     package func value() async throws -> Value {
-        try await withCheckedThrowingContinuation { continuation in
-            let result: Result<Value, any Error>? = state.withLock { state in
-                switch state {
-                case .running:
-                    state = .awaited([continuation])
-                    return nil
-                case .awaited(let others):
-                    state = .awaited(others + [continuation])
-                    return nil
-                case .done(let result):
-                    return result
-                }
+        await withCheckedContinuation { continuation in
+            let isDone = state.withLock { state in
+                guard case .running(let others) = state else { return true }
+                state = .running(others + [continuation])
+                return false
             }
-            if let result { continuation.resume(with: result) }
+            if isDone { continuation.resume() }
         }
+        // Under the lock, not through the continuation: one that is resumed before it is awaited hands
+        // its value over in a way that the thread sanitizer cannot see.
+        let result: Result<Value, any Error>? = state.withLock { state in
+            if case .done(let result) = state { result } else { nil }
+        }
+        guard let result else {
+            preconditionFailure("a continuation is resumed after its result is there")
+        }
+        return try result.get()
     }
 }
 
