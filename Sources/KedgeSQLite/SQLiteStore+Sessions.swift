@@ -132,13 +132,6 @@ extension Database {
 extension SessionRow {
     /// True when the bytes received for this session can be those of the new one.
     fileprivate func canBeAdopted(by new: SessionRecord) -> Bool {
-        let isOver =
-            record.state == .expired
-            || (record.state == .open && record.expiresAt <= new.createdAt)
-        let isSameFile =
-            record.declaredDigest == nil || new.declaredDigest == nil
-            || record.declaredDigest == new.declaredDigest
-        return isOver && hasStaging && isSameFile && record.owner == new.owner
-            && record.fileSize == new.fileSize && record.chunkSize == new.chunkSize
+        hasStaging && record.isAdoptable(by: new)
     }
 }

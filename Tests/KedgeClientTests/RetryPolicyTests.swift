@@ -1,4 +1,5 @@
 import KedgeModel
+import KedgeStoreTests
 import Testing
 
 @testable import KedgeClient
@@ -6,7 +7,7 @@ import Testing
 struct RetryPolicyTests {
     @Test(arguments: (0..<20).map { _ in UInt64.random(in: 0...(.max)) })
     func `a wait lies between zero and a bound that doubles up to the cap`(seed: UInt64) {
-        var generator = SeededGenerator(seed: seed)
+        var generator = SplitMix64(seed: seed)
         let policy = RetryPolicy()
         for failureCount in 1...40 {
             let delay = policy.delay(
@@ -23,7 +24,7 @@ struct RetryPolicyTests {
     func `what the server asked for is a floor and is cut at the longest honoured wait`(
         seed: UInt64
     ) {
-        var generator = SeededGenerator(seed: seed)
+        var generator = SplitMix64(seed: seed)
         let policy = RetryPolicy()
         let short = policy.delay(afterFailures: 1, retryAfter: .seconds(7), using: &generator)
         #expect(short >= .seconds(7) && short <= .seconds(8), "seed \(seed)")
@@ -32,7 +33,7 @@ struct RetryPolicyTests {
     }
 
     @Test func `waits are spread over the whole interval`() {
-        var generator = SeededGenerator(seed: 3)
+        var generator = SplitMix64(seed: 3)
         let policy = RetryPolicy()
         let delays = (0..<1000).map { _ in
             policy.delay(afterFailures: 20, retryAfter: nil, using: &generator)

@@ -3,6 +3,7 @@ import GRDB
 import KedgeFiles
 import KedgeLocks
 import KedgeModel
+import KedgeStoreTests
 import Testing
 
 @testable import KedgeClient
@@ -99,7 +100,7 @@ struct TransferStoreTests {
     // R30, R77, R127.
     @Test(arguments: (0..<5).map { _ in UInt64.random(in: 0...(.max)) })
     func `confirmed chunks survive a restart whatever their order`(seed: UInt64) async throws {
-        var generator = SeededGenerator(seed: seed)
+        var generator = SplitMix64(seed: seed)
         let order = (0..<60).shuffled(using: &generator)
         let store = try await open()
         let upload = try await store.findOrInsert(makeUpload())

@@ -149,7 +149,7 @@ final class ClientMachine: Sendable {
             } catch {
                 world.note("client: \(Self.code(of: error))")
             }
-            try? await world.scheduler.sleep(for: .seconds(2))
+            await world.wait(.seconds(2))
         }
     }
 

@@ -80,7 +80,7 @@ final class ServerMachine: Sendable {
                     $0.image = disk.powerOff()
                     $0.metadata = metadata.cut()
                 }
-                try? await world.scheduler.sleep(for: .seconds(1))
+                await world.wait(.seconds(1))
             }
         }
     }
@@ -145,6 +145,7 @@ final class ServerMachine: Sendable {
             defer { state.seenTransactionCount = count }
             return state.seenTransactionCount != count
         }
+        // Without power, nothing is claimed.
         guard isNews || always, let claims = try? process.metadata.durableClaims(), !claims.isEmpty
         else {
             return
@@ -204,7 +205,7 @@ final class ServerMachine: Sendable {
         guard let id = Self.sessionID(of: request) else { return }
         let parts = request.uri.path.split(separator: "/").map(String.init)
         let isSuccess = (200...299).contains(response.status.code)
-        // As the rows are when the answer leaves: at least what it says.
+        // As the rows are when the answer leaves: at least what it says. Looking at a copy fails never.
         let rows = try? await process.metadata.survivor.progress(of: id, owner: .anonymous)
         switch (request.method, parts.count) {
         case (.put, 5):

@@ -84,14 +84,14 @@ final class Simulation: Sendable {
     private func waitUntilDone(for limit: Duration) async {
         let end = world.scheduler.now + limit
         while !client.isDone, world.scheduler.now < end {
-            try? await world.scheduler.sleep(for: .seconds(1))
+            await world.wait(.seconds(1))
         }
     }
 
     /// The file is on the server once, with the right bytes, and nothing is left over.
     private func checkEnd() async {
         // A server that stopped just before is on its way back.
-        while server.process == nil { try? await world.scheduler.sleep(for: .seconds(1)) }
+        while server.process == nil { await world.wait(.seconds(1)) }
         guard let process = server.process, let id = client.uploadedFile else {
             return world.report("the client never heard of its upload's end")
         }

@@ -15,12 +15,12 @@ struct Trouble: Sendable {
             let stops: [ServerMachine.Stop] =
                 world.weather.losesPower ? ServerMachine.Stop.allCases : [.drain, .kill]
             await server.stop(stops[world.draw(0...stops.count - 1)])
-            try? await world.scheduler.sleep(for: world.draw(around: .seconds(3)))
+            await world.wait(world.draw(around: .seconds(3)))
             await server.start()
         }
         repeating(\.clientStops) { [self] in
             client.stop(losingPower: world.weather.losesPower && world.draw(0...1) == 0)
-            try? await world.scheduler.sleep(for: world.draw(around: .seconds(3)))
+            await world.wait(world.draw(around: .seconds(3)))
             client.start()
         }
         repeating(\.serverDiskFaults) { [self] in await spoil(server.process?.disk) }
@@ -29,7 +29,7 @@ struct Trouble: Sendable {
             guard let metadata = server.process?.metadata else { return }
             metadata.fail(after: world.draw(0...5), world.draw(0...1) == 0 ? .before : .after)
             world.count { $0.diskFaults += 1 }
-            try? await world.scheduler.sleep(for: .seconds(1))
+            await world.wait(.seconds(1))
             metadata.heal()
         }
         repeating(\.jumps) { [self] in
@@ -74,7 +74,7 @@ struct Trouble: Sendable {
                 after: world.draw(0...30), of: isFull ? .write : nil, with: isFull ? ENOSPC : EIO,
                 isLasting: isFull))
         world.count { $0.diskFaults += 1 }
-        try? await world.scheduler.sleep(for: world.draw(around: .seconds(4)))
+        await world.wait(world.draw(around: .seconds(4)))
         disk.plan(nil)
     }
 }

@@ -96,12 +96,14 @@ final class World: Sendable {
         mean * scheduler.draw { Double.random(in: 0.02..<2, using: &$0) }
     }
 
+    /// Lets time pass. A cancelled wait is as good as one that is over.
+    func wait(_ duration: Duration) async { try? await scheduler.sleep(for: duration) }
+
     /// Waits for a part of a message.
     func awaitLatency() async {
         let longest = weather.maxLatency
         let part = scheduler.draw { Double.random(in: 0..<1, using: &$0) }
-        // A cancelled wait is as good as one that is over.
-        try? await scheduler.sleep(for: longest * (part * part))
+        await wait(longest * (part * part))
     }
 
     var makeGenerator: @Sendable () -> AnyGenerator {

@@ -72,8 +72,9 @@ extension DownloadWorker {
 
     private func deleteTempFile() async throws {
         let (files, path) = (files, download.tempPath)
-        closeTempFile()
+        // While it is locked, for the reason that ``makeTempFile(size:)`` tells.
         try await context.onDisk("remove", "download's folder") { _ = try files.remove(path) }
+        closeTempFile()
         try await context.store.discardProgress(of: context.lease)
     }
 

@@ -170,14 +170,15 @@ actor DownloadWorker {
         let path = TempFile.path(
             for: download.destinationPath, id: context.lease.id,
             mark: "-\(TransferID.random(using: &generator).text.prefix(8))")
-        closeTempFile()
         // Our own, from a run that was cut short. Durably gone before the record forgets its name:
-        // nobody else would take it away.
+        // nobody else would take it away. Until then it stays open and so locked: were this process
+        // stopped here, whoever takes over must not gather in a file that is removed when it wakes.
         try await context.onDisk("remove", "download's folder") {
             try files.remove(old)
             // Also when nothing was there: an earlier run may have stopped after the removal.
             try files.syncDirectoryAnew(TempFile.directory(of: old), scratch: old)
         }
+        closeTempFile()
         try await context.store.prepareTempFile(at: path, of: context.lease)
         let made = try await context.onDisk("create", "download's folder") {
             try TempFile.create(path, size: size, files: files)

@@ -88,6 +88,17 @@ package struct SessionRecord: Hashable, Sendable {
     }
 
     package var layout: ChunkLayout { ChunkLayout(fileSize: fileSize, chunkSize: chunkSize) }
+
+    /// True when bytes of this session, if it still has them, can be those of the new one: its time is
+    /// over, and nothing says that the file is another (R129). One rule for every store.
+    package func isAdoptable(by new: SessionRecord) -> Bool {
+        let isOver = state == .expired || (state == .open && expiresAt <= new.createdAt)
+        let isSameFile =
+            declaredDigest == nil || new.declaredDigest == nil
+            || declaredDigest == new.declaredDigest
+        return isOver && isSameFile && owner == new.owner && fileSize == new.fileSize
+            && chunkSize == new.chunkSize
+    }
 }
 
 /// A chunk whose bytes are durable and verified.

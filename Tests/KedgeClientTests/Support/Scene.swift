@@ -4,6 +4,7 @@ import KedgeFiles
 import KedgeHash
 import KedgeLocks
 import KedgeModel
+import KedgeStoreTests
 import Logging
 
 @testable import KedgeClient
@@ -57,7 +58,7 @@ final class Scene: Sendable {
 
     /// Bytes without a pattern that a wrong offset could hide in.
     static func bytes(_ count: Int, seed: UInt64 = 7) -> [UInt8] {
-        var generator = SeededGenerator(seed: seed)
+        var generator = SplitMix64(seed: seed)
         var words = [UInt64](repeating: 0, count: count / 8 + 1)
         for index in words.indices { words[index] = generator.next() }
         return words.withUnsafeBytes { Array($0.prefix(count)) }
@@ -106,20 +107,6 @@ final class Scene: Sendable {
     var sessions: [FakeServer.Session] { server.state.withLock { Array($0.sessions.values) } }
     func storedBytes(_ id: FileID?) -> [UInt8]? {
         id.flatMap { id in server.state.withLock { $0.files[id]?.bytes } }
-    }
-}
-
-/// SplitMix64: small, and the same everywhere.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }
 

@@ -1,16 +1,17 @@
 import Glibc
 import KedgeFiles
 import KedgeLocks
+import KedgeStoreTests
 
 /// The real file system, with a disk that can be full and with counted reads.
-final class TestFileSystem: FileSystem {
+final class TestFileSystem: ForwardingFileSystem {
     private struct State {
         var readByteCounts: [String: Int64] = [:]
         var writableByteCount = Int64.max
         var availableByteCount: Int64?
     }
 
-    private let base = POSIXFileSystem()
+    let base = POSIXFileSystem()
     private let state = Mutex(State())
 
     func readByteCount(_ path: String) -> Int64 { state.withLock { $0.readByteCounts[path] ?? 0 } }
@@ -37,17 +38,6 @@ final class TestFileSystem: FileSystem {
         TestFile(base: try base.open(path, mode), path: path, system: self)
     }
 
-    func status(of path: String) throws(FileError) -> FileStatus? { try base.status(of: path) }
-    func makeDirectory(_ path: String) throws(FileError) { try base.makeDirectory(path) }
-    func list(_ path: String) throws(FileError) -> [String] { try base.list(path) }
-    func rename(_ source: String, to target: String) throws(FileError) {
-        try base.rename(source, to: target)
-    }
-    func renameWithoutReplacing(_ source: String, to target: String) throws(FileError) {
-        try base.renameWithoutReplacing(source, to: target)
-    }
-    func remove(_ path: String) throws(FileError) -> Bool { try base.remove(path) }
-    func syncDirectory(_ path: String) throws(FileError) { try base.syncDirectory(path) }
     func availableBytes(at path: String) throws(FileError) -> Int64 {
         if let set = state.withLock({ $0.availableByteCount }) { return set }
         return try base.availableBytes(at: path)

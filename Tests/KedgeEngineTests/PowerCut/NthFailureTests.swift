@@ -156,6 +156,7 @@ import Testing
             let disk = machine.machine.disk
             disk.plan(
                 .init(after: position, with: failure.number, isLasting: failure.isLasting))
+            // It fails, or has come around the failure; what counts is what is there afterwards.
             let node = try? await machine.machine.start()
             let hasFailed = disk.hasFailed
             try? await node?.close()

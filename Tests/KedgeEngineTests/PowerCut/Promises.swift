@@ -32,6 +32,7 @@ extension Promises {
             }
         }
         for id in canceledSessions {
+            // Unknown by now, or told to be canceled; anything else lives.
             let status = try? await node.engine.sessionStatus(id, owner: .tester)
             if let status, status.state != .canceled { found.append("canceled session lives") }
         }

@@ -5,7 +5,7 @@ import KedgeModel
 import KedgeStoreTests
 import Logging
 
-/// A machine in memory: a disk and the rows of a database. Sizes are as in ``EnginePlace``.
+/// A machine in memory: a disk and the rows of a database.
 struct SimulatedMachine: Sendable {
     let disk: SimulatedDisk
     let metadata: SimulatedMetadata
@@ -22,15 +22,9 @@ struct SimulatedMachine: Sendable {
         let pool = BlockingPool(threadCount: 2)
         let bytes = try await DiskStore.open(
             "/data", pool: pool, fileSystem: disk, reserveByteCount: 0)
-        var configuration = EngineConfiguration()
-        configuration.chunkSizes = 1...4096
-        configuration.defaultChunkSize = 1000
-        configuration.maxFileSize = 1_000_000
-        configuration.bufferCapacity = 256
-        configuration.takeoverGrace = .zero
         let clock = ManualClock()
         let engine = TransferEngine(
-            metadata: metadata, bytes: bytes, configuration: configuration, clock: clock,
+            metadata: metadata, bytes: bytes, configuration: .small, clock: clock,
             timer: ManualTimer(), pool: pool,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         do {

@@ -8,10 +8,21 @@ import KedgeStoreTests
 import Logging
 import Testing
 
+extension EngineConfiguration {
+    /// Small sizes, so that a few hundred bytes are many writes: chunks of 1000 bytes, gathered in
+    /// buffers of 256.
+    static let small: EngineConfiguration = {
+        var configuration = EngineConfiguration()
+        configuration.chunkSizes = 1...4096
+        configuration.defaultChunkSize = 1000
+        configuration.maxFileSize = 1_000_000
+        configuration.bufferCapacity = 256
+        configuration.takeoverGrace = .zero
+        return configuration
+    }()
+}
+
 /// A place for an engine over SQLite and a disk, with a clock and a disk that a test rules.
-///
-/// Sizes are small, so that a few hundred bytes are many writes: chunks of 1000 bytes, gathered in
-/// buffers of 256.
 final class EnginePlace: Sendable {
     let directory: TemporaryDirectory
     let clock = ManualClock()
@@ -22,12 +33,7 @@ final class EnginePlace: Sendable {
 
     init(_ configure: (inout EngineConfiguration) -> Void = { _ in }) throws {
         directory = try TemporaryDirectory()
-        var configuration = EngineConfiguration()
-        configuration.chunkSizes = 1...4096
-        configuration.defaultChunkSize = 1000
-        configuration.maxFileSize = 1_000_000
-        configuration.bufferCapacity = 256
-        configuration.takeoverGrace = .zero
+        var configuration = EngineConfiguration.small
         configure(&configuration)
         self.configuration = configuration
     }

@@ -1,10 +1,11 @@
 import Glibc
 import KedgeFiles
+import KedgeStoreTests
 
 /// The real file system, counted, with a rule that makes calls fail or wait.
 ///
 /// Unlike `FaultyFileSystem` it goes on failing until it is told to stop, as a full disk does.
-final class TestDisk: FileSystem {
+final class TestDisk: ForwardingFileSystem {
     enum Call: Sendable {
         case write
         case read
@@ -29,7 +30,7 @@ final class TestDisk: FileSystem {
     }
 
     private let state = Shared(State())
-    private let real = POSIXFileSystem()
+    let base = POSIXFileSystem()
 
     /// What was done since the start.
     var counts: Counts { state.value.counts }
@@ -75,27 +76,12 @@ final class TestDisk: FileSystem {
     }
 
     func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any OpenFile {
-        TestFile(real: try real.open(path, mode), disk: self)
+        TestFile(real: try base.open(path, mode), disk: self)
     }
-
-    func status(of path: String) throws(FileError) -> FileStatus? { try real.status(of: path) }
-    func makeDirectory(_ path: String) throws(FileError) { try real.makeDirectory(path) }
-    func list(_ path: String) throws(FileError) -> [String] { try real.list(path) }
-
-    func rename(_ source: String, to target: String) throws(FileError) {
-        try real.rename(source, to: target)
-    }
-
-    func renameWithoutReplacing(_ source: String, to target: String) throws(FileError) {
-        try real.renameWithoutReplacing(source, to: target)
-    }
-
-    func remove(_ path: String) throws(FileError) -> Bool { try real.remove(path) }
-    func syncDirectory(_ path: String) throws(FileError) { try real.syncDirectory(path) }
 
     func availableBytes(at path: String) throws(FileError) -> Int64 {
         if let pretended = state.value.availableBytes { return pretended }
-        return try real.availableBytes(at: path)
+        return try base.availableBytes(at: path)
     }
 }
 

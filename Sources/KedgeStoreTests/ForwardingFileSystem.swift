@@ -1,0 +1,37 @@
+package import KedgeFiles
+
+/// A file system in front of another one: what it does not do in its own way, that one does.
+package protocol ForwardingFileSystem: FileSystem {
+    associatedtype Base: FileSystem
+    var base: Base { get }
+}
+
+extension ForwardingFileSystem {
+    package func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any OpenFile {
+        try base.open(path, mode)
+    }
+
+    package func status(of path: String) throws(FileError) -> FileStatus? {
+        try base.status(of: path)
+    }
+
+    package func makeDirectory(_ path: String) throws(FileError) { try base.makeDirectory(path) }
+
+    package func list(_ path: String) throws(FileError) -> [String] { try base.list(path) }
+
+    package func rename(_ source: String, to target: String) throws(FileError) {
+        try base.rename(source, to: target)
+    }
+
+    package func renameWithoutReplacing(_ source: String, to target: String) throws(FileError) {
+        try base.renameWithoutReplacing(source, to: target)
+    }
+
+    package func remove(_ path: String) throws(FileError) -> Bool { try base.remove(path) }
+
+    package func syncDirectory(_ path: String) throws(FileError) { try base.syncDirectory(path) }
+
+    package func availableBytes(at path: String) throws(FileError) -> Int64 {
+        try base.availableBytes(at: path)
+    }
+}
