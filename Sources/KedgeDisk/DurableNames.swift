@@ -47,14 +47,14 @@ final class DurableNames: Sendable {
             // Not through `sync`: the directory has just been changed, and is not ours.
             try fileSystem.syncDirectory(parent)
         } else if try fileSystem.list(path).isEmpty {
-            // Perhaps made by a process that stopped before its name was durable. One that somebody
-            // else made need not be in a directory where this process may make names.
-            // A name that is nobody's: the directory is not ours.
+            // Perhaps made by a process that stopped before its name was durable. The scratch name is
+            // nobody's: the directory around it is not ours.
             let scratch = "\(path).\(SessionID.random())"
             do throws(FileError) {
                 try fileSystem.syncDirectoryAnew(parent, scratch: scratch)
             } catch  where [.permission, .readOnly].contains(error.code) {
-                try fileSystem.syncDirectory(parent)
+                // Whoever may make no names there has not made this one.
+                return
             }
         }
     }

@@ -89,7 +89,8 @@ extension FileSystem {
     ///
     /// After a failed sync the kernel may take the directory for clean, and the next sync would succeed
     /// without writing anything (fsync(2)). So the directory is changed first: then the block with all
-    /// its names is written again.
+    /// its names is written again. Of a directory with thousands of names it is one block of several,
+    /// and perhaps another one.
     ///
     /// - Parameter scratch: A path in the directory that nobody else uses; nothing is there afterwards.
     package func syncDirectoryAnew(_ path: String, scratch: String) throws(FileError) {

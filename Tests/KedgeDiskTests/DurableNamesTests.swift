@@ -17,7 +17,7 @@ import Testing
         let names = DurableNames(disk)
         let pool = BlockingPool(threadCount: 8)
         for round in 0..<20 {
-            disk.real.plan(.init(after: round % 8, of: .syncDirectory, with: EIO))
+            disk.base.plan(.init(after: round % 8, of: .syncDirectory, with: EIO))
             let results = await withTaskGroup(of: String?.self) { group in
                 for number in 0..<8 {
                     group.addTask {
@@ -32,7 +32,7 @@ import Testing
                 return await group.reduce(into: []) { $0.append($1) }
             }
             // Whoever was told of success has its name on the platter.
-            let kept = Set(disk.real.image.surviving(.losesAll).paths)
+            let kept = Set(disk.base.image.surviving(.losesAll).paths)
             #expect(Set(results.compactMap { $0 }).subtracting(kept) == [])
             #expect(results.count { $0 == nil } == 1)
         }
@@ -41,13 +41,13 @@ import Testing
 }
 
 /// A simulated disk that notices directory syncs at the same time.
-private final class OverlapDisk: FileSystem {
+private final class OverlapDisk: ForwardingFileSystem {
     private struct State {
         var count = 0
         var most = 0
     }
 
-    let real = SimulatedDisk()
+    let base = SimulatedDisk()
     private let state = Mutex(State())
 
     var maxOverlap: Int { state.withLock { $0.most } }
@@ -60,23 +60,6 @@ private final class OverlapDisk: FileSystem {
         defer { state.withLock { $0.count -= 1 } }
         // Long enough for others to come.
         usleep(2000)
-        try real.syncDirectory(path)
-    }
-
-    func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any OpenFile {
-        try real.open(path, mode)
-    }
-    func status(of path: String) throws(FileError) -> FileStatus? { try real.status(of: path) }
-    func makeDirectory(_ path: String) throws(FileError) { try real.makeDirectory(path) }
-    func list(_ path: String) throws(FileError) -> [String] { try real.list(path) }
-    func rename(_ source: String, to target: String) throws(FileError) {
-        try real.rename(source, to: target)
-    }
-    func renameWithoutReplacing(_ source: String, to target: String) throws(FileError) {
-        try real.renameWithoutReplacing(source, to: target)
-    }
-    func remove(_ path: String) throws(FileError) -> Bool { try real.remove(path) }
-    func availableBytes(at path: String) throws(FileError) -> Int64 {
-        try real.availableBytes(at: path)
+        try base.syncDirectory(path)
     }
 }
