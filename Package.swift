@@ -49,7 +49,9 @@ let package = Package(
         .target(name: "KedgeModel"),
         .systemLibrary(
             name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
-        .target(name: "KedgeHash", dependencies: ["CCrypto", "KedgeModel"]),
+        // Two SHA-256 computations over the same bytes for the price of one.
+        .target(name: "CSHA256"),
+        .target(name: "KedgeHash", dependencies: ["CCrypto", "CSHA256", "KedgeModel"]),
         .target(name: "KedgeLocks"),
         // Files through one seam, and the threads on which blocking calls run.
         .target(name: "KedgeFiles", dependencies: ["KedgeLocks", "KedgeModel"]),

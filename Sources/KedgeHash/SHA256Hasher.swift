@@ -7,10 +7,10 @@ package import KedgeModel
 /// A value: a copy goes on independently. Updating is a blocking computation of about a second per
 /// gigabyte; large buffers belong on a pool of threads, not on an event loop.
 package struct SHA256Hasher: Sendable {
-    private var context: SHA256_CTX
+    var context: SHA256_CTX
 
     /// Number of bytes hashed so far.
-    package private(set) var byteCount: Int64
+    package internal(set) var byteCount: Int64
 
     /// A hasher that has seen no bytes.
     package init() {
@@ -84,11 +84,15 @@ extension SHA256Hasher {
             }
         }
         withUnsafeMutableBytes(of: &context.data) { $0.copyBytes(from: block) }
-        // The library counts bits in two words.
-        context.Nl = UInt32(truncatingIfNeeded: length << 3)
-        context.Nh = UInt32(truncatingIfNeeded: length >> 29)
         context.num = UInt32(block.count)
         byteCount = Int64(length)
+        setLibraryLength()
+    }
+
+    /// Tells the library how many bytes have been seen; it counts bits in two words.
+    mutating func setLibraryLength() {
+        context.Nl = UInt32(truncatingIfNeeded: byteCount << 3)
+        context.Nh = UInt32(truncatingIfNeeded: byteCount >> 29)
     }
 }
 

@@ -119,6 +119,16 @@ struct ChunkPass {
         var chunk: SHA256Hasher
         var file: SHA256Hasher?
         var append: SHA256Hasher?
+
+        mutating func update(_ bytes: UnsafeRawBufferPointer) {
+            if var file {
+                SHA256Hasher.update(&chunk, &file, with: bytes)
+                self.file = file
+            } else {
+                chunk.update(bytes)
+            }
+            append?.update(bytes)
+        }
     }
 
     private mutating func settle(_ underWay: Task<Advance, any Error>?) async throws {
@@ -135,9 +145,7 @@ struct ChunkPass {
         return Task { [parts, staging, checkpoints] in
             let hashed = parts.pool.start {
                 var after = before
-                after.chunk.update(buffer.bytes)
-                after.file?.update(buffer.bytes)
-                after.append?.update(buffer.bytes)
+                after.update(buffer.bytes)
                 return after
             }
             let written = await Result { try await staging.write(buffer, at: offset) }
