@@ -51,23 +51,14 @@ package struct KedgeService: Service {
         let router = RouteTable(
             engine: engine, health: HealthRoutes(engine: engine, drain: drain)
         ).makeRouter(gate: RequestGate(allowedHosts: configuration.allowedHosts))
-        let minRate = configuration.minBodyBytesPerSecond
-        let idle = configuration.idleTimeout
-        let linger = Int(clamping: configuration.engine.chunkSizes.upperBound)
+        let settings = HTTPConnection.Settings(
+            idleTimeout: configuration.idleTimeout,
+            minBodyBytesPerSecond: configuration.minBodyBytesPerSecond,
+            lingerByteCount: Int(clamping: configuration.engine.chunkSizes.upperBound),
+            drain: drain, logger: logger)
         return Application(
             router: router,
-            server: .http1(
-                configuration: HTTP1Channel.Configuration(
-                    additionalChannelHandlers: [
-                        WireHandlerPlacement(logger: logger),
-                        ConnectionGuard(
-                            minBytesPerSecond: minRate, lingerByteCount: linger,
-                            readerTimeout: TimeAmount(idle), drain: drain),
-                    ],
-                    idleTimeout: TimeAmount(idle),
-                    httpDecoderConfiguration: .init(
-                        maxHeaderFieldSize: 16 << 10, maxHeaderListSize: 32 << 10,
-                        maxHeaderFieldCount: 100))),
+            server: HTTPServerBuilder { HTTPConnection(responder: $0, settings: settings) },
             configuration: ApplicationConfiguration(
                 address: .hostname(configuration.host, port: configuration.port),
                 serverName: "kedge",

@@ -17,6 +17,7 @@ struct RequestByteBody: ByteBody {
     let announcedByteCount: Int64?
     var isHeldBack: Bool { continuation.isExpected }
     private let body: RequestBody
+    private let source: BodySource?
     private let continuation: ContinueAnswer
     private let notes: RequestNotes
 
@@ -25,13 +26,15 @@ struct RequestByteBody: ByteBody {
         guard Self.isPlain(request) else { throw EncodedBodyError() }
         announcedByteCount = try Self.contentLength(of: request)
         body = request.body
+        source = context.bodySource
         continuation = ContinueAnswer(request, channel: context.channel)
         notes = context.notes
     }
 
     func makeReader() async throws -> any ByteReader {
         try await continuation.send()
-        return Reader(body.makeAsyncIterator(), notes: notes)
+        if let source { return ConnectionReader(source, notes: notes) }
+        return SequenceReader(body.makeAsyncIterator(), notes: notes)
     }
 
     /// Lengths, offsets and digests are of the bytes as they are kept, so a body that would have to be
@@ -52,7 +55,25 @@ struct RequestByteBody: ByteBody {
         return length
     }
 
-    private final class Reader: ByteReader {
+    /// Reads what a connection brings.
+    private final class ConnectionReader: ByteReader {
+        private let source: BodySource
+        private let notes: RequestNotes
+
+        init(_ source: BodySource, notes: RequestNotes) {
+            self.source = source
+            self.notes = notes
+        }
+
+        func fill(_ buffer: IOBuffer, limit: Int) async throws -> Bool {
+            let before = buffer.count
+            defer { notes.addBody(buffer.count - before) }
+            return try await translating { try await source.fill(buffer, limit: limit) }
+        }
+    }
+
+    /// Reads a body that comes from no connection.
+    private final class SequenceReader: ByteReader {
         private var iterator: RequestBody.AsyncIterator
         private var rest = ByteBuffer()
         private let notes: RequestNotes
@@ -80,7 +101,7 @@ struct RequestByteBody: ByteBody {
         }
 
         private func read() async throws -> ByteBuffer? {
-            do {
+            try await translating {
                 // Hummingbird's iterator is not Sendable and hops off the caller's executor. Nobody
                 // else touches it: a reader has one caller at a time.
                 nonisolated(unsafe) var iterator = self.iterator
@@ -89,15 +110,22 @@ struct RequestByteBody: ByteBody {
                 // A cancelled read ends like a body that is over; it must not count as complete.
                 if next == nil { try Task.checkCancellation() }
                 return next
-            } catch is SlowBodyError {
-                throw EngineError(.requestTimeout)
-            } catch is CancellationError {
-                throw CancellationError()
-            } catch {
-                throw EngineError(
-                    .lengthMismatch, "The body broke off.", cause: String(reflecting: error))
             }
         }
+    }
+}
+
+/// Tells in the engine's terms what broke a body off.
+private func translating<Value>(_ read: () async throws -> Value) async throws -> Value {
+    do {
+        return try await read()
+    } catch is SlowBodyError {
+        throw EngineError(.requestTimeout)
+    } catch is CancellationError {
+        throw CancellationError()
+    } catch {
+        throw EngineError(
+            .lengthMismatch, "The body broke off.", cause: String(reflecting: error))
     }
 }
 

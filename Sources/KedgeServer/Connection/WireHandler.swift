@@ -2,8 +2,6 @@ internal import KedgeModel
 internal import Logging
 internal import NIOCore
 internal import NIOHTTP1
-internal import NIOHTTPTypes
-internal import NIOHTTPTypesHTTP1
 
 /// Next to the parser: answers what is no request in the form that every error has, and ends
 /// connections in order.
@@ -133,24 +131,5 @@ final class WireHandler: ChannelDuplexHandler {
         context.read()
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
         context.eventLoop.scheduleTask(in: Self.lingerTime) { bound.value.close(promise: nil) }
-    }
-}
-
-/// Puts a ``WireHandler`` below Hummingbird's codec, where no place is offered.
-final class WireHandlerPlacement: ChannelInboundHandler, RemovableChannelHandler {
-    typealias InboundIn = HTTPRequestPart
-
-    private let logger: Logger
-
-    init(logger: Logger) { self.logger = logger }
-
-    func handlerAdded(context: ChannelHandlerContext) {
-        let pipeline = context.pipeline.syncOperations
-        do {
-            let codec = try pipeline.handler(type: HTTP1ToHTTPServerCodec.self)
-            try pipeline.addHandler(WireHandler(logger: logger), position: .before(codec))
-        } catch {
-            preconditionFailure("the codec comes before the handlers that are added: \(error)")
-        }
     }
 }

@@ -2,6 +2,7 @@ internal import Foundation
 internal import HTTPTypes
 internal import Hummingbird
 internal import KedgeEngine
+internal import KedgeFiles
 internal import KedgeModel
 internal import NIOCore
 
@@ -25,7 +26,7 @@ enum JSONBody {
         let isJSON = mediaType?.trimmingCharacters(in: .whitespaces) == "application/json"
         // Before the body is asked for, where one is announced.
         guard isJSON || body.announcedByteCount ?? 0 == 0 else { throw Self.notJSON }
-        let bytes = try await collect(request, body, context)
+        let bytes = try await collect(body)
         if bytes.isEmpty, let whenEmpty { return whenEmpty }
         guard isJSON else { throw Self.notJSON }
         do {
@@ -51,14 +52,15 @@ enum JSONBody {
         EngineError(.unsupportedMediaType, "The body is application/json.")
     }
 
-    private static func collect(
-        _ request: Request, _ body: RequestByteBody, _ context: KedgeRequestContext
-    ) async throws -> [UInt8] {
-        guard body.announcedByteCount ?? 0 <= maxByteCount else { throw TooLargeBodyError() }
-        if body.announcedByteCount == 0 { return [] }
-        try await ContinueAnswer(request, channel: context.channel).send()
-        let buffer = try await request.body.collect(upTo: maxByteCount)
-        return Array(buffer.readableBytesView)
+    private static func collect(_ body: RequestByteBody) async throws -> [UInt8] {
+        let announced = body.announcedByteCount ?? Int64(maxByteCount)
+        guard announced <= maxByteCount else { throw TooLargeBodyError() }
+        if announced == 0 { return [] }
+        // One byte more shows that there is more than may be.
+        let buffer = BufferPool(bufferCapacity: Int(announced) + 1, keptCount: 0).take()
+        let isTooLarge = try await body.makeReader().fill(buffer, limit: buffer.capacity)
+        guard !isTooLarge else { throw TooLargeBodyError() }
+        return Array(buffer.bytes)
     }
 
     /// Says which member is wrong; the decoder's own text may quote the input, so it stays in the log.

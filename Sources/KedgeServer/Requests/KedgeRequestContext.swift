@@ -7,6 +7,8 @@ internal import NIOCore
 struct KedgeRequestContext: RequestContext {
     var coreContext: CoreRequestContextStorage
     let channel: any Channel
+    /// The body as it comes from the connection; nil where there is no connection, as in a simulation.
+    let bodySource: BodySource?
     /// Who asks; set at one gate before any route runs.
     var principal = Principal.anonymous
     /// Names the request in the answer and in the log.
@@ -17,6 +19,7 @@ struct KedgeRequestContext: RequestContext {
     init(source: ApplicationRequestContextSource) {
         coreContext = CoreRequestContextStorage(source: source)
         channel = source.channel
+        bodySource = BodySource.current
     }
 
     /// The session named in the path.

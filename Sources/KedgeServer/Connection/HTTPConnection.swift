@@ -1,0 +1,69 @@
+internal import Hummingbird
+internal import HummingbirdCore
+internal import Logging
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOHTTPTypes
+internal import NIOHTTPTypesHTTP1
+
+/// How a connection is served: HTTP/1.1 by Hummingbird, with handlers of ours around it.
+struct HTTPConnection: HTTPChannelHandler {
+    /// What is set for every connection.
+    struct Settings: Sendable {
+        var idleTimeout: Duration
+        var minBodyBytesPerSecond: Int
+        /// Most bytes that are thrown away after an early answer.
+        var lingerByteCount: Int
+        var drain: DrainState
+        var logger: Logger
+    }
+
+    /// Most header bytes in one field, in all, and the number of fields.
+    private static let headerLimits = (field: 16 << 10, all: 32 << 10, fields: 100)
+
+    let responder: Responder
+    let settings: Settings
+
+    /// A connection and where its bodies come from.
+    struct Value: ServerChildChannelValue {
+        let parts: NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
+        let bodies: BodySource
+        var channel: any Channel { parts.channel }
+    }
+
+    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+        channel.eventLoop.makeCompletedFuture {
+            let pipeline = channel.pipeline.syncOperations
+            var limits = NIOHTTPDecoderLimitConfiguration()
+            limits.maxHeaderFieldSize = Self.headerLimits.field
+            limits.maxHeaderListSize = Self.headerLimits.all
+            limits.maxHeaderFieldCount = Self.headerLimits.fields
+            try pipeline.configureHTTPServerPipeline(
+                withPipeliningAssistance: false, withErrorHandling: false,
+                withOutboundHeaderValidation: false, withEncoderConfiguration: .init(),
+                withDecoderLimitConfiguration: limits)
+            try pipeline.addHandler(WireHandler(logger: settings.logger))
+            try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: false))
+            try pipeline.addHandler(
+                ConnectionGuard(
+                    minBytesPerSecond: settings.minBodyBytesPerSecond,
+                    lingerByteCount: settings.lingerByteCount,
+                    readerTimeout: TimeAmount(settings.idleTimeout), drain: settings.drain))
+            try pipeline.addHandler(
+                HTTPConnectionStateHandler(idleTimeout: settings.idleTimeout, logger: logger))
+            let intake = BodyIntake()
+            try pipeline.addHandler(intake)
+            return Value(
+                parts: try NIOAsyncChannel(
+                    wrappingChannelSynchronously: channel,
+                    configuration: .init(isOutboundHalfClosureEnabled: true)),
+                bodies: BodySource(intake, eventLoop: channel.eventLoop))
+        }
+    }
+
+    func handle(value: Value, logger: Logger) async {
+        await BodySource.$current.withValue(value.bodies) {
+            await handleHTTP(asyncChannel: value.parts, logger: logger)
+        }
+    }
+}
