@@ -19,6 +19,9 @@ final class DiskStagingArea: StagingArea {
         var waiting: [CheckedContinuation<SyncResult, Never>] = []
     }
 
+    /// Writes of so many bytes leave the page cache alone.
+    private static let uncachedByteCount = 128 << 10
+
     private let state: Mutex<State>
     private let store: DiskStore
 
@@ -29,7 +32,14 @@ final class DiskStagingArea: StagingArea {
 
     func write(_ buffer: IOBuffer, at offset: Int64) async throws {
         let file = try usableFile()
-        try await store.onPool { try file.write(buffer.bytes, at: offset) }
+        try await store.onPool {
+            // Large ones come from fast links, whose chunks are hashed while they come.
+            if buffer.count >= Self.uncachedByteCount {
+                try file.writeUncached(buffer.bytes, at: offset)
+            } else {
+                try file.write(buffer.bytes, at: offset)
+            }
+        }
     }
 
     func read(into buffer: IOBuffer, at offset: Int64, byteCount: Int64) async throws {

@@ -31,8 +31,16 @@ package struct EngineConfiguration: Sendable {
     package var checkpointByteCount: Int64 = 16 << 20
     /// New bytes that are worth a sync and a row when the interval is over.
     package var minCheckpointByteCount: Int64 = 64 << 10
-    /// Size of the buffers that gather a body, in bytes.
+    /// Size of the buffers that gather a body, in bytes. They get smaller when many bodies come at once.
     package var bufferCapacity = 512 << 10
+    /// Memory for all buffers, in bytes. When it is used up the smallest ones are lent on top of it.
+    package var bufferByteCount = 14 << 20
+    /// The part of it in which written bytes wait so that they need not be read back to be hashed for
+    /// their file.
+    package var heldByteCount = 8 << 20
+    /// How long a chunk that is all there waits for the one before it, so that both are hashed for their
+    /// file in turn.
+    package var hashTurnPatience: Duration = .milliseconds(20)
     /// How long a writer may go on after a newer request wanted the same bytes. A hung one costs the
     /// newer this much; one whose connection has just ended gets its last bytes saved.
     package var takeoverGrace: Duration = .milliseconds(200)

@@ -29,7 +29,10 @@ package final class TransferEngine: Sendable {
         parts = EngineParts(
             metadata: metadata, bytes: bytes, configuration: configuration, clock: clock,
             timer: timer, pool: pool, makeGenerator: makeGenerator,
-            buffers: BufferPool(bufferCapacity: configuration.bufferCapacity, keptCount: 8))
+            buffers: BufferPool(
+                bufferCapacity: configuration.bufferCapacity, minCapacity: 16 << 10,
+                budget: configuration.bufferByteCount),
+            heldBytes: HeldBytes(limit: configuration.heldByteCount))
         registry = SessionRegistry(parts: parts)
         self.logger = logger
     }

@@ -45,6 +45,17 @@ package final class BlockingPool: Sendable {
         try await start(work).value()
     }
 
+    /// Runs a computation on a thread of the pool and returns its result. Not cancelled by the task.
+    package func compute<Result: Sendable>(
+        _ work: @escaping @Sendable () -> Result
+    ) async -> Result {
+        do {
+            return try await start(work).value()
+        } catch {
+            preconditionFailure("a computation that cannot fail failed: \(error)")
+        }
+    }
+
     /// Starts the work; the caller goes on and asks for the result later.
     package func start<Result: Sendable>(
         _ work: @escaping @Sendable () throws -> Result

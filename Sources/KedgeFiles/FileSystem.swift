@@ -48,6 +48,12 @@ package enum OpenMode: Sendable {
 package protocol OpenFile: AnyObject, Sendable {
     /// Writes all bytes at the offset, continuing after short writes and interruptions.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(FileError)
+    /// Writes all bytes at the offset like ``write(_:at:)``, past the page cache where the file system
+    /// and the alignment allow it.
+    ///
+    /// For large writes that nobody reads back soon: they cost no copy, push nothing else out of the
+    /// cache, and leave little for the next sync to wait for. Not durable before that sync either.
+    func writeUncached(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(FileError)
     /// Reads up to the buffer's size at the offset; fewer bytes only at the end of the file.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(FileError) -> Int
     /// Makes the content durable, with the size that is needed to read it back (fdatasync).
@@ -59,6 +65,14 @@ package protocol OpenFile: AnyObject, Sendable {
     func lockExclusively() throws(FileError)
     /// Closes; further calls are a mistake of the program. Closing twice does nothing.
     func close() throws(FileError)
+}
+
+extension OpenFile {
+    package func writeUncached(
+        _ bytes: UnsafeRawBufferPointer, at offset: Int64
+    ) throws(FileError) {
+        try write(bytes, at: offset)
+    }
 }
 
 /// The one seam to the file system: everything that Kedge does to files goes through it, so that a

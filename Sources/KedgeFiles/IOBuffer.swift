@@ -1,5 +1,3 @@
-internal import KedgeLocks
-
 /// A block of memory that gathers small pieces of a stream into large writes.
 ///
 /// Invariant behind the unchecked conformance: a buffer has one user at a time; it is handed over
@@ -9,7 +7,7 @@ package final class IOBuffer: @unchecked Sendable {
     /// Number of bytes filled, from the start.
     package private(set) var count = 0
 
-    fileprivate init(capacity: Int) {
+    init(capacity: Int) {
         memory = .allocate(byteCount: capacity, alignment: 4096)
     }
 
@@ -43,30 +41,4 @@ package final class IOBuffer: @unchecked Sendable {
 
     /// Empties the buffer.
     package func removeAll() { count = 0 }
-}
-
-/// Keeps returned buffers for the next stream, up to a bound.
-package final class BufferPool: Sendable {
-    private let free = Mutex<[IOBuffer]>([])
-    private let keptCount: Int
-    private let bufferCapacity: Int
-
-    /// - Parameters:
-    ///   - bufferCapacity: Size of each buffer in bytes.
-    ///   - keptCount: How many unused buffers stay in memory.
-    package init(bufferCapacity: Int, keptCount: Int) {
-        self.bufferCapacity = bufferCapacity
-        self.keptCount = keptCount
-    }
-
-    /// An empty buffer.
-    package func take() -> IOBuffer {
-        free.withLock { $0.popLast() } ?? IOBuffer(capacity: bufferCapacity)
-    }
-
-    /// Takes a buffer back.
-    package func give(_ buffer: IOBuffer) {
-        buffer.removeAll()
-        free.withLock { if $0.count < keptCount { $0.append(buffer) } }
-    }
 }

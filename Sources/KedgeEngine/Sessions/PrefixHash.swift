@@ -6,13 +6,27 @@ internal import KedgeModel
 /// The SHA-256 of the file's contiguous prefix, kept up with the chunks as they are committed, so
 /// that finalize finds it done.
 ///
-/// A chunk that arrives exactly where the hash stands is hashed while it is written (``borrow``,
-/// ``accept(_:)``); chunks that came out of order are read back, usually from the page cache.
+/// A chunk whose predecessors have been hashed is hashed while it is written: its writer borrows the
+/// hash, announces where it came to when the chunk's digest has matched, and the announced step counts
+/// once it and all before it are committed. So chunks that arrive side by side are each hashed as they
+/// come, without waiting for each other's syncs. What came in another order is read back.
 actor PrefixHash {
+    /// What one chunk makes of the hash.
+    private struct Step {
+        let before: SHA256Hasher
+        let after: SHA256Hasher
+        var isCommitted = false
+    }
+
     private var hasher: SHA256Hasher
     private var savedOffset: Int64
     private var target: Int64
     private var task: Task<Void, Never>?
+    /// Announced and not counted yet, by the offset at which each starts.
+    private var steps: [Int64: Step] = [:]
+    /// Ends of the chunks that are being written and may announce a step.
+    private var comingEnds: Set<Int64> = []
+    private var borrowing: [(offset: Int64, continuation: CheckedContinuation<Void, Never>)] = []
     private var failure: (any Error)?
     private var waiting: [(offset: Int64, continuation: CheckedContinuation<Void, Never>)] = []
     private let parts: EngineParts
@@ -32,19 +46,69 @@ actor PrefixHash {
     /// True while bytes are being read back.
     var isFollowing: Bool { task != nil }
 
+    /// True when the hash will go on without being asked.
+    private var isGoingOn: Bool { task != nil || steps[hasher.byteCount] != nil }
+
     /// The digest of the first ``offset`` bytes.
     var digest: SHA256Digest { hasher.digest() }
 
-    /// A copy of the hash for a writer that will write from exactly this offset, or nil.
+    /// A copy of the hash for a writer that writes from exactly this offset; nil when it is not there.
     func borrow(at offset: Int64) -> SHA256Hasher? {
-        hasher.byteCount == offset && task == nil ? hasher : nil
+        if hasher.byteCount == offset, task == nil { return hasher }
+        return steps.values.first { $0.after.byteCount == offset }?.after
     }
 
-    /// Takes over a borrowed hash that went on over one committed chunk starting at `start`.
-    func accept(_ advanced: SHA256Hasher, startingAt start: Int64) {
-        guard hasher.byteCount == start, task == nil else { return }
-        hasher = advanced
-        target = max(target, hasher.byteCount)
+    /// The same, after waiting for it while the chunk before is being written, at most as long as the
+    /// patience lasts.
+    func borrow(at offset: Int64, patience: Duration) async -> SHA256Hasher? {
+        if let hasher = borrow(at: offset) { return hasher }
+        guard comingEnds.contains(offset), patience > .zero else { return nil }
+        // Wakes the waiter below once; cancelled when the hash was faster.
+        let timer = Task { [clock = parts.timer] in
+            try await clock.sleep(for: patience)
+            self.wakeBorrowers(at: offset)
+        }
+        defer { timer.cancel() }
+        await withCheckedContinuation { borrowing.append((offset, $0)) }
+        return borrow(at: offset)
+    }
+
+    /// A chunk that ends there is going to be written; ``leave(end:)`` must follow.
+    func enter(end: Int64) { comingEnds.insert(end) }
+
+    /// The chunk that ends there has announced its step, or will not.
+    func leave(end: Int64) {
+        comingEnds.remove(end)
+        wakeBorrowers(at: end)
+    }
+
+    /// A chunk's digest has matched, and the borrowed hash went on over its bytes.
+    func announce(_ after: SHA256Hasher, from before: SHA256Hasher) {
+        steps[before.byteCount] = Step(before: before, after: after)
+        wakeBorrowers(at: after.byteCount)
+    }
+
+    /// The chunk that starts there was committed. Its step counts when it is its turn.
+    func accept(stepAt start: Int64) {
+        steps[start]?.isCommitted = true
+        advance()
+    }
+
+    /// The chunk that starts there was not committed.
+    func withdraw(stepAt start: Int64) { steps[start] = nil }
+
+    /// Goes on over the steps that are committed.
+    private func advance() {
+        guard task == nil else { return }
+        while let step = steps[hasher.byteCount], step.isCommitted {
+            steps[hasher.byteCount] = nil
+            // Another attempt at a chunk before it may have brought other bytes.
+            guard step.before.savedState == hasher.savedState else { break }
+            hasher = step.after
+            target = max(target, hasher.byteCount)
+        }
+        // What reading back has passed is of no use any more.
+        steps = steps.filter { $0.key >= hasher.byteCount }
         wake()
     }
 
@@ -60,7 +124,8 @@ actor PrefixHash {
         to end: Int64, area: @escaping @Sendable () async throws -> any StagingArea
     ) {
         target = max(target, end)
-        guard task == nil, hasher.byteCount < target else { return }
+        // A step that starts here is about to count.
+        guard task == nil, hasher.byteCount < target, steps[hasher.byteCount] == nil else { return }
         failure = nil
         // Ends by itself at the target; whoever needs the hash waits in `wait(for:)`.
         task = Task { await self.run(area: area) }
@@ -79,7 +144,7 @@ actor PrefixHash {
         }
         defer { timer.cancel() }
         await withTaskCancellationHandler {
-            while hasher.byteCount < offset, task != nil, !isOver.withLock({ $0 }),
+            while hasher.byteCount < offset, isGoingOn, !isOver.withLock({ $0 }),
                 !Task.isCancelled
             {
                 await withCheckedContinuation { waiting.append((offset, $0)) }
@@ -113,13 +178,21 @@ actor PrefixHash {
             failure = error
         }
         task = nil
+        advance()
         wakeAll()
+        wakeBorrowers(at: hasher.byteCount)
     }
 
     private func wake() {
         let reached = waiting.filter { $0.offset <= hasher.byteCount }
         waiting.removeAll { $0.offset <= hasher.byteCount }
         for entry in reached { entry.continuation.resume() }
+    }
+
+    private func wakeBorrowers(at offset: Int64) {
+        let woken = borrowing.filter { $0.offset == offset }
+        borrowing.removeAll { $0.offset == offset }
+        for entry in woken { entry.continuation.resume() }
     }
 
     private func wakeAll() {

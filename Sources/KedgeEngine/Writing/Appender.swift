@@ -130,7 +130,7 @@ struct Appender {
         }
         let staging = try await live.stagingArea()
         let isFresh = partial == nil && put.checksum == nil
-        let fileHash = isFresh ? await live.prefix.borrow(at: chunk.start) : nil
+        let turn = isFresh ? live.hashTurn(at: chunk.start) : nil
         let writable = ByteRange(start: chunk.start, end: min(chunk.end, limit))
         let checkpoints =
             put.checksum == nil
@@ -139,7 +139,7 @@ struct Appender {
                 declaredDigest: nil, staging: staging) : nil
         var pass = try ChunkPass(
             chunk: writable, resuming: partial, staging: staging, parts: parts,
-            fileHash: fileHash, appendHash: appendHash, checkpoints: checkpoints)
+            turn: turn, appendHash: appendHash, checkpoints: checkpoints)
         let end = await pass.run(reader)
         appendHash = pass.appendHash
         offset = pass.offset
@@ -223,10 +223,7 @@ struct Appender {
             deferredChunks.append(chunk)
             return
         }
-        try await live.commitDurably([chunk], staging: pass.staging)
-        if let fileHash = pass.fileHash {
-            await live.prefix.accept(fileHash, startingAt: pass.start)
-        }
+        try await live.commitDurably(chunk, of: pass)
         await live.followPrefix()
     }
 

@@ -17,46 +17,60 @@ enum PassEnd {
 /// While one buffer is hashed and written, the next one fills; when the disk is behind, nothing more
 /// is read from the body. ``verified`` counts only bytes whose write succeeded.
 struct ChunkPass {
+    /// Size of a disk's block, or a multiple of it.
+    private static let blockByteCount: Int64 = 4096
+
     /// Offset of the chunk's first byte.
     let start: Int64
     /// Offset after the last byte the pass may write.
     let end: Int64
     let staging: any StagingArea
     let parts: EngineParts
-    /// The hash of the chunk up to the last written byte.
-    private(set) var verified: SHA256Hasher
-    /// The whole-file hash going along, when the chunk is the next one.
-    private(set) var fileHash: SHA256Hasher?
-    /// A hash over everything that this append carries, across chunks.
-    private(set) var appendHash: SHA256Hasher?
+    /// The hashes up to the last written byte that has been hashed; after the run, up to the last one.
+    private var hashes: ChunkHashes
+    /// The file's hash before the chunk, once it has its turn.
+    private(set) var fileHashBefore: SHA256Hasher?
+    /// Where the file's hash comes from; nil when it does not go along, or not any more.
+    private var turn: HashTurn?
+    /// Written, and waiting for the chunk's turn.
+    private var held: [IOBuffer] = []
+    /// How long the chunk has been coming.
+    private var age = Duration.zero
     /// Records what is written on the way; nil when nothing may count before the end.
     private let checkpoints: Checkpoints?
     private var pace: FillPace
 
+    /// - Parameter turn: Lets the file's hash go along; for a chunk that is written from its start.
     init(
         chunk: ByteRange, resuming partial: PartialRecord?, staging: any StagingArea,
-        parts: EngineParts, fileHash: SHA256Hasher? = nil, appendHash: SHA256Hasher? = nil,
+        parts: EngineParts, turn: HashTurn? = nil, appendHash: SHA256Hasher? = nil,
         checkpoints: Checkpoints? = nil
     ) throws {
         start = chunk.start
         end = chunk.end
         self.staging = staging
         self.parts = parts
-        self.fileHash = fileHash
-        self.appendHash = appendHash
+        self.turn = turn
         self.checkpoints = checkpoints
         pace = FillPace(parts.configuration)
-        guard let partial else {
-            verified = SHA256Hasher()
-            return
-        }
+        hashes = ChunkHashes(chunk: SHA256Hasher(), append: appendHash)
+        guard let partial else { return }
         guard let resumed = SHA256Hasher(savedState: partial.hashState),
             resumed.byteCount == partial.byteCount
         else {
             throw EngineError(.internalError, cause: "the saved hash of a partial chunk is damaged")
         }
-        verified = resumed
+        hashes.chunk = resumed
     }
+
+    /// The hash of the chunk up to the last written byte.
+    var verified: SHA256Hasher { hashes.chunk }
+
+    /// The file's hash after the chunk, when it went along.
+    var fileHash: SHA256Hasher? { hashes.file }
+
+    /// The hash over everything that this append carries, across chunks.
+    var appendHash: SHA256Hasher? { hashes.append }
 
     /// Offset after the last written byte.
     var offset: Int64 { start + verified.byteCount }
@@ -67,7 +81,11 @@ struct ChunkPass {
         // Ends with this function, after the checkpoint under way: two must never write one row.
         let checkpoints = checkpoints
         async let _ = checkpoints?.run()
-        return await writeAll(reader)
+        await takeTurn()
+        let end = await writeAll(reader)
+        if case .filled = end, let turn, !held.isEmpty { join(await turn.wait()) }
+        await hashHeld()
+        return end
     }
 
     private mutating func writeAll(_ reader: any ByteReader) async -> PassEnd {
@@ -75,10 +93,13 @@ struct ChunkPass {
         var underWay: Task<Advance, any Error>?
         var outcome: PassEnd = .filled
         reading: while next < end {
-            let buffer = parts.buffers.take()
+            let buffer = parts.buffers.take(for: pace.byteCount)
             var failure: (any Error)?
             var hasMore = true
-            let limit = Int(min(end - next, Int64(pace.byteCount)))
+            // Up to a boundary of blocks, after which whole blocks can be written.
+            let excess = Int(next % Self.blockByteCount)
+            let step = pace.byteCount > excess ? pace.byteCount - excess : pace.byteCount
+            let limit = Int(min(end - next, Int64(step)))
             let elapsed = await parts.timer.measure {
                 do {
                     hasMore = try await reader.fill(buffer, limit: limit)
@@ -87,11 +108,12 @@ struct ChunkPass {
                 }
             }
             pace.adapt(to: elapsed)
+            age += elapsed
             let count = buffer.count
             do {
                 try await settle(underWay)
                 underWay = nil
-                underWay = count > 0 ? advance(over: buffer, at: next) : nil
+                underWay = count > 0 ? await advance(over: buffer, at: next) : nil
             } catch {
                 parts.buffers.give(buffer)
                 return .interrupted(error)
@@ -115,33 +137,30 @@ struct ChunkPass {
         return outcome
     }
 
-    private struct Advance: Sendable {
-        var chunk: SHA256Hasher
-        var file: SHA256Hasher?
-        var append: SHA256Hasher?
-
-        mutating func update(_ bytes: UnsafeRawBufferPointer) {
-            if var file {
-                SHA256Hasher.update(&chunk, &file, with: bytes)
-                self.file = file
-            } else {
-                chunk.update(bytes)
-            }
-            append?.update(bytes)
-        }
+    /// What became of a buffer.
+    private enum Advance: Sendable {
+        case hashed(ChunkHashes)
+        /// Written; the buffer waits for the chunk's turn.
+        case held(IOBuffer)
     }
 
     private mutating func settle(_ underWay: Task<Advance, any Error>?) async throws {
-        guard let advance = try await underWay?.value else { return }
-        verified = advance.chunk
-        fileHash = advance.file
-        appendHash = advance.append
+        switch try await underWay?.value {
+        case .hashed(let hashes): self.hashes = hashes
+        case .held(let buffer): held.append(buffer)
+        case nil: break
+        }
     }
 
-    /// Starts hashing and writing a buffer side by side. The task is always awaited in `settle`; it is
-    /// not cancelled, because a write that has begun must be known to have ended.
-    private func advance(over buffer: IOBuffer, at offset: Int64) -> Task<Advance, any Error> {
-        let before = Advance(chunk: verified, file: fileHash, append: appendHash)
+    /// Starts hashing and writing a buffer side by side, or only writing it. The task is always awaited
+    /// in `settle`; it is not cancelled, because a write that has begun must be known to have ended.
+    private mutating func advance(
+        over buffer: IOBuffer, at offset: Int64
+    ) async -> Task<Advance, any Error> {
+        await takeTurn()
+        if await mayHold(buffer) { return hold(buffer, at: offset) }
+        await hashHeld()
+        let before = hashes
         return Task { [parts, staging, checkpoints] in
             let hashed = parts.pool.start {
                 var after = before
@@ -154,13 +173,75 @@ struct ChunkPass {
             parts.buffers.give(buffer)
             try written.get()
             await checkpoints?.wrote(after.chunk)
+            return .hashed(after)
+        }
+    }
+
+    /// The chunk's turn may have come.
+    private mutating func takeTurn() async {
+        guard let turn else { return }
+        join(await turn.take())
+    }
+
+    private mutating func join(_ fileHash: SHA256Hasher?) {
+        guard let fileHash else { return }
+        hashes.file = fileHash
+        fileHashBefore = fileHash
+        turn = nil
+    }
+
+    /// True when the bytes can wait for the chunk's turn; then the memory for them is taken.
+    private mutating func mayHold(_ buffer: IOBuffer) async -> Bool {
+        guard let turn else { return false }
+        if age < HashTurn.patience {
+            if parts.heldBytes.take(buffer.capacity) { return true }
+            // Meanwhile nothing is read from the body, which leaves the processor to those before it.
+            join(await turn.wait())
+        }
+        self.turn = nil
+        return false
+    }
+
+    private func hold(_ buffer: IOBuffer, at offset: Int64) -> Task<Advance, any Error> {
+        Task { [parts, staging] in
+            do {
+                try await staging.write(buffer, at: offset)
+            } catch {
+                parts.release([buffer])
+                throw error
+            }
+            return .held(buffer)
+        }
+    }
+
+    /// Hashes what was written and waited.
+    private mutating func hashHeld() async {
+        guard !held.isEmpty else { return }
+        let (buffers, before) = (held, hashes)
+        held = []
+        turn = nil
+        hashes = await parts.pool.compute {
+            var after = before
+            for buffer in buffers { after.update(buffer.bytes) }
             return after
+        }
+        parts.release(buffers)
+        await checkpoints?.wrote(hashes.chunk)
+    }
+}
+
+extension EngineParts {
+    /// Gives buffers back that were held.
+    fileprivate func release(_ buffers: [IOBuffer]) {
+        for buffer in buffers {
+            heldBytes.give(buffer.capacity)
+            self.buffers.give(buffer)
         }
     }
 }
 
 extension Result where Failure == any Error {
-    fileprivate init(catching body: () async throws -> Success) async {
+    init(catching body: () async throws -> Success) async {
         do {
             self = .success(try await body())
         } catch {

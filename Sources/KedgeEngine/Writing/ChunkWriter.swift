@@ -16,13 +16,25 @@ struct ChunkWriter {
         _ put: ChunkPut, chunk: ByteRange, bodyStart: Int64, resuming partial: PartialRecord?,
         body: some ByteBody
     ) async throws -> CommittedChunk {
+        await live.prefix.enter(end: chunk.end)
+        let result = await Result {
+            try await pass(put, chunk: chunk, bodyStart: bodyStart, resuming: partial, body: body)
+        }
+        await live.prefix.leave(end: chunk.end)
+        return try result.get()
+    }
+
+    private func pass(
+        _ put: ChunkPut, chunk: ByteRange, bodyStart: Int64, resuming partial: PartialRecord?,
+        body: some ByteBody
+    ) async throws -> CommittedChunk {
         let staging = try await live.stagingArea()
-        let fileHash = partial == nil ? await live.prefix.borrow(at: chunk.start) : nil
+        let turn = partial == nil ? live.hashTurn(at: chunk.start) : nil
         let checkpoints = Checkpoints(
             live: live, parts: parts, index: put.index, chunk: chunk, resuming: partial,
             declaredDigest: put.digest, staging: staging)
         var pass = try ChunkPass(
-            chunk: chunk, resuming: partial, staging: staging, parts: parts, fileHash: fileHash,
+            chunk: chunk, resuming: partial, staging: staging, parts: parts, turn: turn,
             checkpoints: checkpoints)
         let reader = try await body.makeReader()
         try await skip(pass.offset - bodyStart, of: reader, parts: parts)
@@ -47,10 +59,7 @@ struct ChunkWriter {
         }
         try await requireEnd(of: body, reader)
         let committed = CommittedChunk(index: put.index, byteCount: chunk.byteCount, digest: digest)
-        try await live.commitDurably([committed], staging: staging)
-        if let fileHash = pass.fileHash {
-            await live.prefix.accept(fileHash, startingAt: chunk.start)
-        }
+        try await live.commitDurably(committed, of: pass)
         await live.followPrefix()
         return committed
     }
@@ -84,6 +93,22 @@ struct ChunkWriter {
 }
 
 extension LiveSession {
+    /// The same for the chunk of a pass, whose step in the file's hash then counts.
+    func commitDurably(_ chunk: CommittedChunk, of pass: ChunkPass) async throws {
+        guard let before = pass.fileHashBefore, let after = pass.fileHash else {
+            return try await commitDurably([chunk], staging: pass.staging)
+        }
+        // Now, so that the next chunk need not wait for this one's sync.
+        await prefix.announce(after, from: before)
+        do {
+            try await commitDurably([chunk], staging: pass.staging)
+        } catch {
+            await prefix.withdraw(stepAt: before.byteCount)
+            throw error
+        }
+        await prefix.accept(stepAt: before.byteCount)
+    }
+
     /// Makes the chunks' bytes durable, then their rows: in that order, and both before anybody hears
     /// of it.
     func commitDurably(_ chunks: [CommittedChunk], staging: any StagingArea) async throws {

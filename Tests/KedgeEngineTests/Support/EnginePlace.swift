@@ -17,6 +17,8 @@ extension EngineConfiguration {
         configuration.defaultChunkSize = 1000
         configuration.maxFileSize = 1_000_000
         configuration.bufferCapacity = 256
+        // The clock stands still.
+        configuration.hashTurnPatience = .zero
         configuration.takeoverGrace = .zero
         return configuration
     }()

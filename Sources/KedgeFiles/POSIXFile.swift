@@ -1,0 +1,131 @@
+internal import Glibc
+internal import KedgeLocks
+
+/// An open descriptor.
+///
+/// The kernel gives the number of a closed descriptor to the next file at once, so it is closed only
+/// when no call is under way with it: a late write must not reach somebody else's file.
+final class POSIXFile: OpenFile {
+    private struct State {
+        var callCount = 0
+        var isClosed = false
+    }
+    private let descriptor: Int32
+    private let path: String
+    private let state = Mutex(State())
+    private let uncached: UncachedWriter
+
+    init(descriptor: Int32, path: String) {
+        self.descriptor = descriptor
+        self.path = path
+        uncached = UncachedWriter(descriptor: descriptor, path: path)
+    }
+
+    deinit {
+        if !state.withLock({ $0.isClosed }) { Glibc.close(descriptor) }
+    }
+
+    private func call<Result>(
+        _ operation: String, _ body: (Int32) throws(FileError) -> Result
+    ) throws(FileError) -> Result {
+        let isOpen = state.withLock { state in
+            if !state.isClosed { state.callCount += 1 }
+            return !state.isClosed
+        }
+        guard isOpen else { throw FileError(operation: operation, path: path, number: EBADF) }
+        defer {
+            let isLast = state.withLock { state in
+                state.callCount -= 1
+                return state.isClosed && state.callCount == 0
+            }
+            // The caller of `close` has returned; nobody is left to hear of an error here.
+            if isLast { Glibc.close(descriptor) }
+        }
+        return try body(descriptor)
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(FileError) {
+        try call("pwrite") { (descriptor) throws(FileError) in
+            try writeAll(bytes, to: descriptor, at: offset)
+        }
+    }
+
+    func writeUncached(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(FileError) {
+        try call("pwrite") { (descriptor) throws(FileError) in
+            let done = try uncached.write(bytes, at: offset)
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[done...])
+            try writeAll(rest, to: descriptor, at: offset + Int64(done))
+        }
+    }
+
+    private func writeAll(
+        _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, at offset: Int64
+    ) throws(FileError) {
+        var done = 0
+        while done < bytes.count {
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[done...])
+            let count = try retrying("pwrite", path) {
+                pwrite(descriptor, rest.baseAddress, rest.count, off_t(offset) + off_t(done))
+            }
+            guard count > 0 else {
+                throw FileError(operation: "pwrite", path: path, number: ENOSPC)
+            }
+            done += count
+        }
+    }
+
+    func read(
+        into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
+    ) throws(FileError) -> Int {
+        try call("pread") { (descriptor) throws(FileError) in
+            var done = 0
+            while done < buffer.count {
+                let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+                let count = try retrying("pread", path) {
+                    pread(descriptor, rest.baseAddress, rest.count, off_t(offset) + off_t(done))
+                }
+                if count == 0 { break }
+                done += count
+            }
+            return done
+        }
+    }
+
+    func syncData() throws(FileError) {
+        try call("fdatasync") { (descriptor) throws(FileError) in
+            guard fdatasync(descriptor) == 0 else {
+                throw FileError(operation: "fdatasync", path: path, number: errno)
+            }
+        }
+    }
+
+    func truncate(to byteCount: Int64) throws(FileError) {
+        try call("ftruncate") { (descriptor) throws(FileError) in
+            _ = try retrying("ftruncate", path) { ftruncate(descriptor, off_t(byteCount)) }
+        }
+    }
+
+    func status() throws(FileError) -> FileStatus {
+        try call("fstat") { (descriptor) throws(FileError) in
+            var record = stat()
+            _ = try retrying("fstat", path) { fstat(descriptor, &record) }
+            return FileStatus(record)
+        }
+    }
+
+    func lockExclusively() throws(FileError) {
+        try call("flock") { (descriptor) throws(FileError) in
+            _ = try retrying("flock", path) { flock(descriptor, LOCK_EX | LOCK_NB) }
+        }
+    }
+
+    func close() throws(FileError) {
+        let isFree = state.withLock { state in
+            defer { state.isClosed = true }
+            return !state.isClosed && state.callCount == 0
+        }
+        // Never again after EINTR: on Linux the descriptor is gone either way (close(2)).
+        guard isFree, Glibc.close(descriptor) != 0, errno != EINTR else { return }
+        throw FileError(operation: "close", path: path, number: errno)
+    }
+}
