@@ -40,7 +40,7 @@ package struct EngineConfiguration: Sendable {
     package var heldByteCount = 8 << 20
     /// How long a chunk that is all there waits for the one before it, so that both are hashed for their
     /// file in turn.
-    package var hashTurnPatience: Duration = .milliseconds(20)
+    package var hashTurnPatience: Duration = .milliseconds(100)
     /// How long a writer may go on after a newer request wanted the same bytes. A hung one costs the
     /// newer this much; one whose connection has just ended gets its last bytes saved.
     package var takeoverGrace: Duration = .milliseconds(200)

@@ -81,9 +81,8 @@ struct ChunkPass {
         // Ends with this function, after the checkpoint under way: two must never write one row.
         let checkpoints = checkpoints
         async let _ = checkpoints?.run()
-        await takeTurn()
         let end = await writeAll(reader)
-        if case .filled = end, let turn, !held.isEmpty { join(await turn.wait()) }
+        if case .filled = end, let turn, !held.isEmpty { await join(await turn.wait()) }
         await hashHeld()
         return end
     }
@@ -180,25 +179,47 @@ struct ChunkPass {
     /// The chunk's turn may have come.
     private mutating func takeTurn() async {
         guard let turn else { return }
-        join(await turn.take())
+        await join(await turn.take())
     }
 
-    private mutating func join(_ fileHash: SHA256Hasher?) {
+    /// Lets the file's hash go along from here on, over what was hashed without it first.
+    private mutating func join(_ fileHash: SHA256Hasher?) async {
         guard let fileHash else { return }
-        hashes.file = fileHash
-        fileHashBefore = fileHash
         turn = nil
+        do {
+            hashes.file = try await caughtUp(fileHash)
+            fileHashBefore = fileHash
+        } catch {
+            // What cannot be read back now is read back when the chunk is committed, or fails then.
+            return
+        }
+    }
+
+    /// The file's hash after the bytes of the chunk that were hashed alone.
+    private func caughtUp(_ fileHash: SHA256Hasher) async throws -> SHA256Hasher {
+        var hasher = fileHash
+        while hasher.byteCount < offset {
+            let buffer = parts.buffers.take()
+            defer { parts.buffers.give(buffer) }
+            let before = hasher
+            try await staging.read(
+                into: buffer, at: before.byteCount, byteCount: offset - before.byteCount)
+            hasher = await parts.pool.compute {
+                var after = before
+                after.update(buffer.bytes)
+                return after
+            }
+        }
+        return hasher
     }
 
     /// True when the bytes can wait for the chunk's turn; then the memory for them is taken.
     private mutating func mayHold(_ buffer: IOBuffer) async -> Bool {
-        guard let turn else { return false }
-        if age < HashTurn.patience {
-            if parts.heldBytes.take(buffer.capacity) { return true }
-            // Meanwhile nothing is read from the body, which leaves the processor to those before it.
-            join(await turn.wait())
-        }
-        self.turn = nil
+        // What follows bytes that were hashed cannot wait without making those before it wait, too.
+        guard let turn, age < HashTurn.patience, verified.byteCount == 0 else { return false }
+        if parts.heldBytes.take(buffer.capacity) { return true }
+        // Meanwhile nothing is read from the body, which leaves the processor to those before it.
+        await join(await turn.wait())
         return false
     }
 
@@ -219,7 +240,6 @@ struct ChunkPass {
         guard !held.isEmpty else { return }
         let (buffers, before) = (held, hashes)
         held = []
-        turn = nil
         hashes = await parts.pool.compute {
             var after = before
             for buffer in buffers { after.update(buffer.bytes) }
