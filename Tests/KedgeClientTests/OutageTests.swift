@@ -76,14 +76,49 @@ struct OutageTests {
         #expect(snapshot.errorCode == .protocolViolation)
     }
 
-    @Test func `chunks that the file does not have are passed over`() async throws {
+    @Test func `partials that the file does not have are passed over`() async throws {
         scene.plan(.loseResponse, when: isChunk)
         scene.plan(
             Self.spoiled { status in
-                status.receivedChunks += [-1, .min, .max, 1 << 20]
                 status.partialChunks.append(PartialChunk(index: .max, receivedBytes: .max))
                 status.partialChunks.append(PartialChunk(index: 3, receivedBytes: .min))
             }, count: 100, when: isStatus)
         scene.expectUploaded(try await upload(), bytes)
+    }
+
+    /// A status whose received chunks are named in another way.
+    private static func renamed(
+        _ change: @escaping @Sendable ([[Int]]) -> [String: any Sendable]
+    ) -> Fault {
+        .rewrite { reply in
+            guard
+                var object = try? JSONSerialization.jsonObject(with: Data(reply.body))
+                    as? [String: Any],
+                let ranges = object.removeValue(forKey: "receivedRanges") as? [[Int]],
+                object["receivedChunks"] == nil
+            else { return }
+            object.merge(change(ranges)) { $1 }
+            guard let body = try? JSONSerialization.data(withJSONObject: object) else { return }
+            reply.body = Array(body)
+        }
+    }
+
+    @Test func `ranges that the file does not have are passed over`() async throws {
+        scene.plan(.loseResponse, when: isChunk)
+        scene.plan(
+            Self.renamed { ["receivedRanges": [[Int.min, -1]] + $0 + [[1 << 19, .max]]] },
+            count: 100, when: isStatus)
+        scene.expectUploaded(try await upload(), bytes)
+    }
+
+    @Test func `a server that only lists chunks is understood`() async throws {
+        scene.plan(.loseResponse, when: isChunk)
+        scene.plan(
+            Self.renamed { ranges in
+                let chunks = ranges.flatMap { Array($0[0]...$0[1]) }
+                return ["receivedChunks": chunks + [-1, .min, .max, 1 << 20, 1 << 19]]
+            }, count: 100, when: isStatus)
+        scene.expectUploaded(try await upload(), bytes)
+        #expect(!scene.seen("GET", "?chunks=ranges").isEmpty)
     }
 }

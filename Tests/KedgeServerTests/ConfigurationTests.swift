@@ -1,4 +1,5 @@
 import KedgeEngine
+import KedgeFiles
 import KedgeServer
 import KedgeStoreTests
 import Testing
@@ -41,6 +42,7 @@ import Testing
         for key in ConfigurationKey.allCases { #expect(loader.values[key] == key.defaultValue) }
         let configuration = try loader.configuration()
         #expect(configuration.isLoopback)
+        #expect(configuration.durability == .on)
         #expect(configuration.engine.chunkSizes == 262_144...67_108_864)
         #expect(configuration.engine.defaultChunkSize == 4 << 20)
         #expect(configuration.engine.maxFileSize == 1 << 40)
@@ -97,6 +99,16 @@ import Testing
         let configuration = try loader.configuration()
         #expect(configuration.port == 9000)
         #expect(configuration.engine.maxFileSize == 12_345)
+    }
+
+    /// Without quotes both are truth values for older readers of YAML; here they are the words they are.
+    @Test(arguments: [("on", .on), ("off", .off)] as [(String, Durability)])
+    func `durability is on or off`(word: String, durability: Durability) async throws {
+        for file in ["durability: \(word)\n", "durability: '\(word)'\n"] {
+            #expect(try await load(file: file).configuration().durability == durability)
+        }
+        let loader = try await load(flags: [.durability: word])
+        #expect(try loader.configuration().durability == durability)
     }
 
     @Test(arguments: [
@@ -189,6 +201,7 @@ import Testing
         Mistake(key: .logFormat, values: ["", "xml"]),
         Mistake(key: .metadata, values: ["", "postgres://x"]),
         Mistake(key: .bytes, values: ["", "s3://x"]),
+        Mistake(key: .durability, values: ["", "OFF", "false", "no", "0", "on off"]),
     ])
     func `a wrong value is refused, and the setting named`(mistake: Mistake) async throws {
         for value in mistake.values {

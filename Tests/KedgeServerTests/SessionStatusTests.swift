@@ -30,6 +30,35 @@ import Testing
         }
     }
 
+    /// R61: the short form says the same.
+    @Test func `asked for ranges it leaves the list of chunks out`() async throws {
+        try await SharedServer.use { server in
+            let upload = try await server.begin(sampleBytes(6500))
+            for index in [5, 0, 2, 1] { _ = try await server.ask(upload.put(index)) }
+            try await server.breakOff(4, of: upload, after: 700)
+            let full = try await server.get(upload.path)
+            let answer = try await server.get(upload.path + "?chunks=ranges")
+            #expect(answer.status == 200)
+            #expect(answer.field("Content-Type") == "application/json")
+            let list = #""receivedChunks":[0,1,2,5],"#
+            let texts = [full, answer].map { String(decoding: $0.body, as: UTF8.self) }
+            #expect(texts[0].contains(list))
+            #expect(texts[1] == texts[0].replacing(list, with: ""))
+            #expect(texts[1].contains(#""receivedRanges":[[0,2],[5,5]]"#))
+        }
+    }
+
+    @Test(arguments: [
+        "chunks", "chunks=", "chunks=list", "chunks=Ranges", "chunks=ranges%20",
+        "chunks=ranges&chunks=all", "chunks=all&chunks=ranges",
+    ])
+    func `another form of the chunks is refused`(query: String) async throws {
+        try await SharedServer.use { server in
+            let upload = try await server.begin(sampleBytes(10))
+            try expectProblem(try await server.get(upload.path + "?" + query), .badRequest)
+        }
+    }
+
     @Test func `it tells the same after a restart`() async throws {
         let place = try await ServerPlace()
         let (upload, before) = try await place.withServer { server in

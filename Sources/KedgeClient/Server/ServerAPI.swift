@@ -33,11 +33,14 @@ struct ServerAPI: Sendable {
             call, fields: [.idempotencyKey: idempotencyKey], json: try encode(request))
     }
 
+    /// Asks for the short form; a server that does not know it gives the full one.
+    ///
     /// - Parameter chunkCount: Bounds the size of the answer.
     func sessionStatus(
         _ id: SessionID, chunkCount: Int
     ) async throws -> Answered<SessionStatus> {
-        let call = Call("session status", .get, "/uploads/sessions/\(id.text)", .session)
+        let call = Call(
+            "session status", .get, "/uploads/sessions/\(id.text)?chunks=ranges", .session)
         return try await exchange(
             call, maxBytes: Self.maxMessageByteCount + chunkCount * 64)
     }

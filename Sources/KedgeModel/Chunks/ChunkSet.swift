@@ -48,29 +48,53 @@ public struct ChunkSet: Sendable {
     }
 
     /// The indexes in rising order.
-    public var indexes: [Int] { ranges.flatMap { Array($0) } }
+    public var indexes: [Int] {
+        var result: [Int] = []
+        result.reserveCapacity(count)
+        forEachRun { result.append(contentsOf: $0) }
+        return result
+    }
 
     /// The runs of neighbouring indexes in rising order.
-    public var ranges: [ClosedRange<Int>] { runs(below: words.count * 64, inside: true) }
+    public var ranges: [ClosedRange<Int>] {
+        var result: [ClosedRange<Int>] = []
+        forEachRun { result.append($0) }
+        return result
+    }
 
     /// The runs of indexes below `chunkCount` that are not in the set.
     public func missingRanges(of chunkCount: Int) -> [ClosedRange<Int>] {
-        runs(below: chunkCount, inside: false)
+        var result: [ClosedRange<Int>] = []
+        forEachRun(inside: false, below: chunkCount) { result.append($0) }
+        return result
     }
 
-    private func runs(below end: Int, inside: Bool) -> [ClosedRange<Int>] {
-        var result: [ClosedRange<Int>] = []
-        var index = 0
-        while index < end {
-            guard contains(index) == inside else {
-                index += 1
-                continue
-            }
-            let first = index
-            while index < end, contains(index) == inside { index += 1 }
-            result.append(first...(index - 1))
+    /// Lends the runs of neighbouring indexes in rising order, without a list of them.
+    package func forEachRun(_ body: (ClosedRange<Int>) -> Void) {
+        forEachRun(inside: true, below: words.count * 64, body)
+    }
+
+    private func forEachRun(inside: Bool, below end: Int, _ body: (ClosedRange<Int>) -> Void) {
+        var first = firstIndex(inside: inside, from: 0, below: end)
+        while first < end {
+            let next = firstIndex(inside: !inside, from: first, below: end)
+            body(first...(next - 1))
+            first = firstIndex(inside: inside, from: next, below: end)
         }
-        return result
+    }
+
+    /// The first index from `start` on that is in the set, or that is not; `end` when none is below it.
+    ///
+    /// Looks at 64 chunks at a time: a session may have a million of them.
+    private func firstIndex(inside: Bool, from start: Int, below end: Int) -> Int {
+        var index = start
+        while index < end {
+            let word = index / 64 < words.count ? words[index / 64] : 0
+            let candidates = (inside ? word : ~word) >> UInt64(index % 64)
+            if candidates != 0 { return min(index + candidates.trailingZeroBitCount, end) }
+            index = (index / 64 + 1) * 64
+        }
+        return end
     }
 }
 

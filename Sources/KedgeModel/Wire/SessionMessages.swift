@@ -151,58 +151,6 @@ public struct PartialChunk: Codable, Hashable, Sendable {
     }
 }
 
-/// Answer to `GET /uploads/sessions/{id}` (R61, R62).
-public struct SessionStatus: Codable, Hashable, Sendable {
-    /// The session that was asked for.
-    public var sessionId: SessionID
-    /// Never `expired`: that is answered with `SESSION_EXPIRED`.
-    public var state: SessionState
-    /// The label that was declared (R47).
-    public var fileName: String
-    /// Bytes of the whole file; nil while unknown, which no native session is.
-    public var fileSize: Int64?
-    /// Bytes in every chunk but the last, frozen for the session (R28).
-    public var chunkSize: Int64
-    /// Chunks of the whole file; nil while its size is unknown.
-    public var totalChunks: Int?
-    /// Indexes that are durable in rising order; they need not be sent again (R61).
-    public var receivedChunks: [Int]
-    /// The same chunks as inclusive runs `[first, last]`.
-    public var receivedRanges: [[Int]]
-    /// Durable bytes, partial chunks included.
-    public var receivedBytes: Int64
-    /// Interrupted chunks in rising order, each going on after its last durable byte.
-    public var partialChunks: [PartialChunk]
-    /// When the session ends unless there is activity, which moves it on (R53).
-    public var expiresAt: Timestamp
-    /// The digest declared, then the file's own; nil while neither is known.
-    public var fileHashSha256: SHA256Digest?
-    /// The file; nil until the session is completed (R32).
-    public var remoteFileId: FileID?
-
-    /// Both forms of the received chunks come from the one set, so they cannot disagree.
-    public init(
-        sessionId: SessionID, state: SessionState, fileName: String, fileSize: Int64?,
-        chunkSize: Int64, totalChunks: Int?, received: ChunkSet, receivedBytes: Int64,
-        partialChunks: [PartialChunk], expiresAt: Timestamp, fileHashSha256: SHA256Digest?,
-        remoteFileId: FileID?
-    ) {
-        self.sessionId = sessionId
-        self.state = state
-        self.fileName = fileName
-        self.fileSize = fileSize
-        self.chunkSize = chunkSize
-        self.totalChunks = totalChunks
-        self.receivedChunks = received.indexes
-        self.receivedRanges = received.ranges.map { [$0.lowerBound, $0.upperBound] }
-        self.receivedBytes = receivedBytes
-        self.partialChunks = partialChunks
-        self.expiresAt = expiresAt
-        self.fileHashSha256 = fileHashSha256
-        self.remoteFileId = remoteFileId
-    }
-}
-
 /// Body of `POST /uploads/sessions/{id}/finalize` (R63).
 public struct FinalizeRequest: Codable, Hashable, Sendable {
     /// What the whole file must have, besides what was declared; nil asks for no more (R65).

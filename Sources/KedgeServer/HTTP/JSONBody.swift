@@ -90,4 +90,11 @@ extension Response {
             status: status, headers: [.contentType: contentType],
             body: ResponseBody(byteBuffer: JSONBody.encode(value)))
     }
+
+    /// A JSON answer that is text already.
+    static func json(text: [UInt8]) -> Response {
+        Response(
+            status: .ok, headers: [.contentType: "application/json"],
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: text)))
+    }
 }

@@ -44,7 +44,9 @@ struct SessionRoutes: Sendable {
     ) async throws -> Response {
         let id = try context.sessionID()
         context.notes.set("session.id", id)
-        return .json(try await engine.sessionStatus(id, owner: context.principal.owner))
+        let form = try Self.statusForm(of: request)
+        let status = try await engine.sessionStatus(id, owner: context.principal.owner)
+        return .json(text: status.text(form))
     }
 
     /// `POST /uploads/sessions/{sessionId}/finalize`
@@ -78,6 +80,15 @@ struct SessionRoutes: Sendable {
         context.notes.set("session.id", id)
         try await engine.cancelSession(id, owner: context.principal.owner)
         return Response(status: .noContent)
+    }
+
+    /// `chunks=ranges` asks for the short form.
+    private static func statusForm(of request: Request) throws -> SessionStatus.Form {
+        let asked = request.uri.queryParameters[values: "chunks"]
+        guard asked.allSatisfy({ $0 == "ranges" }) else {
+            throw EngineError(.badRequest, "chunks can only be ranges.")
+        }
+        return asked.isEmpty ? .full : .ranges
     }
 
     /// The key as a structured-field string or as bare text: 1 to 255 visible ASCII characters.

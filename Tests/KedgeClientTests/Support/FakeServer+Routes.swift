@@ -35,22 +35,25 @@ extension FakeServer.State {
                 requiredHeaders: ["Content-Range", "X-Chunk-Hash"]))
     }
 
-    func status(_ text: String) -> Reply {
+    func status(_ text: String, _ seen: FakeServer.Seen) -> Reply {
         guard let id = SessionID(text), let session = sessions[id] else {
             return Reply(problem: .sessionNotFound)
         }
         guard session.state != .expired else { return Reply(problem: .sessionExpired) }
+        let status = SessionStatus(
+            sessionId: id, state: session.state, fileName: session.name,
+            fileSize: session.size, chunkSize: session.chunkSize,
+            totalChunks: session.layout.chunkCount, received: ChunkSet(session.chunks.keys),
+            receivedBytes: 0,
+            partialChunks: session.partials.filter { !$0.value.isEmpty }.map {
+                PartialChunk(index: $0.key, receivedBytes: Int64($0.value.count))
+            },
+            expiresAt: Timestamp(millisecondsSinceEpoch: 4_000_000_000_000),
+            fileHashSha256: nil, remoteFileId: session.file)
+        let asksForRanges = seen.path.hasSuffix("?chunks=ranges")
         return Reply(
-            json: SessionStatus(
-                sessionId: id, state: session.state, fileName: session.name,
-                fileSize: session.size, chunkSize: session.chunkSize,
-                totalChunks: session.layout.chunkCount, received: ChunkSet(session.chunks.keys),
-                receivedBytes: 0,
-                partialChunks: session.partials.filter { !$0.value.isEmpty }.map {
-                    PartialChunk(index: $0.key, receivedBytes: Int64($0.value.count))
-                },
-                expiresAt: Timestamp(millisecondsSinceEpoch: 4_000_000_000_000),
-                fileHashSha256: nil, remoteFileId: session.file))
+            status: 200, fields: [.contentType: "application/json"],
+            body: status.text(asksForRanges ? .ranges : .full))
     }
 
     /// Answers a chunk whose sender asks before it sends, when it begins at another byte than the one

@@ -142,7 +142,7 @@ final class FakeServer: HTTPTransport {
             state.seen[state.seen.count - 1].carriedByteCount = body.count
             switch (seen.method, parts.first, parts.count) {
             case ("POST", "uploads", 2): return state.create(seen, body)
-            case ("GET", "uploads", 3): return state.status(parts[2])
+            case ("GET", "uploads", 3): return state.status(parts[2], seen)
             case ("DELETE", "uploads", 3):
                 state.sessions[SessionID(wellFormed: parts[2])]?.state = .canceled
                 return Reply(status: 204)

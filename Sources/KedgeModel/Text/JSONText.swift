@@ -1,0 +1,93 @@
+/// JSON text without blanks, written from left to right. Whoever writes keeps to the grammar; commas
+/// come by themselves.
+struct JSONText {
+    /// What is written so far, in UTF-8.
+    private(set) var bytes: [UInt8] = []
+
+    mutating func object(_ members: (inout JSONText) -> Void) {
+        separate()
+        bytes.append(UInt8(ascii: "{"))
+        members(&self)
+        bytes.append(UInt8(ascii: "}"))
+    }
+
+    mutating func array(_ elements: (inout JSONText) -> Void) {
+        separate()
+        bytes.append(UInt8(ascii: "["))
+        elements(&self)
+        bytes.append(UInt8(ascii: "]"))
+    }
+
+    /// Names the member whose value follows.
+    mutating func name(_ key: some CodingKey) {
+        string(key.stringValue)
+        bytes.append(UInt8(ascii: ":"))
+    }
+
+    /// Writes a member, unless it has no value.
+    mutating func member(_ key: some CodingKey, _ value: String?) {
+        guard let value else { return }
+        name(key)
+        string(value)
+    }
+
+    /// Writes a member, unless it has no value.
+    mutating func member(_ key: some CodingKey, _ value: Int64?) {
+        guard let value else { return }
+        name(key)
+        number(value)
+    }
+
+    mutating func number(_ value: Int64) {
+        separate()
+        if value < 0 { bytes.append(UInt8(ascii: "-")) }
+        // A `String` for each number would take most of the time of a long list.
+        var low = bytes.count
+        var rest = value.magnitude
+        repeat {
+            bytes.append(UInt8(ascii: "0") + UInt8(rest % 10))
+            rest /= 10
+        } while rest > 0
+        var high = bytes.count - 1
+        while low < high {
+            bytes.swapAt(low, high)
+            (low, high) = (low + 1, high - 1)
+        }
+    }
+
+    mutating func string(_ text: String) {
+        separate()
+        bytes.append(UInt8(ascii: "\""))
+        for unit in text.utf8 {
+            if let escape = Self.escape(unit) {
+                bytes.append(contentsOf: escape.utf8)
+            } else {
+                bytes.append(unit)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// Strings end in quotes, so these bytes are punctuation and not part of one.
+    private mutating func separate() {
+        switch bytes.last {
+        case nil, UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: ":"): break
+        default: bytes.append(UInt8(ascii: ","))
+        }
+    }
+
+    /// What stands for a character that RFC 8259 section 7 does not let stand for itself.
+    private static func escape(_ unit: UInt8) -> String? {
+        switch unit {
+        case UInt8(ascii: "\""): "\\\""
+        case UInt8(ascii: "\\"): "\\\\"
+        case 0x08: "\\b"
+        case 0x09: "\\t"
+        case 0x0A: "\\n"
+        case 0x0C: "\\f"
+        case 0x0D: "\\r"
+        case 0..<0x20: "\\u00" + Hex.encode([unit])
+        default: nil
+        }
+    }
+}
