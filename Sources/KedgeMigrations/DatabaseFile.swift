@@ -12,17 +12,21 @@ package struct DatabaseSettingError: Error, Hashable, Sendable, CustomStringConv
     }
 }
 
-/// Opens SQLite databases so that a commit is on stable storage when it returns.
+/// Opens SQLite databases so that a commit is on stable storage when it returns, unless durability is
+/// off.
 package enum DatabaseFile {
     /// Opens or makes the database; blocks.
     ///
     /// The file has mode 0600, and SQLite gives its side files the mode of the database. Missing
     /// directories are made with mode 0700; one that exists keeps the mode its owner gave it.
     ///
+    /// - Parameter durability: ``Durability/off`` leaves the database's own syncs out. Those of
+    ///   directories are the file system's.
     /// - Throws: ``DatabaseSettingError`` when a setting did not take, the file system's or the
     ///   database's own error.
     package static func open(
-        at path: String, in fileSystem: any FileSystem = POSIXFileSystem()
+        at path: String, in fileSystem: any FileSystem = POSIXFileSystem(),
+        durability: Durability = .on
     ) throws -> DatabaseQueue {
         try makeFile(at: path, in: fileSystem)
         var configuration = Configuration()
@@ -34,7 +38,10 @@ package enum DatabaseFile {
         // which would lower `synchronous` to NORMAL while doing so.
         let queue = try DatabaseQueue(path: path, configuration: configuration)
         try queue.writeWithoutTransaction { db in
+            let settings = settings(durability)
             for setting in settings { try setting.apply(to: db) }
+            // Only now, so that none has changed an earlier one.
+            for setting in settings { try setting.confirm(in: db) }
         }
         return queue
     }
@@ -42,23 +49,34 @@ package enum DatabaseFile {
     private static let busyTimeoutMilliseconds = 5000
 
     /// In this order; each one is read back, because SQLite ignores what it cannot do.
-    private static let settings = [
-        Setting("journal_mode", "WAL", readsBack: "wal"),
+    private static func settings(_ durability: Durability) -> [Setting] {
+        [
+            // Before the journal mode, whose change writes a new database and would sync it. Set
+            // outright, it outlasts that change.
+            synchronous(durability),
+            Setting("journal_mode", "WAL", readsBack: "wal"),
+            Setting("foreign_keys", "ON", readsBack: "1"),
+            Setting("busy_timeout", "\(busyTimeoutMilliseconds)"),
+            // An I/O error on a mapped page would be a signal instead of an error code.
+            Setting("mmap_size", "0"),
+            // About 4 MiB of log. A checkpoint that fails is tried again with all its pages written
+            // anew, so its errors, which SQLite keeps to itself, lose nothing.
+            Setting("wal_autocheckpoint", "1000"),
+            // What one large transaction made of the log is given back afterwards.
+            Setting("journal_size_limit", "\(64 << 20)"),
+            Setting("temp_store", "MEMORY", readsBack: "2"),
+            Setting("trusted_schema", "OFF", readsBack: "0"),
+            Setting("cell_size_check", "ON", readsBack: "1"),
+        ]
+    }
+
+    private static func synchronous(_ durability: Durability) -> Setting {
+        switch durability {
         // A commit is synced. NORMAL loses the last ones in a power cut.
-        Setting("synchronous", "FULL", readsBack: "2"),
-        Setting("foreign_keys", "ON", readsBack: "1"),
-        Setting("busy_timeout", "\(busyTimeoutMilliseconds)"),
-        // An I/O error on a mapped page would be a signal instead of an error code.
-        Setting("mmap_size", "0"),
-        // About 4 MiB of log. A checkpoint that fails is tried again with all its pages written
-        // anew, so its errors, which SQLite keeps to itself, lose nothing.
-        Setting("wal_autocheckpoint", "1000"),
-        // What one large transaction made of the log is given back afterwards.
-        Setting("journal_size_limit", "\(64 << 20)"),
-        Setting("temp_store", "MEMORY", readsBack: "2"),
-        Setting("trusted_schema", "OFF", readsBack: "0"),
-        Setting("cell_size_check", "ON", readsBack: "1"),
-    ]
+        case .on: Setting("synchronous", "FULL", readsBack: "2")
+        case .off: Setting("synchronous", "OFF", readsBack: "0")
+        }
+    }
 
     /// Makes the file with its mode before SQLite would make it readable for everybody. An existing
     /// file is not opened: closing it would drop the locks of a connection of this process.
@@ -102,6 +120,9 @@ private struct Setting {
 
     func apply(to db: Database) throws {
         try db.execute(sql: "PRAGMA \(name) = \(value)")
+    }
+
+    func confirm(in db: Database) throws {
         let found = try String.fetchOne(db, sql: "PRAGMA \(name)") ?? "nothing"
         guard found == confirmation else {
             throw DatabaseSettingError(setting: name, expected: confirmation, found: found)

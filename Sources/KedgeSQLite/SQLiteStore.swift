@@ -4,7 +4,8 @@ package import KedgeFiles
 package import KedgeMigrations
 package import KedgeModel
 
-/// Remembers sessions, chunks and files in one SQLite database (WAL, `synchronous=FULL`).
+/// Remembers sessions, chunks and files in one SQLite database (WAL, `synchronous=FULL` unless
+/// durability is off).
 ///
 /// Every operation is a body of SQL that ``GroupCommit`` runs in a transaction together with those
 /// that wait at the same time. Reads use the same single connection: before 3.51.3 SQLite can
@@ -30,14 +31,16 @@ package final class SQLiteStore: MetadataStore {
     ///
     /// - Parameters:
     ///   - pool: Runs what blocks.
+    ///   - durability: ``Durability/off`` leaves every sync out.
     ///   - onFatal: Ends the process; see ``GroupCommit``.
     /// - Throws: `MigrationError`, `DatabaseSettingError`, or what the file system or SQLite says.
     package static func open(
-        at path: String, now: Timestamp, pool: BlockingPool,
+        at path: String, now: Timestamp, pool: BlockingPool, durability: Durability = .on,
         onFatal: @escaping @Sendable (String) -> Void
     ) async throws -> SQLiteStore {
         let queue = try await pool.run {
-            let queue = try DatabaseFile.open(at: path)
+            let queue = try DatabaseFile.open(
+                at: path, in: durability.fileSystem, durability: durability)
             try migrations.migrate(queue, now: now)
             return queue
         }

@@ -92,6 +92,8 @@ struct ServerTests {
         (["--log-level", "loud"], [:], ""),
         (["--limits-min-chunk-size", "9999999999"], [:], ""),
         (["--metadata", "oracle"], [:], ""),
+        (["--durability", "none"], [:], ""),
+        ([], [:], "durability: false\n"),
         (["--no-such-flag"], [:], ""),
     ]
 

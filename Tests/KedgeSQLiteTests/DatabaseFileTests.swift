@@ -1,4 +1,5 @@
 import GRDB
+import KedgeFiles
 import KedgeMigrations
 import KedgeStoreTests
 import Testing
@@ -17,6 +18,16 @@ import Testing
                 let found = try queue.read { try String.fetchOne($0, sql: "PRAGMA \(setting)") }
                 #expect(found == value)
             }
+        }
+    }
+
+    @Test func `commits are synced unless durability is off, for this opening alone`() throws {
+        let place = try SQLitePlace()
+        for (durability, value) in [(.off, "0"), (.on, "2")] as [(Durability, String)] {
+            let queue = try DatabaseFile.open(at: place.path, durability: durability)
+            let found = try queue.read { try String.fetchOne($0, sql: "PRAGMA synchronous") }
+            #expect(found == value)
+            try queue.close()
         }
     }
 

@@ -1,6 +1,7 @@
 internal import Configuration
 internal import Foundation
 internal import KedgeEngine
+internal import KedgeFiles
 internal import KedgeModel
 internal import Logging
 internal import SystemPackage
@@ -123,6 +124,7 @@ package struct ConfigurationLoader {
         return ServiceConfiguration(
             host: text(.host), port: try number(.port, in: 0...65_535),
             allowedHosts: Set(hosts), dataDirectory: text(.data),
+            durability: try choice(.durability, Durability.init(rawValue:)),
             logLevel: try choice(.logLevel, Logger.Level.init(rawValue:)),
             logFormat: try choice(.logFormat, LogFormat.init(rawValue:)), engine: engine,
             maxConnections: try number(.maxConnections, in: 1...1_000_000),

@@ -1,4 +1,5 @@
 package import KedgeEngine
+package import KedgeFiles
 internal import KedgeModel
 package import Logging
 
@@ -10,6 +11,8 @@ package struct ServiceConfiguration: Sendable {
     package var allowedHosts: Set<String>
     /// Directory of the embedded stores.
     package var dataDirectory: String
+    /// On, except while somebody measures what it costs.
+    package var durability: Durability
     package var logLevel: Logger.Level
     package var logFormat: LogFormat
     package var engine: EngineConfiguration

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Foundation
+internal import KedgeFiles
 internal import KedgeModel
 internal import KedgeServer
 
@@ -34,7 +35,9 @@ struct Migrate: AsyncParsableCommand {
 
     func run() async throws {
         let loader = try await settings.load(config: config)
-        let configuration = try await checked { try loader.configuration() }
+        var configuration = try await checked { try loader.configuration() }
+        // There is nothing to measure here, and no log for the warning.
+        configuration.durability = .on
         let stores = try await Stores.open(configuration)
         try await stores.close()
         StandardError.write("The database has this version's schema.\n")
@@ -49,6 +52,7 @@ struct ServerSettings: ParsableArguments {
     @Option(help: help(.data)) var data: String?
     @Option(help: help(.metadata)) var metadata: String?
     @Option(help: help(.bytes)) var bytes: String?
+    @Option(help: help(.durability)) var durability: String?
     @Option(help: help(.logLevel)) var logLevel: String?
     @Option(help: help(.logFormat)) var logFormat: String?
     @Option(help: help(.maxFileSize)) var limitsMaxFileSize: String?
@@ -68,7 +72,7 @@ struct ServerSettings: ParsableArguments {
     private var values: [ConfigurationKey: String?] {
         [
             .host: host, .port: port, .allowedHosts: allowedHosts, .data: data, .metadata: metadata,
-            .bytes: bytes,
+            .bytes: bytes, .durability: durability,
             .logLevel: logLevel, .logFormat: logFormat, .maxFileSize: limitsMaxFileSize,
             .minChunkSize: limitsMinChunkSize, .maxChunkSize: limitsMaxChunkSize,
             .defaultChunkSize: limitsDefaultChunkSize,

@@ -18,6 +18,7 @@ struct ServerProcess {
             LogLines(label: label, format: configuration.logFormat, level: configuration.logLevel)
         }
         let logger = Logger(label: "kedge")
+        if configuration.durability == .off { Self.warnOfLostDurability(logger) }
         Self.raiseDescriptorLimit()
         let stores = try await Stores.open(configuration)
         let engine = stores.makeEngine(configuration.engine, logger: logger)
@@ -50,6 +51,17 @@ struct ServerProcess {
         // To the very end: a store that hangs while it closes must not take the second signal away.
         withExtendedLifetime(interruption) {}
         logger.notice("stopped")
+    }
+
+    /// Whatever the log level, because nobody may serve like this without knowing.
+    private static func warnOfLostDurability(_ logger: Logger) {
+        var logger = logger
+        logger.logLevel = .warning
+        logger.warning(
+            """
+            durability is off: nothing is synced, so a power cut or a crash of the system can lose \
+            acknowledged data and damage the database; this is for measuring only
+            """, metadata: ["durability": "off"])
     }
 
     /// Connections, staging areas and open files each take a descriptor; the usual soft limit of 1024

@@ -21,14 +21,16 @@ struct Stores {
     static func open(_ configuration: ServiceConfiguration) async throws -> Stores {
         // Two threads a core: while some wait for the disk, others hash.
         let pool = BlockingPool(
-            threadCount: max(4, 2 * ProcessInfo.processInfo.activeProcessorCount))
+            threadCount: max(16, 2 * ProcessInfo.processInfo.activeProcessorCount))
         let directory = URL(fileURLWithPath: configuration.dataDirectory).standardized.path
         do {
             let bytes = try await DiskStore.open(
-                directory, pool: pool, reserveByteCount: configuration.storageReserve)
+                directory, pool: pool, fileSystem: configuration.durability.fileSystem,
+                reserveByteCount: configuration.storageReserve)
             do {
                 let metadata = try await SQLiteStore.open(
                     at: directory + "/kedge.sqlite", now: SystemWallClock().now(), pool: pool,
+                    durability: configuration.durability,
                     onFatal: { message in
                         // After a failed sync nothing that the database says can be trusted;
                         // the next start reads what is really on the disk.

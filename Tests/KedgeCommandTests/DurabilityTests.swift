@@ -1,0 +1,105 @@
+import Foundation
+import Testing
+
+/// `kedge serve --durability`: the switch does what it says, and nobody turns it without being told.
+@Suite(.timeLimit(.minutes(2)))
+struct DurabilityTests {
+    let scene: Scene
+
+    init() throws { scene = try Scene() }
+
+    private static let off = ["--durability", "off"]
+
+    /// Levels of the log lines about durability so far.
+    private static func warnings(of server: Server) throws -> [String] {
+        try server.process.errors.split(separator: "\n")
+            // Others may still be half written.
+            .filter { $0.hasPrefix("{") && $0.contains("\"durability\":\"off\"") }
+            .map { try JSONDecoder().decode([String: String].self, from: Data($0.utf8)) }
+            .map { $0["level"] ?? "" }
+    }
+
+    @Test func `serving without durability is warned of, over old data and at every log level`()
+        async throws
+    {
+        let durable = try await scene.serve()
+        let source = try scene.sample(mebibytes: 1)
+        let id = try await scene.upload(source, to: durable.url)
+        #expect(try Self.warnings(of: durable) == [])
+        durable.process.end()
+        for level in ["trace", "critical"] {
+            let server = try await scene.serve(Self.off + ["--log-level", level])
+            #expect(try Self.warnings(of: server) == ["warning"])
+            try await scene.expectServed(source, id: id, at: server.url)
+            server.process.end()
+        }
+    }
+
+    @Test(.enabled(if: SyncTrace.isAvailable, "needs strace, and the right to trace"))
+    func `an upload is synced only with durability`() async throws {
+        let source = try scene.sample(mebibytes: 8)
+        for (options, isSynced) in [([], true), (Self.off, false)] {
+            let trace = SyncTrace(path: scene.path("trace-\(isSynced)"))
+            let server = try await serve(traced: trace, data: "data-\(isSynced)", options)
+            let id = try await scene.upload(source, to: server.url)
+            try await scene.expectServed(source, id: id, at: server.url)
+            server.process.signal(SIGTERM)
+            #expect(try await server.process.wait(within: .seconds(30)) == .exited(0))
+            let count = try await trace.syncCount(of: server.process)
+            #expect(isSynced ? count > 0 : count == 0, "\(count) syncs with \(options)")
+        }
+    }
+
+    private func serve(
+        traced trace: SyncTrace, data: String, _ options: [String]
+    ) async throws -> Server {
+        let command = ["serve", "--port", "0", "--data", scene.path(data)] + options
+        let process = try scene.start(
+            program: SyncTrace.program, trace.options + [try Command.path()] + command)
+        let port: UInt16 = try await eventually("the server serves") {
+            if let port = Server.port(in: process.errors) { return port }
+            guard process.isRunning else { throw Failure("no server: \(process.errors)") }
+            return nil
+        }
+        return Server(process: process, port: port)
+    }
+}
+
+/// The syncs of a process, as strace(1) sees them.
+struct SyncTrace: Sendable {
+    static let program = "/usr/bin/strace"
+    let path: String
+
+    /// Goes before the traced command. The tracer is a process beside it, so that id and status of the
+    /// child are the command's own.
+    var options: [String] {
+        [
+            "-D", "-f", "-e", "trace=fsync,fdatasync,sync,syncfs,sync_file_range",
+            "-e", "signal=none", "-o", path,
+        ]
+    }
+
+    /// False in containers that forbid it, and where there is no strace.
+    static let isAvailable: Bool = {
+        guard access(program, X_OK) == 0 else { return false }
+        let trial = Process()
+        trial.executableURL = URL(fileURLWithPath: program)
+        trial.arguments = ["-D", "-o", "/dev/null", "true"]
+        trial.standardError = FileHandle.nullDevice
+        do { try trial.run() } catch { return false }
+        trial.waitUntilExit()
+        return trial.terminationStatus == 0
+    }()
+
+    /// How many syncs there were until the process had ended.
+    func syncCount(of process: ChildProcess) async throws -> Int {
+        let lines = try await eventually("the trace has its end") { () -> [Substring]? in
+            let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
+            let isWhole = lines.contains {
+                $0.hasPrefix("\(process.id) ") && $0.contains("+++ exited")
+            }
+            return isWhole ? lines : nil
+        }
+        return lines.count { $0.contains("sync") }
+    }
+}
