@@ -16,10 +16,23 @@ final class DiskBlobReader: BlobReader {
     }
 
     func read(into buffer: IOBuffer, at offset: Int64, byteCount: Int64) async throws {
-        guard let file = file.withLock({ $0 }) else {
-            throw ByteStoreError.failed("the blob is closed")
-        }
+        let file = try openFile()
         try await store.onPool { try file.fill(buffer, at: offset, byteCount: byteCount) }
+    }
+
+    func load(_ byteCount: Int64, at offset: Int64) async throws {
+        let file = try openFile()
+        try await store.onPool { try file.load(byteCount, at: offset) }
+    }
+
+    func duplicateDescriptor() async throws -> Int32? {
+        let file = try openFile()
+        return try await store.onPool { try file.duplicateDescriptor() }
+    }
+
+    private func openFile() throws(ByteStoreError) -> any OpenFile {
+        guard let file = file.withLock({ $0 }) else { throw .failed("the blob is closed") }
+        return file
     }
 
     func close() async {

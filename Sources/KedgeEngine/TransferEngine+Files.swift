@@ -120,4 +120,18 @@ extension TransferEngine {
             return try body(buffer.bytes)
         }
     }
+
+    /// Brings the next bytes of an open file to where sending them does not wait for a disk.
+    package func load(_ file: OpenedFile, at offset: Int64, byteCount: Int64) async throws {
+        try await translating {
+            guard !isEnding else { throw EngineError(.unavailable, "The service is stopping.") }
+            try await file.reader.load(byteCount, at: offset)
+        }
+    }
+
+    /// A descriptor of an open file that the caller closes, for the kernel to send from; nil when the
+    /// bytes are not in a local file.
+    package func duplicateDescriptor(of file: OpenedFile) async throws -> Int32? {
+        try await translating { try await file.reader.duplicateDescriptor() }
+    }
 }

@@ -56,6 +56,13 @@ package protocol OpenFile: AnyObject, Sendable {
     func writeUncached(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(FileError)
     /// Reads up to the buffer's size at the offset; fewer bytes only at the end of the file.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(FileError) -> Int
+    /// Brings these bytes into the page cache, so that reading or sending them does not wait for a disk.
+    ///
+    /// - Throws: `notFound` when the file ends before.
+    func load(_ byteCount: Int64, at offset: Int64) throws(FileError)
+    /// A descriptor of the same open file that the caller closes, for the kernel to send from; nil when
+    /// there is none to give.
+    func duplicateDescriptor() throws(FileError) -> Int32?
     /// Makes the content durable, with the size that is needed to read it back (fdatasync).
     func syncData() throws(FileError)
     /// Sets the size; new bytes read as zero and take no space.
@@ -73,6 +80,10 @@ extension OpenFile {
     ) throws(FileError) {
         try write(bytes, at: offset)
     }
+
+    package func load(_ byteCount: Int64, at offset: Int64) throws(FileError) {}
+
+    package func duplicateDescriptor() throws(FileError) -> Int32? { nil }
 }
 
 /// The one seam to the file system: everything that Kedge does to files goes through it, so that a

@@ -14,6 +14,8 @@ final class POSIXFile: OpenFile {
     private let path: String
     private let state = Mutex(State())
     private let uncached: UncachedWriter
+    /// Not more than the kernel reads at once.
+    private static let loadStep = 64 << 10
 
     init(descriptor: Int32, path: String) {
         self.descriptor = descriptor
@@ -88,6 +90,31 @@ final class POSIXFile: OpenFile {
                 done += count
             }
             return done
+        }
+    }
+
+    func load(_ byteCount: Int64, at offset: Int64) throws(FileError) {
+        try call("pread") { (descriptor) throws(FileError) in
+            // Begins reading all of it; without success the loop below does it piece by piece.
+            _ = posix_fadvise(
+                descriptor, off_t(offset), off_t(byteCount), Int32(POSIX_FADV_WILLNEED))
+            // One byte of each piece, and the last one: there when the pages are.
+            let steps = stride(from: offset, to: offset + byteCount, by: Self.loadStep)
+            for position in Array(steps) + [offset + byteCount - 1] {
+                var byte: UInt8 = 0
+                let count = try retrying("pread", path) {
+                    pread(descriptor, &byte, 1, off_t(position))
+                }
+                guard count == 1 else {
+                    throw FileError(operation: "pread", path: path, number: ENOENT)
+                }
+            }
+        }
+    }
+
+    func duplicateDescriptor() throws(FileError) -> Int32? {
+        try call("dup") { (descriptor) throws(FileError) in
+            try retrying("dup", path) { fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }
         }
     }
 

@@ -13,19 +13,22 @@ struct BodyWriter {
     private let buffer: IOBuffer
     private let rate: RateMeter
     private let start: Int64
-    /// SHA-256 of what was written, from `start` on.
-    private(set) var hasher: SHA256Hasher
+    private let turn: FileHashTurn?
+    /// What was written, from `start` on.
+    private(set) var part: ChunkPart
 
     /// - Parameters:
     ///   - start: Where in the file the hashed bytes begin.
-    ///   - hasher: What was hashed already, when a body goes on where another one ended.
+    ///   - part: What was hashed already, when a body goes on where another one ended.
+    ///   - turn: Lets the file's hash go along with a chunk that comes from its start.
     init(
-        file: any OpenFile, start: Int64, hasher: SHA256Hasher, buffers: BufferPool,
-        context: WorkerContext
+        file: any OpenFile, start: Int64, part: ChunkPart = ChunkPart(),
+        turn: FileHashTurn? = nil, buffers: BufferPool, context: WorkerContext
     ) {
         self.file = file
         self.start = start
-        self.hasher = hasher
+        self.part = part
+        self.turn = turn
         self.pool = context.pool
         self.rate = context.rate
         self.buffers = buffers
@@ -33,7 +36,7 @@ struct BodyWriter {
     }
 
     /// Number of bytes in the file, from `start` on.
-    var writtenByteCount: Int64 { hasher.byteCount }
+    var writtenByteCount: Int64 { part.byteCount }
 
     /// Takes a piece; writes when enough has gathered.
     mutating func append(_ piece: [UInt8]) async throws {
@@ -48,14 +51,20 @@ struct BodyWriter {
     /// Writes what has gathered. Not durable: the caller syncs.
     mutating func flush() async throws {
         guard buffer.count > 0 else { return }
-        let (file, buffer, before) = (file, buffer, hasher)
+        if part.byteCount == 0, let fileHash = await turn?.wait() { part.join(fileHash) }
+        let (file, buffer, before) = (file, buffer, part)
         let offset = start + before.byteCount
         do {
-            hasher = try await pool.run {
-                var hasher = before
-                hasher.update(buffer.bytes)
-                try file.write(buffer.bytes, at: offset)
-                return hasher
+            part = try await pool.run {
+                var part = before
+                part.update(buffer.bytes)
+                if part.file == nil {
+                    // It is read back for the file's hash.
+                    try file.write(buffer.bytes, at: offset)
+                } else {
+                    try file.writeUncached(buffer.bytes, at: offset)
+                }
+                return part
             }
         } catch {
             throw TransferError.reading(error, operation: "write", role: "download's folder")

@@ -38,14 +38,19 @@ extension DownloadWorker {
     private func fetch(
         _ index: Int, range: ByteRange, into temp: TempFile, hash: PrefixHash
     ) async throws {
-        var part = SHA256Hasher()
+        hash.turns.enter(end: range.end)
+        defer { hash.turns.leave(end: range.end) }
+        let turn = FileHashTurn(hash, start: range.start, environment: context.environment)
+        var part = ChunkPart()
         var uncountedTries = 1
         while true {
             try Task.checkCancellation()
             let before = part.byteCount
             do {
-                let answer = try await fetchPart(range: range, into: temp, part: &part)
-                try check(part, of: index, answer: answer)
+                let answer = try await fetchPart(
+                    range: range, into: temp, turn: turn, part: &part)
+                try check(part.chunk, of: index, answer: answer)
+                if let file = part.file { hash.turns.announce(file.after, from: file.before) }
                 let chunk = ConfirmedChunk(
                     index: index, endOffset: range.end, attempts: uncountedTries)
                 try await confirm(chunk, in: temp, hash: hash, answer: answer)
@@ -56,7 +61,7 @@ extension DownloadWorker {
                 guard failure.isRetryable else { throw failure }
                 if failure.code == .chunkHashMismatch || failure.code == .protocolViolation {
                     // What arrived is in doubt: this chunk alone is fetched again (R16, R137).
-                    part = SHA256Hasher()
+                    part = ChunkPart()
                 }
                 if part.byteCount > before {
                     uncountedTries += 1
@@ -80,7 +85,7 @@ extension DownloadWorker {
     /// - Parameter part: What there is of the chunk; goes on with every byte written, also when this
     ///   throws.
     private func fetchPart(
-        range: ByteRange, into temp: TempFile, part: inout SHA256Hasher
+        range: ByteRange, into temp: TempFile, turn: FileHashTurn, part: inout ChunkPart
     ) async throws -> ServerAnswer {
         let asked = ByteRange(start: range.start + part.byteCount, end: range.end)
         let (total, etag) = (download.expectedSize ?? 0, download.etag ?? "")
@@ -107,11 +112,12 @@ extension DownloadWorker {
             throw await fetcher.failure(of: response)
         }
         var writer = BodyWriter(
-            file: temp.file, start: range.start, hasher: part, buffers: buffers, context: context)
+            file: temp.file, start: range.start, part: part, turn: turn, buffers: buffers,
+            context: context)
         defer { writer.finish() }
         let trouble = try await receive(
             response.body, byteCount: asked.byteCount, into: &writer, answer: answer)
-        part = writer.hasher
+        part = writer.part
         if let trouble { throw trouble }
         return answer
     }
@@ -175,6 +181,7 @@ extension DownloadWorker {
                 batch, answer: answer, of: context.lease)
             for chunk in batch {
                 confirmed.insert(chunk.index)
+                hash.turns.accept(stepAt: Int64(chunk.index) * download.chunkSize)
                 window.recordSuccess()
                 try await context.keeper.noteProgress(chunk: chunk.index)
             }

@@ -45,7 +45,7 @@ extension DownloadWorker {
             }
         }
         var writer = BodyWriter(
-            file: temp.file, start: 0, hasher: SHA256Hasher(), buffers: buffers, context: context)
+            file: temp.file, start: 0, buffers: buffers, context: context)
         defer { writer.finish() }
         do {
             var receivedCount: Int64 = 0
@@ -64,7 +64,7 @@ extension DownloadWorker {
         guard announced == nil || announced == writer.writtenByteCount else {
             throw Self.otherLength(answer)
         }
-        return writer.hasher
+        return writer.part.chunk
     }
 
     private static func otherLength(_ answer: ServerAnswer) -> RequestFailure {

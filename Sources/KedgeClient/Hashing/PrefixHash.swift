@@ -9,13 +9,14 @@ internal import KedgeModel
 /// from the file. The state can be saved at any time and goes on in another process (R71).
 final class PrefixHash: Sendable {
     private struct State {
-        var hasher: SHA256Hasher
         var failure: (any Error)?
         var isStopped = false
     }
 
     private let file: any OpenFile
-    private let state: Mutex<State>
+    private let state = Mutex(State())
+    /// How chunks of a download carry the hash on while they are written.
+    let turns: HashTurns
     // One thread: jobs run in the order in which they were submitted, which is the order of bytes.
     private let pool: BlockingPool
     private let buffers = BufferPool(bufferCapacity: 1 << 20, keptCount: 1)
@@ -29,24 +30,26 @@ final class PrefixHash: Sendable {
                 $0.byteCount == saved.offsetBytes ? $0 : nil
             }
         }
-        self.state = Mutex(State(hasher: restored ?? SHA256Hasher()))
+        turns = HashTurns(restored ?? SHA256Hasher())
     }
 
     /// The state now; bytes of jobs that have not run are not in it.
     var saved: SavedHash {
-        let hasher = state.withLock { $0.hasher }
+        let hasher = turns.hasher
         return SavedHash(offsetBytes: hasher.byteCount, state: hasher.savedState)
     }
 
     /// Goes on over a chunk that is in memory, and returns when it has, so that no chunk is held
-    /// longer than it is needed for. When the hash is behind, it returns at once, and the chunk is
-    /// read from the file in its turn.
-    func advance(over chunk: ChunkBuffer, at start: Int64) async throws {
-        let isNext = state.withLock { state in
-            (start..<start + chunk.byteCount).contains(state.hasher.byteCount)
+    /// longer than it is needed for. When the hash is behind, the chunk is read from the file in its
+    /// turn.
+    ///
+    /// - Returns: The chunk's own digest, computed on the way.
+    func advance(over chunk: ChunkBuffer, at start: Int64) async throws -> SHA256Digest {
+        guard (start..<start + chunk.byteCount).contains(turns.hasher.byteCount) else {
+            follow(upTo: start + chunk.byteCount)
+            return try await pool.run { chunk.digest }
         }
-        guard isNext else { return follow(upTo: start + chunk.byteCount) }
-        try await pool.run { [self] in update(with: chunk, at: start) }
+        return try await pool.run { [self] in update(with: chunk, at: start) }
     }
 
     /// Goes on over bytes that are in the file.
@@ -60,8 +63,8 @@ final class PrefixHash: Sendable {
     func digest(ofSize size: Int64) async throws -> SHA256Digest {
         try await pool.run { [self] in
             read(upTo: size)
-            let (failure, hasher) = state.withLock { ($0.failure, $0.hasher) }
-            if let failure { throw failure }
+            let hasher = turns.hasher
+            if let failure = state.withLock({ $0.failure }) { throw failure }
             guard hasher.byteCount == size else {
                 throw HashInterrupted(byteCount: hasher.byteCount)
             }
@@ -72,16 +75,17 @@ final class PrefixHash: Sendable {
     /// Ends waiting jobs early. What was hashed stays in ``saved``.
     func stop() { state.withLock { $0.isStopped = true } }
 
+    private var isOver: Bool { state.withLock { $0.isStopped || $0.failure != nil } }
+
     private func read(upTo end: Int64) {
         let buffer = buffers.take()
         defer { buffers.give(buffer) }
-        while true {
-            // Only this thread writes the hasher, so a copy can be worked on outside the lock.
-            let (hasher, isOver) = state.withLock {
-                ($0.hasher, $0.isStopped || $0.failure != nil)
-            }
-            guard !isOver, hasher.byteCount < end else { return }
-            var next = hasher
+        turns.beginFollowing()
+        defer { turns.endFollowing() }
+        // A step that starts here is about to count; whoever makes it durable comes here again.
+        while !isOver, !turns.hasStepAhead, turns.hasher.byteCount < end {
+            // While it follows, only this thread moves the hash.
+            var hasher = turns.hasher
             do {
                 buffer.removeAll()
                 let limit = Int(min(Int64(buffer.capacity), end - hasher.byteCount))
@@ -89,25 +93,26 @@ final class PrefixHash: Sendable {
                     try file.read(into: free, at: hasher.byteCount)
                 }
                 guard buffer.count > 0 else { return }
-                next.update(buffer.bytes)
-                let advanced = next
-                state.withLock { $0.hasher = advanced }
+                hasher.update(buffer.bytes)
+                turns.follow(hasher)
             } catch {
                 state.withLock { $0.failure = error }
             }
         }
     }
 
-    private func update(with chunk: ChunkBuffer, at start: Int64) {
-        let (hasher, isOver) = state.withLock { ($0.hasher, $0.isStopped || $0.failure != nil) }
+    private func update(with chunk: ChunkBuffer, at start: Int64) -> SHA256Digest {
+        var hasher = turns.hasher
         let skipped = hasher.byteCount - start
-        guard !isOver, (0..<chunk.byteCount).contains(skipped) else { return }
-        var next = hasher
+        guard !isOver, (0..<chunk.byteCount).contains(skipped) else { return chunk.digest }
+        var own = SHA256Hasher()
         chunk.withBytes { bytes in
-            next.update(UnsafeRawBufferPointer(rebasing: bytes[Int(skipped)...]))
+            own.update(UnsafeRawBufferPointer(rebasing: bytes[..<Int(skipped)]))
+            SHA256Hasher.update(
+                &own, &hasher, with: UnsafeRawBufferPointer(rebasing: bytes[Int(skipped)...]))
         }
-        let advanced = next
-        state.withLock { $0.hasher = advanced }
+        turns.follow(hasher)
+        return own.digest()
     }
 }
 

@@ -68,11 +68,8 @@ final class UploadSource: Sendable {
         let chunk = try await reading { () throws(FileError) in
             try Self.read(file, range: range, buffers: buffers)
         }
-        // Both digests of the same bytes, side by side.
-        async let digest = pool.run { chunk.digest }
-        try await wholeFile.advance(over: chunk, at: range.start)
-        return PreparedChunk(
-            index: index, range: range, digest: try await digest, content: .memory(chunk))
+        let digest = try await wholeFile.advance(over: chunk, at: range.start)
+        return PreparedChunk(index: index, range: range, digest: digest, content: .memory(chunk))
     }
 
     /// Runs a look at the file that gives nil when it is shorter than known, and makes sure that it

@@ -37,8 +37,18 @@ package protocol BlobReader: AnyObject, Sendable {
     var byteCount: Int64 { get }
     /// Fills the buffer's free part, at most `byteCount` bytes, from the offset.
     func read(into buffer: IOBuffer, at offset: Int64, byteCount: Int64) async throws
+    /// Brings bytes to where sending them does not wait for a disk.
+    func load(_ byteCount: Int64, at offset: Int64) async throws
+    /// A descriptor of the file's own that the caller closes, for the kernel to send from; nil when the
+    /// bytes are not in a local file.
+    func duplicateDescriptor() async throws -> Int32?
     /// Gives up the descriptor.
     func close() async
+}
+
+extension BlobReader {
+    package func load(_ byteCount: Int64, at offset: Int64) async throws {}
+    package func duplicateDescriptor() async throws -> Int32? { nil }
 }
 
 /// Where bytes are kept: staging areas of sessions, and blobs named by their digest. Only

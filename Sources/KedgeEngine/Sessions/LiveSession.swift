@@ -33,13 +33,13 @@ struct EngineParts: Sendable {
 actor LiveSession {
     nonisolated let id: SessionID
     nonisolated let owner: OwnerID
-    let parts: EngineParts
+    nonisolated let parts: EngineParts
     private(set) var ledger: SessionLedger
     private var writers: [WriterSlot: ActiveWriter] = [:]
     private var staging: (any StagingArea)?
     private(set) var lastUsed: Timestamp
     private(set) var isRetired = false
-    let prefix: PrefixHash
+    nonisolated let prefix: PrefixHash
 
     init(_ progress: SessionProgress, parts: EngineParts) {
         id = progress.record.id

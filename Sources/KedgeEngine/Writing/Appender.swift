@@ -130,7 +130,7 @@ struct Appender {
         }
         let staging = try await live.stagingArea()
         let isFresh = partial == nil && put.checksum == nil
-        let turn = isFresh ? live.hashTurn(at: chunk.start) : nil
+        let turn = isFresh ? HashTurn(live, start: chunk.start) : nil
         let writable = ByteRange(start: chunk.start, end: min(chunk.end, limit))
         let checkpoints =
             put.checksum == nil

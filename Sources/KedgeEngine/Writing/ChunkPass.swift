@@ -179,7 +179,7 @@ struct ChunkPass {
     /// The chunk's turn may have come.
     private mutating func takeTurn() async {
         guard let turn else { return }
-        await join(await turn.take())
+        await join(turn.take())
     }
 
     /// Lets the file's hash go along from here on, over what was hashed without it first.

@@ -16,11 +16,11 @@ struct ChunkWriter {
         _ put: ChunkPut, chunk: ByteRange, bodyStart: Int64, resuming partial: PartialRecord?,
         body: some ByteBody
     ) async throws -> CommittedChunk {
-        await live.prefix.enter(end: chunk.end)
+        live.prefix.turns.enter(end: chunk.end)
         let result = await Result {
             try await pass(put, chunk: chunk, bodyStart: bodyStart, resuming: partial, body: body)
         }
-        await live.prefix.leave(end: chunk.end)
+        live.prefix.turns.leave(end: chunk.end)
         return try result.get()
     }
 
@@ -29,7 +29,7 @@ struct ChunkWriter {
         body: some ByteBody
     ) async throws -> CommittedChunk {
         let staging = try await live.stagingArea()
-        let turn = partial == nil ? live.hashTurn(at: chunk.start) : nil
+        let turn = partial == nil ? HashTurn(live, start: chunk.start) : nil
         let checkpoints = Checkpoints(
             live: live, parts: parts, index: put.index, chunk: chunk, resuming: partial,
             declaredDigest: put.digest, staging: staging)
@@ -99,11 +99,11 @@ extension LiveSession {
             return try await commitDurably([chunk], staging: pass.staging)
         }
         // Now, so that the next chunk need not wait for this one's sync.
-        await prefix.announce(after, from: before)
+        prefix.turns.announce(after, from: before)
         do {
             try await commitDurably([chunk], staging: pass.staging)
         } catch {
-            await prefix.withdraw(stepAt: before.byteCount)
+            prefix.turns.withdraw(stepAt: before.byteCount)
             throw error
         }
         await prefix.accept(stepAt: before.byteCount)

@@ -4,32 +4,34 @@ internal import KedgeLocks
 
 /// A chunk's turn in the hash of its file.
 ///
-/// Chunks arrive side by side, but a file is hashed from its start. Bytes that are written already wait
-/// in memory for a moment, so that the chunk's hash and the file's can go over them together; otherwise
-/// they would have to be read back. They wait only while that costs little: see ``HeldBytes``.
+/// Bytes that are written already wait in memory for a moment, so that the chunk's hash and the file's can
+/// go over them together; otherwise they would have to be read back. They wait only while that costs
+/// little: see ``HeldBytes``.
 struct HashTurn: Sendable {
     /// How long bytes wait for their turn. Chunks from fast links come in less; the others are hashed
     /// alone, and their links leave time enough for reading them back.
     static let patience = Duration.milliseconds(250)
-    private let prefix: PrefixHash
-    private let start: Int64
-    private let lastPatience: Duration
 
-    /// - Parameters:
-    ///   - start: Offset of the chunk's first byte.
-    ///   - lastPatience: How long a chunk that is all there still waits.
-    init(_ prefix: PrefixHash, start: Int64, lastPatience: Duration) {
-        self.prefix = prefix
+    private let turns: HashTurns
+    private let start: Int64
+    private let parts: EngineParts
+
+    /// - Parameter start: Offset of the chunk's first byte.
+    init(_ live: LiveSession, start: Int64) {
+        turns = live.prefix.turns
         self.start = start
-        self.lastPatience = lastPatience
+        parts = live.parts
     }
 
     /// The file's hash up to the chunk; nil while it is not there.
-    func take() async -> SHA256Hasher? { await prefix.borrow(at: start) }
+    func take() -> SHA256Hasher? { turns.borrow(at: start) }
 
-    /// The file's hash up to the chunk, when it comes within the last patience.
+    /// The file's hash up to the chunk, when it comes soon.
     func wait() async -> SHA256Hasher? {
-        await prefix.borrow(at: start, patience: lastPatience)
+        let timer = parts.timer
+        return await turns.borrow(at: start, patience: parts.configuration.hashTurnPatience) {
+            try await timer.sleep(for: $0)
+        }
     }
 }
 
@@ -51,11 +53,4 @@ final class HeldBytes: Sendable {
     }
 
     func give(_ byteCount: Int) { held.withLock { $0 -= byteCount } }
-}
-
-extension LiveSession {
-    /// The turn of the chunk that starts there.
-    nonisolated func hashTurn(at start: Int64) -> HashTurn {
-        HashTurn(prefix, start: start, lastPatience: parts.configuration.hashTurnPatience)
-    }
 }

@@ -162,9 +162,6 @@ extension BodyIntake.IncomingBody {
 
 /// Where the body of the current request comes from; can be passed between threads.
 struct BodySource: Sendable {
-    /// That of the connection whose request the current task answers; nil where there is no connection.
-    @TaskLocal static var current: BodySource?
-
     private let intake: NIOLoopBound<BodyIntake>
     private let eventLoop: any EventLoop
 

@@ -24,10 +24,10 @@ struct HTTPConnection: HTTPChannelHandler {
     let responder: Responder
     let settings: Settings
 
-    /// A connection and where its bodies come from.
+    /// A connection as Hummingbird sees it, and what is below.
     struct Value: ServerChildChannelValue {
         let parts: NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
-        let bodies: BodySource
+        let raw: RawConnection
         var channel: any Channel { parts.channel }
     }
 
@@ -42,7 +42,8 @@ struct HTTPConnection: HTTPChannelHandler {
                 withPipeliningAssistance: false, withErrorHandling: false,
                 withOutboundHeaderValidation: false, withEncoderConfiguration: .init(),
                 withDecoderLimitConfiguration: limits)
-            try pipeline.addHandler(WireHandler(logger: settings.logger))
+            let wire = WireHandler(logger: settings.logger)
+            try pipeline.addHandler(wire)
             try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: false))
             try pipeline.addHandler(
                 ConnectionGuard(
@@ -57,12 +58,14 @@ struct HTTPConnection: HTTPChannelHandler {
                 parts: try NIOAsyncChannel(
                     wrappingChannelSynchronously: channel,
                     configuration: .init(isOutboundHalfClosureEnabled: true)),
-                bodies: BodySource(intake, eventLoop: channel.eventLoop))
+                raw: RawConnection(
+                    bodies: BodySource(intake, eventLoop: channel.eventLoop),
+                    files: FileSender(wire, eventLoop: channel.eventLoop)))
         }
     }
 
     func handle(value: Value, logger: Logger) async {
-        await BodySource.$current.withValue(value.bodies) {
+        await RawConnection.$current.withValue(value.raw) {
             await handleHTTP(asyncChannel: value.parts, logger: logger)
         }
     }

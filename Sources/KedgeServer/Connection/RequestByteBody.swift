@@ -26,7 +26,7 @@ struct RequestByteBody: ByteBody {
         guard Self.isPlain(request) else { throw EncodedBodyError() }
         announcedByteCount = try Self.contentLength(of: request)
         body = request.body
-        source = context.bodySource
+        source = context.connection?.bodies
         continuation = ContinueAnswer(request, channel: context.channel)
         notes = context.notes
     }

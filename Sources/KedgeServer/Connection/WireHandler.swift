@@ -24,8 +24,22 @@ final class WireHandler: ChannelDuplexHandler {
     /// Done when everything that was said has been handed to the kernel.
     private var sent: EventLoopFuture<Void>?
     private var isOutputClosed = false
+    private var context: ChannelHandlerContext?
 
     init(logger: Logger) { self.logger = logger }
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+    /// Sends bytes of a file as part of the body that is being answered.
+    func send(_ region: FileRegion, promise: EventLoopPromise<Void>) {
+        guard let context, !state.isEnding else {
+            promise.fail(ChannelError.outputClosed)
+            return
+        }
+        context.writeAndFlush(wrapOutboundOut(.body(.fileRegion(region))), promise: promise)
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard state.takesInput else { return }

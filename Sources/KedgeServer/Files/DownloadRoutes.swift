@@ -122,7 +122,7 @@ struct DownloadRoutes: Sendable {
     ) async throws -> ResponseBody {
         FileBody(
             try await engine.openFile(file), engine: engine, eventLoop: context.channel.eventLoop,
-            logger: context.logger
+            sender: context.connection?.files, logger: context.logger
         ).responseBody(pieces)
     }
 }

@@ -22,21 +22,27 @@ struct FileBody: Sendable {
 
     /// Bytes read at a time. A slow reader holds two of these in memory, so they are modest.
     private static let readByteCount: Int64 = 256 << 10
+    /// Bytes sent at a time by the kernel. While they are, the next ones are brought from the disk.
+    private static let sendByteCount = 1 << 20
 
     private let file: OpenedFile
     private let engine: TransferEngine
     private let eventLoop: any EventLoop
+    private let sender: FileSender?
     private let logger: Logger
 
     /// - Parameters:
     ///   - eventLoop: The connection's.
+    ///   - sender: The connection's; nil where there is none.
     ///   - logger: Carries the request's id.
     init(
-        _ file: OpenedFile, engine: TransferEngine, eventLoop: any EventLoop, logger: Logger
+        _ file: OpenedFile, engine: TransferEngine, eventLoop: any EventLoop,
+        sender: FileSender?, logger: Logger
     ) {
         self.file = file
         self.engine = engine
         self.eventLoop = eventLoop
+        self.sender = sender
         self.logger = logger
     }
 
@@ -44,15 +50,22 @@ struct FileBody: Sendable {
     func responseBody(_ pieces: [Piece]) -> ResponseBody {
         let byteCount = pieces.reduce(0) { $0 + $1.byteCount }
         return ResponseBody(contentLength: Int(byteCount)) {
-            [file, engine, eventLoop, logger] writer in
+            [file, engine, eventLoop, sender, logger] writer in
             do {
                 for piece in pieces {
                     switch piece {
                     case .text(let text):
                         try await writer.write(ByteBuffer(string: text))
                     case .file(let range):
-                        try await Self.write(
-                            range, of: file, engine, to: &writer, on: eventLoop)
+                        if let sender,
+                            let descriptor = try await engine.duplicateDescriptor(of: file)
+                        {
+                            try await Self.send(
+                                range, of: file, descriptor, engine, through: sender)
+                        } else {
+                            try await Self.write(
+                                range, of: file, engine, to: &writer, on: eventLoop)
+                        }
                     }
                 }
                 try await writer.finish(nil)
@@ -69,6 +82,36 @@ struct FileBody: Sendable {
             }
             await file.reader.close()
         }
+    }
+
+    /// Lets the kernel send the bytes; closes the descriptor.
+    @concurrent
+    private static func send(
+        _ range: ByteRange, of file: OpenedFile, _ descriptor: Int32, _ engine: TransferEngine,
+        through sender: FileSender
+    ) async throws {
+        let handle = NIOFileHandle(_deprecatedTakingOwnershipOfDescriptor: descriptor)
+        var underWay: EventLoopFuture<Void>?
+        var outcome = Result<Void, any Error>.success(())
+        do {
+            for start in stride(from: range.start, to: range.end, by: sendByteCount) {
+                let next = ByteRange(
+                    start: start, end: min(range.end, start + Int64(sendByteCount)))
+                try await engine.load(file, at: next.start, byteCount: next.byteCount)
+                try await underWay?.get()
+                underWay = sender.send(next, of: handle)
+            }
+        } catch {
+            outcome = .failure(error)
+        }
+        // The kernel may be sending still; only then the descriptor can go.
+        do {
+            try await underWay?.get()
+        } catch {
+            outcome = .failure(error)
+        }
+        try handle.close()
+        try outcome.get()
     }
 
     @concurrent

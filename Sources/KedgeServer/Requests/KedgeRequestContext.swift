@@ -7,8 +7,8 @@ internal import NIOCore
 struct KedgeRequestContext: RequestContext {
     var coreContext: CoreRequestContextStorage
     let channel: any Channel
-    /// The body as it comes from the connection; nil where there is no connection, as in a simulation.
-    let bodySource: BodySource?
+    /// What is below the channel; nil where there is no connection, as in a simulation.
+    let connection: RawConnection?
     /// Who asks; set at one gate before any route runs.
     var principal = Principal.anonymous
     /// Names the request in the answer and in the log.
@@ -19,7 +19,7 @@ struct KedgeRequestContext: RequestContext {
     init(source: ApplicationRequestContextSource) {
         coreContext = CoreRequestContextStorage(source: source)
         channel = source.channel
-        bodySource = BodySource.current
+        connection = RawConnection.current
     }
 
     /// The session named in the path.
