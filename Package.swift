@@ -51,7 +51,8 @@ let package = Package(
             name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         // Two SHA-256 computations over the same bytes for the price of one.
         .target(name: "CSHA256"),
-        .target(name: "KedgeHash", dependencies: ["CCrypto", "CSHA256", "KedgeModel"]),
+        .target(
+            name: "KedgeHash", dependencies: ["CCrypto", "CSHA256", "KedgeLocks", "KedgeModel"]),
         .target(name: "KedgeLocks"),
         // Files through one seam, and the threads on which blocking calls run.
         .target(name: "KedgeFiles", dependencies: ["KedgeLocks", "KedgeModel"]),
@@ -125,6 +126,14 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
             ], path: "Tests/simulator"),
+
+        // Measures the release binary from outside. Knows none of its targets, so that it builds quickly.
+        .executableTarget(
+            name: "kedge-bench",
+            dependencies: [
+                "CCrypto", "KedgeLocks",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ], path: "Tests/bench/program"),
 
         // The real binary as separate processes; built beside the tests.
         .testTarget(

@@ -1,5 +1,5 @@
-# Functions that the benchmarks share. Sourced, not run, after Tests/support/server.sh; the sourcing
-# script sets binary (the command) and scratch (a directory).
+# Functions of chunk_sizes.sh. Sourced, not run, after Tests/support/server.sh; the sourcing script sets
+# binary (the command) and scratch (a directory).
 # shellcheck shell=bash
 
 client_pid=""
@@ -12,13 +12,6 @@ member() { tail -n 1 | sed -nE "s/.*\"$1\":\"?([^,\"}]*).*/\1/p"; }
 
 # peak PID: largest resident size so far, in KiB; nothing when the process is gone.
 peak() { awk '/^VmHWM:/ { print $2 }' "/proc/$1/status" 2>/dev/null || true; }
-
-# timed COMMAND…: runs it; sets elapsed to its seconds.
-timed() {
-    local began=$EPOCHREALTIME
-    "$@"
-    elapsed=$(calc "$EPOCHREALTIME - $began" 3)
-}
 
 # client ARGUMENT…: runs the command; sets elapsed, client_peak and answer (its JSON lines).
 client() {

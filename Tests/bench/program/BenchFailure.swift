@@ -1,0 +1,15 @@
+internal import Glibc
+
+/// What makes numbers worthless: a wrong answer, or a machine that cannot run the program.
+struct BenchFailure: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+
+    /// What the operating system said just now; call it before anything else that may set `errno`.
+    static func system(_ operation: String) -> BenchFailure {
+        BenchFailure("\(operation): \(String(cString: strerror(errno)))")
+    }
+}

@@ -1,0 +1,63 @@
+/// What every measurement is given.
+struct Bench: Sendable {
+    let settings: Settings
+    let scratch: Scratch
+    let source: SourceFile
+
+    var scale: Scale { settings.scale }
+}
+
+/// What a measurement gives back.
+struct Measured: Sendable {
+    var rows: [Row] = []
+    /// What could not be measured, and why.
+    var notes: [String] = []
+}
+
+/// Something that can be measured by itself.
+struct Measurement: Sendable {
+    /// As `--only` takes it.
+    let name: String
+    let summary: String
+    let run: @Sendable (Bench) throws -> Measured
+
+    /// All, in the order in which they run.
+    static let all: [Measurement] = [
+        Measurement(
+            name: "floors", summary: "SHA-256 by libcrypto, dd with fdatasync, loopback sendfile",
+            run: Floors.measure),
+        Measurement(
+            name: "upload", summary: "uploads by a client that does not hash, beside nginx PUT",
+            run: RawUpload.measure),
+        Measurement(
+            name: "kedge-upload", summary: "kedge upload, beside the time of all its hashing",
+            run: CommandUpload.measure),
+        Measurement(
+            name: "download", summary: "downloads with curl, beside nginx GET",
+            run: CurlDownload.measure),
+        Measurement(
+            name: "kedge-download", summary: "kedge download, beside the time of all its hashing",
+            run: CommandDownload.measure),
+        Measurement(
+            name: "small-files", summary: "POST /files of 10 KiB, beside nginx PUT",
+            run: SmallFiles.measure),
+        Measurement(
+            name: "sessions", summary: "create, one small chunk, finalize",
+            run: SmallSessions.measure),
+        Measurement(
+            name: "finalize", summary: "finalize of files of very different size",
+            run: FinalizeTime.measure),
+        Measurement(
+            name: "status", summary: "the state of a session with very many chunks",
+            run: StatusTime.measure),
+        Measurement(
+            name: "idle", summary: "memory of idle sessions and connections, and a restart",
+            run: IdleMemory.measure),
+        Measurement(
+            name: "slow-uploads", summary: "very many slow uploads at once",
+            run: SlowUploads.measure),
+        Measurement(
+            name: "in-flight", summary: "memory with many large uploads in flight",
+            run: UploadsInFlight.measure),
+    ]
+}

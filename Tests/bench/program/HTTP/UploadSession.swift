@@ -1,0 +1,92 @@
+/// The protocol of uploads in chunks, as a client speaks it that hashes nothing while the clock runs.
+struct UploadSession: Sendable {
+    let id: String
+    let content: Content
+
+    private struct Created: Decodable {
+        let sessionId: String
+        let chunkSize: Int
+    }
+
+    /// What finalize tells.
+    struct Finalized: Decodable, Sendable {
+        let remoteFileId: String
+        let fileHashSha256: String
+        let size: Int
+    }
+
+    static func create(
+        for content: Content, on connection: HTTPConnection
+    ) throws -> UploadSession {
+        let json = """
+            {"fileName":"bench","fileSize":\(content.byteCount),\
+            "chunkSize":\(content.chunkByteCount)}
+            """
+        let created = try connection.request(
+            "POST", "/uploads/sessions", fields: ["Content-Type: application/json"],
+            body: .text(json)
+        ).require(201, of: "creating a session").decode(Created.self)
+        guard created.chunkSize == content.chunkByteCount else {
+            throw BenchFailure("the server chose chunks of \(created.chunkSize) bytes")
+        }
+        return UploadSession(id: created.sessionId, content: content)
+    }
+
+    var path: String { "/uploads/sessions/\(id)" }
+
+    func path(of chunk: Content.Chunk) -> String { "\(path)/chunks/\(chunk.index)" }
+
+    func fields(of chunk: Content.Chunk) -> [String] {
+        let last = chunk.offset + chunk.byteCount - 1
+        return [
+            "Content-Range: bytes \(chunk.offset)-\(last)/\(content.byteCount)",
+            "X-Chunk-Hash: sha256=\(chunk.digest)",
+        ]
+    }
+
+    /// Sends a chunk and waits until it is acknowledged.
+    func put(_ index: Int, on connection: HTTPConnection) throws {
+        let chunk = content.chunk(index)
+        try connection.request(
+            "PUT", path(of: chunk), fields: fields(of: chunk),
+            body: .file(
+                content.source.file, offset: chunk.sourceOffset, byteCount: chunk.byteCount)
+        ).require(201, of: "chunk \(index)")
+    }
+
+    /// Sends all chunks; the connections, each on a thread of its own, take them in turn.
+    func putAll(to server: any Server, connectionCount: Int) throws {
+        let turns = Turns(content.chunkCount)
+        _ = try concurrently(connectionCount) { _ in
+            let connection = try server.connect()
+            while let index = turns.take() { try put(index, on: connection) }
+        }
+    }
+
+    /// Asks for the file until it is there.
+    func finalize(on connection: HTTPConnection) throws -> Finalized {
+        while true {
+            let response = try connection.request("POST", path + "/finalize")
+                .require(200, 202, of: "finalize")
+            if response.status == 200 {
+                let finalized = try response.decode(Finalized.self)
+                guard finalized.size == content.byteCount else {
+                    throw BenchFailure("the file has \(finalized.size) bytes")
+                }
+                return finalized
+            }
+        }
+    }
+
+    /// How the session's state names the chunks that were received.
+    enum StatusForm: String {
+        case list = ""
+        case ranges = "?chunks=ranges"
+    }
+
+    /// Asks for the session's state; returns the size of the answer in bytes.
+    func status(_ form: StatusForm = .list, on connection: HTTPConnection) throws -> Int {
+        try connection.request("GET", path + form.rawValue)
+            .require(200, of: "the status of a session").body.count
+    }
+}

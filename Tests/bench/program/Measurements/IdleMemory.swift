@@ -1,0 +1,74 @@
+/// Memory of what waits: sessions that nobody sends to, connections that nobody uses.
+struct IdleMemory {
+    private let bench: Bench
+    /// Time for a server to give back what it needed only for the moment.
+    private static let settlingSeconds = 1.0
+
+    static func measure(_ bench: Bench) throws -> Measured {
+        let idle = IdleMemory(bench: bench)
+        return Measured(rows: try idle.sessions() + [idle.connections()])
+    }
+
+    private func sessions() throws -> [Row] {
+        let count = bench.scale.idleSessionCount
+        let server = try KedgeServer(bench)
+        // Threads, pools and statements are made with the first sessions; they are not what is asked.
+        try create(bench.scale.parallelConnectionCount * 10, on: server)
+        let before = residentMiB(server)
+        try create(count, on: server)
+        let after = residentMiB(server)
+        try server.stop()
+        let began = ContinuousClock.now
+        let again = try KedgeServer(bench, directory: server.directory)
+        let restart = elapsedSeconds(since: began)
+        try again.discard()
+        return [
+            Row(
+                "idle-sessions.memory", "server with \(count) idle sessions", .mebibytes, [after],
+                peer: Series(name: "before them", values: [before])),
+            Row(
+                "idle-sessions.restart", "restart with \(count) idle sessions", .seconds, [restart]),
+        ]
+    }
+
+    private func create(_ count: Int, on server: KedgeServer) throws {
+        let content = try Content(bench.source, byteCount: 8 << 20, chunkByteCount: 4 << 20)
+        let turns = Turns(count)
+        _ = try concurrently(bench.scale.parallelConnectionCount) { _ in
+            let connection = try server.connect()
+            while turns.take() != nil {
+                _ = try UploadSession.create(for: content, on: connection)
+            }
+        }
+    }
+
+    private func connections() throws -> Row {
+        let count = bench.scale.idleConnectionCount
+        let server = try KedgeServer(bench, options: ["--timeouts-idle-seconds", "600"])
+        for _ in 0..<bench.scale.parallelConnectionCount { _ = try usedConnection(server) }
+        let before = residentMiB(server)
+        let connections = try (0..<count).map { _ in try usedConnection(server) }
+        let after = residentMiB(server)
+        // Used once more, so that they were alive, and open, while the memory was read.
+        for connection in connections { try use(connection) }
+        try server.discard()
+        return Row(
+            "idle-connections.memory", "server, for each of \(count) idle connections", .kibibytes,
+            [(after - before) * 1024 / Double(count)])
+    }
+
+    private func usedConnection(_ server: KedgeServer) throws -> HTTPConnection {
+        let connection = try server.connect()
+        try use(connection)
+        return connection
+    }
+
+    private func use(_ connection: HTTPConnection) throws {
+        try connection.request("GET", "/healthz").require(200, of: "a health check")
+    }
+
+    private func residentMiB(_ server: KedgeServer) -> Double {
+        pause(seconds: Self.settlingSeconds)
+        return Double(server.usage.residentKiB) / 1024
+    }
+}

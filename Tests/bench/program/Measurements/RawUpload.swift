@@ -1,0 +1,144 @@
+/// Uploads by a client that hashed everything beforehand: what the server can take.
+struct RawUpload {
+    private let bench: Bench
+    private let content: Content
+    private let fileDigest: String
+
+    private init(_ bench: Bench) throws {
+        self.bench = bench
+        content = try Content(
+            bench.source, byteCount: bench.scale.rawByteCount,
+            chunkByteCount: bench.scale.chunkByteCount)
+        fileDigest = try bench.source.digest(at: 0, byteCount: content.byteCount)
+    }
+
+    /// Samples of one way to upload, by connections where it matters.
+    private struct Samples {
+        var ours: [Int: [TransferSample]] = [1: [], 4: []]
+        var nginx: [Int: [TransferSample]] = [1: [], 4: []]
+        /// nginx over four connections, in MiB a second up to the end of a sync of what it wrote.
+        var nginxSynced: [Double] = []
+        var rclone: [TransferSample] = []
+        var withoutDurability: [TransferSample] = []
+        var withSlowSyncs: [TransferSample] = []
+        var digests: [Double] = []
+    }
+
+    static func measure(_ bench: Bench) throws -> Measured {
+        let upload = try RawUpload(bench)
+        let hasSwitch = try KedgeServer.hasDurabilitySwitch(bench)
+        let hasSlowSyncs = try KedgeServer.canSlowSyncs(bench)
+        var samples = Samples()
+        for _ in 0..<bench.scale.runs {
+            for count in [1, 4] {
+                samples.ours[count]?.append(try upload.ours(count, .plain))
+                let (put, synced) = try upload.nginx(count)
+                samples.nginx[count]?.append(put)
+                if count == 4 { samples.nginxSynced.append(synced) }
+            }
+            if hasSwitch {
+                samples.withoutDurability.append(try upload.ours(4, .withoutDurability))
+            }
+            if hasSlowSyncs { samples.withSlowSyncs.append(try upload.ours(4, .withSlowSyncs)) }
+            if let rclone = bench.settings.rclone {
+                samples.rclone.append(try upload.rclone(rclone))
+            }
+            samples.digests.append(try DigestSpeed.measure(threads: Machine.coreCount))
+        }
+        var notes: [String] = []
+        if !hasSwitch { notes.append("this kedge has no option --durability, so not measured") }
+        if !hasSlowSyncs { notes.append("strace cannot delay syncs here, so not measured") }
+        if bench.settings.rclone == nil { notes.append("there is no rclone to compare with") }
+        return Measured(rows: upload.rows(samples), notes: notes)
+    }
+
+    private func ours(_ connectionCount: Int, _ manner: KedgeServer.Manner) throws
+        -> TransferSample
+    {
+        bench.scratch.settle()
+        let server = try KedgeServer(bench, manner: manner)
+        var answer: UploadSession.Finalized?
+        let sample = try TransferSample.measure(server, byteCount: content.byteCount) {
+            let connection = try server.connect()
+            let session = try UploadSession.create(for: content, on: connection)
+            try session.putAll(to: server, connectionCount: connectionCount)
+            answer = try session.finalize(on: connection)
+        }
+        guard answer?.fileHashSha256 == fileDigest else {
+            throw BenchFailure("the server has another SHA-256 of the file")
+        }
+        try server.discard()
+        return sample
+    }
+
+    /// nginx answers before anything is durable; the second value is what it would be if it did not.
+    private func nginx(_ connectionCount: Int) throws
+        -> (put: TransferSample, syncedMebibytesPerSecond: Double)
+    {
+        let nginx = try Nginx(bench)
+        let put = try put(to: nginx, connectionCount)
+        let syncing = try elapsedSeconds {
+            _ = try concurrently(connectionCount) { index in
+                try Descriptor(reading: "\(nginx.root)/file-\(index)").sync()
+            }
+        }
+        try nginx.discard()
+        let share = put.seconds / (put.seconds + syncing)
+        return (put, put.mebibytesPerSecond * share)
+    }
+
+    private func rclone(_ executable: String) throws -> TransferSample {
+        let rclone = try Rclone(bench, executable: executable)
+        let sample = try put(to: rclone, 1)
+        try rclone.discard()
+        return sample
+    }
+
+    /// The same bytes, as one file for each connection.
+    private func put(to server: any Server, _ connectionCount: Int) throws -> TransferSample {
+        bench.scratch.settle()
+        let part = content.byteCount / connectionCount
+        let source = bench.source
+        return try TransferSample.measure(server, byteCount: part * connectionCount) {
+            _ = try concurrently(connectionCount) { index in
+                try server.connect().request(
+                    "PUT", "/file-\(index)",
+                    body: .file(source.file, offset: index * part, byteCount: part)
+                ).require(201, of: "PUT to \(server.name)")
+            }
+        }
+    }
+
+    private func rows(_ samples: Samples) -> [Row] {
+        let floor = Row.Floor.digests(
+            byteCount: content.byteCount, passes: DigestPasses.serverOfUpload,
+            speeds: samples.digests)
+        var rows: [Row] = []
+        for count in [1, 4] {
+            rows += (samples.ours[count] ?? []).rows(
+                "upload-\(count)", "upload, \(count) conn.",
+                peer: ("nginx PUT", samples.nginx[count] ?? []), floor: floor)
+        }
+        func speeds(_ samples: [TransferSample]?) -> [Double] {
+            (samples ?? []).map(\.mebibytesPerSecond)
+        }
+        func compare(_ id: String, _ title: String, _ values: [Double], with peer: Series) {
+            guard !values.isEmpty, !peer.values.isEmpty else { return }
+            rows.append(Row(id, title, .mebibytesPerSecond, values, peer: peer))
+        }
+        let many = speeds(samples.ours[4])
+        compare(
+            "upload-4.synced", "upload, 4 conn.", many,
+            with: Series(name: "nginx PUT, fsync", values: samples.nginxSynced))
+        compare(
+            "upload-1.rclone", "upload, 1 conn.", speeds(samples.ours[1]),
+            with: Series(name: "rclone webdav", values: speeds(samples.rclone)))
+        compare(
+            "upload-4.durability", "upload, 4 conn.", many,
+            with: Series(name: "durability off", values: speeds(samples.withoutDurability)))
+        compare(
+            "upload-4.slow-sync", "upload, 4 conn., syncs 5 ms longer",
+            speeds(samples.withSlowSyncs), with: Series(name: "syncs as they are", values: many))
+        return rows
+    }
+}

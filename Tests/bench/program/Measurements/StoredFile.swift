@@ -1,0 +1,22 @@
+/// A file on a server that was started anew after it came: what it uses, it uses for reading.
+struct StoredFile {
+    let server: KedgeServer
+    let path: String
+    let id: String
+
+    /// Uploads the first bytes of the source.
+    init(_ bench: Bench, byteCount: Int) throws {
+        let content = try Content(
+            bench.source, byteCount: byteCount, chunkByteCount: bench.scale.chunkByteCount)
+        let receiver = try KedgeServer(bench)
+        let connection = try receiver.connect()
+        let session = try UploadSession.create(for: content, on: connection)
+        try session.putAll(to: receiver, connectionCount: 4)
+        id = try session.finalize(on: connection).remoteFileId
+        path = "/files/\(id)"
+        // A server may write past the page cache; what is measured are downloads out of it.
+        try Curl.fetch(bench, path, from: receiver, to: "/dev/null")
+        try receiver.stop()
+        server = try KedgeServer(bench, directory: receiver.directory)
+    }
+}

@@ -1,0 +1,91 @@
+internal import Foundation
+
+/// Everything that came out, as it is printed and written.
+struct Report {
+    let machine: Machine
+    let settings: Settings
+    var rows: [Row] = []
+    /// What could not be measured, and why.
+    var notes: [String] = []
+    /// What was wrong.
+    var failures: [String] = []
+
+    /// Adds the rows; a promise that one of them breaks is a failure.
+    mutating func add(_ measured: Measured) {
+        rows += measured.rows
+        notes += measured.notes
+        for row in measured.rows {
+            guard let target = Target.of(row), target.isPromise, !target.isMet(by: row) else {
+                continue
+            }
+            let value = "\(row.ours.median.formatted) \(row.unit.rawValue)"
+            failures.append("\(row.title): \(value), and the promise is \(target.text)")
+        }
+    }
+
+    var text: String {
+        let first = """
+            \(machine.cores) cores, \(machine.processor), \(machine.memoryMiB) MiB of memory, \
+            Linux \(machine.kernel)
+            \(settings.description)
+            All over loopback; downloads come from the page cache. nginx and rclone sync nothing.
+            """
+        let remarks = (notes.map { "Note: \($0)" } + failures.map { "WRONG: \($0)" })
+            .joined(separator: "\n")
+        return [first, Table(rows: rows).text, remarks].filter { !$0.isEmpty }
+            .joined(separator: "\n\n")
+    }
+
+    /// The same for programs; `version` counts changes that would break a reader.
+    func write(to path: String) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        let file = ReportFile(
+            version: 1, machine: machine, isSmoke: settings.isSmoke, runs: settings.scale.runs,
+            rows: rows.map(ReportFile.Line.init), notes: notes, failures: failures)
+        let text = String(decoding: try encoder.encode(file), as: UTF8.self)
+        try TextFile.write(text + "\n", to: path)
+    }
+}
+
+/// The JSON file.
+private struct ReportFile: Encodable {
+    let version: Int
+    let machine: Machine
+    let isSmoke: Bool
+    let runs: Int
+    let rows: [Line]
+    let notes: [String]
+    let failures: [String]
+
+    struct Line: Encodable {
+        let id: String
+        let title: String
+        let unit: Row.Unit
+        let median: Double
+        let values: [Double]
+        let peer: Series?
+        let peerMedian: Double?
+        let ratio: Double?
+        let floor: Row.Floor?
+        let floorRatio: Double?
+        let target: String?
+        let isMet: Bool?
+
+        init(_ row: Row) {
+            id = row.id
+            title = row.title
+            unit = row.unit
+            median = row.ours.median
+            values = row.ours.values
+            peer = row.peer
+            peerMedian = row.peer?.median
+            ratio = row.ratio
+            floor = row.floor
+            floorRatio = row.floorRatio
+            let target = Target.of(row)
+            self.target = target?.text
+            isMet = target?.isMet(by: row)
+        }
+    }
+}

@@ -1,0 +1,61 @@
+/// What a row should reach.
+struct Target: Sendable {
+    let row: String
+    let condition: Condition
+    /// A bound on the memory of the server: exceeding it is a failure, not a number to improve.
+    var isPromise = false
+
+    /// What is compared.
+    enum Condition: Sendable {
+        case ofPeer(atLeast: Double)
+        case ofFloor(atLeast: Double)
+        case value(atMost: Double)
+    }
+
+    func isMet(by row: Row) -> Bool {
+        switch condition {
+        case .ofPeer(let least): row.ratio.map { $0 >= least } ?? false
+        case .ofFloor(let least): row.floorRatio.map { $0 >= least } ?? false
+        case .value(atMost: let most): row.ours.median <= most
+        }
+    }
+
+    var text: String {
+        switch condition {
+        case .ofPeer(let least): ">= \(least) x peer"
+        case .ofFloor(let least): ">= \(least) x floor"
+        case .value(atMost: let most): "<= \(most.formatted)"
+        }
+    }
+
+    /// Every target, by row. The units of bounds are those of their rows.
+    static let all: [Target] = [
+        Target(row: "upload-4.speed", condition: .ofPeer(atLeast: 0.8)),
+        Target(row: "upload-4.cpu", condition: .value(atMost: 2.2)),
+        Target(row: "upload-4.durability", condition: .ofPeer(atLeast: 0.9)),
+        Target(row: "kedge-upload.speed", condition: .ofFloor(atLeast: 0.85)),
+        Target(row: "kedge-upload.client-memory", condition: .value(atMost: 48)),
+        Target(row: "download-null.speed", condition: .ofPeer(atLeast: 0.9)),
+        Target(row: "download-file.speed", condition: .ofPeer(atLeast: 0.9)),
+        Target(row: "kedge-download.speed", condition: .ofFloor(atLeast: 0.8)),
+        Target(row: "kedge-download.client-memory", condition: .value(atMost: 48)),
+        Target(row: "kedge-upload.memory", condition: .value(atMost: 64), isPromise: true),
+        Target(row: "kedge-download.memory", condition: .value(atMost: 64), isPromise: true),
+        Target(row: "small-files.rate", condition: .ofPeer(atLeast: 0.3)),
+        Target(row: "finalize-small.time", condition: .value(atMost: 20)),
+        Target(row: "finalize-medium.time", condition: .value(atMost: 20)),
+        Target(row: "finalize-large.time", condition: .value(atMost: 20)),
+        Target(row: "status-whole.time", condition: .value(atMost: 20)),
+        Target(row: "status-gaps.time", condition: .value(atMost: 20)),
+        Target(row: "status-whole-ranges.time", condition: .value(atMost: 20)),
+        Target(row: "status-gaps-ranges.time", condition: .value(atMost: 20)),
+        Target(row: "status-whole-ranges.answer", condition: .value(atMost: 4)),
+        Target(row: "idle-connections.memory", condition: .value(atMost: 40), isPromise: true),
+        Target(row: "slow-uploads.memory", condition: .value(atMost: 96), isPromise: true),
+        Target(row: "in-flight.memory", condition: .value(atMost: 64), isPromise: true),
+    ]
+
+    static func of(_ row: Row) -> Target? {
+        all.first { $0.row == row.id }
+    }
+}

@@ -1,0 +1,61 @@
+internal import Glibc
+
+/// nginx that takes files by PUT and gives them by GET, and verifies and syncs nothing.
+final class Nginx: Server {
+    let name = "nginx"
+    let port: UInt16
+    let process: ChildProcess
+    /// Where its files are.
+    let root: String
+    private let directory: String
+
+    init(_ bench: Bench) throws {
+        directory = try bench.scratch.makeDirectory("nginx")
+        root = "\(directory)/files"
+        guard mkdir(root, 0o755) == 0 else { throw BenchFailure.system("mkdir \(root)") }
+        port = try LoopbackSocket.freePort()
+        let configuration = "\(directory)/nginx.conf"
+        try TextFile.write(Self.configuration(directory: directory, port: port), to: configuration)
+        process = try ChildProcess(
+            try Executable.require("nginx"),
+            ["-c", configuration, "-e", "\(directory)/error.log"],
+            home: directory, log: "\(directory)/nginx.log")
+        try waitUntilListening()
+    }
+
+    /// Bodies are received on the file system of the files, so that putting one in place is a rename.
+    private static func configuration(directory: String, port: UInt16) -> String {
+        // Started by root, workers would become another user who cannot enter the directory.
+        let user = getuid() == 0 ? "user root;" : ""
+        return """
+            worker_processes auto;
+            worker_rlimit_nofile 4096;
+            daemon off;
+            pid \(directory)/nginx.pid;
+            \(user)
+            events { worker_connections 2048; }
+            http {
+                access_log off;
+                sendfile on;
+                keepalive_requests 1000000;
+                client_body_temp_path \(directory)/body;
+                proxy_temp_path \(directory)/proxy;
+                fastcgi_temp_path \(directory)/fastcgi;
+                uwsgi_temp_path \(directory)/uwsgi;
+                scgi_temp_path \(directory)/scgi;
+                server {
+                    listen 127.0.0.1:\(port);
+                    root \(directory)/files;
+                    client_max_body_size 0;
+                    location / { dav_methods PUT; }
+                }
+            }
+
+            """
+    }
+
+    func discard() throws {
+        try process.stop()
+        Scratch.remove(directory)
+    }
+}

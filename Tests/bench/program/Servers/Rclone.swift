@@ -1,0 +1,26 @@
+internal import Glibc
+
+/// `rclone serve webdav` over a directory: a file server of the kind that people run at home.
+final class Rclone: Server {
+    let name = "rclone webdav"
+    let port: UInt16
+    let process: ChildProcess
+    private let directory: String
+
+    init(_ bench: Bench, executable: String) throws {
+        directory = try bench.scratch.makeDirectory("rclone")
+        let files = "\(directory)/files"
+        guard mkdir(files, 0o755) == 0 else { throw BenchFailure.system("mkdir \(files)") }
+        port = try LoopbackSocket.freePort()
+        process = try ChildProcess(
+            executable, ["serve", "webdav", files, "--addr", "127.0.0.1:\(port)"],
+            home: directory, log: "\(directory)/rclone.log")
+        try waitUntilListening()
+    }
+
+    func discard() throws {
+        // Its way to say that it ended because of SIGTERM.
+        try process.stop(exitStatus: 128 + SIGTERM)
+        Scratch.remove(directory)
+    }
+}
