@@ -141,7 +141,8 @@ let package = Package(
         .testTarget(name: "KedgeModelTests", dependencies: ["KedgeModel", "KedgeStoreTests"]),
         .testTarget(name: "KedgeContainersTests", dependencies: ["KedgeContainers"]),
         .testTarget(
-            name: "KedgeHashTests", dependencies: ["KedgeHash", "KedgeModel", "KedgeStoreTests"]),
+            name: "KedgeHashTests",
+            dependencies: ["KedgeHash", "KedgeLocks", "KedgeModel", "KedgeStoreTests"]),
         .testTarget(
             name: "KedgeFilesTests", dependencies: ["KedgeLocks", "KedgeFiles", "KedgeStoreTests"]),
         .testTarget(

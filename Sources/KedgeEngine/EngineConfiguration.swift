@@ -34,10 +34,10 @@ package struct EngineConfiguration: Sendable {
     /// Size of the buffers that gather a body, in bytes. They get smaller when many bodies come at once.
     package var bufferCapacity = 512 << 10
     /// Memory for all buffers, in bytes. When it is used up the smallest ones are lent on top of it.
-    package var bufferByteCount = 14 << 20
+    package var bufferByteCount = 8 << 20
     /// The part of it in which written bytes wait so that they need not be read back to be hashed for
     /// their file.
-    package var heldByteCount = 8 << 20
+    package var heldByteCount = 4 << 20
     /// How long a chunk that is all there waits for the one before it, so that both are hashed for their
     /// file in turn.
     package var hashTurnPatience: Duration = .milliseconds(100)

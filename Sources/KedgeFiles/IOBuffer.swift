@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// A block of memory that gathers small pieces of a stream into large writes.
 ///
 /// Invariant behind the unchecked conformance: a buffer has one user at a time; it is handed over
@@ -8,10 +10,21 @@ package final class IOBuffer: @unchecked Sendable {
     package private(set) var count = 0
 
     init(capacity: Int) {
-        memory = .allocate(byteCount: capacity, alignment: 4096)
+        memory = Self.map(capacity)
     }
 
-    deinit { memory.deallocate() }
+    deinit { munmap(memory.baseAddress, memory.count) }
+
+    /// Pages of their own, which go back to the system at once: the allocator would keep them, apart for
+    /// each thread, and break them up into small pieces.
+    private static func map(_ capacity: Int) -> UnsafeMutableRawBufferPointer {
+        let pages = mmap(
+            nil, max(1, capacity), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+        guard let pages, pages != MAP_FAILED else {
+            preconditionFailure("the system has no memory for a buffer of \(capacity) bytes")
+        }
+        return UnsafeMutableRawBufferPointer(start: pages, count: capacity)
+    }
 
     /// Number of bytes the buffer can hold.
     package var capacity: Int { memory.count }

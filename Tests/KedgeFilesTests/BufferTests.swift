@@ -69,4 +69,25 @@ import Testing
         let reused = (0..<5).map { _ in pool.take() }.filter { old.contains(ObjectIdentifier($0)) }
         #expect(reused.count == 2)
     }
+
+    /// R125: memory is bounded, however many streams there are.
+    @Test func `buffers get smaller as the budget is lent, and large again`() {
+        let pool = BufferPool(bufferCapacity: 64, minCapacity: 8, budget: 512)
+        let taken = (0..<40).map { _ in pool.take() }
+        let capacities = taken.map(\.capacity)
+        #expect(capacities.first == 64)
+        #expect(capacities == capacities.sorted(by: >))
+        #expect(capacities.last == 8)
+        // All but the smallest are within the budget.
+        #expect(capacities.filter { $0 > 8 }.reduce(0, +) <= 512)
+        for buffer in taken { pool.give(buffer) }
+        #expect(pool.take().capacity == 64)
+    }
+
+    @Test func `a buffer is not much larger than what it is for`() {
+        let pool = BufferPool(bufferCapacity: 64, minCapacity: 8, budget: 512)
+        #expect(pool.take(for: 9).capacity == 16)
+        #expect(pool.take(for: 16).capacity == 16)
+        #expect(pool.take(for: 1).capacity == 8)
+    }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import KedgeFiles
 import KedgeStoreTests
 import Testing
@@ -22,6 +23,46 @@ import Testing
         let file = try files.open(path, .createNew)
         try file.write([1, 2, 3], at: 0)
         #expect(try file.bytes(at: offset, count: 100).count == count)
+    }
+
+    /// Whole blocks go past the page cache where that is possible, the rest through it; nobody can tell.
+    @Test(
+        arguments: [
+            (0, 8192), (0, 10_000), (4096, 4096), (100, 9000), (0, 1), (8192, 0), (4096, 12_289),
+        ] as [(Int64, Int)])
+    func `uncached bytes are read back like any`(offset: Int64, count: Int) throws {
+        let file = try files.open(path, .createNew)
+        try file.write([UInt8](repeating: 1, count: 30_000), at: 0)
+        let buffer = BufferPool(bufferCapacity: 16 << 10, keptCount: 0).take()
+        let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+        #expect(bytes.withUnsafeBytes { buffer.append($0) } == count)
+        try file.writeUncached(buffer.bytes, at: offset)
+        var expected = [UInt8](repeating: 1, count: 30_000)
+        expected.replaceSubrange(Int(offset)..<Int(offset) + count, with: bytes)
+        #expect(try file.bytes(at: 0, count: 40_000) == expected)
+        // Written from memory that is not aligned, nothing can go past the cache.
+        let rest = UnsafeRawBufferPointer(rebasing: buffer.bytes.dropFirst(1))
+        try file.writeUncached(rest, at: 0)
+        #expect(try file.bytes(at: 0, count: max(0, count - 1)) == Array(bytes.dropFirst()))
+    }
+
+    @Test func `bytes are loaded up to the end and not beyond`() throws {
+        let file = try files.open(path, .createNew)
+        try file.write([UInt8](repeating: 1, count: 200_000), at: 0)
+        try file.load(200_000, at: 0)
+        try file.load(1, at: 199_999)
+        #expect(throws: FileError.self) { try file.load(2, at: 199_999) }
+    }
+
+    @Test func `a duplicated descriptor stays open when the file is closed`() throws {
+        let file = try files.open(path, .createNew)
+        try file.write([1, 2, 3], at: 0)
+        let descriptor = try #require(try file.duplicateDescriptor())
+        defer { close(descriptor) }
+        try file.close()
+        var byte: UInt8 = 0
+        #expect(pread(descriptor, &byte, 1, 2) == 1)
+        #expect(byte == 3)
     }
 
     @Test func `writing and reading nothing is no error`() throws {

@@ -19,6 +19,9 @@ actor SessionRegistry {
 
     private let parts: EngineParts
     private var live: [SessionID: Entry] = [:]
+    /// Those in memory that nobody uses.
+    private var idle: Set<SessionID> = []
+    private var isEvicting = false
     private var loading: [Key: Task<LiveSession?, any Error>] = [:]
     /// Counts drops, so that what was read before one is not taken for the truth after it.
     private var dropCount = 0
@@ -54,7 +57,7 @@ actor SessionRegistry {
             return
         }
         await session.retire()
-        if live[id]?.session === session { live[id] = nil }
+        if live[id]?.session === session { forget(id) }
     }
 
     /// Drops a session whose time is over; one that still lives is not disturbed.
@@ -65,14 +68,26 @@ actor SessionRegistry {
 
     /// Takes out of memory what nobody has used since the time.
     func evict(idleSince time: Timestamp) async {
-        for (id, entry) in live where entry.userCount == 0 {
-            guard await entry.session.lastUsed < time, await !entry.session.prefix.isFollowing
+        // One at a time: of a thousand requests that find too much open each would look at them all.
+        guard !isEvicting, !idle.isEmpty else { return }
+        isEvicting = true
+        defer { isEvicting = false }
+        for id in Array(idle) {
+            guard let session = live[id]?.session, await session.lastUsed < time,
+                await !session.prefix.isFollowing
             else { continue }
             // Somebody may have come for it during the waits.
-            guard live[id]?.userCount == 0 else { continue }
-            live[id] = nil
-            await entry.session.closeStaging()
+            guard let entry = live[id], entry.session === session, entry.userCount == 0 else {
+                continue
+            }
+            forget(id)
+            await session.closeStaging()
         }
+    }
+
+    private func forget(_ id: SessionID) {
+        live[id] = nil
+        idle.remove(id)
     }
 
     private func checkOut(_ id: SessionID, _ owner: OwnerID) async throws -> LiveSession {
@@ -83,13 +98,14 @@ actor SessionRegistry {
             let session = try await find(id, owner)
             // A retired one takes no writer any more; the next round loads what is true now.
             if await session.isRetired {
-                if live[id]?.session === session { live[id] = nil }
+                if live[id]?.session === session { forget(id) }
                 continue
             }
             guard session.owner == owner else { throw EngineError(.sessionNotFound) }
             // Of several loads that ended together the first one counts.
             if let first = live[id]?.session, first !== session { continue }
             live[id, default: Entry(session: session)].userCount += 1
+            idle.remove(id)
             return session
         }
     }
@@ -106,8 +122,10 @@ actor SessionRegistry {
     }
 
     private func checkIn(_ session: LiveSession) {
-        guard live[session.id]?.session === session else { return }
-        live[session.id]?.userCount -= 1
+        guard var entry = live[session.id], entry.session === session else { return }
+        entry.userCount -= 1
+        live[session.id] = entry
+        if entry.userCount == 0 { idle.insert(session.id) }
     }
 
     private func load(_ key: Key) async throws -> LiveSession? {

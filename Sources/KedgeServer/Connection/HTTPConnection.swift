@@ -33,6 +33,8 @@ struct HTTPConnection: HTTPChannelHandler {
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         channel.eventLoop.makeCompletedFuture {
+            // What one read brings waits in memory while nobody wants it.
+            try channel.syncOptions?.setOption(.maxMessagesPerRead, value: 1)
             let pipeline = channel.pipeline.syncOperations
             var limits = NIOHTTPDecoderLimitConfiguration()
             limits.maxHeaderFieldSize = Self.headerLimits.field
