@@ -65,7 +65,10 @@ final class UncachedWriter: Sendable {
             let descriptor =
                 state.descriptor
                 ?? open("/proc/self/fd/\(original)", O_WRONLY | __O_DIRECT | O_CLOEXEC)
-            state.descriptor = descriptor
+            // Too many open files are so only for now.
+            if descriptor >= 0 || ![EMFILE, ENFILE].contains(errno) {
+                state.descriptor = descriptor
+            }
             return descriptor < 0 || state.isRefused ? nil : descriptor
         }
     }

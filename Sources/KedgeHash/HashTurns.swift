@@ -54,9 +54,11 @@ package final class HashTurns: Sendable {
     ) async -> SHA256Hasher? {
         if let hasher = borrow(at: offset) { return hasher }
         guard patience > .zero else { return nil }
+        let isOver = Mutex(false)
         // Wakes the waiter below once; cancelled when the hash was faster.
         let timer = Task {
             try await sleep(patience)
+            isOver.withLock { $0 = true }
             self.wake(at: offset)
         }
         defer { timer.cancel() }
@@ -64,6 +66,7 @@ package final class HashTurns: Sendable {
             let mustWait = state.withLock { state in
                 let mustWait =
                     state.comingEnds.contains(offset) && state.hash(at: offset) == nil
+                    && !isOver.withLock { $0 }
                 if mustWait { state.waiting.append((offset, continuation)) }
                 return mustWait
             }

@@ -45,11 +45,11 @@ final class PrefixHash: Sendable {
     ///
     /// - Returns: The chunk's own digest, computed on the way.
     func advance(over chunk: ChunkBuffer, at start: Int64) async throws -> SHA256Digest {
-        guard (start..<start + chunk.byteCount).contains(turns.hasher.byteCount) else {
-            follow(upTo: start + chunk.byteCount)
-            return try await pool.run { chunk.digest }
+        // In the job: those before it may be what brings the hash to where this chunk starts.
+        try await pool.run { [self] in
+            defer { read(upTo: start + chunk.byteCount) }
+            return update(with: chunk, at: start)
         }
-        return try await pool.run { [self] in update(with: chunk, at: start) }
     }
 
     /// Goes on over bytes that are in the file.

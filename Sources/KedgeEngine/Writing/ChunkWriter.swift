@@ -16,7 +16,8 @@ struct ChunkWriter {
         _ put: ChunkPut, chunk: ByteRange, bodyStart: Int64, resuming partial: PartialRecord?,
         body: some ByteBody
     ) async throws -> CommittedChunk {
-        live.prefix.turns.enter(end: chunk.end)
+        // The rest of a chunk takes no turn, so nobody should wait for it.
+        if partial == nil { live.prefix.turns.enter(end: chunk.end) }
         let result = await Result {
             try await pass(put, chunk: chunk, bodyStart: bodyStart, resuming: partial, body: body)
         }

@@ -29,7 +29,8 @@ final class BodyIntake: ChannelDuplexHandler {
 
     /// The body of one request, as far as it has come and was not read.
     fileprivate struct IncomingBody {
-        var pieces = CircularBuffer<ByteBuffer>()
+        // Most requests have no body.
+        var pieces = CircularBuffer<ByteBuffer>(initialCapacity: 0)
         var end: FillResult?
         var demand: Demand?
     }
@@ -44,6 +45,7 @@ final class BodyIntake: ChannelDuplexHandler {
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
+    /// Also told when the connection is gone; Hummingbird's handler before this one keeps that to itself.
     func handlerRemoved(context: ChannelHandlerContext) {
         end(with: .failure(ChannelError.ioOnClosedChannel))
         self.context = nil
@@ -85,11 +87,6 @@ final class BodyIntake: ChannelDuplexHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         end(with: .failure(error))
         context.fireErrorCaught(error)
-    }
-
-    func channelInactive(context: ChannelHandlerContext) {
-        end(with: .failure(ChannelError.eof))
-        context.fireChannelInactive()
     }
 
     /// Appends up to `limit` bytes of the body that is being read, and tells when they have come.

@@ -101,11 +101,20 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     /// What the peer does not read stays in the channel; when it stays for too long, nobody reads.
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         readerCheck?.cancel()
-        if !context.channel.isWritable { watchReader(context, until: .now() + readerTimeout) }
+        if !context.channel.isWritable {
+            watchReader(context, until: .now() + readerTimeout, unsent: unsentByteCount(context))
+        }
         context.fireChannelWritabilityChanged()
     }
 
-    private func watchReader(_ context: ChannelHandlerContext, until deadline: NIODeadline) {
+    /// Bytes that wait in the channel; they get fewer also while the channel is not writable again.
+    private func unsentByteCount(_ context: ChannelHandlerContext) -> Int {
+        (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+    }
+
+    private func watchReader(
+        _ context: ChannelHandlerContext, until deadline: NIODeadline, unsent: Int
+    ) {
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         readerCheck = context.eventLoop.scheduleTask(in: Self.readerCheckInterval) {
             let (guardian, context) = bound.value
@@ -113,7 +122,11 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
                 context.close(promise: nil)
                 return
             }
-            guardian.watchReader(context, until: deadline)
+            let rest = guardian.unsentByteCount(context)
+            let isTaking = rest < unsent
+            guardian.watchReader(
+                context, until: isTaking ? .now() + guardian.readerTimeout : deadline,
+                unsent: min(rest, unsent))
         }
     }
 
