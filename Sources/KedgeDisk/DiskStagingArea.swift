@@ -19,7 +19,7 @@ final class DiskStagingArea: StagingArea {
         var waiting: [CheckedContinuation<SyncResult, Never>] = []
     }
 
-    /// Writes of so many bytes leave the page cache alone.
+    /// Fewer bytes go through the page cache in any case.
     private static let uncachedByteCount = 128 << 10
 
     private let state: Mutex<State>
@@ -32,14 +32,16 @@ final class DiskStagingArea: StagingArea {
 
     func write(_ buffer: IOBuffer, at offset: Int64) async throws {
         let file = try usableFile()
-        try await store.onPool {
-            // Large ones come from fast links, whose chunks are hashed while they come.
-            if buffer.count >= Self.uncachedByteCount {
-                try file.writeUncached(buffer.bytes, at: offset)
-            } else {
-                try file.write(buffer.bytes, at: offset)
-            }
+        try await store.onPool { try file.write(buffer.bytes, at: offset) }
+    }
+
+    func writeUncached(_ buffer: IOBuffer, at offset: Int64) async throws {
+        // Small ones would each wait for the disk.
+        guard buffer.count >= Self.uncachedByteCount else {
+            return try await write(buffer, at: offset)
         }
+        let file = try usableFile()
+        try await store.onPool { try file.writeUncached(buffer.bytes, at: offset) }
     }
 
     func read(into buffer: IOBuffer, at offset: Int64, byteCount: Int64) async throws {

@@ -12,7 +12,7 @@ package struct EngineConfiguration: Sendable {
     /// Chunks that one client should have in flight; announced, not enforced.
     package var maxConcurrentChunks = 8
     /// Bodies being written at once, over all sessions; more are answered BUSY before their body is
-    /// read. Bounds memory: each takes two buffers.
+    /// read. Bounds memory and descriptors: each takes two buffers, small ones when there are many.
     package var maxConcurrentWrites = 64
     /// How long a session lives after its last activity.
     package var sessionLifetime: Duration = .seconds(7 * 24 * 3600)
@@ -34,11 +34,8 @@ package struct EngineConfiguration: Sendable {
     /// Size of the buffers that gather a body, in bytes. They get smaller when many bodies come at once.
     package var bufferCapacity = 512 << 10
     /// Memory for all buffers, in bytes. When it is used up the smallest ones are lent on top of it.
-    package var bufferByteCount = 8 << 20
-    /// The part of it in which written bytes wait so that they need not be read back to be hashed for
-    /// their file.
-    package var heldByteCount = 4 << 20
-    /// How long a chunk that is all there waits for the one before it, so that both are hashed for their
+    package var bufferByteCount = 6 << 20
+    /// How long the first bytes of a chunk wait for the chunk before it, so that both are hashed for their
     /// file in turn.
     package var hashTurnPatience: Duration = .milliseconds(100)
     /// How long a writer may go on after a newer request wanted the same bytes. A hung one costs the

@@ -31,8 +31,7 @@ package final class TransferEngine: Sendable {
             timer: timer, pool: pool, makeGenerator: makeGenerator,
             buffers: BufferPool(
                 bufferCapacity: configuration.bufferCapacity, minCapacity: 16 << 10,
-                budget: configuration.bufferByteCount),
-            heldBytes: HeldBytes(limit: configuration.heldByteCount))
+                budget: configuration.bufferByteCount))
         registry = SessionRegistry(parts: parts)
         self.logger = logger
     }

@@ -91,8 +91,8 @@ private final class InterleavingDisk: ForwardingFileSystem {
     fileprivate func tellFailure() { syncHasFailed.signal() }
 }
 
-private final class InterleavingFile: OpenFile {
-    private let base: any OpenFile
+private final class InterleavingFile: ForwardingFile {
+    let base: any OpenFile
     private let path: String
     private let disk: InterleavingDisk
 
@@ -108,20 +108,9 @@ private final class InterleavingFile: OpenFile {
         disk.afterWrite(at: offset)
     }
 
-    func read(
-        into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
-    ) throws(FileError) -> Int {
-        try base.read(into: buffer, at: offset)
-    }
-
     func syncData() throws(FileError) {
         guard disk.entersFirstSync() else { return try base.syncData() }
         defer { disk.tellFailure() }
         throw FileError(operation: "fdatasync", path: path, number: EIO)
     }
-
-    func truncate(to byteCount: Int64) throws(FileError) { try base.truncate(to: byteCount) }
-    func status() throws(FileError) -> FileStatus { try base.status() }
-    func lockExclusively() throws(FileError) { try base.lockExclusively() }
-    func close() throws(FileError) { try base.close() }
 }

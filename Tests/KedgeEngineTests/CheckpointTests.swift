@@ -81,6 +81,32 @@ import Testing
         try await expectContinuation(upload, at: 512, through: door, on: node)
     }
 
+    /// It waits for its turn in the hash of the file, but not with bytes that nobody records.
+    @Test func `a chunk that stalls while the one before it hangs is recorded all the same`()
+        async throws
+    {
+        let place = try EnginePlace {
+            $0.minCheckpointByteCount = 256
+            $0.hashTurnPatience = .milliseconds(100)
+        }
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(2000))
+        let bodies = [0, 1].map { index in
+            ScriptedBody(upload.chunk(index).prefix(700), announcing: 1000, ending: .hangs)
+        }
+        let stalled = [0, 1].map { index in
+            Task { try await node.put(upload.put(index), of: upload, bodies[index]) }
+        }
+        while try await node.status(of: upload).partialChunks.map(\.receivedBytes) != [512, 512] {
+            place.timer.advance(by: .seconds(2))
+            await Task.yield()
+        }
+        for task in stalled { task.cancel() }
+        for task in stalled { await #expect(throws: EngineError.self) { try await task.value } }
+        for index in [0, 1] { try await node.put(index, of: upload, from: 700) }
+        #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
+    }
+
     @Test(arguments: Door.allCases)
     func `many new bytes are recorded without waiting for the interval`(door: Door) async throws {
         let place = try Self.place(afterBytes: 400)

@@ -6,7 +6,7 @@ import Testing
 @Suite struct `A file system without syncs` {
     private let directory: TemporaryDirectory
     private let base = RecordingFileSystem()
-    private var files: UnsyncedFileSystem { UnsyncedFileSystem(base) }
+    private var files: UnsyncedFileSystem<RecordingFileSystem> { UnsyncedFileSystem(base) }
 
     init() throws { directory = try TemporaryDirectory() }
 

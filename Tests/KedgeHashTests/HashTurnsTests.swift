@@ -5,6 +5,12 @@ import Testing
 /// R22: the file's hash, carried on by chunks that come side by side.
 @Suite(.timeLimit(.minutes(1))) struct `Turns in the hash of a file` {
     private static let chunk = [UInt8](repeating: 7, count: 100)
+    /// A patience that does not end: only what the test is about can wake. Far beyond the suite's limit, and
+    /// cancelled by whoever is woken.
+    private static let never: @Sendable (Duration) async throws -> Void = { _ in
+        try await Task.sleep(for: .seconds(3600))
+    }
+
     private let turns = HashTurns(SHA256Hasher())
 
     /// The hash of so many chunks.
@@ -72,22 +78,16 @@ import Testing
 
     @Test func `a chunk waits for the one before it, and is woken by its step`() async throws {
         turns.enter(end: 100)
-        // Patience never ends here: only the step can wake.
-        async let borrowed = turns.borrow(at: 100, patience: .seconds(1)) { _ in
-            try await Task.sleep(for: .seconds(3600))
-        }
+        async let borrowed = turns.borrow(at: 100, patience: .seconds(1), sleep: Self.never)
         try announce(0)
         turns.leave(end: 100)
         #expect(await borrowed?.byteCount == 100)
     }
 
     @Test func `a chunk does not wait for one that is not coming, or that gave up`() async {
-        let never: @Sendable (Duration) async throws -> Void = { _ in
-            try await Task.sleep(for: .seconds(3600))
-        }
-        #expect(await turns.borrow(at: 100, patience: .seconds(1), sleep: never) == nil)
+        #expect(await turns.borrow(at: 100, patience: .seconds(1), sleep: Self.never) == nil)
         turns.enter(end: 100)
-        async let borrowed = turns.borrow(at: 100, patience: .seconds(1), sleep: never)
+        async let borrowed = turns.borrow(at: 100, patience: .seconds(1), sleep: Self.never)
         turns.leave(end: 100)
         #expect(await borrowed == nil)
     }

@@ -121,8 +121,8 @@ actor DownloadWorker {
             (temp, digest, size) = try await fetchWhole()
         } else {
             temp = try await openTempFile()
-            // From the first byte, also of what an earlier run wrote and synced: only bytes that were
-            // read back as they are now may get the file's name.
+            // From the first byte, and no state of an earlier run: what that one wrote and synced is read
+            // back as it is now. Bytes of this run are hashed as they are written, in their turn.
             let wholeFile = PrefixHash(
                 file: temp.file, saved: nil, environment: context.environment)
             defer { wholeFile.stop() }

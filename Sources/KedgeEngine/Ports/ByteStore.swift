@@ -20,6 +20,8 @@ package enum ByteStoreError: Error, Hashable, Sendable {
 package protocol StagingArea: AnyObject, Sendable {
     /// Writes the buffer's bytes at the offset. Not durable before ``sync()``.
     func write(_ buffer: IOBuffer, at offset: Int64) async throws
+    /// The same for bytes that nobody reads back soon, which a store need not keep at hand.
+    func writeUncached(_ buffer: IOBuffer, at offset: Int64) async throws
     /// Makes everything durable that was written before the call.
     func sync() async throws
     /// Fills the buffer's free part, at most `byteCount` bytes, from the offset.
@@ -30,6 +32,12 @@ package protocol StagingArea: AnyObject, Sendable {
     func byteCount() async throws -> Int64
     /// Gives up the descriptor.
     func close() async
+}
+
+extension StagingArea {
+    package func writeUncached(_ buffer: IOBuffer, at offset: Int64) async throws {
+        try await write(buffer, at: offset)
+    }
 }
 
 /// The bytes of one finished file.

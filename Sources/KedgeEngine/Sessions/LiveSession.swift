@@ -12,8 +12,6 @@ struct EngineParts: Sendable {
     let pool: BlockingPool
     let makeGenerator: @Sendable () -> AnyGenerator
     let buffers: BufferPool
-    /// Bytes that wait in memory for their turn in the hash of their file.
-    let heldBytes: HeldBytes
     let space = SpaceReservations()
     let openAreas = OpenAreaCount()
 

@@ -26,14 +26,12 @@ struct ChunkPass {
     let end: Int64
     let staging: any StagingArea
     let parts: EngineParts
-    /// The hashes up to the last written byte that has been hashed; after the run, up to the last one.
+    /// The hashes up to the last written byte.
     private var hashes: ChunkHashes
     /// The file's hash before the chunk, once it has its turn.
     private(set) var fileHashBefore: SHA256Hasher?
     /// Where the file's hash comes from; nil when it does not go along, or not any more.
     private var turn: HashTurn?
-    /// Written, and waiting for the chunk's turn.
-    private var held: [IOBuffer] = []
     /// How long the chunk has been coming.
     private var age = Duration.zero
     /// Records what is written on the way; nil when nothing may count before the end.
@@ -81,15 +79,12 @@ struct ChunkPass {
         // Ends with this function, after the checkpoint under way: two must never write one row.
         let checkpoints = checkpoints
         async let _ = checkpoints?.run()
-        let end = await writeAll(reader)
-        if case .filled = end, let turn, !held.isEmpty { await join(await turn.wait()) }
-        await hashHeld()
-        return end
+        return await writeAll(reader)
     }
 
     private mutating func writeAll(_ reader: any ByteReader) async -> PassEnd {
         var next = offset
-        var underWay: Task<Advance, any Error>?
+        var underWay: Task<ChunkHashes, any Error>?
         var outcome: PassEnd = .filled
         reading: while next < end {
             let buffer = parts.buffers.take(for: pace.byteCount)
@@ -136,29 +131,16 @@ struct ChunkPass {
         return outcome
     }
 
-    /// What became of a buffer.
-    private enum Advance: Sendable {
-        case hashed(ChunkHashes)
-        /// Written; the buffer waits for the chunk's turn.
-        case held(IOBuffer)
+    private mutating func settle(_ underWay: Task<ChunkHashes, any Error>?) async throws {
+        if let hashes = try await underWay?.value { self.hashes = hashes }
     }
 
-    private mutating func settle(_ underWay: Task<Advance, any Error>?) async throws {
-        switch try await underWay?.value {
-        case .hashed(let hashes): self.hashes = hashes
-        case .held(let buffer): held.append(buffer)
-        case nil: break
-        }
-    }
-
-    /// Starts hashing and writing a buffer side by side, or only writing it. The task is always awaited
-    /// in `settle`; it is not cancelled, because a write that has begun must be known to have ended.
+    /// Starts hashing and writing a buffer side by side. The task is always awaited in `settle`; it is
+    /// not cancelled, because a write that has begun must be known to have ended.
     private mutating func advance(
         over buffer: IOBuffer, at offset: Int64
-    ) async -> Task<Advance, any Error> {
+    ) async -> Task<ChunkHashes, any Error> {
         await takeTurn()
-        if await mayHold(buffer) { return hold(buffer, at: offset) }
-        await hashHeld()
         let before = hashes
         return Task { [parts, staging, checkpoints] in
             let hashed = parts.pool.start {
@@ -166,20 +148,29 @@ struct ChunkPass {
                 after.update(buffer.bytes)
                 return after
             }
-            let written = await Result { try await staging.write(buffer, at: offset) }
+            let written = await Result {
+                if before.file == nil {
+                    // To be read back for the file's hash, from the page cache if it is soon.
+                    try await staging.write(buffer, at: offset)
+                } else {
+                    try await staging.writeUncached(buffer, at: offset)
+                }
+            }
             // Both have ended before the buffer goes back, whatever the write came to.
             let after = try await hashed.value()
             parts.buffers.give(buffer)
             try written.get()
             await checkpoints?.wrote(after.chunk)
-            return .hashed(after)
+            return after
         }
     }
 
-    /// The chunk's turn may have come.
+    /// The chunk's turn may have come. The first bytes of a chunk from a fast link wait for it a moment:
+    /// meanwhile nothing is read from the body, which leaves the processor to the chunks before it.
     private mutating func takeTurn() async {
         guard let turn else { return }
-        await join(turn.take())
+        let mayWait = verified.byteCount == 0 && age < HashTurn.fastAge
+        await join(mayWait ? await turn.wait() : turn.take())
     }
 
     /// Lets the file's hash go along from here on, over what was hashed without it first.
@@ -211,52 +202,6 @@ struct ChunkPass {
             }
         }
         return hasher
-    }
-
-    /// True when the bytes can wait for the chunk's turn; then the memory for them is taken.
-    private mutating func mayHold(_ buffer: IOBuffer) async -> Bool {
-        // What follows bytes that were hashed cannot wait without making those before it wait, too.
-        guard let turn, age < HashTurn.patience, verified.byteCount == 0 else { return false }
-        if parts.heldBytes.take(buffer.capacity) { return true }
-        // Meanwhile nothing is read from the body, which leaves the processor to those before it.
-        await join(await turn.wait())
-        return false
-    }
-
-    private func hold(_ buffer: IOBuffer, at offset: Int64) -> Task<Advance, any Error> {
-        Task { [parts, staging] in
-            do {
-                try await staging.write(buffer, at: offset)
-            } catch {
-                parts.release([buffer])
-                throw error
-            }
-            return .held(buffer)
-        }
-    }
-
-    /// Hashes what was written and waited.
-    private mutating func hashHeld() async {
-        guard !held.isEmpty else { return }
-        let (buffers, before) = (held, hashes)
-        held = []
-        hashes = await parts.pool.compute {
-            var after = before
-            for buffer in buffers { after.update(buffer.bytes) }
-            return after
-        }
-        parts.release(buffers)
-        await checkpoints?.wrote(hashes.chunk)
-    }
-}
-
-extension EngineParts {
-    /// Gives buffers back that were held.
-    fileprivate func release(_ buffers: [IOBuffer]) {
-        for buffer in buffers {
-            heldBytes.give(buffer.capacity)
-            self.buffers.give(buffer)
-        }
     }
 }
 

@@ -1,16 +1,12 @@
 internal import KedgeFiles
 internal import KedgeHash
-internal import KedgeLocks
 
-/// A chunk's turn in the hash of its file.
-///
-/// Bytes that are written already wait in memory for a moment, so that the chunk's hash and the file's can
-/// go over them together; otherwise they would have to be read back. They wait only while that costs
-/// little: see ``HeldBytes``.
+/// A chunk's turn in the hash of its file. With it, the chunk's hash and the file's go over the same bytes
+/// at once; without it, the bytes are read back later.
 struct HashTurn: Sendable {
-    /// How long bytes wait for their turn. Chunks from fast links come in less; the others are hashed
-    /// alone, and their links leave time enough for reading them back.
-    static let patience = Duration.milliseconds(250)
+    /// A chunk whose first bytes took longer comes over a slow link, and does not wait: there is time
+    /// enough for reading back.
+    static let fastAge = Duration.milliseconds(250)
 
     private let turns: HashTurns
     private let start: Int64
@@ -33,24 +29,4 @@ struct HashTurn: Sendable {
             try await timer.sleep(for: $0)
         }
     }
-}
-
-/// The memory in which bytes may wait for their turn, over all chunks.
-final class HeldBytes: Sendable {
-    private let limit: Int
-    private let held = Mutex(0)
-
-    /// - Parameter limit: In bytes.
-    init(limit: Int) { self.limit = limit }
-
-    /// True when so many more may wait; then they must be given back.
-    func take(_ byteCount: Int) -> Bool {
-        held.withLock { held in
-            guard held + byteCount <= limit else { return false }
-            held += byteCount
-            return true
-        }
-    }
-
-    func give(_ byteCount: Int) { held.withLock { $0 -= byteCount } }
 }

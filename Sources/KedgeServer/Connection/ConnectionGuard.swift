@@ -107,7 +107,8 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         context.fireChannelWritabilityChanged()
     }
 
-    /// Bytes that wait in the channel; they get fewer also while the channel is not writable again.
+    /// Bytes that wait in the channel; they get fewer also while the channel is not writable again. None for
+    /// a channel that cannot tell, such as a closed one: then time alone decides.
     private func unsentByteCount(_ context: ChannelHandlerContext) -> Int {
         (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }

@@ -44,8 +44,8 @@ final class TestFileSystem: ForwardingFileSystem {
     }
 }
 
-private final class TestFile: OpenFile {
-    private let base: any OpenFile
+private final class TestFile: ForwardingFile {
+    let base: any OpenFile
     private let path: String
     private let system: TestFileSystem
 
@@ -67,10 +67,4 @@ private final class TestFile: OpenFile {
         system.noteRead(path, count)
         return count
     }
-
-    func syncData() throws(FileError) { try base.syncData() }
-    func truncate(to byteCount: Int64) throws(FileError) { try base.truncate(to: byteCount) }
-    func status() throws(FileError) -> FileStatus { try base.status() }
-    func lockExclusively() throws(FileError) { try base.lockExclusively() }
-    func close() throws(FileError) { try base.close() }
 }

@@ -1,5 +1,3 @@
-package import KedgeFiles
-
 /// A file system in front of another one: what it does not do in its own way, that one does.
 package protocol ForwardingFileSystem: FileSystem {
     associatedtype Base: FileSystem
@@ -34,4 +32,43 @@ extension ForwardingFileSystem {
     package func availableBytes(at path: String) throws(FileError) -> Int64 {
         try base.availableBytes(at: path)
     }
+}
+
+/// An open file in front of another one: what it does not do in its own way, that one does.
+///
+/// ``writeUncached(_:at:)`` comes as ``write(_:at:)``, so that there is one place to see every write.
+package protocol ForwardingFile: OpenFile {
+    var base: any OpenFile { get }
+}
+
+extension ForwardingFile {
+    package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(FileError) {
+        try base.write(bytes, at: offset)
+    }
+
+    package func read(
+        into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
+    ) throws(FileError) -> Int {
+        try base.read(into: buffer, at: offset)
+    }
+
+    package func load(_ byteCount: Int64, at offset: Int64) throws(FileError) {
+        try base.load(byteCount, at: offset)
+    }
+
+    package func duplicateDescriptor() throws(FileError) -> Int32? {
+        try base.duplicateDescriptor()
+    }
+
+    package func syncData() throws(FileError) { try base.syncData() }
+
+    package func truncate(to byteCount: Int64) throws(FileError) {
+        try base.truncate(to: byteCount)
+    }
+
+    package func status() throws(FileError) -> FileStatus { try base.status() }
+
+    package func lockExclusively() throws(FileError) { try base.lockExclusively() }
+
+    package func close() throws(FileError) { try base.close() }
 }
