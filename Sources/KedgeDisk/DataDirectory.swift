@@ -4,6 +4,7 @@ internal import KedgeModel
 /// Where everything lies in the data directory.
 ///
 ///     lock                   held while a process uses the directory
+///     identity               random, made when rows are kept elsewhere: tells this directory from others
 ///     staging/<2 hex>/<key>  bytes of sessions on their way in
 ///     blobs/ab/cd/<64 hex>   bytes of finished files, named by their SHA-256
 ///     quarantine/<key>.<n>   staging files that no session knew
@@ -15,6 +16,7 @@ struct DataDirectory: Sendable {
     let root: String
 
     var lock: String { path("lock") }
+    var identity: String { path("identity") }
     var probe: String { path("probe") }
     var staging: String { path("staging") }
     var blobs: String { path("blobs") }

@@ -1,6 +1,7 @@
 internal import KedgeEngine
 internal import KedgeFiles
 internal import KedgeLocks
+internal import KedgeModel
 
 /// One staging file through one descriptor.
 ///
@@ -44,17 +45,27 @@ final class DiskStagingArea: StagingArea {
         try await store.onPool { try file.writeUncached(buffer.bytes, at: offset) }
     }
 
+    var isInDoubt: Bool { state.withLock { $0.failure != nil } }
+
     func read(into buffer: IOBuffer, at offset: Int64, byteCount: Int64) async throws {
         let file = try usableFile()
         try await store.onPool { try file.fill(buffer, at: offset, byteCount: byteCount) }
     }
 
-    func byteCount() async throws -> Int64 {
-        let file = try usableFile()
-        return try await store.onPool { try file.status().byteCount }
+    func savePartial(_ place: ChunkPlace, after earlier: String?) async throws -> String? {
+        try await sync()
+        return nil
     }
 
-    func sync() async throws {
+    func saveChunk(
+        _ place: ChunkPlace, digest: SHA256Digest, after earlier: String?
+    ) async throws -> String? {
+        try await sync()
+        return nil
+    }
+
+    /// Makes everything durable that was written before the call.
+    private func sync() async throws {
         let result = await withCheckedContinuation { continuation in
             let mustStart = state.withLock { state in
                 state.waiting.append(continuation)

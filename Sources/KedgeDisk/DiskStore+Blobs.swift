@@ -3,9 +3,8 @@ internal import KedgeFiles
 package import KedgeModel
 
 extension DiskStore {
-    package func promote(
-        _ key: StagingKey, to digest: SHA256Digest, byteCount: Int64
-    ) async throws {
+    package func promote(_ file: StagedFile, to digest: SHA256Digest) async throws -> String? {
+        let (key, byteCount) = (file.key, file.byteCount)
         try await onPool { [self] in
             let blob = directory.blob(digest)
             let parent = directory.blobDirectory(of: digest)
@@ -14,6 +13,8 @@ extension DiskStore {
             // A blob of another size is damaged, and the staging file cures it.
             let isThere = try fileSystem.status(of: blob)?.byteCount == byteCount
             if !isThere {
+                // A file without bytes never had a writer that would have made its staging file.
+                if byteCount == 0 { try makeEmptyFile(staging, in: key) }
                 try cut(staging, to: byteCount)
                 try fileSystem.rename(staging, to: blob)
             }
@@ -23,12 +24,18 @@ extension DiskStore {
             let stagingParent = directory.stagingDirectory(of: key)
             if try fileSystem.status(of: stagingParent) != nil { try names.sync(stagingParent) }
         }
+        return nil
     }
 
-    package func openBlob(_ digest: SHA256Digest) async throws -> any BlobReader {
+    private func makeEmptyFile(_ staging: String, in key: StagingKey) throws {
+        try names.makeDirectory(directory.stagingDirectory(of: key), upTo: directory.root)
+        try fileSystem.open(staging, .openOrCreate).close()
+    }
+
+    package func openBlob(_ name: BlobName) async throws -> any BlobReader {
         try await onPool { [self] in
             do throws(FileError) {
-                let file = try fileSystem.open(directory.blob(digest), .read)
+                let file = try fileSystem.open(directory.blob(name.digest), .read)
                 return DiskBlobReader(file, byteCount: try file.status().byteCount, store: self)
             } catch  where error.code == .notFound {
                 throw ByteStoreError.notFound

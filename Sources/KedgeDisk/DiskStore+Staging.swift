@@ -15,7 +15,9 @@ extension DiskStore {
         return DiskStagingArea(file, store: self)
     }
 
-    package func removeStaging(_ key: StagingKey) async throws {
+    package func removeStaging(
+        _ key: StagingKey, state: String?, keeping location: String?
+    ) async throws {
         try await onPool { [self] in
             try remove(directory.staging(key), from: directory.stagingDirectory(of: key))
         }

@@ -24,7 +24,7 @@ extension DiskStoreError: CustomStringConvertible {
 ///
 /// A name counts once its directory is synced, bytes once `fdatasync` succeeded. All calls to the
 /// file system run on the pool.
-package final class DiskStore: ByteStore {
+package final class DiskStore: LocalByteStore {
     let directory: DataDirectory
     let fileSystem: any FileSystem
     let pool: BlockingPool
@@ -75,6 +75,25 @@ package final class DiskStore: ByteStore {
             throw error.code == .locked ? .inUse(directory: path) : .unusable(error)
         } catch {
             preconditionFailure("only the file system throws here")
+        }
+    }
+
+    /// A random text that this directory keeps; made durable when it is asked for first.
+    package func identity() async throws -> String {
+        try await onPool { [self] in
+            let file = try fileSystem.open(directory.identity, .openOrCreate)
+            var bytes = [UInt8](repeating: 0, count: 32)
+            let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0, at: 0) }
+            var text = String(decoding: bytes, as: UTF8.self)
+            if count < bytes.count {
+                // New, or cut short by a stop before anybody heard of it.
+                text = SessionID.random().text
+                try Array(text.utf8).withUnsafeBytes { try file.write($0, at: 0) }
+            }
+            try file.syncData()
+            try file.close()
+            try names.sync(directory.root)
+            return "disk:\(text)"
         }
     }
 

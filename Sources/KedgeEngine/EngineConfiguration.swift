@@ -45,6 +45,20 @@ package struct EngineConfiguration: Sendable {
     package var idleSessionLifetime: Duration = .seconds(60)
     /// Open staging areas above which idle sessions leave memory at once; each holds a descriptor.
     package var maxIdleStagingAreas = 256
+    /// Size of the smallest chunk that the byte store can keep, in bytes; who asks for less gets this.
+    package var minStoredChunkSize: Int64 = 1
+    /// Most chunks that the byte store can make one file of.
+    package var maxChunkCount = ChunkLayout.maxChunkCount
+    /// For how long a node of a fleet has a chunk without renewing; a dead one blocks it as long.
+    package var writerLease: Duration = .seconds(10)
+    /// How long the writer of a chunk on another node has to save what it brought.
+    package var fleetTakeoverGrace: Duration = .milliseconds(600)
+    /// How often a node asks whether the other one is done.
+    package var fleetTakeoverStep: Duration = .milliseconds(50)
+    /// For how long a node has a finalize without renewing. More than ``finalizePatience``.
+    package var finalizeLease: Duration = .seconds(60)
+    /// Bytes of a long hash after which it is recorded how far it has come.
+    package var sharedHashStep: Int64 = 128 << 20
     /// Largest total of metadata keys and values of one session, in bytes.
     package var maxMetadataByteCount = 8 << 10
 

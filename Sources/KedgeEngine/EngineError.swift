@@ -54,6 +54,9 @@ extension EngineError {
         switch error {
         case .notFound: self.init(.sessionNotFound)
         case .wrongState(let state): self = .closed(state)
+        case .writerReplaced: self.init(.writerReplaced)
+        case .foreignBytes(let place):
+            self.init(.internalError, cause: "the rows are about bytes at \(place)")
         case .unavailable(let cause): self.init(.unavailable, cause: cause)
         case .full(let cause): self.init(.storageFull, cause: cause)
         case .failed(let cause): self.init(.internalError, cause: cause)
@@ -63,6 +66,8 @@ extension EngineError {
     private init(bytes error: ByteStoreError) {
         switch error {
         case .notFound: self.init(.internalError, cause: "bytes that a row names are missing")
+        case .notAssembled:
+            self.init(.unavailable, cause: "the file's bytes are not assembled yet")
         case .full(let cause): self.init(.storageFull, cause: cause)
         case .unavailable(let cause): self.init(.unavailable, cause: cause)
         case .failed(let cause): self.init(.internalError, cause: cause)

@@ -28,7 +28,7 @@ extension TransferEngine {
         try await translating {
             do {
                 return OpenedFile(
-                    record: record, reader: try await parts.bytes.openBlob(record.digest))
+                    record: record, reader: try await parts.bytes.openBlob(record.blob))
             } catch ByteStoreError.notFound {
                 // Deleted since the record was read, or damage.
                 _ = try await file(record.id, owner: record.owner)

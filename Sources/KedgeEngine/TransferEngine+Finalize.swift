@@ -23,7 +23,8 @@ extension TransferEngine {
         _ id: SessionID, owner: OwnerID, expecting expected: SHA256Digest? = nil
     ) async throws -> FinalizeOutcome {
         try await translating {
-            if let verified = try await bytesStillUnverified(id, owner: owner) {
+            if let verified = try await bytesStillUnverified(id, owner: owner, expected) {
+                if parts.bytes.assembles { finishInBackground(id, owner: owner, expected) }
                 return .pending(verifiedBytes: verified)
             }
             return try await finalizeLocks.withLock(id) {
@@ -43,15 +44,28 @@ extension TransferEngine {
     /// for it, too.
     ///
     /// - Returns: How far the hash has come when it has not come to the end; nil otherwise.
-    private func bytesStillUnverified(_ id: SessionID, owner: OwnerID) async throws -> Int64? {
+    private func bytesStillUnverified(
+        _ id: SessionID, owner: OwnerID, _ expected: SHA256Digest?
+    ) async throws -> Int64? {
         try await registry.withSession(id, owner: owner) { live in
             let ledger = await live.ledger
-            guard ledger.record.state == .open, ledger.isComplete,
-                let size = ledger.record.fileSize
+            guard ledger.record.state == .open || ledger.record.state == .finalizing,
+                ledger.isComplete, let size = ledger.record.fileSize
             else { return nil }
+            if parts.bytes.assembles, try await !takeWork(on: id, expected) {
+                return await live.prefix.offset
+            }
+            guard ledger.record.state == .open else { return nil }
             await live.followPrefix()
-            let isDone = try await live.prefix.wait(
+            var isDone = try await live.prefix.wait(
                 for: size, patience: configuration.finalizePatience)
+            if !isDone, parts.bytes.assembles, await !live.prefix.isFollowing {
+                // What is missing is on other nodes, or nowhere but in the store.
+                try await assemble(live)
+                await live.followPrefix()
+                isDone = try await live.prefix.wait(
+                    for: size, patience: configuration.finalizePatience)
+            }
             return isDone ? nil : await live.prefix.offset
         }
     }
@@ -66,8 +80,13 @@ extension TransferEngine {
             return .pending(verifiedBytes: await live.prefix.offset)
         }
         let digest = await live.prefix.digest
-        try Self.require(digest, matches: expected)
-        try Self.require(digest, matches: ledger.record.declaredDigest)
+        do {
+            try Self.require(digest, matches: expected)
+            try Self.require(digest, matches: ledger.record.declaredDigest)
+        } catch {
+            if parts.bytes.assembles { try await parts.metadata.dropFinalize(of: live.id) }
+            throw error
+        }
         return .completed(try await complete(live, digest: digest))
     }
 
@@ -116,9 +135,10 @@ extension TransferEngine {
             let record = try await parts.metadata.beginFinalize(
                 of: live.id, digest: digest, fileID: parts.makeID())
             await live.began(record)
-            if record.state != .completed { try await promote(live, record, digest) }
+            var location: String?
+            if record.state != .completed { location = try await promote(live, record, digest) }
             let file = try await parts.metadata.completeFinalize(
-                of: live.id, at: parts.clock.now())
+                of: live.id, at: parts.clock.now(), location: location)
             await live.setState(.completed)
             // The session may have been completed long ago, and its file deleted since.
             guard file.deletedAt == nil else { throw EngineError(.fileGone) }
@@ -128,17 +148,31 @@ extension TransferEngine {
 
     private func promote(
         _ live: LiveSession, _ record: SessionRecord, _ digest: SHA256Digest
-    ) async throws {
+    ) async throws -> String? {
         await live.interruptWriters(.sessionClosed)
-        let size = record.fileSize ?? 0
-        // A file without bytes never had a writer that would have made its staging area.
-        if size == 0 { try await live.stagingArea().sync() }
         await live.closeStaging()
         do {
-            try await parts.bytes.promote(record.stagingKey, to: digest, byteCount: size)
+            return try await parts.bytes.promote(await stagedFile(live), to: digest)
         } catch ByteStoreError.notFound {
             throw try await takeBack(live, record, cause: "the staging area is gone")
         }
+    }
+
+    /// Makes the bytes of a complete session readable from end to end.
+    private func assemble(_ live: LiveSession) async throws {
+        do {
+            try await parts.bytes.assemble(await stagedFile(live))
+        } catch ByteStoreError.notFound {
+            throw try await takeBack(live, await live.ledger.record, cause: "saved chunks are gone")
+        }
+    }
+
+    private func stagedFile(_ live: LiveSession) async -> StagedFile {
+        let ledger = await live.ledger
+        return StagedFile(
+            key: ledger.record.stagingKey, byteCount: ledger.record.fileSize ?? 0,
+            // Others find the bytes without, and the list can be long.
+            chunks: parts.bytes.assembles ? ledger.chunks : [])
     }
 
     /// The rows promised bytes that are gone. Takes the promise back: the session is open again, and
@@ -151,7 +185,8 @@ extension TransferEngine {
         logger.critical(
             "received bytes are missing at finalize",
             metadata: ["session.id": "\(record.id)", "cause": "\(cause)"])
-        try await parts.metadata.reopen(record.id)
+        if record.state == .finalizing { try await parts.metadata.reopen(record.id) }
+        if parts.bytes.assembles { try await parts.metadata.dropFinalize(of: record.id) }
         try await parts.metadata.dropChunks(await live.ledger.committed.indexes, of: record.id)
         await registry.drop(record.id)
         var error = EngineError(.missingChunks, cause: cause)

@@ -118,7 +118,9 @@ extension TransferEngine {
                 .badRequest, "chunkSize is from \(sizes.lowerBound) to \(sizes.upperBound).")
         }
         return ChunkLayout.chunkSize(
-            preferred: preferred, forFileOf: new.fileSize ?? configuration.maxFileSize)
+            preferred: max(preferred, configuration.minStoredChunkSize),
+            forFileOf: new.fileSize ?? configuration.maxFileSize,
+            maxChunkCount: configuration.maxChunkCount)
     }
 
     func tooLarge() -> EngineError {

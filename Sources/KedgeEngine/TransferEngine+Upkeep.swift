@@ -8,19 +8,21 @@ extension TransferEngine {
     /// Finalizing sessions are finished; chunks whose bytes are not there are taken back, loudly, so
     /// that clients send them again; bytes that no row knows are put aside, never deleted.
     package func recover() async throws {
+        // A place that others use, too, is never looked through by one of them.
+        guard let local = parts.bytes as? any LocalByteStore else { return }
         try await translating {
             for session in try await parts.metadata.unfinishedSessions() {
                 if session.record.state == .finalizing {
                     await finishInterrupted(session.record)
                 } else {
-                    try await checkBytes(of: session)
+                    try await checkBytes(of: session, in: local)
                 }
             }
-            for key in try await parts.bytes.stagingKeys()
+            for key in try await local.stagingKeys()
             where try await !parts.metadata.isKnown(key) {
                 logger.error(
                     "bytes without a session were put aside", metadata: ["staging.key": "\(key)"])
-                try await parts.bytes.quarantine(key)
+                try await local.quarantine(key)
             }
         }
     }
@@ -48,10 +50,12 @@ extension TransferEngine {
         }
     }
 
-    private func checkBytes(of session: UnfinishedSession) async throws {
+    private func checkBytes(
+        of session: UnfinishedSession, in local: any LocalByteStore
+    ) async throws {
         guard session.claimedEnd > 0 else { return }
         let record = session.record
-        let byteCount = try await parts.bytes.stagingByteCount(record.stagingKey) ?? 0
+        let byteCount = try await local.stagingByteCount(record.stagingKey) ?? 0
         guard byteCount < session.claimedEnd else { return }
         guard let progress = try await parts.metadata.progress(of: record.id, owner: record.owner)
         else { return }
@@ -86,6 +90,7 @@ extension TransferEngine {
 
     /// Finishes sessions whose finalize met an error, or whose client went before it asked again.
     private func finishLeftBehind() async throws {
+        if parts.bytes.assembles { return try await takeOverFinalizes() }
         for record in try await parts.metadata.finalizingSessions() {
             guard !isEnding else { return }
             // A finalize that is at work needs no help, and housekeeping does not wait for it.
@@ -110,8 +115,9 @@ extension TransferEngine {
 
     private func remove(_ garbage: Garbage) async throws {
         switch garbage {
-        case .staging(let key):
-            try await parts.bytes.removeStaging(key)
+        case .staging(let key, let state):
+            let needed = try await parts.metadata.blobLocation(fromStaging: key)
+            try await parts.bytes.removeStaging(key, state: state, keeping: needed)
         case .blob(let digest):
             try await digestLocks.withLock(digest) {
                 // A finalize may have taken the blob up again before this lock was held.
@@ -133,6 +139,7 @@ extension TransferEngine {
     /// Stops everything and closes the stores. Nothing may be called afterwards.
     package func close() async throws {
         await interruptWriters()
+        await backgroundFinalizes.close()
         try await translating {
             try await parts.metadata.close()
             await parts.bytes.close()

@@ -13,6 +13,7 @@ package final class TransferEngine: Sendable {
     let digestLocks = KeyedLock<SHA256Digest>()
     let finalizeLocks = KeyedLock<SessionID>()
     let logger: Logger
+    let backgroundFinalizes = BackgroundTasks<SessionID>()
     private let writeCount = Mutex(0)
     private let isDraining = Mutex(false)
 

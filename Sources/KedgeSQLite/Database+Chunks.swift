@@ -8,12 +8,10 @@ extension Database {
     func chunks(of session: SessionRow) throws -> [CommittedChunk] {
         var chunks: [CommittedChunk] = []
         try forEachRow(
-            "SELECT idx, byte_count, sha256 FROM chunk WHERE session = ? ORDER BY idx",
+            "SELECT idx, byte_count, sha256, location FROM chunk WHERE session = ? ORDER BY idx",
             [session.number]
         ) { row in
-            chunks.append(
-                CommittedChunk(
-                    index: row[0], byteCount: row[1], digest: try row.chunkDigest(at: 2)))
+            chunks.append(try CommittedChunk(row))
         }
         return chunks
     }
@@ -22,15 +20,9 @@ extension Database {
     func partials(of session: SessionRow) throws -> [PartialRecord] {
         try rows(
             """
-            SELECT idx, byte_count, hash_state, declared_sha256 FROM partial_chunk
-            WHERE session = ? ORDER BY idx
+            SELECT \(PartialRecord.columns) FROM partial_chunk WHERE session = ? ORDER BY idx
             """, [session.number]
-        ).map { row in
-            PartialRecord(
-                index: row["idx"], byteCount: row["byte_count"],
-                hashState: [UInt8](row["hash_state"] as Data),
-                declaredDigest: try row.digest("declared_sha256"))
-        }
+        ).map { try PartialRecord($0) }
     }
 
     /// The digest of a committed chunk; nil when it is not committed.
@@ -51,12 +43,12 @@ extension Database {
         }
         try run(
             """
-            INSERT INTO chunk (session, idx, byte_count, chunk_size, sha256)
-            VALUES (?, ?, ?, ?, ?)
+            INSERT INTO chunk (session, idx, byte_count, chunk_size, sha256, location)
+            VALUES (?, ?, ?, ?, ?, ?)
             """,
             [
                 session.number, chunk.index, chunk.byteCount, session.record.chunkSize,
-                chunk.digest.data,
+                chunk.digest.data, chunk.location,
             ])
     }
 
@@ -70,12 +62,12 @@ extension Database {
         try run(
             """
             INSERT OR REPLACE INTO partial_chunk (
-                session, idx, byte_count, chunk_size, hash_state, declared_sha256)
-            VALUES (?, ?, ?, ?, ?, ?)
+                session, idx, byte_count, chunk_size, hash_state, declared_sha256, location)
+            VALUES (?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 session.number, partial.index, partial.byteCount, session.record.chunkSize,
-                partial.hashState.data, partial.declaredDigest?.data,
+                partial.hashState.data, partial.declaredDigest?.data, partial.location,
             ])
     }
 
@@ -93,6 +85,25 @@ extension Database {
         guard let row else { return false }
         // Chunks have distinct indexes and lengths that fit the layout, so count and sum suffice.
         return row[0] as Int == session.record.layout.chunkCount && row[1] as Int64 == fileSize
+    }
+}
+
+extension CommittedChunk {
+    /// - Parameter row: Index, byte count, digest and location, in this order.
+    init(_ row: Row) throws {
+        self.init(
+            index: row[0], byteCount: row[1], digest: try row.chunkDigest(at: 2), location: row[3])
+    }
+}
+
+extension PartialRecord {
+    static let columns = "idx, byte_count, hash_state, declared_sha256, location"
+
+    init(_ row: Row) throws {
+        self.init(
+            index: row["idx"], byteCount: row["byte_count"],
+            hashState: [UInt8](row["hash_state"] as Data),
+            declaredDigest: try row.digest("declared_sha256"), location: row["location"])
     }
 }
 

@@ -16,7 +16,9 @@ extension Database {
 
     /// Leaves the bytes of a session, as it was before it ended, to the sweep.
     func makeGarbage(ofBytesOf session: SessionRow) throws {
-        if session.hasStaging { try add(.staging(session.record.stagingKey)) }
+        if session.hasStaging {
+            try add(.staging(session.record.stagingKey, state: session.stagingState))
+        }
         // A session that was finalizing may have its blob already.
         if session.record.state == .finalizing, let digest = session.record.finalDigest {
             try makeGarbage(unlessNeeded: digest)
@@ -29,6 +31,17 @@ extension Database {
         if try !isNeeded(digest) { try add(.blob(digest)) }
     }
 
+    /// Lets go of a blob that has a row, unless a file needs it. Called as ``makeGarbage(unlessNeeded:)`` is.
+    func dropBlob(unlessNeeded digest: SHA256Digest) throws {
+        let isNeeded = try exists(
+            "SELECT 1 FROM file WHERE sha256 = ? AND deleted_at IS NULL", [digest.data])
+        guard !isNeeded,
+            let row = try row("SELECT staging_key FROM blob WHERE sha256 = ?", [digest.data])
+        else { return }
+        try run("DELETE FROM blob WHERE sha256 = ?", [digest.data])
+        try add(.staging(StagingKey(row["staging_key"] as String)))
+    }
+
     func forget(_ garbage: Garbage) throws {
         // A row that was added again meanwhile has no lease, and is removed in a later round.
         try run(
@@ -36,13 +49,13 @@ extension Database {
             [garbage.kind, garbage.key])
     }
 
-    private func add(_ garbage: Garbage) throws {
+    func add(_ garbage: Garbage) throws {
         try run(
             """
-            INSERT INTO garbage (kind, key) VALUES (?, ?)
-            ON CONFLICT DO UPDATE SET lease_until = 0
+            INSERT INTO garbage (kind, key, state) VALUES (?, ?, ?)
+            ON CONFLICT DO UPDATE SET lease_until = 0, state = coalesce(excluded.state, state)
             """,
-            [garbage.kind, garbage.key])
+            [garbage.kind, garbage.key, garbage.state])
     }
 }
 
@@ -58,15 +71,24 @@ extension Garbage {
     /// The row's key.
     var key: String {
         switch self {
-        case .staging(let key): key.text
+        case .staging(let key, _): key.text
         case .blob(let digest): digest.hex
+        }
+    }
+
+    /// The row's state.
+    var state: String? {
+        switch self {
+        case .staging(_, let state): state
+        case .blob: nil
         }
     }
 
     init(_ row: Row) throws {
         let key: String = row["key"]
         switch row["kind"] as String {
-        case "staging" where SessionID.isWellFormed(key): self = .staging(StagingKey(key))
+        case "staging" where SessionID.isWellFormed(key):
+            self = .staging(StagingKey(key), state: row["state"])
         case "blob":
             guard let digest = SHA256Digest(hex: key) else { fallthrough }
             self = .blob(digest)

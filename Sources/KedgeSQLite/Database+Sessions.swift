@@ -49,14 +49,26 @@ extension Database {
     func touch(_ session: SessionRow, _ touch: SessionTouch) throws {
         try run(
             """
-            UPDATE session SET expires_at = ?, prefix_offset = coalesce(?, prefix_offset),
-                prefix_state = coalesce(?, prefix_state)
-            WHERE number = ?
+            UPDATE session SET expires_at = ?1,
+                prefix_state = CASE WHEN ?2 > coalesce(prefix_offset, -1) THEN ?3
+                    ELSE prefix_state END,
+                prefix_offset = CASE WHEN ?2 > coalesce(prefix_offset, -1) THEN ?2
+                    ELSE prefix_offset END
+            WHERE number = ?4
             """,
             [
                 touch.expiresAt.millisecondsSinceEpoch, touch.prefix?.offset,
                 touch.prefix?.state.data, session.number,
             ])
+    }
+
+    /// Records how far the whole-file hash has come, if that is farther than what is recorded.
+    func save(_ prefix: HashCheckpoint, of session: SessionRow) throws {
+        try run(
+            """
+            UPDATE session SET prefix_offset = ?1, prefix_state = ?2
+            WHERE number = ?3 AND coalesce(prefix_offset, -1) < ?1
+            """, [prefix.offset, prefix.state.data, session.number])
     }
 
     /// Offset after the last byte that a chunk or a partial claims.

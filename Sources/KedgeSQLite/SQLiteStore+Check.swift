@@ -52,14 +52,11 @@ extension SQLiteStore: CheckedRows {
         try await commits.read { db in
             try db.rows(
                 """
-                SELECT idx, byte_count, sha256 FROM chunk
+                SELECT idx, byte_count, sha256, location FROM chunk
                 WHERE session = (SELECT number FROM session WHERE id = ?) AND idx >= ?
                 ORDER BY idx LIMIT ?
                 """, [id.text, index, limit]
-            ).map { row in
-                CommittedChunk(
-                    index: row[0], byteCount: row[1], digest: try row.chunkDigest(at: 2))
-            }
+            ).map { try CommittedChunk($0) }
         }
     }
 
@@ -69,16 +66,11 @@ extension SQLiteStore: CheckedRows {
         try await commits.read { db in
             try db.rows(
                 """
-                SELECT idx, byte_count, hash_state, declared_sha256 FROM partial_chunk
+                SELECT \(PartialRecord.columns) FROM partial_chunk
                 WHERE session = (SELECT number FROM session WHERE id = ?) AND idx >= ?
                 ORDER BY idx LIMIT ?
                 """, [id.text, index, limit]
-            ).map { row in
-                PartialRecord(
-                    index: row["idx"], byteCount: row["byte_count"],
-                    hashState: [UInt8](row["hash_state"] as Data),
-                    declaredDigest: try row.digest("declared_sha256"))
-            }
+            ).map { try PartialRecord($0) }
         }
     }
 
@@ -86,8 +78,9 @@ extension SQLiteStore: CheckedRows {
         try await commits.read { db in
             try db.rows(
                 """
-                SELECT \(FileRecord.columns) FROM file
-                WHERE deleted_at IS NULL AND (sha256, id) > (?, ?) ORDER BY sha256, id LIMIT ?
+                SELECT \(FileRecord.columns) FROM \(FileRecord.source)
+                WHERE file.deleted_at IS NULL AND (file.sha256, file.id) > (?, ?)
+                ORDER BY file.sha256, file.id LIMIT ?
                 """, [file?.digest.data ?? Data(), file?.id.text ?? "", limit]
             ).map { try FileRecord($0) }
         }

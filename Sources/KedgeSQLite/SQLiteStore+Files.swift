@@ -17,9 +17,10 @@ extension SQLiteStore {
             let start = cursor ?? FileCursor.beforeAll
             return try db.rows(
                 """
-                SELECT \(FileRecord.columns) FROM file
-                WHERE owner = ? AND deleted_at IS NULL AND (created_at, id) < (?, ?)
-                ORDER BY created_at DESC, id DESC LIMIT ?
+                SELECT \(FileRecord.columns) FROM \(FileRecord.source)
+                WHERE file.owner = ? AND file.deleted_at IS NULL
+                    AND (file.created_at, file.id) < (?, ?)
+                ORDER BY file.created_at DESC, file.id DESC LIMIT ?
                 """,
                 [
                     owner.text, start.createdAt.millisecondsSinceEpoch, start.id.text, limit,
@@ -54,7 +55,17 @@ extension SQLiteStore {
             try db.run(
                 "UPDATE file SET deleted_at = ? WHERE id = ?",
                 [now.millisecondsSinceEpoch, id.text])
-            try db.makeGarbage(unlessNeeded: file.digest)
+            if file.location != nil {
+                try db.dropBlob(unlessNeeded: file.digest)
+            } else {
+                try db.makeGarbage(unlessNeeded: file.digest)
+            }
+        }
+    }
+
+    package func blobLocation(fromStaging key: StagingKey) async throws -> String? {
+        try await commits.read { db in
+            try db.row("SELECT location FROM blob WHERE staging_key = ?", [key.text])?["location"]
         }
     }
 }
@@ -62,8 +73,9 @@ extension SQLiteStore {
 extension Database {
     /// The file of this id, deleted or not.
     func file(_ id: FileID) throws -> FileRecord? {
-        try row("SELECT \(FileRecord.columns) FROM file WHERE id = ?", [id.text])
-            .map { try FileRecord($0) }
+        try row(
+            "SELECT \(FileRecord.columns) FROM \(FileRecord.source) WHERE file.id = ?", [id.text]
+        ).map { try FileRecord($0) }
     }
 }
 
@@ -76,9 +88,10 @@ extension FileCursor {
 
 extension FileRecord {
     static let columns = """
-        id, owner, session_id, file_name, mime_type, byte_count, sha256, chunk_size, created_at, \
-        deleted_at
+        file.id, file.owner, file.session_id, file.file_name, file.mime_type, file.byte_count, \
+        file.sha256, file.chunk_size, file.created_at, file.deleted_at, blob.location
         """
+    static let source = "file LEFT JOIN blob ON blob.sha256 = file.sha256"
 
     init(_ row: Row) throws {
         guard let digest = try row.digest("sha256") else {
@@ -90,6 +103,6 @@ extension FileRecord {
             mimeType: row["mime_type"], byteCount: row["byte_count"], digest: digest,
             chunkSize: row["chunk_size"], createdAt: row.time("created_at"),
             deletedAt: (row["deleted_at"] as Int64?)
-                .map { Timestamp(millisecondsSinceEpoch: $0) })
+                .map { Timestamp(millisecondsSinceEpoch: $0) }, location: row["location"])
     }
 }

@@ -23,7 +23,7 @@ extension SQLiteStore {
     }
 
     package func completeFinalize(
-        of id: SessionID, at now: Timestamp
+        of id: SessionID, at now: Timestamp, location: String?
     ) async throws -> FileRecord {
         try await commits.write { db in
             let session = try db.session(id, in: .finalizing, .completed)
@@ -32,7 +32,7 @@ extension SQLiteStore {
                 guard try db.isComplete(session) else {
                     throw MetadataError.failed("session \(id) does not have all its chunks")
                 }
-                try db.makeFile(of: session, at: now)
+                try db.makeFile(of: session, at: now, location: location)
             }
             guard let file = try db.file(fileID) else { throw MetadataError.notFound }
             return file
@@ -59,6 +59,7 @@ extension SQLiteStore {
                 UPDATE session SET state = 'open', file_id = NULL, final_sha256 = NULL
                 WHERE number = ?
                 """, [session.number])
+            try db.dropFinalize(of: session)
             // The blob may be there although this session does not need it any more.
             if let digest = session.record.finalDigest { try db.makeGarbage(unlessNeeded: digest) }
         }
@@ -67,7 +68,9 @@ extension SQLiteStore {
 
 extension Database {
     /// Makes the file of a finalizing session and completes the session.
-    fileprivate func makeFile(of session: SessionRow, at now: Timestamp) throws {
+    fileprivate func makeFile(
+        of session: SessionRow, at now: Timestamp, location: String?
+    ) throws {
         try run(
             """
             INSERT INTO file (
@@ -79,10 +82,28 @@ extension Database {
             """, [now.millisecondsSinceEpoch, session.number])
         try run(
             """
-            UPDATE session SET state = 'completed', staging_key = NULL, prefix_offset = NULL,
-                prefix_state = NULL
+            UPDATE session SET state = 'completed', staging_key = NULL, staging_state = NULL,
+                prefix_offset = NULL, prefix_state = NULL
             WHERE number = ?
             """, [session.number])
+        if let location { try keepBlob(of: session, at: location) }
+        try dropFinalize(of: session)
         try run("DELETE FROM partial_chunk WHERE session = ?", [session.number])
+    }
+
+    /// Remembers where the file's blob is, unless the same bytes are somewhere already. What is left of the
+    /// staging area, perhaps the blob itself, becomes garbage.
+    private func keepBlob(of session: SessionRow, at location: String) throws {
+        let record = session.record
+        try run(
+            """
+            INSERT INTO blob (sha256, byte_count, staging_key, location) VALUES (?, ?, ?, ?)
+            ON CONFLICT DO NOTHING
+            """, [record.finalDigest?.data, record.fileSize, record.stagingKey.text, location])
+        try add(.staging(record.stagingKey, state: session.stagingState))
+    }
+
+    fileprivate func dropFinalize(of session: SessionRow) throws {
+        try run("DELETE FROM finalize_job WHERE session = ?", [session.number])
     }
 }

@@ -64,10 +64,11 @@ extension SQLiteStore {
             try db.run("DELETE FROM partial_chunk WHERE session = ?", [session.number])
             try db.run(
                 """
-                UPDATE session SET state = 'canceled', staging_key = NULL, prefix_offset = NULL,
-                    prefix_state = NULL, file_id = NULL, final_sha256 = NULL
+                UPDATE session SET state = 'canceled', staging_key = NULL, staging_state = NULL,
+                    prefix_offset = NULL, prefix_state = NULL, file_id = NULL, final_sha256 = NULL
                 WHERE number = ?
                 """, [session.number])
+            try db.run("DELETE FROM finalize_job WHERE session = ?", [session.number])
             try db.makeGarbage(ofBytesOf: session)
         }
     }
@@ -114,14 +115,16 @@ extension Database {
         // The old row lets go first: two sessions never have the same key.
         try run(
             """
-            UPDATE session SET state = 'expired', staging_key = NULL, prefix_offset = NULL,
-                prefix_state = NULL
+            UPDATE session SET state = 'expired', staging_key = NULL, staging_state = NULL,
+                prefix_offset = NULL, prefix_state = NULL
             WHERE number = ?
             """, [old.number])
         var record = record
         record.stagingKey = old.record.stagingKey
         record.prefix = old.record.prefix
         let number = try insert(record)
+        try run(
+            "UPDATE session SET staging_state = ? WHERE number = ?", [old.stagingState, number])
         for table in ["chunk", "partial_chunk"] {
             try run("UPDATE \(table) SET session = ? WHERE session = ?", [number, old.number])
         }

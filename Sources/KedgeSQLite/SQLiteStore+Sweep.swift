@@ -41,7 +41,7 @@ extension SQLiteStore {
         try await commits.write { db in
             let rows = try db.rows(
                 """
-                SELECT kind, key FROM garbage WHERE lease_until <= ?
+                SELECT kind, key, state FROM garbage WHERE lease_until <= ?
                 ORDER BY lease_until, kind, key LIMIT ?
                 """, [now.millisecondsSinceEpoch, limit])
             return try rows.compactMap { row in

@@ -9,12 +9,15 @@ struct SessionRow {
     var record: SessionRecord
     /// True while the bytes on their way in are this session's.
     let hasStaging: Bool
+    /// What the byte store recorded for them.
+    let stagingState: String?
 
     static let columns = """
         session.number, session.id, session.owner, session.staging_key, session.file_name, \
         session.mime_type, session.file_size, session.chunk_size, session.declared_sha256, \
         session.metadata, session.state, session.created_at, session.expires_at, \
-        session.prefix_offset, session.prefix_state, session.file_id, session.final_sha256
+        session.prefix_offset, session.prefix_state, session.file_id, session.final_sha256, \
+        session.staging_state
         """
 
     init(_ row: Row) throws {
@@ -22,6 +25,7 @@ struct SessionRow {
         let id = try row.identifier("id") as SessionID
         let stagingKey: String? = row["staging_key"]
         hasStaging = stagingKey != nil
+        stagingState = row["staging_state"]
         guard let state = SessionState(rawValue: row["state"]) else {
             throw MetadataError.failed("session \(id) has an unknown state")
         }

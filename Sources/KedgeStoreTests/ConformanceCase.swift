@@ -47,6 +47,16 @@ extension ConformanceCase where Store == any ByteStore {
     }
 }
 
+extension ConformanceCase where Store == any LocalByteStore {
+    init(_ name: String, _ body: @escaping @Sendable (any LocalByteStore) async throws -> Void) {
+        self.init(reopening: name) { open in
+            let store = try await open()
+            try await body(store)
+            await store.close()
+        }
+    }
+}
+
 /// What every metadata store must do.
 package enum MetadataStoreConformance {
     /// One of the promises.
@@ -55,13 +65,22 @@ package enum MetadataStoreConformance {
     /// The promises of the port, one by one.
     package static let all =
         creating + chunks + partials + sizes + finalizing + canceling + files + expiring + garbage
-        + adopting + concurrency
+        + adopting + work + locations + concurrency
 }
 
 /// What every byte store must do.
 package enum ByteStoreConformance {
     /// One of the promises.
     package typealias Case = ConformanceCase<any ByteStore>
+
+    /// The promises of the port, one by one.
+    package static let all = areas + chunks + blobs
+}
+
+/// What a byte store must do besides that a process has for itself.
+package enum LocalByteStoreConformance {
+    /// One of the promises.
+    package typealias Case = ConformanceCase<any LocalByteStore>
 
     /// The promises of the port, one by one.
     package static let all = staging + promoting + keeping

@@ -18,7 +18,8 @@ package enum SampleBytes {
     }
 }
 
-extension ByteStore {
+// Shorter words for stores that sync all of an area at once and name blobs by their digest.
+extension LocalByteStore {
     /// Makes a staging area with the bytes, synced.
     package func stage(_ bytes: [UInt8], as key: StagingKey) async throws {
         let area = try await openStaging(key)
@@ -27,17 +28,45 @@ extension ByteStore {
         await area.close()
     }
 
+    /// Promotes an area whose chunks are of no interest.
+    package func promote(
+        _ key: StagingKey, to digest: SHA256Digest, byteCount: Int64
+    ) async throws {
+        _ = try await promote(
+            StagedFile(key: key, byteCount: byteCount, chunks: []), to: digest)
+    }
+
+    package func removeStaging(_ key: StagingKey) async throws {
+        try await removeStaging(key, state: nil, keeping: nil)
+    }
+
     /// The whole content of a blob.
     package func content(of digest: SHA256Digest) async throws -> [UInt8] {
-        let reader = try await openBlob(digest)
+        try await content(of: BlobName(digest: digest, byteCount: 0))
+    }
+}
+
+extension ByteStore {
+    /// The whole content of a blob.
+    package func content(of name: BlobName) async throws -> [UInt8] {
+        let reader = try await openBlob(name)
         let buffer = SampleBytes.buffer(capacity: Int(reader.byteCount) + 1)
-        try await reader.read(into: buffer, at: 0, byteCount: reader.byteCount)
+        while Int64(buffer.count) < reader.byteCount {
+            let offset = Int64(buffer.count)
+            try await reader.read(
+                into: buffer, at: offset, byteCount: reader.byteCount - offset)
+        }
         await reader.close()
         return Array(buffer.bytes)
     }
 }
 
 extension StagingArea {
+    /// Makes durable what was written, in stores that sync all of an area at once.
+    package func sync() async throws {
+        _ = try await savePartial(ChunkPlace(index: 0, start: 0, byteCount: 1), after: nil)
+    }
+
     /// Some bytes of the area.
     package func bytes(at offset: Int64, count: Int) async throws -> [UInt8] {
         let buffer = SampleBytes.buffer(capacity: count + 1)

@@ -1,3 +1,4 @@
+import KedgeDisk
 import KedgeEngine
 import KedgeStoreTests
 import Testing
@@ -7,5 +8,26 @@ import Testing
     func `the disk store keeps its promise`(_ promise: ByteStoreConformance.Case) async throws {
         let place = try DiskPlace()
         try await promise.run { try await place.open() }
+    }
+
+    @Test(.timeLimit(.minutes(1)), arguments: LocalByteStoreConformance.all)
+    func `the disk store keeps its promise to its process`(
+        _ promise: LocalByteStoreConformance.Case
+    ) async throws {
+        let place = try DiskPlace()
+        try await promise.run { try await place.open() }
+    }
+
+    @Test func `a directory keeps its identity, and another one has another`() async throws {
+        let (place, other) = (try DiskPlace(), try DiskPlace())
+        let store = try await place.open()
+        let identity = try await store.identity()
+        await store.close()
+        let again = try await place.open()
+        #expect(try await again.identity() == identity)
+        await again.close()
+        let foreign = try await other.open()
+        #expect(try await foreign.identity() != identity)
+        await foreign.close()
     }
 }

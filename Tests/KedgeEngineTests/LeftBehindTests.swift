@@ -1,6 +1,7 @@
 import KedgeEngine
 import KedgeFiles
 import KedgeModel
+import KedgeStoreTests
 import Testing
 
 /// R18: a finalize that met an error ends without its client and without a restart.

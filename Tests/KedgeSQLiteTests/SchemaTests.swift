@@ -28,17 +28,17 @@ import Testing
         "UPDATE chunk SET idx = -1",
         "UPDATE chunk SET sha256 = x'00'",
         "UPDATE chunk SET session = 77",
-        "INSERT INTO chunk VALUES (1, 0, 1, 100, zeroblob(32))",
-        "INSERT INTO partial_chunk VALUES (1, 0, 100, 100, x'00', NULL)",
-        "INSERT INTO partial_chunk VALUES (1, 0, 1, 100, x'', NULL)",
-        "INSERT INTO partial_chunk VALUES (1, 0, 1, 200, x'00', NULL)",
+        "INSERT INTO chunk VALUES (1, 0, 1, 100, zeroblob(32), NULL)",
+        "INSERT INTO partial_chunk VALUES (1, 0, 100, 100, x'00', NULL, NULL)",
+        "INSERT INTO partial_chunk VALUES (1, 0, 1, 100, x'', NULL, NULL)",
+        "INSERT INTO partial_chunk VALUES (1, 0, 1, 200, x'00', NULL, NULL)",
         "UPDATE file SET byte_count = -1",
         "UPDATE file SET sha256 = x'00'",
         "UPDATE file SET session = NULL",
         "DELETE FROM session",
         "INSERT INTO idempotency_key VALUES ('o', 'k', 'f', 77)",
-        "INSERT INTO garbage VALUES ('blob', 'abc', 0)",
-        "INSERT INTO garbage VALUES ('rest', '00000000000000000000000000000000', 0)",
+        "INSERT INTO garbage VALUES ('blob', 'abc', 0, NULL)",
+        "INSERT INTO garbage VALUES ('rest', '00000000000000000000000000000000', 0, NULL)",
     ]
 
     @Test(arguments: impossible)

@@ -48,7 +48,7 @@ package protocol CheckedBytes: Sendable {
 }
 
 /// A byte store that can put blobs aside, too.
-package protocol RepairableBytes: ByteStore {
+package protocol RepairableBytes: LocalByteStore {
     /// Moves a blob that no row knows out of the way without destroying it; an absent one is no
     /// error.
     func quarantine(_ digest: SHA256Digest) async throws

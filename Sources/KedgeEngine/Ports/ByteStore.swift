@@ -5,32 +5,72 @@ package import KedgeModel
 package enum ByteStoreError: Error, Hashable, Sendable {
     /// There are no bytes under this name.
     case notFound
-    /// No space is left. Nothing that was synced is lost.
+    /// The bytes are stored, but cannot be read before ``ByteStore/assemble(_:)``.
+    case notAssembled
+    /// No space is left. Nothing that was saved is lost.
     case full(String)
     /// The store cannot be used now.
     case unavailable(String)
-    /// A read, write or sync failed. What was not synced before must be written again.
+    /// A read, write or sync failed. What was not saved before must be written again.
     case failed(String)
+}
+
+/// Where bytes of a chunk lie in their file.
+package struct ChunkPlace: Hashable, Sendable {
+    package var index: Int
+    /// Offset in the file of the chunk's first byte.
+    package var start: Int64
+    /// Bytes from there that are meant: the whole chunk's, or those of its first part.
+    package var byteCount: Int64
+    /// True when the file has no other chunk.
+    package var isWholeFile: Bool
+
+    package init(index: Int, start: Int64, byteCount: Int64, isWholeFile: Bool = false) {
+        self.index = index
+        self.start = start
+        self.byteCount = byteCount
+        self.isWholeFile = isWholeFile
+    }
+
+    /// Offset after the last byte that is meant.
+    package var end: Int64 { start + byteCount }
 }
 
 /// The bytes of one session on their way in. Offsets are those of the file.
 ///
-/// After a failed ``sync()`` the area refuses everything: bytes written since the last successful one
-/// are in doubt, and a second sync would lie. The session opens the area anew.
+/// What is written counts once it is saved, chunk by chunk. A store may keep a text with what it saved, its
+/// *location*; the row of the chunk or partial carries it, and it is handed back when the bytes are needed
+/// again, on whatever node that is.
+///
+/// After a failed save the area may refuse everything (``isInDoubt``): bytes written since the last
+/// successful one may be gone, and a second sync would lie. The session opens the area anew.
 package protocol StagingArea: AnyObject, Sendable {
-    /// Writes the buffer's bytes at the offset. Not durable before ``sync()``.
+    /// Writes the buffer's bytes at the offset. Not durable before they are saved.
     func write(_ buffer: IOBuffer, at offset: Int64) async throws
     /// The same for bytes that nobody reads back soon, which a store need not keep at hand.
     func writeUncached(_ buffer: IOBuffer, at offset: Int64) async throws
-    /// Makes everything durable that was written before the call.
-    func sync() async throws
+    /// Makes the first bytes of a chunk durable. They were written here, apart from those that the earlier
+    /// location names.
+    ///
+    /// - Parameter earlier: Location of the partial that is recorded; nil when there is none.
+    /// - Returns: The location of all the bytes; nil when the store finds them without.
+    func savePartial(_ place: ChunkPlace, after earlier: String?) async throws -> String?
+    /// Makes a whole chunk durable, whose bytes have this digest.
+    ///
+    /// - Returns: As ``savePartial(_:after:)``.
+    /// - Throws: `notFound` when what was saved of the file before is gone.
+    func saveChunk(
+        _ place: ChunkPlace, digest: SHA256Digest, after earlier: String?
+    ) async throws -> String?
     /// Fills the buffer's free part, at most `byteCount` bytes, from the offset.
     ///
-    /// - Throws: `notFound` when the bytes are not there.
+    /// - Throws: `notFound` when the bytes are not there, `notAssembled` when they are but cannot be read.
     func read(into buffer: IOBuffer, at offset: Int64, byteCount: Int64) async throws
-    /// Number of bytes up to the end of the last byte written.
-    func byteCount() async throws -> Int64
-    /// Gives up the descriptor.
+    /// True after a failed save that left written bytes in doubt: the area must be opened anew.
+    var isInDoubt: Bool { get }
+    /// Nobody reads the bytes below the offset any more.
+    func release(below offset: Int64) async
+    /// Gives up what the area holds on this node.
     func close() async
 }
 
@@ -38,6 +78,9 @@ extension StagingArea {
     package func writeUncached(_ buffer: IOBuffer, at offset: Int64) async throws {
         try await write(buffer, at: offset)
     }
+
+    package var isInDoubt: Bool { false }
+    package func release(below offset: Int64) async {}
 }
 
 /// The bytes of one finished file.
@@ -59,32 +102,92 @@ extension BlobReader {
     package func duplicateDescriptor() async throws -> Int32? { nil }
 }
 
-/// Where bytes are kept: staging areas of sessions, and blobs named by their digest. Only
+/// The bytes of a session that has all its chunks.
+package struct StagedFile: Sendable {
+    package var key: StagingKey
+    package var byteCount: Int64
+    /// All chunks, by rising index.
+    package var chunks: [CommittedChunk]
+
+    package init(key: StagingKey, byteCount: Int64, chunks: [CommittedChunk]) {
+        self.key = key
+        self.byteCount = byteCount
+        self.chunks = chunks
+    }
+}
+
+/// Names the bytes of a finished file.
+package struct BlobName: Hashable, Sendable {
+    package var digest: SHA256Digest
+    package var byteCount: Int64
+    /// Where the store put them; nil when it names them by their digest.
+    package var location: String?
+
+    package init(digest: SHA256Digest, byteCount: Int64, location: String? = nil) {
+        self.digest = digest
+        self.byteCount = byteCount
+        self.location = location
+    }
+}
+
+/// Where bytes are kept: staging areas of sessions, and the blobs they become. Only
 /// ``ByteStoreError`` is thrown.
 package protocol ByteStore: Sendable {
+    /// Names the place of the bytes: two nodes with the same one see the same bytes, others do not.
+    func identity() async throws -> String
+    /// True when several nodes may use the place at once.
+    var isShared: Bool { get }
+    /// True when the bytes of committed chunks can be read on every node only after ``assemble(_:)``.
+    var assembles: Bool { get }
+
     /// Opens the staging area, making it when it is absent. Its name is durable when this returns.
     func openStaging(_ key: StagingKey) async throws -> any StagingArea
-    /// Removes a staging area; an absent one is no error.
-    func removeStaging(_ key: StagingKey) async throws
-    /// Size of a staging area; nil when there is none.
-    func stagingByteCount(_ key: StagingKey) async throws -> Int64?
-    /// The staging areas that exist.
-    func stagingKeys() async throws -> [StagingKey]
-    /// Turns the synced staging area into the blob, durably, in one step; drops the area when the
-    /// blob is there already. Asked again after a success, it does nothing.
+    /// Removes what is left of a staging area; an absent one is no error.
     ///
+    /// - Parameters:
+    ///   - state: What the store recorded for the area; see ``StagingRecords``.
+    ///   - location: The blob that the area became and that a file still needs; it stays.
+    func removeStaging(_ key: StagingKey, state: String?, keeping location: String?) async throws
+    /// Makes the bytes of a complete file readable from end to end through its staging area. Asked again
+    /// after a success, it does nothing.
+    ///
+    /// - Throws: `notFound` when bytes are gone that the chunks name.
+    func assemble(_ file: StagedFile) async throws
+    /// Turns the area into the blob, durably, in one step; drops the area when the blob is there already.
+    /// Asked again after a success, it does nothing.
+    ///
+    /// - Returns: Where the blob is; nil when the store names it by its digest.
     /// - Throws: `notFound` when there is neither the area nor a blob of this size.
-    func promote(_ key: StagingKey, to digest: SHA256Digest, byteCount: Int64) async throws
+    func promote(_ file: StagedFile, to digest: SHA256Digest) async throws -> String?
     /// Opens a blob for reading.
-    func openBlob(_ digest: SHA256Digest) async throws -> any BlobReader
-    /// Removes a blob, durably; an absent one is no error.
+    func openBlob(_ name: BlobName) async throws -> any BlobReader
+    /// Removes a blob that is named by its digest, durably; an absent one is no error.
     func removeBlob(_ digest: SHA256Digest) async throws
-    /// Moves a staging area that no row knows out of the way without destroying it.
-    func quarantine(_ key: StagingKey) async throws
+    /// An address of the blob's bytes that needs no credentials for some minutes; nil when there is none.
+    func publicURL(of name: BlobName, responseFields: [String: String]) async throws -> String?
     /// Bytes that can still be written.
     func availableBytes() async throws -> Int64
     /// Succeeds when a small file can be written, synced and removed.
     func checkHealth() async throws
     /// Gives up what the store holds, such as its lock.
     func close() async
+}
+
+extension ByteStore {
+    package var isShared: Bool { false }
+    package var assembles: Bool { false }
+    package func assemble(_ file: StagedFile) async throws {}
+    package func publicURL(
+        of name: BlobName, responseFields: [String: String]
+    ) async throws -> String? { nil }
+}
+
+/// A byte store that one process has for itself, on its own disk. A recovery compares it with the rows.
+package protocol LocalByteStore: ByteStore {
+    /// Size of a staging area; nil when there is none.
+    func stagingByteCount(_ key: StagingKey) async throws -> Int64?
+    /// The staging areas that exist.
+    func stagingKeys() async throws -> [StagingKey]
+    /// Moves a staging area that no row knows out of the way without destroying it.
+    func quarantine(_ key: StagingKey) async throws
 }

@@ -33,13 +33,20 @@ package enum ChunkOutcome: Hashable, Sendable {
 package struct SessionTouch: Sendable {
     package var id: SessionID
     package var expiresAt: Timestamp
-    /// How far the whole-file hash has come; nil leaves the stored one.
+    /// How far the whole-file hash has come; nil leaves the stored one. It never goes back.
     package var prefix: HashCheckpoint?
+    /// The lease under which the bytes were written, in a fleet. When another writer has taken over, nothing
+    /// is written and ``MetadataError/writerReplaced`` thrown.
+    package var writer: WriterToken?
 
-    package init(id: SessionID, expiresAt: Timestamp, prefix: HashCheckpoint? = nil) {
+    package init(
+        id: SessionID, expiresAt: Timestamp, prefix: HashCheckpoint? = nil,
+        writer: WriterToken? = nil
+    ) {
         self.id = id
         self.expiresAt = expiresAt
         self.prefix = prefix
+        self.writer = writer
     }
 }
 
@@ -57,8 +64,36 @@ package struct UnfinishedSession: Hashable, Sendable {
 
 /// Bytes that no row refers to any more and that a sweep removes.
 package enum Garbage: Hashable, Sendable {
-    case staging(StagingKey)
+    /// What is left of a staging area, with what the byte store recorded for it.
+    case staging(StagingKey, state: String? = nil)
+    /// A blob that is named by its digest.
     case blob(SHA256Digest)
+}
+
+/// One node's hold on a piece of work, until a time.
+package struct WorkLease: Hashable, Sendable {
+    /// Names the node; a restarted one has another name.
+    package var holder: String
+    package var now: Timestamp
+    package var until: Timestamp
+
+    package init(holder: String, now: Timestamp, until: Timestamp) {
+        self.holder = holder
+        self.now = now
+        self.until = until
+    }
+}
+
+/// A finalize that was promised to a client and is not done.
+package struct FinalizeJob: Hashable, Sendable {
+    package var record: SessionRecord
+    /// What the client expects the file to be.
+    package var expected: SHA256Digest?
+
+    package init(record: SessionRecord, expected: SHA256Digest?) {
+        self.record = record
+        self.expected = expected
+    }
 }
 
 /// A position in a list of files, newest first.
@@ -78,6 +113,10 @@ package enum MetadataError: Error, Hashable, Sendable {
     case notFound
     /// The session's state does not allow the operation.
     case wrongState(SessionState)
+    /// Another writer has taken the chunk over; nothing was written.
+    case writerReplaced
+    /// The rows are about bytes in another place.
+    case foreignBytes(String)
     /// The database cannot be reached, or is busy beyond its patience: trying again may help.
     case unavailable(String)
     /// The disk under the database is full.
@@ -91,7 +130,7 @@ package enum MetadataError: Error, Hashable, Sendable {
 ///
 /// An operation is never abandoned because the calling task is cancelled: a row that may have been
 /// written is always reported.
-package protocol MetadataStore: Sendable {
+package protocol MetadataStore: StagingRecords {
     /// Creates a session, or finds the one that the key made before.
     ///
     /// - Parameter adopting: An expired, still remembered session of the same owner, file size and
@@ -134,10 +173,32 @@ package protocol MetadataStore: Sendable {
 
     /// Makes the file and moves the session to `completed`, in one transaction. Asked again, it
     /// answers the same file.
-    func completeFinalize(of id: SessionID, at now: Timestamp) async throws -> FileRecord
+    ///
+    /// - Parameter location: Where the byte store put the blob; nil when it is named by its digest. When
+    ///   another file has the same bytes already, the new file gets that one's blob, and the new one becomes
+    ///   garbage. With a location, what is left of the staging area becomes garbage in any case.
+    func completeFinalize(
+        of id: SessionID, at now: Timestamp, location: String?
+    ) async throws -> FileRecord
 
     /// Moves a finalizing session back to `open`: its bytes turned out not to be there.
     func reopen(_ id: SessionID) async throws
+
+    /// Promises to finalize a session, and takes the work; asked again by the same holder, it renews.
+    /// Completing, reopening and canceling end it.
+    ///
+    /// - Parameter expected: What the client expects the file to be; nil keeps what was said before.
+    /// - Returns: False while another node has the work.
+    /// - Throws: `notFound`, `wrongState` unless the session is open or finalizing.
+    func takeFinalize(
+        of id: SessionID, expecting expected: SHA256Digest?, lease: WorkLease
+    ) async throws -> Bool
+    /// Takes the promise back: the finalize has failed and the client was told.
+    func dropFinalize(of id: SessionID) async throws
+    /// Takes promised finalizes whose holder is gone. Nodes that ask at once get different ones.
+    func takeAbandonedFinalizes(lease: WorkLease, limit: Int) async throws -> [FinalizeJob]
+    /// Records how far the whole-file hash has come, if that is farther than what is recorded.
+    func savePrefix(_ prefix: HashCheckpoint, of id: SessionID) async throws
 
     /// Moves a session that is not completed to `canceled`, forgets its chunks and turns its bytes
     /// into garbage. Asked again, it does nothing.
@@ -152,6 +213,10 @@ package protocol MetadataStore: Sendable {
     /// Deletes a file; its blob becomes garbage with the last file that has it. Asked again, it
     /// does nothing.
     func deleteFile(_ id: FileID, owner: OwnerID, at now: Timestamp) async throws
+
+    /// Where the blob is that the area became, while a file needs it; nil otherwise, and for blobs that are
+    /// named by their digest.
+    func blobLocation(fromStaging key: StagingKey) async throws -> String?
 
     /// True while a session or the garbage names these bytes.
     func isKnown(_ key: StagingKey) async throws -> Bool
@@ -174,6 +239,12 @@ package protocol MetadataStore: Sendable {
     func forgetGarbage(_ garbage: Garbage) async throws
     /// True while a file or a finalizing session needs the blob.
     func isNeeded(_ digest: SHA256Digest) async throws -> Bool
+
+    /// Says whose bytes the rows are about. The first to say so decides: two nodes that share rows must share
+    /// bytes, too.
+    ///
+    /// - Throws: ``MetadataError/foreignBytes(_:)`` when the rows are about another place.
+    func bind(toBytesAt identity: String) async throws
 
     /// Succeeds when the store answers and can write.
     func checkHealth() async throws

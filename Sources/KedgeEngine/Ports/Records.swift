@@ -106,11 +106,14 @@ package struct CommittedChunk: Hashable, Sendable {
     package var index: Int
     package var byteCount: Int64
     package var digest: SHA256Digest
+    /// What the byte store needs to find the bytes; nil when it needs nothing.
+    package var location: String?
 
-    package init(index: Int, byteCount: Int64, digest: SHA256Digest) {
+    package init(index: Int, byteCount: Int64, digest: SHA256Digest, location: String? = nil) {
         self.index = index
         self.byteCount = byteCount
         self.digest = digest
+        self.location = location
     }
 }
 
@@ -122,14 +125,18 @@ package struct PartialRecord: Hashable, Sendable {
     package var hashState: [UInt8]
     /// The digest announced for the whole chunk; nil when the bytes came by append.
     package var declaredDigest: SHA256Digest?
+    /// What the byte store needs to find the bytes; nil when it needs nothing.
+    package var location: String?
 
     package init(
-        index: Int, byteCount: Int64, hashState: [UInt8], declaredDigest: SHA256Digest?
+        index: Int, byteCount: Int64, hashState: [UInt8], declaredDigest: SHA256Digest?,
+        location: String? = nil
     ) {
         self.index = index
         self.byteCount = byteCount
         self.hashState = hashState
         self.declaredDigest = declaredDigest
+        self.location = location
     }
 }
 
@@ -138,11 +145,17 @@ package struct SessionProgress: Sendable {
     package var record: SessionRecord
     package var chunks: [CommittedChunk]
     package var partials: [PartialRecord]
+    /// Grows with every change; 0 in stores that only one node uses.
+    package var revision: Int64
 
-    package init(record: SessionRecord, chunks: [CommittedChunk], partials: [PartialRecord]) {
+    package init(
+        record: SessionRecord, chunks: [CommittedChunk], partials: [PartialRecord],
+        revision: Int64 = 0
+    ) {
         self.record = record
         self.chunks = chunks
         self.partials = partials
+        self.revision = revision
     }
 }
 
@@ -160,11 +173,13 @@ package struct FileRecord: Hashable, Sendable {
     package var createdAt: Timestamp
     /// Set once the file is deleted; it then answers as gone.
     package var deletedAt: Timestamp?
+    /// Where the byte store put the blob; nil when it is named by its digest.
+    package var location: String?
 
     package init(
         id: FileID, owner: OwnerID, sessionID: SessionID, fileName: String, mimeType: String?,
         byteCount: Int64, digest: SHA256Digest, chunkSize: Int64, createdAt: Timestamp,
-        deletedAt: Timestamp? = nil
+        deletedAt: Timestamp? = nil, location: String? = nil
     ) {
         self.id = id
         self.owner = owner
@@ -176,6 +191,12 @@ package struct FileRecord: Hashable, Sendable {
         self.chunkSize = chunkSize
         self.createdAt = createdAt
         self.deletedAt = deletedAt
+        self.location = location
+    }
+
+    /// The name of its bytes.
+    package var blob: BlobName {
+        BlobName(digest: digest, byteCount: byteCount, location: location)
     }
 }
 

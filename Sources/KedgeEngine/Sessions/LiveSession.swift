@@ -12,8 +12,31 @@ struct EngineParts: Sendable {
     let pool: BlockingPool
     let makeGenerator: @Sendable () -> AnyGenerator
     let buffers: BufferPool
+    /// The metadata when other nodes use it, too; nil when this process is alone.
+    let fleet: (any FleetMetadataStore)?
+    /// Names this process among the nodes.
+    let nodeName: String
     let space = SpaceReservations()
+    let leases = WriterLeases()
     let openAreas = OpenAreaCount()
+
+    init(
+        metadata: any MetadataStore, bytes: any ByteStore, configuration: EngineConfiguration,
+        clock: any WallClock, timer: any Clock<Duration>, pool: BlockingPool,
+        makeGenerator: @escaping @Sendable () -> AnyGenerator, buffers: BufferPool
+    ) {
+        self.metadata = metadata
+        self.bytes = bytes
+        self.configuration = configuration
+        self.clock = clock
+        self.timer = timer
+        self.pool = pool
+        self.makeGenerator = makeGenerator
+        self.buffers = buffers
+        fleet = bytes.isShared ? metadata as? any FleetMetadataStore : nil
+        var generator = makeGenerator()
+        nodeName = SessionID.random(using: &generator).text
+    }
 
     /// A new identifier of any kind.
     func makeID<Identifier: RandomIdentifier>() -> Identifier {
@@ -34,6 +57,8 @@ actor LiveSession {
     nonisolated let parts: EngineParts
     private(set) var ledger: SessionLedger
     private var writers: [WriterSlot: ActiveWriter] = [:]
+    /// What this node may write in the eyes of the others, by chunk.
+    private var tokens: [Int: WriterToken] = [:]
     private var staging: (any StagingArea)?
     private(set) var lastUsed: Timestamp
     private(set) var isRetired = false
@@ -113,10 +138,25 @@ actor LiveSession {
         }
         try requireOpen()
         writers[slot] = writer
+        guard case .chunk(let index) = slot, let fleet = parts.fleet else { return }
+        do {
+            tokens[index] = try await lease(index, from: fleet, for: writer)
+            // What the writer before left may lie in the store only.
+            try await refresh()
+            try requireOpen()
+        } catch {
+            await release(slot, writer)
+            throw error
+        }
     }
 
     /// Gives a slot back.
-    func release(_ slot: WriterSlot, _ writer: ActiveWriter) {
+    func release(_ slot: WriterSlot, _ writer: ActiveWriter) async {
+        if case .chunk(let index) = slot, writers[slot] === writer,
+            let token = tokens.removeValue(forKey: index)
+        {
+            await giveBack(token)
+        }
         if writers[slot] === writer { writers[slot] = nil }
         writer.finish()
     }
@@ -161,9 +201,9 @@ actor LiveSession {
         await open.close()
     }
 
-    /// Gives up an area whose sync failed, unless another one was opened in its place already.
+    /// Gives up an area whose bytes are in doubt, unless another one was opened in its place already.
     func closeStaging(afterFailureOf area: any StagingArea) async {
-        guard staging === area else { return }
+        guard staging === area, area.isInDoubt else { return }
         await closeStaging()
     }
 
@@ -171,9 +211,12 @@ actor LiveSession {
     func becomeStale() { isRetired = true }
 
     /// The session's expiry and hash progress as they go into the next transaction.
-    func touch() async -> SessionTouch {
+    ///
+    /// - Parameter index: The chunk that is written.
+    func touch(writing index: Int?) async -> SessionTouch {
         SessionTouch(
-            id: id, expiresAt: parts.nextExpiry, prefix: await prefix.checkpointToSave())
+            id: id, expiresAt: parts.nextExpiry, prefix: await prefix.checkpointToSave(),
+            writer: index.flatMap { tokens[$0] })
     }
 
     // MARK: Changes, each made after the store has made it.
@@ -199,12 +242,19 @@ actor LiveSession {
         ledger.finalize(digest: digest, fileID: fileID)
     }
 
+    /// Takes over what the store says, after others have changed it.
+    func apply(_ changes: SessionChanges) { ledger.apply(changes) }
+
     /// Lets the whole-file hash catch up with the committed prefix in the background.
     func followPrefix() async {
         let end = ledger.committedPrefixEnd
+        // Bytes that the hash has passed are not needed on this node any more.
+        await staging?.release(below: await prefix.offset)
         await prefix.follow(to: end) { [weak self] in
             guard let self else { throw EngineError(.sessionClosed) }
             return try await self.stagingArea()
+        } save: { [parts, id] checkpoint in
+            try await parts.metadata.savePrefix(checkpoint, of: id)
         }
     }
 }

@@ -54,9 +54,24 @@ actor PrefixHash {
         return HashCheckpoint(hasher)
     }
 
-    /// Reads committed bytes up to `end` in the background.
+    /// Goes on from where another node has come to, if that is farther.
+    func adopt(_ checkpoint: HashCheckpoint) {
+        guard checkpoint.offset > offset, task == nil, !turns.hasStepAhead,
+            let hasher = SHA256Hasher(savedState: checkpoint.state)
+        else { return }
+        turns.beginFollowing()
+        turns.follow(hasher)
+        turns.endFollowing()
+        savedOffset = max(savedOffset, hasher.byteCount)
+        wake()
+    }
+
+    /// Reads committed bytes up to `end` in the background, as far as this node can.
+    ///
+    /// - Parameter save: Records how far the hash has come; called where other nodes go on from there.
     func follow(
-        to end: Int64, area: @escaping @Sendable () async throws -> any StagingArea
+        to end: Int64, area: @escaping @Sendable () async throws -> any StagingArea,
+        save: @escaping @Sendable (HashCheckpoint) async throws -> Void
     ) {
         target = max(target, end)
         // A step that starts here is about to count.
@@ -64,7 +79,7 @@ actor PrefixHash {
         failure = nil
         turns.beginFollowing()
         // Ends by itself at the target; whoever needs the hash waits in `wait(for:)`.
-        task = Task { await self.run(area: area) }
+        task = Task { await self.run(area: area, save: save) }
     }
 
     /// Waits until the hash has reached the offset, failed, or the patience is over.
@@ -93,10 +108,16 @@ actor PrefixHash {
         return self.offset >= offset
     }
 
-    private func run(area: @Sendable () async throws -> any StagingArea) async {
+    private func run(
+        area: @Sendable () async throws -> any StagingArea,
+        save: @Sendable (HashCheckpoint) async throws -> Void
+    ) async {
         do {
             let staging = try await area()
             while offset < target {
+                if offset - savedOffset >= parts.configuration.sharedHashStep {
+                    try await share(save)
+                }
                 let buffer = parts.buffers.take()
                 defer { parts.buffers.give(buffer) }
                 let start = turns.hasher
@@ -110,12 +131,25 @@ actor PrefixHash {
                 turns.follow(advanced)
                 wake()
             }
+        } catch ByteStoreError.notAssembled {
+            // Another node may have these bytes at hand; or they are read when the file is assembled.
         } catch {
             failure = error
+        }
+        do {
+            try await share(save)
+        } catch {
+            // It is recorded with the next chunk, or computed again.
         }
         task = nil
         turns.endFollowing()
         wakeAll()
+    }
+
+    /// Records how far the hash has come where that is of use to other nodes, or after a death.
+    private func share(_ save: (HashCheckpoint) async throws -> Void) async throws {
+        guard parts.bytes.assembles, let checkpoint = checkpointToSave() else { return }
+        try await save(checkpoint)
     }
 
     private func wake() {

@@ -7,10 +7,15 @@ package struct SessionLedger: Sendable {
     package private(set) var committed = ChunkSet()
     package private(set) var partials: [Int: PartialRecord] = [:]
     package private(set) var committedByteCount: Int64 = 0
+    /// The store's revision that this is; newer than it after changes of this node.
+    package private(set) var revision: Int64
     private var digests: [Int: SHA256Digest] = [:]
+    /// Of the chunks that have one.
+    private var locations: [Int: String] = [:]
 
     package init(_ progress: SessionProgress) {
         record = progress.record
+        revision = progress.revision
         for chunk in progress.chunks { insert(chunk) }
         for partial in progress.partials where !committed.contains(partial.index) {
             partials[partial.index] = partial
@@ -19,6 +24,37 @@ package struct SessionLedger: Sendable {
 
     /// Digest of a committed chunk, or nil.
     package func digest(ofChunk index: Int) -> SHA256Digest? { digests[index] }
+
+    /// The committed chunks, by rising index.
+    package var chunks: [CommittedChunk] {
+        committed.indexes.compactMap { index in
+            guard let digest = digests[index], let range = record.layout.range(ofChunk: index)
+            else {
+                return nil
+            }
+            return CommittedChunk(
+                index: index, byteCount: range.byteCount, digest: digest,
+                location: locations[index])
+        }
+    }
+
+    /// Takes over what changed since ``revision``. Older news than what is known says nothing.
+    package mutating func apply(_ changes: SessionChanges) {
+        guard changes.revision > revision else { return }
+        if changes.isWhole {
+            self = SessionLedger(
+                SessionProgress(
+                    record: changes.record, chunks: changes.chunks,
+                    partials: changes.partials ?? [], revision: changes.revision))
+            return
+        }
+        record = changes.record
+        revision = changes.revision
+        for chunk in changes.chunks { insert(chunk) }
+        guard let new = changes.partials else { return }
+        partials = [:]
+        for partial in new { setPartial(partial) }
+    }
 
     /// Bytes received and durable, partial chunks included.
     package var receivedByteCount: Int64 {
@@ -60,6 +96,7 @@ package struct SessionLedger: Sendable {
         partials[chunk.index] = nil
         guard committed.insert(chunk.index) else { return }
         digests[chunk.index] = chunk.digest
+        locations[chunk.index] = chunk.location
         committedByteCount += chunk.byteCount
     }
 

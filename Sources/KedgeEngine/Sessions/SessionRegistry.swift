@@ -36,6 +36,7 @@ actor SessionRegistry {
     ) async throws -> Result {
         let session = try await checkOut(id, owner)
         do {
+            try await session.refresh()
             let result = try await body(session)
             await checkIn(session)
             return result
@@ -44,6 +45,9 @@ actor SessionRegistry {
             throw error
         }
     }
+
+    /// A session if it is in memory.
+    func session(inMemory id: SessionID) -> LiveSession? { live[id]?.session }
 
     /// All sessions in memory.
     var sessions: [LiveSession] { live.values.map(\.session) }

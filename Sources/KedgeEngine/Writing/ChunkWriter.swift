@@ -113,13 +113,8 @@ extension LiveSession {
     /// Makes the chunks' bytes durable, then their rows: in that order, and both before anybody hears
     /// of it.
     func commitDurably(_ chunks: [CommittedChunk], staging: any StagingArea) async throws {
-        do {
-            try await staging.sync()
-        } catch {
-            await closeStaging(afterFailureOf: staging)
-            throw error
-        }
-        let touch = await touch()
+        let chunks = try await save(chunks, staging: staging)
+        let touch = await touch(writing: chunks.first?.index)
         let outcomes: [ChunkOutcome]
         do {
             outcomes = try await parts.metadata.commit(chunks, touching: touch)
@@ -133,6 +128,47 @@ extension LiveSession {
             }
         }
         recordCommit(chunks, touch: touch)
+    }
+
+    /// Makes the bytes of whole chunks durable.
+    ///
+    /// - Returns: The chunks with where the byte store put them.
+    private func save(
+        _ chunks: [CommittedChunk], staging: any StagingArea
+    ) async throws -> [CommittedChunk] {
+        var saved: [CommittedChunk] = []
+        for var chunk in chunks {
+            let place = place(of: chunk.index, byteCount: chunk.byteCount)
+            let earlier = ledger.partials[chunk.index]?.location
+            do {
+                chunk.location = try await staging.saveChunk(
+                    place, digest: chunk.digest, after: earlier)
+            } catch ByteStoreError.notFound {
+                throw try await takeBackEverything()
+            } catch {
+                await closeStaging(afterFailureOf: staging)
+                throw error
+            }
+            saved.append(chunk)
+        }
+        return saved
+    }
+
+    /// Where the first bytes of a chunk lie.
+    private func place(of index: Int, byteCount: Int64) -> ChunkPlace {
+        let layout = ledger.record.layout
+        return ChunkPlace(
+            index: index, start: layout.range(ofChunk: index)?.start ?? 0, byteCount: byteCount,
+            isWholeFile: layout.fileSize == byteCount)
+    }
+
+    /// What was saved of the file before is gone, though rows promise it. Takes the promise back.
+    ///
+    /// - Returns: The error for the client, who asks what is there and sends it again.
+    private func takeBackEverything() async throws -> EngineError {
+        becomeStale()
+        try await parts.metadata.dropChunks(ledger.committed.indexes, of: id)
+        return EngineError(.unavailable, cause: "the saved chunks of session \(id) are gone")
     }
 
     /// Saves the first bytes of a chunk as far as that works.
@@ -152,18 +188,19 @@ extension LiveSession {
         _ verified: SHA256Hasher, index: Int, declaredDigest: SHA256Digest?,
         staging: any StagingArea
     ) async throws {
-        let known = ledger.partials[index]?.byteCount ?? 0
-        guard verified.byteCount > known else { return }
-        let partial = PartialRecord(
+        let known = ledger.partials[index]
+        guard verified.byteCount > known?.byteCount ?? 0 else { return }
+        var partial = PartialRecord(
             index: index, byteCount: verified.byteCount, hashState: verified.savedState,
             declaredDigest: declaredDigest)
         do {
-            try await staging.sync()
+            partial.location = try await staging.savePartial(
+                place(of: index, byteCount: verified.byteCount), after: known?.location)
         } catch {
             await closeStaging(afterFailureOf: staging)
             throw error
         }
-        let touch = await touch()
+        let touch = await touch(writing: index)
         try await parts.metadata.savePartial(partial, touching: touch)
         savedPartial(partial, touch: touch)
     }

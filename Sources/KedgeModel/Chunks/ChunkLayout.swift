@@ -40,9 +40,11 @@ public struct ChunkLayout: Hashable, Sendable {
     /// Index of the chunk that holds the byte at `offset`.
     public func index(ofByteAt offset: Int64) -> Int { Int(offset / chunkSize) }
 
-    /// The preferred size, doubled until the count of chunks is within ``maxChunkCount``; as it is
+    /// The preferred size, doubled until the count of chunks is within the limit; as it is
     /// for a file of unknown size.
-    public static func chunkSize(preferred: Int64, forFileOf fileSize: Int64?) -> Int64 {
+    public static func chunkSize(
+        preferred: Int64, forFileOf fileSize: Int64?, maxChunkCount: Int = Self.maxChunkCount
+    ) -> Int64 {
         guard let fileSize else { return preferred }
         var size = preferred
         while (fileSize - 1) / size >= Int64(maxChunkCount), size < Int64.max / 2 { size *= 2 }

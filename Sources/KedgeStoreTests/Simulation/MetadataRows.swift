@@ -7,10 +7,37 @@ struct MetadataRows: Sendable {
         var record: SessionRecord
         /// False once its bytes are a blob, garbage, or another session's.
         var hasStaging = true
+        /// What the byte store recorded for them.
+        var stagingState: String?
+        /// The finalize that was promised, if any.
+        var job: Job?
         var chunks: [Int: CommittedChunk] = [:]
         var partials: [Int: PartialRecord] = [:]
         /// In the order in which they were made.
         let number: Int
+    }
+
+    struct Job: Sendable {
+        var expected: SHA256Digest?
+        var holder: String
+        var leaseUntil: Int64
+    }
+
+    struct Blob: Sendable {
+        let stagingKey: StagingKey
+        let location: String
+    }
+
+    /// A piece of garbage whatever is recorded for it.
+    enum GarbageKey: Hashable, Sendable {
+        case staging(StagingKey)
+        case blob(SHA256Digest)
+    }
+
+    struct GarbageRow: Sendable {
+        var garbage: Garbage
+        /// When its lease ends; zero before anybody took it.
+        var leaseUntil: Int64 = 0
     }
 
     struct File: Sendable {
@@ -31,8 +58,9 @@ struct MetadataRows: Sendable {
     var sessions: [SessionID: Session] = [:]
     var keys: [Key: KeyUse] = [:]
     var files: [FileID: File] = [:]
-    /// When the lease of each ends; zero before anybody took it.
-    var garbage: [Garbage: Int64] = [:]
+    var garbage: [GarbageKey: GarbageRow] = [:]
+    var blobs: [SHA256Digest: Blob] = [:]
+    var bytePlace: String?
     private var nextNumber = 0
 
     mutating func takeNumber() -> Int {
@@ -60,12 +88,24 @@ struct MetadataRows: Sendable {
     }
 
     mutating func makeGarbage(unlessNeeded digest: SHA256Digest) {
-        if !isNeeded(digest) { garbage[.blob(digest)] = 0 }
+        if !isNeeded(digest) { add(.blob(digest)) }
+    }
+
+    mutating func add(_ new: Garbage) {
+        var new = new
+        if case .staging(let key, nil) = new,
+            case .staging(_, let state)? = garbage[new.key]?.garbage
+        {
+            new = .staging(key, state: state)
+        }
+        garbage[new.key] = GarbageRow(garbage: new)
     }
 
     /// Leaves the bytes of a session, as it was before it ended, to the sweep.
     mutating func makeGarbage(ofBytesOf session: Session) {
-        if session.hasStaging { garbage[.staging(session.record.stagingKey)] = 0 }
+        if session.hasStaging {
+            add(.staging(session.record.stagingKey, state: session.stagingState))
+        }
         if session.record.state == .finalizing, let digest = session.record.finalDigest {
             makeGarbage(unlessNeeded: digest)
         }
@@ -75,7 +115,7 @@ struct MetadataRows: Sendable {
     mutating func touch(_ touch: SessionTouch) throws {
         guard var session = sessions[touch.id] else { throw MetadataError.notFound }
         session.record.expiresAt = touch.expiresAt
-        if let prefix = touch.prefix { session.record.prefix = prefix }
+        if let prefix = touch.prefix { session.advance(to: prefix) }
         try session.requireFittingPrefix()
         sessions[touch.id] = session
     }
@@ -106,9 +146,16 @@ extension MetadataRows.Session {
     /// itself, as from a database that has none.
     mutating func giveUpBytes() {
         hasStaging = false
+        stagingState = nil
+        job = nil
         record.stagingKey = StagingKey(record.id)
         record.prefix = nil
         partials = [:]
+    }
+
+    /// The hash never goes back.
+    mutating func advance(to prefix: HashCheckpoint) {
+        if prefix.offset > record.prefix?.offset ?? -1 { record.prefix = prefix }
     }
 
     /// True when the bytes received for this session can be those of the new one.
@@ -137,5 +184,14 @@ extension MetadataRows.Session {
         guard let range = record.layout.range(ofChunk: partial.index), partial.byteCount > 0,
             partial.byteCount < range.byteCount
         else { throw MetadataError.failed("no part of chunk \(partial.index)") }
+    }
+}
+
+extension Garbage {
+    var key: MetadataRows.GarbageKey {
+        switch self {
+        case .staging(let key, _): .staging(key)
+        case .blob(let digest): .blob(digest)
+        }
     }
 }

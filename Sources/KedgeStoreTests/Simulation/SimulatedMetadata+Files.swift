@@ -24,7 +24,7 @@ extension SimulatedMetadata {
     }
 
     package func completeFinalize(
-        of id: SessionID, at now: Timestamp
+        of id: SessionID, at now: Timestamp, location: String?
     ) async throws -> FileRecord {
         try write { rows in
             let session = try rows.session(id, in: .finalizing, .completed)
@@ -33,10 +33,10 @@ extension SimulatedMetadata {
                 guard session.isComplete else {
                     throw MetadataError.failed("session \(id) does not have all its chunks")
                 }
-                try rows.makeFile(fileID, of: session, at: now)
+                try rows.makeFile(fileID, of: session, at: now, location: location)
             }
-            guard let file = rows.files[fileID] else { throw MetadataError.notFound }
-            return file.record
+            guard let file = rows.file(fileID) else { throw MetadataError.notFound }
+            return file
         }
     }
 
@@ -53,13 +53,14 @@ extension SimulatedMetadata {
             rows.sessions[id]?.record.state = .open
             rows.sessions[id]?.record.fileID = nil
             rows.sessions[id]?.record.finalDigest = nil
+            rows.sessions[id]?.job = nil
             if let digest = session.record.finalDigest { rows.makeGarbage(unlessNeeded: digest) }
         }
     }
 
     package func file(_ id: FileID, owner: OwnerID) async throws -> FileRecord? {
         try read { rows in
-            rows.files[id].flatMap { $0.record.owner == owner ? $0.record : nil }
+            rows.file(id).flatMap { $0.owner == owner ? $0 : nil }
         }
     }
 
@@ -67,7 +68,7 @@ extension SimulatedMetadata {
         of owner: OwnerID, after cursor: FileCursor?, limit: Int
     ) async throws -> [FileRecord] {
         try read { rows in
-            let listed = rows.files.values.map(\.record)
+            let listed = rows.files.keys.compactMap { rows.file($0) }
                 .filter { $0.owner == owner && $0.deletedAt == nil }
                 .sorted { ($0.createdAt, $0.id.text) > ($1.createdAt, $1.id.text) }
             let rest = listed.drop { file in
@@ -94,17 +95,40 @@ extension SimulatedMetadata {
             }
             guard file.deletedAt == nil else { return }
             rows.files[id]?.record.deletedAt = now
-            rows.makeGarbage(unlessNeeded: file.digest)
+            if rows.blobs[file.digest] == nil {
+                rows.makeGarbage(unlessNeeded: file.digest)
+            } else {
+                rows.dropBlob(unlessNeeded: file.digest)
+            }
         }
+    }
+
+    package func blobLocation(fromStaging key: StagingKey) async throws -> String? {
+        try read { rows in rows.blobs.values.first { $0.stagingKey == key }?.location }
     }
 }
 
 extension MetadataRows {
+    /// The file of this id, deleted or not.
+    fileprivate func file(_ id: FileID) -> FileRecord? {
+        guard var record = files[id]?.record else { return nil }
+        record.location = blobs[record.digest]?.location
+        return record
+    }
+
+    fileprivate mutating func dropBlob(unlessNeeded digest: SHA256Digest) {
+        let isNeeded = files.values.contains {
+            $0.record.digest == digest && $0.record.deletedAt == nil
+        }
+        guard !isNeeded, let blob = blobs.removeValue(forKey: digest) else { return }
+        add(.staging(blob.stagingKey))
+    }
+
     /// Makes the file of a finalizing session and completes the session.
     ///
     /// - Throws: `failed` when there is a file of that id, or was one.
     fileprivate mutating func makeFile(
-        _ id: FileID, of session: Session, at now: Timestamp
+        _ id: FileID, of session: Session, at now: Timestamp, location: String?
     ) throws {
         let record = session.record
         guard files[id] == nil else { throw MetadataError.failed("file \(id) is there already") }
@@ -121,5 +145,10 @@ extension MetadataRows {
         completed.giveUpBytes()
         completed.record.state = .completed
         sessions[record.id] = completed
+        guard let location else { return }
+        if blobs[digest] == nil {
+            blobs[digest] = Blob(stagingKey: record.stagingKey, location: location)
+        }
+        add(.staging(record.stagingKey, state: session.stagingState))
     }
 }

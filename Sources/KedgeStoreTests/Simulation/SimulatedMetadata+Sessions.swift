@@ -136,6 +136,7 @@ extension MetadataRows {
         if let adopted, let old = sessions[adopted], old.canBeAdopted(by: record) {
             new.record.stagingKey = old.record.stagingKey
             new.record.prefix = old.record.prefix
+            new.stagingState = old.stagingState
             new.chunks = old.chunks
             new.partials = old.partials
             var emptied = old

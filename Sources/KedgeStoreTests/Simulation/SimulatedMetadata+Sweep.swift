@@ -33,15 +33,16 @@ extension SimulatedMetadata {
         now: Timestamp, leaseUntil: Timestamp, limit: Int
     ) async throws -> [Garbage] {
         try write { rows in
-            let claimed = rows.garbage.filter { $0.value <= now.millisecondsSinceEpoch }
-                .sorted { ($0.value, $0.key.order) < ($1.value, $1.key.order) }
-                .prefix(limit).map(\.key)
+            let claimed = rows.garbage.values
+                .filter { $0.leaseUntil <= now.millisecondsSinceEpoch }
+                .sorted { ($0.leaseUntil, $0.garbage.order) < ($1.leaseUntil, $1.garbage.order) }
+                .prefix(limit).map(\.garbage)
             return claimed.filter { garbage in
                 if case .blob(let digest) = garbage, rows.isNeeded(digest) {
                     rows.forget(garbage)
                     return false
                 }
-                rows.garbage[garbage] = leaseUntil.millisecondsSinceEpoch
+                rows.garbage[garbage.key]?.leaseUntil = leaseUntil.millisecondsSinceEpoch
                 return true
             }
         }
@@ -82,7 +83,7 @@ extension MetadataRows {
 
     /// Garbage that was added again has no lease, and is removed in a later round.
     fileprivate mutating func forget(_ item: Garbage) {
-        if garbage[item, default: 0] > 0 { garbage[item] = nil }
+        if let row = garbage[item.key], row.leaseUntil > 0 { garbage[item.key] = nil }
     }
 }
 
@@ -90,7 +91,7 @@ extension Garbage {
     /// Position in a list of garbage.
     fileprivate var order: String {
         switch self {
-        case .staging(let key): "staging \(key.text)"
+        case .staging(let key, _): "staging \(key.text)"
         case .blob(let digest): "blob \(digest.hex)"
         }
     }

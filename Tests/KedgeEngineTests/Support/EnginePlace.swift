@@ -64,7 +64,7 @@ final class EnginePlace: Sendable {
 struct Node: EngineHolder {
     let engine: TransferEngine
     let metadata: HookedMetadata
-    let bytes: any ByteStore
+    let bytes: any LocalByteStore
     let place: EnginePlace
 
     /// Takes the stores away from under the engine, as the end of a process does: nobody is asked,

@@ -71,9 +71,47 @@ struct HookedMetadata: MetadataStore {
         return try await real.beginFinalize(of: id, digest: digest, fileID: fileID)
     }
 
-    func completeFinalize(of id: SessionID, at now: Timestamp) async throws -> FileRecord {
+    func completeFinalize(
+        of id: SessionID, at now: Timestamp, location: String?
+    ) async throws -> FileRecord {
         try await enter(.completeFinalize)
-        return try await real.completeFinalize(of: id, at: now)
+        return try await real.completeFinalize(of: id, at: now, location: location)
+    }
+
+    func takeFinalize(
+        of id: SessionID, expecting expected: SHA256Digest?, lease: WorkLease
+    ) async throws -> Bool {
+        try await real.takeFinalize(of: id, expecting: expected, lease: lease)
+    }
+
+    func dropFinalize(of id: SessionID) async throws { try await real.dropFinalize(of: id) }
+
+    func takeAbandonedFinalizes(
+        lease: WorkLease, limit: Int
+    ) async throws -> [FinalizeJob] {
+        try await real.takeAbandonedFinalizes(lease: lease, limit: limit)
+    }
+
+    func savePrefix(_ prefix: HashCheckpoint, of id: SessionID) async throws {
+        try await real.savePrefix(prefix, of: id)
+    }
+
+    func blobLocation(fromStaging key: StagingKey) async throws -> String? {
+        try await real.blobLocation(fromStaging: key)
+    }
+
+    func stagingState(of key: StagingKey) async throws -> String? {
+        try await real.stagingState(of: key)
+    }
+
+    func setStagingState(
+        _ state: String?, of key: StagingKey, replacing expected: String?
+    ) async throws -> String? {
+        try await real.setStagingState(state, of: key, replacing: expected)
+    }
+
+    func bind(toBytesAt identity: String) async throws {
+        try await real.bind(toBytesAt: identity)
     }
 
     func cancelSession(_ id: SessionID, owner: OwnerID) async throws {

@@ -1,0 +1,200 @@
+internal import KedgeEngine
+internal import KedgeModel
+internal import Testing
+
+extension MetadataStoreConformance {
+    /// A node's lease of a minute from the second.
+    @Sendable
+    private static func lease(_ holder: String, at seconds: Int64) -> WorkLease {
+        WorkLease(holder: holder, now: Sample.time(seconds), until: Sample.time(seconds + 60))
+    }
+
+    static let work = [
+        Case("a promised finalize is one node's until its lease is over") { store in
+            let record = try await store.make()
+            let ours = lease("a", at: 0)
+            #expect(try await store.takeFinalize(of: record.id, expecting: nil, lease: ours))
+            #expect(
+                try await !store.takeFinalize(
+                    of: record.id, expecting: nil, lease: lease("b", at: 59)))
+            #expect(
+                try await store.takeFinalize(
+                    of: record.id, expecting: nil, lease: lease("a", at: 59)))
+            #expect(
+                try await !store.takeFinalize(
+                    of: record.id, expecting: nil, lease: lease("b", at: 60)))
+            #expect(
+                try await store.takeFinalize(
+                    of: record.id, expecting: nil, lease: lease("b", at: 119)))
+        },
+        Case("an abandoned finalize is taken over once, with what was expected") { store in
+            let record = try await store.make()
+            let digest = Sample.digest("expected")
+            _ = try await store.takeFinalize(
+                of: record.id, expecting: digest, lease: lease("a", at: 0))
+            #expect(
+                try await store.takeAbandonedFinalizes(lease: lease("b", at: 59), limit: 9) == [])
+            let jobs = try await store.takeAbandonedFinalizes(lease: lease("b", at: 60), limit: 9)
+            #expect(jobs.map(\.record.id) == [record.id])
+            #expect(jobs.map(\.expected) == [digest])
+            #expect(
+                try await store.takeAbandonedFinalizes(lease: lease("c", at: 61), limit: 9) == [])
+            // Asked again without an expectation, the earlier one stays.
+            _ = try await store.takeFinalize(
+                of: record.id, expecting: nil, lease: lease("b", at: 61))
+            let again = try await store.takeAbandonedFinalizes(lease: lease("c", at: 200), limit: 9)
+            #expect(again.map(\.expected) == [digest])
+        },
+        Case("a finalizing session that nobody works on is taken, up to the limit") { store in
+            for _ in 0..<3 {
+                let record = try await store.make()
+                try await store.fill(record)
+                _ = try await store.beginFinalize(
+                    of: record.id, digest: Sample.digest("a"), fileID: .random())
+            }
+            _ = try await store.make()
+            let first = try await store.takeAbandonedFinalizes(lease: lease("a", at: 0), limit: 2)
+            let second = try await store.takeAbandonedFinalizes(lease: lease("b", at: 0), limit: 2)
+            #expect(first.count == 2)
+            #expect(second.count == 1)
+            #expect(Set((first + second).map(\.record.id)).count == 3)
+        },
+        Case("a promise ends with the finalize, the session, or when it is taken back") { store in
+            let ends: [@Sendable (SessionRecord) async throws -> Void] = [
+                { _ = try await store.completeFinalize(of: $0.id, at: Sample.time(1)) },
+                { try await store.reopen($0.id) },
+                { try await store.cancelSession($0.id, owner: $0.owner) },
+                {
+                    try await store.reopen($0.id)
+                    try await store.dropFinalize(of: $0.id)
+                },
+            ]
+            for (number, end) in ends.enumerated() {
+                let record = try await store.make()
+                try await store.fill(record)
+                _ = try await store.takeFinalize(
+                    of: record.id, expecting: nil, lease: lease("a", at: 0))
+                _ = try await store.beginFinalize(
+                    of: record.id, digest: Sample.digest("end \(number)"), fileID: .random())
+                try await end(record)
+                #expect(
+                    try await store.takeAbandonedFinalizes(lease: lease("b", at: 100), limit: 9)
+                        == [])
+            }
+        },
+        Case("a finalize is promised for sessions that may become a file") { store in
+            await #expect(throws: MetadataError.notFound) {
+                try await store.takeFinalize(
+                    of: .random(), expecting: nil, lease: lease("a", at: 0))
+            }
+            let file = try await store.makeFile()
+            await #expect(throws: MetadataError.wrongState(.completed)) {
+                try await store.takeFinalize(
+                    of: file.sessionID, expecting: nil, lease: lease("a", at: 0))
+            }
+            try await store.dropFinalize(of: .random())
+        },
+        Case("the hash of a session never goes back") { store in
+            let record = try await store.make()
+            let touch = Sample.touch(record, prefix: 60)
+            try await store.savePartial(Sample.partial(0), touching: touch)
+            for offset: Int64 in [70, 40] {
+                let prefix = try #require(Sample.touch(record, prefix: offset).prefix)
+                try await store.savePrefix(prefix, of: record.id)
+                try await store.savePartial(
+                    Sample.partial(0, byteCount: 31), touching: Sample.touch(record, prefix: 50))
+                #expect(try await store.now(record)?.record.prefix?.offset == 70)
+            }
+        },
+        Case("rows are about the bytes of one place") { store in
+            try await store.bind(toBytesAt: "here")
+            try await store.bind(toBytesAt: "here")
+            await #expect(throws: MetadataError.foreignBytes("here")) {
+                try await store.bind(toBytesAt: "there")
+            }
+        },
+    ]
+
+    static let locations = [
+        Case("locations of chunks and partials come back as they were") { store in
+            let record = try await store.make()
+            var chunk = Sample.chunk(0)
+            chunk.location = "part:\"abc\""
+            var partial = Sample.partial(1)
+            partial.location = "pieces:0+30+ff"
+            _ = try await store.commit([chunk], touching: Sample.touch(record))
+            try await store.savePartial(partial, touching: Sample.touch(record))
+            let progress = try #require(try await store.now(record))
+            #expect(progress.chunks == [chunk])
+            #expect(progress.partials == [partial])
+        },
+        Case("a staging state changes only from what was expected") { store in
+            let record = try await store.make()
+            let key = record.stagingKey
+            #expect(try await store.stagingState(of: key) == nil)
+            #expect(try await store.setStagingState("one", of: key, replacing: nil) == "one")
+            #expect(try await store.setStagingState("two", of: key, replacing: nil) == "one")
+            #expect(try await store.setStagingState("two", of: key, replacing: "one") == "two")
+            #expect(try await store.stagingState(of: key) == "two")
+            #expect(try await store.setStagingState(nil, of: key, replacing: "two") == nil)
+            await #expect(throws: MetadataError.notFound) {
+                try await store.setStagingState("x", of: StagingKey(.random()), replacing: nil)
+            }
+        },
+        Case("a staging state goes with the bytes: to garbage, or to who adopts them") { store in
+            let record = try await store.make(Sample.session(expiresAt: Sample.time(10)))
+            let key = record.stagingKey
+            _ = try await store.setStagingState("state", of: key, replacing: nil)
+            let outcome = try await store.createSession(
+                Sample.session(createdAt: Sample.time(20)), idempotencyKey: nil,
+                adopting: record.id)
+            guard case .created(let adopting) = outcome else {
+                Issue.record("a create without a key creates")
+                return
+            }
+            #expect(adopting.stagingKey == key)
+            #expect(try await store.stagingState(of: key) == "state")
+            try await store.cancelSession(adopting.id, owner: adopting.owner)
+            #expect(try await store.claimAll() == [.staging(key, state: "state")])
+        },
+        Case("a blob with a location is kept for all files of its bytes, and goes with the last") {
+            store in
+            let first = try await store.makeFile("same", location: "objects/1")
+            let second = try await store.makeFile("same", location: "objects/2")
+            for file in [first, second] {
+                #expect(file.location == "objects/1")
+                #expect(try await store.file(file.id, owner: file.owner) == file)
+            }
+            #expect(
+                Set(try await store.files(of: first.owner, after: nil, limit: 9)) == [
+                    first, second,
+                ])
+            let key = StagingKey(first.sessionID)
+            let other = StagingKey(second.sessionID)
+            // What is left of either area goes; the blob is known by where it came from.
+            #expect(try await store.claimAll() == [.staging(key), .staging(other)])
+            #expect(try await store.blobLocation(fromStaging: key) == "objects/1")
+            #expect(try await store.blobLocation(fromStaging: other) == nil)
+            for garbage: Garbage in [.staging(key), .staging(other)] {
+                try await store.forgetGarbage(garbage)
+            }
+            try await store.deleteFile(first.id, owner: first.owner, at: Sample.time(20))
+            #expect(try await store.claimAll() == [])
+            #expect(try await store.file(second.id, owner: second.owner)?.location == "objects/1")
+            try await store.deleteFile(second.id, owner: second.owner, at: Sample.time(20))
+            #expect(try await store.blobLocation(fromStaging: key) == nil)
+            #expect(try await store.claimAll() == [.staging(key)])
+            // The same bytes may come again.
+            let third = try await store.makeFile("same", location: "objects/3")
+            #expect(third.location == "objects/3")
+        },
+        Case("garbage that was claimed and added again stays to be removed") { store in
+            let file = try await store.makeFile("bytes", location: "objects/1")
+            let key = StagingKey(file.sessionID)
+            #expect(try await store.claimAll() == [.staging(key)])
+            try await store.deleteFile(file.id, owner: file.owner, at: Sample.time(20))
+            try await store.forgetGarbage(.staging(key))
+            #expect(try await store.claimAll() == [.staging(key)])
+        },
+    ]
+}

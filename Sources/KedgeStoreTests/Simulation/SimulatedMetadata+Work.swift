@@ -1,0 +1,82 @@
+package import KedgeEngine
+package import KedgeModel
+
+extension SimulatedMetadata {
+    package func takeFinalize(
+        of id: SessionID, expecting expected: SHA256Digest?, lease: WorkLease
+    ) async throws -> Bool {
+        try write { rows in
+            var session = try rows.session(id, in: .open, .finalizing)
+            if let job = session.job, job.holder != lease.holder,
+                job.leaseUntil > lease.now.millisecondsSinceEpoch
+            {
+                return false
+            }
+            session.job = MetadataRows.Job(
+                expected: expected ?? session.job?.expected, holder: lease.holder,
+                leaseUntil: lease.until.millisecondsSinceEpoch)
+            rows.sessions[id] = session
+            return true
+        }
+    }
+
+    package func dropFinalize(of id: SessionID) async throws {
+        try write { $0.sessions[id]?.job = nil }
+    }
+
+    package func takeAbandonedFinalizes(
+        lease: WorkLease, limit: Int
+    ) async throws -> [FinalizeJob] {
+        try write { rows in
+            let abandoned = rows.sessionsInOrder.filter { session in
+                guard let job = session.job else { return session.record.state == .finalizing }
+                return job.leaseUntil <= lease.now.millisecondsSinceEpoch
+            }
+            return abandoned.prefix(limit).map { session in
+                let job = MetadataRows.Job(
+                    expected: session.job?.expected, holder: lease.holder,
+                    leaseUntil: lease.until.millisecondsSinceEpoch)
+                rows.sessions[session.record.id]?.job = job
+                return FinalizeJob(record: session.record, expected: job.expected)
+            }
+        }
+    }
+
+    package func savePrefix(_ prefix: HashCheckpoint, of id: SessionID) async throws {
+        try write { rows in
+            var session = try rows.session(id, in: .open, .finalizing)
+            session.advance(to: prefix)
+            try session.requireFittingPrefix()
+            rows.sessions[id] = session
+        }
+    }
+
+    package func stagingState(of key: StagingKey) async throws -> String? {
+        try read { $0.session(withBytes: key)?.stagingState }
+    }
+
+    package func setStagingState(
+        _ state: String?, of key: StagingKey, replacing expected: String?
+    ) async throws -> String? {
+        try write { rows in
+            guard var session = rows.session(withBytes: key) else { throw MetadataError.notFound }
+            if session.stagingState == expected { session.stagingState = state }
+            rows.sessions[session.record.id] = session
+            return session.stagingState
+        }
+    }
+
+    package func bind(toBytesAt identity: String) async throws {
+        try write { rows in
+            let place = rows.bytePlace ?? identity
+            rows.bytePlace = place
+            guard place == identity else { throw MetadataError.foreignBytes(place) }
+        }
+    }
+}
+
+extension MetadataRows {
+    fileprivate func session(withBytes key: StagingKey) -> Session? {
+        sessions.values.first { $0.hasStaging && $0.record.stagingKey == key }
+    }
+}
