@@ -70,6 +70,20 @@ let package = Package(
                 "KedgeLocks", "KedgeEngine", "KedgeFiles", "KedgeMigrations", "KedgeModel", grdb,
             ],
             plugins: ["EmbedMigrations"]),
+        .systemLibrary(
+            name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+        .target(
+            name: "KedgePostgres",
+            dependencies: [
+                "CPostgres", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeLocks", "KedgeModel",
+            ],
+            plugins: ["EmbedMigrations"]),
+        .target(
+            name: "KedgeS3",
+            dependencies: [
+                "KedgeCurl", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeLocks", "KedgeModel",
+                httpTypes,
+            ]),
         .target(
             name: "KedgeMigrations",
             dependencies: ["KedgeFiles", "KedgeHash", "KedgeModel", grdb]),
@@ -135,6 +149,22 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], path: "Tests/bench/program"),
 
+        // PostgreSQL, pgbouncer and S3 servers for the tests that need real ones.
+        .target(
+            name: "KedgeTestServers", dependencies: ["KedgeLocks"], path: "Tests/servers/library"),
+        .testTarget(
+            name: "KedgePostgresTests",
+            dependencies: [
+                "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeLocks", "KedgeModel",
+                "KedgePostgres", "KedgeStoreTests", "KedgeTestServers",
+            ]),
+        .testTarget(
+            name: "KedgeS3Tests",
+            dependencies: [
+                "KedgeCurl", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeLocks", "KedgeModel",
+                "KedgeS3", "KedgeStoreTests", "KedgeTestServers", httpTypes,
+            ]),
+
         // The real binary as separate processes; built beside the tests.
         .testTarget(
             name: "KedgeCommandTests", dependencies: ["KedgeLocks", "KedgeHash", "KedgeModel"]),
@@ -150,7 +180,8 @@ let package = Package(
             dependencies: [
                 "KedgeLocks",
                 "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel",
-                "KedgeSQLite", "KedgeStoreTests", logging,
+                "KedgePostgres", "KedgeS3", "KedgeSQLite", "KedgeStoreTests", "KedgeTestServers",
+                logging,
             ]),
         .testTarget(
             name: "KedgeServerTests",
@@ -189,7 +220,7 @@ let package = Package(
                 "KedgeContainers",
                 "KedgeLocks",
                 "KedgeClient", "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeMigrations",
-                "KedgeModel",
+                "KedgeModel", "KedgePostgres", "KedgeS3",
                 "KedgeSQLite", "KedgeServer", lifecycle, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),

@@ -6,7 +6,9 @@ import PackagePlugin
 @main
 struct EmbedMigrations: BuildToolPlugin {
     /// Folder below `migrations` for each target that uses the plugin.
-    private static let folders = ["KedgeSQLite": "sqlite", "KedgeClient": "client"]
+    private static let folders = [
+        "KedgeSQLite": "sqlite", "KedgePostgres": "postgres", "KedgeClient": "client",
+    ]
 
     func createBuildCommands(
         context: PluginContext, target: any Target

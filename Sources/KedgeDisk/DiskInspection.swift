@@ -7,7 +7,7 @@ internal import KedgeModel
 /// It holds the lock meanwhile. A directory without a lock file, a restored copy for example, is looked
 /// at without one, because making it would be a change; ``confirmUndisturbed()`` tells afterwards
 /// whether a process came and began to use it.
-package final class DiskInspection: CheckedBytes {
+package final class DiskInspection: CheckedFiles {
     private let directory: DataDirectory
     private let fileSystem: any FileSystem
     private let pool: BlockingPool
@@ -72,6 +72,19 @@ package final class DiskInspection: CheckedBytes {
         guard case .lock(let file) = hold else { return }
         // The lock goes with the descriptor, and nothing was written that an error could be about.
         try? await pool.run { try file.close() }
+    }
+
+    /// What ``DiskStore/identity()`` answers; nil when the directory was never asked for it.
+    package func identity() async throws(ByteStoreError) -> String? {
+        let path = directory.identity
+        return try await onPool { [fileSystem] in
+            guard try fileSystem.status(of: path) != nil else { return nil }
+            let file = try fileSystem.open(path, .read)
+            var bytes = [UInt8](repeating: 0, count: 32)
+            let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0, at: 0) }
+            try file.close()
+            return count < bytes.count ? nil : "disk:\(String(decoding: bytes, as: UTF8.self))"
+        }
     }
 
     package func byteCount(of bytes: StoredBytes) async throws -> Int64? {

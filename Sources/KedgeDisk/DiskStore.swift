@@ -1,6 +1,5 @@
 internal import KedgeEngine
 package import KedgeFiles
-internal import KedgeLocks
 internal import KedgeModel
 
 /// Why a data directory could not be opened.
@@ -30,18 +29,18 @@ package final class DiskStore: LocalByteStore {
     let pool: BlockingPool
     let names: DurableNames
     private let reserveByteCount: Int64
-    private let lock: Mutex<(any OpenFile)?>
+    private let lock: DirectoryLock
 
     private init(
         _ directory: DataDirectory, fileSystem: any FileSystem, pool: BlockingPool,
-        names: DurableNames, reserveByteCount: Int64, lock: any OpenFile
+        names: DurableNames, reserveByteCount: Int64, lock: DirectoryLock
     ) {
         self.directory = directory
         self.fileSystem = fileSystem
         self.pool = pool
         self.names = names
         self.reserveByteCount = reserveByteCount
-        self.lock = Mutex(lock)
+        self.lock = lock
     }
 
     /// Space that stays free for the database and the system unless told otherwise: 64 MiB.
@@ -57,25 +56,23 @@ package final class DiskStore: LocalByteStore {
     ) async throws(DiskStoreError) -> DiskStore {
         let directory = DataDirectory(root: path)
         let names = DurableNames(fileSystem)
+        // Before anything else is touched.
+        let lock = try await DirectoryLock.take(path, pool: pool, fileSystem: fileSystem)
         do {
-            let lock = try await pool.run {
-                try names.makeRoot(path)
-                // Before anything else is touched.
-                let lock = try fileSystem.open(directory.lock, .openOrCreate)
-                try lock.lockExclusively()
+            try await pool.run {
                 for name in [directory.staging, directory.blobs, directory.quarantine] {
                     try names.makeDirectory(name, upTo: path)
                 }
-                return lock
             }
-            return DiskStore(
-                directory, fileSystem: fileSystem, pool: pool, names: names,
-                reserveByteCount: reserveByteCount, lock: lock)
         } catch let error as FileError {
-            throw error.code == .locked ? .inUse(directory: path) : .unusable(error)
+            await lock.release()
+            throw .unusable(error)
         } catch {
             preconditionFailure("only the file system throws here")
         }
+        return DiskStore(
+            directory, fileSystem: fileSystem, pool: pool, names: names,
+            reserveByteCount: reserveByteCount, lock: lock)
     }
 
     /// A random text that this directory keeps; made durable when it is asked for first.
@@ -112,10 +109,7 @@ package final class DiskStore: LocalByteStore {
         }
     }
 
-    package func close() async {
-        // The lock goes with the descriptor, and nothing is left to do about an error.
-        try? await onPool { [self] in try lock.withLock { $0.take() }?.close() }
-    }
+    package func close() async { await lock.release() }
 
     /// Runs blocking work on the pool and translates its errors.
     func onPool<Value: Sendable>(

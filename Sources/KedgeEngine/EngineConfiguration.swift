@@ -45,7 +45,7 @@ package struct EngineConfiguration: Sendable {
     package var idleSessionLifetime: Duration = .seconds(60)
     /// Open staging areas above which idle sessions leave memory at once; each holds a descriptor.
     package var maxIdleStagingAreas = 256
-    /// Size of the smallest chunk that the byte store can keep, in bytes; who asks for less gets this.
+    /// Size of the smallest chunk that the byte store can keep, in bytes; who asks for less gets the default.
     package var minStoredChunkSize: Int64 = 1
     /// Most chunks that the byte store can make one file of.
     package var maxChunkCount = ChunkLayout.maxChunkCount
@@ -55,14 +55,19 @@ package struct EngineConfiguration: Sendable {
     package var fleetTakeoverGrace: Duration = .milliseconds(600)
     /// How often a node asks whether the other one is done.
     package var fleetTakeoverStep: Duration = .milliseconds(50)
-    /// For how long a node has a finalize without renewing. More than ``finalizePatience``.
-    package var finalizeLease: Duration = .seconds(60)
+    /// For how long a node has a finalize without renewing; a dead one holds it up as long.
+    package var finalizeLease: Duration = .seconds(15)
     /// Bytes of a long hash after which it is recorded how far it has come.
     package var sharedHashStep: Int64 = 128 << 20
     /// Largest total of metadata keys and values of one session, in bytes.
     package var maxMetadataByteCount = 8 << 10
 
     package init() {}
+
+    /// True when a file of this size has no more chunks than the store can keep.
+    func fits(_ fileSize: Int64, inChunksOf chunkSize: Int64) -> Bool {
+        (fileSize - 1) / chunkSize < Int64(maxChunkCount)
+    }
 
     /// The limits as a client sees them.
     package var limits: SessionLimits {

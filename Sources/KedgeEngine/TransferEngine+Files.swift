@@ -37,6 +37,17 @@ extension TransferEngine {
         }
     }
 
+    /// An address at which anybody can read the file for some minutes; nil when the bytes come from here.
+    ///
+    /// - Parameter fields: Header fields that the answer there is to have.
+    package func publicURL(
+        of record: FileRecord, responseFields fields: [String: String]
+    ) async throws -> String? {
+        try await translating {
+            try await parts.bytes.publicURL(of: record.blob, responseFields: fields)
+        }
+    }
+
     /// Files of an owner, newest first.
     package func files(
         of owner: OwnerID, after cursor: FileCursor?, limit: Int

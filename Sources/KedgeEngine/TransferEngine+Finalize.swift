@@ -23,7 +23,11 @@ extension TransferEngine {
         _ id: SessionID, owner: OwnerID, expecting expected: SHA256Digest? = nil
     ) async throws -> FinalizeOutcome {
         try await translating {
-            if let verified = try await bytesStillUnverified(id, owner: owner, expected) {
+            var hasWork = false
+            defer { if hasWork { letGo(of: id) } }
+            if let verified = try await bytesStillUnverified(
+                id, owner: owner, expected, taking: &hasWork)
+            {
                 if parts.bytes.assembles { finishInBackground(id, owner: owner, expected) }
                 return .pending(verifiedBytes: verified)
             }
@@ -45,15 +49,22 @@ extension TransferEngine {
     ///
     /// - Returns: How far the hash has come when it has not come to the end; nil otherwise.
     private func bytesStillUnverified(
-        _ id: SessionID, owner: OwnerID, _ expected: SHA256Digest?
+        _ id: SessionID, owner: OwnerID, _ expected: SHA256Digest?, taking hasWork: inout Bool
     ) async throws -> Int64? {
         try await registry.withSession(id, owner: owner) { live in
             let ledger = await live.ledger
             guard ledger.record.state == .open || ledger.record.state == .finalizing,
                 ledger.isComplete, let size = ledger.record.fileSize
             else { return nil }
-            if parts.bytes.assembles, try await !takeWork(on: id, expected) {
-                return await live.prefix.offset
+            if parts.bytes.assembles {
+                do {
+                    hasWork = try await takeWork(on: id, expected)
+                    guard hasWork else { return await live.prefix.offset }
+                } catch MetadataError.wrongState {
+                    // Another node was faster; what it came to is the answer.
+                    try await live.refresh()
+                    return nil
+                }
             }
             guard ledger.record.state == .open else { return nil }
             await live.followPrefix()

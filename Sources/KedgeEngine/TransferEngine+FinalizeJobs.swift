@@ -1,14 +1,39 @@
 internal import KedgeFiles
+internal import KedgeLocks
 internal import KedgeModel
 internal import Logging
 
 // Finalizes that take longer than their request: promised with a row, done by one node, whoever dies.
 extension TransferEngine {
-    /// Takes or renews the work of finalizing a session.
+    /// Takes the work of finalizing a session for the request under way; ``letGo(of:)`` must follow.
     ///
     /// - Returns: False while another node has it.
     func takeWork(on id: SessionID, _ expected: SHA256Digest?) async throws -> Bool {
-        try await parts.metadata.takeFinalize(of: id, expecting: expected, lease: workLease)
+        let isTaken = try await parts.metadata.takeFinalize(
+            of: id, expecting: expected, lease: workLease)
+        if isTaken { heldFinalizes.withLock { $0[id, default: 0] += 1 } }
+        return isTaken
+    }
+
+    /// The request under way needs the lease no more. It is not given back: if the work is not done, somebody
+    /// must go on with it when nobody renews.
+    func letGo(of id: SessionID) {
+        heldFinalizes.withLock { held in
+            if let count = held[id] { held[id] = count > 1 ? count - 1 : nil }
+        }
+    }
+
+    /// Keeps the leases of work that takes long.
+    func renewFinalizes() async throws {
+        for id in heldFinalizes.withLock({ Array($0.keys) }) {
+            do {
+                _ = try await parts.metadata.takeFinalize(
+                    of: id, expecting: nil, lease: workLease)
+            } catch MetadataError.wrongState, MetadataError.notFound {
+                // Done, or given up.
+                continue
+            }
+        }
     }
 
     private var workLease: WorkLease {

@@ -25,6 +25,15 @@ extension TransferEngine {
                 return
             }
             await renew(parts.leases.tokens(), in: fleet)
+            do {
+                try await renewFinalizes()
+                // Not left to the sweep, which comes once a minute: a client waits for it.
+                try await takeOverFinalizes()
+            } catch {
+                logger.warning(
+                    "leases of finalizes were not renewed",
+                    metadata: ["error": "\(String(reflecting: error))"])
+            }
         }
     }
 

@@ -117,10 +117,14 @@ extension TransferEngine {
             throw EngineError(
                 .badRequest, "chunkSize is from \(sizes.lowerBound) to \(sizes.upperBound).")
         }
-        return ChunkLayout.chunkSize(
-            preferred: max(preferred, configuration.minStoredChunkSize),
-            forFileOf: new.fileSize ?? configuration.maxFileSize,
-            maxChunkCount: configuration.maxChunkCount)
+        let largest = new.fileSize ?? configuration.maxFileSize
+        let doubled = ChunkLayout.chunkSize(
+            preferred: preferred < configuration.minStoredChunkSize
+                ? configuration.defaultChunkSize : preferred,
+            forFileOf: largest, maxChunkCount: configuration.maxChunkCount)
+        let upper = configuration.chunkSizes.upperBound
+        // Doubling may go beyond a limit that would have done.
+        return doubled > upper && configuration.fits(largest, inChunksOf: upper) ? upper : doubled
     }
 
     func tooLarge() -> EngineError {

@@ -14,6 +14,8 @@ package final class TransferEngine: Sendable {
     let finalizeLocks = KeyedLock<SessionID>()
     let logger: Logger
     let backgroundFinalizes = BackgroundTasks<SessionID>()
+    /// Finalizes that this node has in the eyes of the others.
+    let heldFinalizes = Mutex<[SessionID: Int]>([:])
     private let writeCount = Mutex(0)
     private let isDraining = Mutex(false)
 

@@ -16,6 +16,10 @@ extension SQLiteStore: CheckedRows {
         }
     }
 
+    package func bytePlace() async throws -> String? {
+        try await commits.read { db in try db.row("SELECT identity FROM byte_place", [])?[0] }
+    }
+
     package func promisedByteCount() async throws -> Int64 {
         try await commits.read { db in
             let row = try db.row(
@@ -43,6 +47,13 @@ extension SQLiteStore: CheckedRows {
                 WHERE staging_key IS NOT NULL AND id > ? ORDER BY id LIMIT ?
                 """, [id?.text ?? "", limit]
             ).map { try SessionRow($0).record }
+        }
+    }
+
+    package func sessionWithBytes(_ id: SessionID) async throws -> SessionRecord? {
+        try await commits.read { db in
+            guard let session = try db.session(id), session.hasStaging else { return nil }
+            return session.record
         }
     }
 
@@ -86,10 +97,18 @@ extension SQLiteStore: CheckedRows {
         }
     }
 
+    package func liveFile(_ id: FileID) async throws -> FileRecord? {
+        try await commits.read { db in
+            guard let file = try db.file(id), file.deletedAt == nil else { return nil }
+            return file
+        }
+    }
+
     package func isKnown(_ bytes: StoredBytes) async throws -> Bool {
         switch bytes {
         case .staging(let key):
-            return try await isKnown(key)
+            if try await isKnown(key) { return true }
+            return try await blobLocation(fromStaging: key) != nil
         case .blob(let digest):
             return try await commits.read { db in
                 let isGarbage = try db.exists(

@@ -22,7 +22,9 @@ extension SQLiteStore {
                     session.number, expected?.data, lease.holder,
                     lease.until.millisecondsSinceEpoch, lease.now.millisecondsSinceEpoch,
                 ])
-            return changed == 1
+            guard changed == 1 else { return false }
+            try db.keep(session, until: lease.until)
+            return true
         }
     }
 
@@ -58,13 +60,16 @@ extension SQLiteStore {
                 try db.run(
                     "UPDATE finalize_job SET holder = ?, lease_until = ? WHERE session = ?",
                     [lease.holder, until, session.number])
+                try db.keep(session, until: lease.until)
                 return FinalizeJob(
                     record: session.record, expected: try row.digest("expected_sha256"))
             }
         }
     }
 
-    package func savePrefix(_ prefix: HashCheckpoint, of id: SessionID) async throws {
+    package func savePrefix(
+        _ prefix: HashCheckpoint, of id: SessionID, knowing revision: Int64?
+    ) async throws {
         try await commits.write { db in
             let session = try db.session(id, in: .open, .finalizing)
             try db.save(prefix, of: session)
@@ -102,5 +107,13 @@ extension SQLiteStore {
                 throw MetadataError.foreignBytes(stored ?? "")
             }
         }
+    }
+}
+
+extension Database {
+    fileprivate func keep(_ session: SessionRow, until time: Timestamp) throws {
+        try run(
+            "UPDATE session SET expires_at = max(expires_at, ?) WHERE number = ?",
+            [time.millisecondsSinceEpoch, session.number])
     }
 }

@@ -45,6 +45,14 @@ extension MetadataStoreConformance {
             let again = try await store.takeAbandonedFinalizes(lease: lease("c", at: 200), limit: 9)
             #expect(again.map(\.expected) == [digest])
         },
+        Case("a session does not expire before the lease of its finalize") { store in
+            let record = try await store.make(Sample.session(expiresAt: Sample.time(10)))
+            _ = try await store.takeFinalize(
+                of: record.id, expecting: nil, lease: lease("a", at: 5))
+            #expect(try await store.now(record)?.record.expiresAt == Sample.time(65))
+            _ = try await store.takeAbandonedFinalizes(lease: lease("b", at: 70), limit: 9)
+            #expect(try await store.now(record)?.record.expiresAt == Sample.time(130))
+        },
         Case("a finalizing session that nobody works on is taken, up to the limit") { store in
             for _ in 0..<3 {
                 let record = try await store.make()
@@ -100,7 +108,7 @@ extension MetadataStoreConformance {
             try await store.savePartial(Sample.partial(0), touching: touch)
             for offset: Int64 in [70, 40] {
                 let prefix = try #require(Sample.touch(record, prefix: offset).prefix)
-                try await store.savePrefix(prefix, of: record.id)
+                try await store.savePrefix(prefix, of: record.id, knowing: nil)
                 try await store.savePartial(
                     Sample.partial(0, byteCount: 31), touching: Sample.touch(record, prefix: 50))
                 #expect(try await store.now(record)?.record.prefix?.offset == 70)

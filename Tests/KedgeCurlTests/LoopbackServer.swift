@@ -1,4 +1,5 @@
 import Glibc
+import KedgeLocks
 
 @testable import KedgeCurl
 

@@ -87,10 +87,15 @@ struct AlteredRows: CheckedRows {
     let change: Change
 
     func databaseFaults() async throws -> [CheckFinding] { try await real.databaseFaults() }
+    func bytePlace() async throws -> String? { try await real.bytePlace() }
     func promisedByteCount() async throws -> Int64 { try await real.promisedByteCount() }
 
     func sessionsWithBytes(after: SessionID?, limit: Int) async throws -> [SessionRecord] {
         try await real.sessionsWithBytes(after: after, limit: limit)
+    }
+
+    func sessionWithBytes(_ id: SessionID) async throws -> SessionRecord? {
+        try await real.sessionWithBytes(id)
     }
 
     func chunks(of id: SessionID, from index: Int, limit: Int) async throws -> [CommittedChunk] {
@@ -104,6 +109,8 @@ struct AlteredRows: CheckedRows {
     func liveFiles(after: FileRecord?, limit: Int) async throws -> [FileRecord] {
         try await real.liveFiles(after: after, limit: limit)
     }
+
+    func liveFile(_ id: FileID) async throws -> FileRecord? { try await real.liveFile(id) }
 
     func isKnown(_ bytes: StoredBytes) async throws -> Bool { try await real.isKnown(bytes) }
 }

@@ -199,8 +199,8 @@ import Testing
         Mistake(key: .sweepInterval, values: ["0"]),
         Mistake(key: .logLevel, values: ["", "loud", "INFO"]),
         Mistake(key: .logFormat, values: ["", "xml"]),
-        Mistake(key: .metadata, values: ["", "postgres://x"]),
-        Mistake(key: .bytes, values: ["", "s3://x"]),
+        Mistake(key: .metadata, values: ["", "mysql://x", "postgres:"]),
+        Mistake(key: .bytes, values: ["", "gs://x", "s3:x"]),
         Mistake(key: .durability, values: ["", "OFF", "false", "no", "0", "on off"]),
     ])
     func `a wrong value is refused, and the setting named`(mistake: Mistake) async throws {

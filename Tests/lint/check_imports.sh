@@ -44,11 +44,18 @@ check_targets() {
     only_in 'GRDB' 'KedgeSQLite|KedgeMigrations|KedgeClient/Store' \
         'SQLite stays behind its adapters' <<<"$list"
     only_in 'CCurl' 'KedgeCurl' 'libcurl stays behind KedgeCurl' <<<"$list"
+    only_in 'CPostgres' 'KedgePostgres' 'libpq stays behind KedgePostgres' <<<"$list"
     only_in 'CCrypto|CSHA256' 'KedgeHash' 'hashing stays behind KedgeHash' <<<"$list"
     only_in '_?NIO[A-Za-z0-9]*|Hummingbird[A-Za-z0-9]*' 'KedgeServer|kedge' \
         'the HTTP server stays in KedgeServer' <<<"$list"
     nothing_but 'KedgeModel' 'no module at all' 'KedgeModel is values only' <<<"$list"
     nothing_but 'KedgeContainers' 'no module at all' 'KedgeContainers is values only' <<<"$list"
+    nothing_but 'KedgePostgres' \
+        'CPostgres|Dispatch|Foundation|Glibc|KedgeEngine|KedgeFiles|KedgeHash|KedgeLocks|KedgeModel' \
+        'KedgePostgres knows the ports and libpq' <<<"$list"
+    nothing_but 'KedgeS3' \
+        'HTTPTypes|KedgeCurl|KedgeEngine|KedgeFiles|KedgeHash|KedgeLocks|KedgeModel|Glibc' \
+        'KedgeS3 knows the ports and KedgeCurl' <<<"$list"
     nothing_but 'KedgeEngine' 'KedgeModel|KedgeFiles|KedgeHash|KedgeLocks|Logging' \
         'KedgeEngine knows ports, not drivers' <<<"$list"
 }
@@ -104,6 +111,11 @@ check_itself() {
     plant Sources/KedgeDisk/A.swift '    @testable import CCrypto'
     plant Sources/KedgeDisk/A.swift 'internal import NIOCore'
     plant Sources/KedgeClient/B.swift 'internal import CCurl'
+    plant Sources/KedgeServer/B.swift 'internal import CPostgres'
+    plant Sources/KedgePostgres/A.swift 'internal import CPostgres'
+    plant Sources/KedgePostgres/A.swift 'internal import KedgeCurl'
+    plant Sources/KedgeS3/A.swift 'internal import KedgeCurl'
+    plant Sources/KedgeS3/A.swift 'internal import KedgeSQLite'
     plant Sources/KedgeHash/A.swift 'final class C: @unchecked Sendable {} // known'
     plant Sources/KedgeHash/A.swift 'nonisolated(unsafe) var x = 0'
     plant Sources/KedgeClient/Store/A.swift 'internal import GRDB'
@@ -125,6 +137,9 @@ Sources/KedgeEngine/A.swift imports GRDB: SQLite stays behind its adapters
 Sources/KedgeHash/A.swift has 2 unchecked promises to the compiler, the list says 1
 Sources/KedgeHash/Gone.swift: on the list, but has none
 Sources/KedgeModel/A.swift imports Foundation: KedgeModel is values only
+Sources/KedgePostgres/A.swift imports KedgeCurl: KedgePostgres knows the ports and libpq
+Sources/KedgeS3/A.swift imports KedgeSQLite: KedgeS3 knows the ports and KedgeCurl
+Sources/KedgeServer/B.swift imports CPostgres: libpq stays behind KedgePostgres
 EXPECTED
     )
     found=$(check "$tree" | sort)

@@ -4,14 +4,14 @@ package import KedgeModel
 package struct CheckFinding: Hashable, Sendable {
     /// What is wrong. The names are stable text: programs read them.
     package enum Kind: String, Hashable, Sendable, CaseIterable {
-        /// SQLite's own check of the database failed. Nothing else is checked then: rows that may be
+        /// The database's own check failed. Nothing else is checked then: rows that may be
         /// wrong say nothing about bytes.
         case databaseDamaged
         /// A row points to a row that is not there.
         case referenceBroken
-        /// A session has received bytes, but there is no staging file.
+        /// A session has received bytes, but there is no staging area.
         case stagingMissing
-        /// A staging file ends before the bytes that its session has received.
+        /// A staging area does not have all the bytes that its session has received.
         case stagingShort
         /// Received bytes do not have the SHA-256 of their chunk.
         case chunkDamaged
@@ -27,9 +27,9 @@ package struct CheckFinding: Hashable, Sendable {
         case blobDamaged
         /// The chunk list of a file does not describe its bytes.
         case chunkListWrong
-        /// The disk fails to read bytes.
+        /// The disk or the bucket fails to give bytes.
         case bytesUnreadable
-        /// A staging file that no row knows.
+        /// Bytes under the name of a staging area that no row knows.
         case stagingOrphaned
         /// A blob that no row knows.
         case blobOrphaned
@@ -37,6 +37,11 @@ package struct CheckFinding: Hashable, Sendable {
         case nameUnknown
         /// Bytes that were put aside before. A notice, not a fault.
         case quarantined
+        /// Something that the service made for a moment and did not remove. A notice.
+        case leftover
+        /// Bytes on their way in that the store lends to nobody, so that only their presence and size are
+        /// known, or not even that. A notice.
+        case bytesUnchecked
     }
 
     package var kind: Kind
@@ -57,7 +62,7 @@ package struct CheckFinding: Hashable, Sendable {
     }
 
     /// True for what is told, but no fault.
-    package var isNotice: Bool { kind == .quarantined }
+    package var isNotice: Bool { [.quarantined, .leftover, .bytesUnchecked].contains(kind) }
 }
 
 /// What a check did so far.

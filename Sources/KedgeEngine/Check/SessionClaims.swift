@@ -1,57 +1,66 @@
 internal import KedgeHash
 internal import KedgeModel
 
-/// What a session's rows claim, held against the size of its staging file: a value without I/O.
+/// What a session's rows claim, held against what its staging area has: a value without I/O.
 ///
 /// Chunks and partials are added by rising index, chunks first.
 struct SessionClaims {
     private let record: SessionRecord
-    /// Size of the staging file; nil when there is none.
-    private let stagingByteCount: Int64?
+    /// False when there is no staging area.
+    private let isPresent: Bool
+    /// The first of the chunks.
+    private(set) var first: CommittedChunk?
     private var claimedEnd: Int64 = 0
     private var contiguousEnd: Int64 = 0
-    /// Chunks that the staging file does not cover.
+    private var coveredCount = 0
+    /// Chunks that the staging area does not have.
     private(set) var uncovered = ChunkSet()
     /// Chunks of whose partials the saved hash is useless.
     private(set) var badPartials = ChunkSet()
     private var uncoveredPartials = ChunkSet()
 
-    init(_ record: SessionRecord, stagingByteCount: Int64?) {
+    init(_ record: SessionRecord, isPresent: Bool) {
         self.record = record
-        self.stagingByteCount = stagingByteCount
+        self.isPresent = isPresent
     }
 
     private func start(ofChunk index: Int) -> Int64 {
         record.layout.range(ofChunk: index)?.start ?? 0
     }
 
-    mutating func add(_ chunk: CommittedChunk) {
+    mutating func add(_ chunk: CommittedChunk, isCovered: Bool) {
+        first = first ?? chunk
         let start = start(ofChunk: chunk.index)
         let end = start + chunk.byteCount
         claimedEnd = max(claimedEnd, end)
         if start == contiguousEnd { contiguousEnd = end }
-        if end > stagingByteCount ?? 0 { uncovered.insert(chunk.index) }
+        if isCovered { coveredCount += 1 } else { uncovered.insert(chunk.index) }
     }
 
-    mutating func add(_ partial: PartialRecord) {
-        let end = start(ofChunk: partial.index) + partial.byteCount
-        claimedEnd = max(claimedEnd, end)
-        if end > stagingByteCount ?? 0 {
+    mutating func add(_ partial: PartialRecord, isCovered: Bool) {
+        claimedEnd = max(claimedEnd, start(ofChunk: partial.index) + partial.byteCount)
+        guard isCovered else {
             uncoveredPartials.insert(partial.index)
-        } else if SHA256Hasher(savedState: partial.hashState)?.byteCount != partial.byteCount {
+            return
+        }
+        coveredCount += 1
+        if SHA256Hasher(savedState: partial.hashState)?.byteCount != partial.byteCount {
             badPartials.insert(partial.index)
         }
     }
 
-    /// True when the staging file covers the partial of a chunk and its hash can be read.
+    /// True when the staging area has the partial of a chunk and its hash can be read.
     func canHash(partialOf index: Int) -> Bool {
         !uncoveredPartials.contains(index) && !badPartials.contains(index)
     }
 
-    /// True when the file ends before what was received.
-    var isShort: Bool { claimedEnd > stagingByteCount ?? 0 }
+    /// True when nothing was received, or nothing of it is there.
+    var isEmpty: Bool { coveredCount == 0 }
 
-    /// True when the saved prefix can be what the rows say. A short file has lost it anyway.
+    /// True when not all is there that was received.
+    var isShort: Bool { uncovered.count > 0 || uncoveredPartials.count > 0 }
+
+    /// True when the saved prefix can be what the rows say. An area that is short has lost it anyway.
     var hasUsablePrefix: Bool {
         guard let prefix = record.prefix, !isShort else { return true }
         return prefix.offset <= contiguousEnd
@@ -61,19 +70,30 @@ struct SessionClaims {
     /// What is wrong without looking at a byte.
     var findings: [CheckFinding] {
         var findings: [CheckFinding] = []
-        if isShort {
-            let found = stagingByteCount.map { "it ends at \($0)" } ?? "there is none"
-            findings.append(
-                CheckFinding(
-                    stagingByteCount == nil ? .stagingMissing : .stagingShort, record.id.text,
-                    "the staging file should have \(claimedEnd) bytes, \(found)"
-                        + "; \(uncovered.count) chunks and \(uncoveredPartials.count) partials "
-                        + "are lost (\(record.state.rawValue) session)",
-                    chunks: uncovered))
-        }
+        if isShort { findings.append(shortFinding) }
         if badPartials.count > 0 { findings.append(partialFinding(badPartials)) }
         if !hasUsablePrefix { findings.append(prefixFinding) }
         return findings
+    }
+
+    private var shortFinding: CheckFinding {
+        let isMissing = !isPresent && isEmpty
+        return CheckFinding(
+            isMissing ? .stagingMissing : .stagingShort, record.id.text,
+            "of what was received up to byte \(claimedEnd), \(uncovered.count) chunks and "
+                + "\(uncoveredPartials.count) partials are not there as recorded"
+                + "\(isMissing ? ", nor anything else" : "") (\(record.state.rawValue) session)",
+            chunks: uncovered)
+    }
+
+    /// Bytes that are there as far as the store says, and that nobody can read.
+    func uncheckedFinding(isListed: Bool) -> CheckFinding {
+        CheckFinding(
+            .bytesUnchecked, record.id.text,
+            (isListed
+                ? "parts of an unfinished upload cannot be read; only their presence and size are checked"
+                : "the store does not list the parts of unfinished uploads; they are not checked")
+                + " (\(record.state.rawValue) session)")
     }
 
     func chunkFinding(_ chunks: ChunkSet) -> CheckFinding {

@@ -1,13 +1,13 @@
 internal import KedgeHash
 internal import KedgeModel
 
-/// Reads the staging file of one session and compares every chunk, every partial and the prefix with
+/// Reads the staging area of one session and compares every chunk, every partial and the prefix with
 /// their hashes. Each byte is read once.
 struct SessionScrub {
     let check: StoreCheck
     let scrubber: ByteScrubber
     let session: SessionRecord
-    /// What the file covers; the rest is reported already.
+    /// What the area has; the rest is reported already.
     let claims: SessionClaims
     let reader: any BlobReader
 
@@ -36,7 +36,7 @@ struct SessionScrub {
         if unreadable.count > 0 {
             findings.append(
                 CheckFinding(
-                    .bytesUnreadable, session.id.text, "the disk fails to read the bytes",
+                    .bytesUnreadable, session.id.text, "the bytes cannot be read",
                     chunks: unreadable))
         }
         // With damaged chunks the prefix is wrong as a matter of course.
@@ -62,11 +62,13 @@ struct SessionScrub {
         return damaged
     }
 
-    /// Nil when the disk cannot read the bytes.
+    /// Nil when the bytes cannot be read.
     private func hash(_ range: ByteRange, _ hashes: RunningHashes) async throws -> RunningHashes? {
         do {
             return try await scrubber.hash(range, of: reader, hashes, countingIn: check.tally)
         } catch is ByteStoreError {
+            // A request to a bucket that is cancelled fails like any other.
+            try Task.checkCancellation()
             return nil
         }
     }

@@ -5,7 +5,7 @@ internal import KedgeModel
 struct BlobContent {
     /// What a finding about them is named for.
     let id: String
-    let digest: SHA256Digest
+    let blob: BlobName
     let layout: ChunkLayout
     /// Whose chunks the list is.
     let session: SessionID
@@ -33,36 +33,48 @@ extension StoreCheck {
     /// - Returns: The same for the next one.
     func check(_ file: FileRecord, after earlier: BlobVerdict?) async throws -> BlobVerdict? {
         let content = BlobContent(
-            id: file.id.text, digest: file.digest,
+            id: file.id.text, blob: file.blob,
             layout: ChunkLayout(fileSize: file.byteCount, chunkSize: file.chunkSize),
             session: file.sessionID)
         let isListed = try await hasWholeList(content)
         if !isListed {
-            tally.report(
-                CheckFinding(.chunkListWrong, content.id, "the rows do not list every chunk once"))
+            try await report(
+                CheckFinding(.chunkListWrong, content.id, "the rows do not list every chunk once"),
+                about: file)
         }
-        guard let byteCount = try await bytes.byteCount(of: .blob(file.digest)) else {
-            let detail = "there is no blob \(file.digest); upload the same bytes again to cure it"
-            tally.report(CheckFinding(.blobMissing, content.id, detail))
-            return nil
-        }
-        guard byteCount == file.byteCount else {
-            let detail =
-                "blob \(file.digest) has \(byteCount) bytes instead of \(file.byteCount)"
-                + "; upload the same bytes again to cure it"
-            tally.report(CheckFinding(.blobSizeWrong, content.id, detail))
+        if let finding = try await sizeFinding(about: file) {
+            try await report(finding, about: file)
             return nil
         }
         guard isListed else { return earlier }
         let verdict = try await verdict(on: content, after: earlier)
-        for finding in verdict.findings { tally.report(finding) }
+        for finding in verdict.findings { try await report(finding, about: file) }
         return verdict
+    }
+
+    private func sizeFinding(about file: FileRecord) async throws -> CheckFinding? {
+        guard let byteCount = try await bytes.byteCount(of: file.blob) else {
+            return CheckFinding(
+                .blobMissing, file.id.text,
+                "there is no blob \(file.digest); upload the same bytes again to cure it")
+        }
+        guard byteCount != file.byteCount else { return nil }
+        return CheckFinding(
+            .blobSizeWrong, file.id.text,
+            "blob \(file.digest) has \(byteCount) bytes instead of \(file.byteCount)"
+                + "; upload the same bytes again to cure it")
+    }
+
+    /// Tells a finding, unless others have deleted the file while it was looked at.
+    private func report(_ finding: CheckFinding, about file: FileRecord) async throws {
+        if bytes.isShared, try await rows.liveFile(file.id) == nil { return }
+        tally.report(finding)
     }
 
     private func verdict(
         on content: BlobContent, after earlier: BlobVerdict?
     ) async throws -> BlobVerdict {
-        guard let earlier, earlier.content.digest == content.digest else {
+        guard let earlier, earlier.content.blob == content.blob else {
             return try await scrubbed(content)
         }
         if !earlier.blobFindings.isEmpty {
@@ -80,7 +92,7 @@ extension StoreCheck {
     func scrubbed(_ content: BlobContent) async throws -> BlobVerdict {
         guard let scrubber else { return BlobVerdict(content: content) }
         let findings = try await reading(content.id) {
-            try await withReader(of: .blob(content.digest)) {
+            try await lending(try await bytes.open(content.blob)) {
                 try await hashedFindings(in: content, reader: $0, scrubber)
             }
         }
@@ -97,11 +109,11 @@ extension StoreCheck {
             hashes = try await scrubber.hash(range, of: reader, hashes, countingIn: tally)
             if hashes.piece.digest() != chunk.digest { wrong.insert(chunk.index) }
         }
-        if hashes.whole?.digest() != content.digest {
+        if hashes.whole?.digest() != content.blob.digest {
             return [
                 CheckFinding(
                     .blobDamaged, content.id,
-                    "blob \(content.digest) does not have its SHA-256", chunks: wrong)
+                    "blob \(content.blob.digest) does not have its SHA-256", chunks: wrong)
             ]
         }
         guard wrong.count > 0 else { return [] }

@@ -3,38 +3,68 @@ internal import KedgeModel
 extension StoreCheck {
     /// Checks one session that has bytes in a staging area.
     func check(_ session: SessionRecord) async throws {
-        if session.state == .finalizing, try await checkPromoted(session) { return }
-        let stored = StoredBytes.staging(session.stagingKey)
-        let byteCount = try await bytes.byteCount(of: stored)
-        var claims = SessionClaims(session, stagingByteCount: byteCount)
-        try await forEachChunk(of: session.id) { claims.add($0) }
-        try await forEachPartial(of: session.id) { claims.add($0) }
-        var findings = claims.findings
-        if let scrubber, let byteCount, byteCount > 0 {
-            findings += try await reading(session.id.text) {
-                try await withReader(of: stored) {
-                    try await SessionScrub(
-                        check: self, scrubber: scrubber, session: session, claims: claims,
-                        reader: $0
-                    ).findings()
-                }
-            }
+        var session = session
+        var findings = try await findings(about: session)
+        // Others may have finished or cancelled it while it was looked at.
+        if bytes.isShared, findings.contains(where: { !$0.isNotice }) {
+            guard let now = try await rows.sessionWithBytes(session.id) else { return }
+            session = now
+            findings = try await self.findings(about: session)
         }
         for finding in findings { tally.report(try await repaired(finding, of: session)) }
     }
 
+    private func findings(about session: SessionRecord) async throws -> [CheckFinding] {
+        if session.state == .finalizing, let found = try await findingsAboutBlob(of: session) {
+            return found
+        }
+        let staging = try await bytes.staging(of: session)
+        let claims = try await claims(of: session, on: staging)
+        var findings = claims.findings
+        guard !claims.isEmpty else { return findings }
+        if !staging.isListed { findings.append(claims.uncheckedFinding(isListed: false)) }
+        guard let scrubber else { return findings }
+        findings += try await reading(session.id.text) {
+            guard let reader = try await staging.open(first: claims.first) else {
+                return staging.isListed ? [claims.uncheckedFinding(isListed: true)] : []
+            }
+            return try await lending(reader) {
+                try await SessionScrub(
+                    check: self, scrubber: scrubber, session: session, claims: claims, reader: $0
+                ).findings()
+            }
+        }
+        return findings
+    }
+
+    /// The rows are read before the bytes are asked for: what was recorded at a time is there from then on.
+    private func claims(
+        of session: SessionRecord, on staging: any CheckedStaging
+    ) async throws -> SessionClaims {
+        var claims = SessionClaims(session, isPresent: staging.isPresent)
+        try await forEachChunkPage(of: session.id) { page in
+            let missing = try await staging.missing(of: page)
+            for chunk in page { claims.add(chunk, isCovered: !missing.contains(chunk.index)) }
+        }
+        try await forEachPartialPage(of: session.id) { page in
+            let missing = try await staging.missing(of: page)
+            for partial in page { claims.add(partial, isCovered: !missing.contains(partial.index)) }
+        }
+        return claims
+    }
+
     /// A session that was stopped between the rename and its last row has its bytes in the blob, and
-    /// the next start of the service finishes it.
+    /// the next start of the service finishes it. Only of blobs that are named by their digest; others
+    /// are still the session's staging area.
     ///
-    /// - Returns: True when the bytes are there.
-    private func checkPromoted(_ session: SessionRecord) async throws -> Bool {
-        guard let digest = session.finalDigest, let size = session.fileSize,
-            try await bytes.byteCount(of: .blob(digest)) == size
-        else { return false }
+    /// - Returns: Nil when the bytes are not there.
+    private func findingsAboutBlob(of session: SessionRecord) async throws -> [CheckFinding]? {
+        guard let digest = session.finalDigest, let size = session.fileSize else { return nil }
+        let blob = BlobName(digest: digest, byteCount: size)
+        guard try await bytes.byteCount(of: blob) == size else { return nil }
         let content = BlobContent(
-            id: session.id.text, digest: digest, layout: session.layout, session: session.id)
-        for finding in try await scrubbed(content).findings { tally.report(finding) }
-        return true
+            id: session.id.text, blob: blob, layout: session.layout, session: session.id)
+        return try await scrubbed(content).findings
     }
 
     /// Takes back what cannot be trusted, so that the client sends it again. Only of open sessions: of
@@ -65,11 +95,20 @@ extension StoreCheck {
     func forEachChunk(
         of id: SessionID, _ body: (CommittedChunk) async throws -> Void
     ) async throws {
+        try await forEachChunkPage(of: id) { page in
+            for chunk in page { try await body(chunk) }
+        }
+    }
+
+    private func forEachChunkPage(
+        of id: SessionID, _ body: ([CommittedChunk]) async throws -> Void
+    ) async throws {
         var next = 0
         while true {
             let page = try await rows.chunks(of: id, from: next, limit: Self.pageSize)
-            for chunk in page { try await body(chunk) }
             guard let last = page.last else { return }
+            try Task.checkCancellation()
+            try await body(page)
             next = last.index + 1
         }
     }
@@ -78,24 +117,35 @@ extension StoreCheck {
     func forEachPartial(
         of id: SessionID, _ body: (PartialRecord) async throws -> Void
     ) async throws {
+        try await forEachPartialPage(of: id) { page in
+            for partial in page { try await body(partial) }
+        }
+    }
+
+    private func forEachPartialPage(
+        of id: SessionID, _ body: ([PartialRecord]) async throws -> Void
+    ) async throws {
         var next = 0
         while true {
             let page = try await rows.partials(of: id, from: next, limit: Self.pageSize)
-            for partial in page { try await body(partial) }
             guard let last = page.last else { return }
+            try Task.checkCancellation()
+            try await body(page)
             next = last.index + 1
         }
     }
 
-    /// Turns bytes that the disk cannot give into a finding, so that the check goes on with the others.
-    /// Nothing is repaired then: the disk may give them another time.
+    /// Turns bytes that the store cannot give into a finding, so that the check goes on with the others.
+    /// Nothing is repaired then: the store may give them another time.
     func reading(
         _ id: String, _ body: () async throws -> [CheckFinding]
     ) async throws -> [CheckFinding] {
         do {
             return try await body()
         } catch is ByteStoreError {
-            return [CheckFinding(.bytesUnreadable, id, "the disk fails to read the bytes")]
+            // A request to a bucket that is cancelled fails like any other.
+            try Task.checkCancellation()
+            return [CheckFinding(.bytesUnreadable, id, "the bytes cannot be read")]
         }
     }
 }

@@ -1,6 +1,7 @@
 internal import KedgeModel
 
-/// Compares rows with bytes while nobody else uses either.
+/// Compares rows with bytes while nobody else uses either; or in a place that nodes share, while they
+/// work: what somebody may just have changed is looked at again before it is told.
 ///
 /// Without ``RepairedStores`` nothing is changed. With them only what loses nothing is done: bytes
 /// that are not what an open session acknowledged are asked for again, and bytes that no row knows
@@ -87,6 +88,9 @@ package struct StoreCheck: Sendable {
             case .quarantined(let name):
                 tally.report(
                     CheckFinding(.quarantined, name, "put aside before; nothing needs it"))
+            case .leftover(let name):
+                tally.report(
+                    CheckFinding(.leftover, name, "the service made it for a moment; harmless"))
             case .unknown(let name):
                 tally.report(
                     CheckFinding(.nameUnknown, name, "the service gives no such name; left alone"))
@@ -102,6 +106,8 @@ package struct StoreCheck: Sendable {
             }
         }
         guard try await !rows.isKnown(stored) else { return }
+        // Others may have removed the bytes first, and then what knew of them.
+        if bytes.isShared, try await !bytes.hasEntry(stored) { return }
         var finding =
             switch stored {
             case .staging(let key):
@@ -109,21 +115,20 @@ package struct StoreCheck: Sendable {
             case .blob(let digest):
                 CheckFinding(.blobOrphaned, digest.hex, "no file has these bytes")
             }
-        if let repairs {
+        if let bytes = repairs?.bytes {
             switch stored {
-            case .staging(let key): try await repairs.bytes.quarantine(key)
-            case .blob(let digest): try await repairs.bytes.quarantine(digest)
+            case .staging(let key): try await bytes.quarantine(key)
+            case .blob(let digest): try await bytes.quarantine(digest)
             }
             finding.isRepaired = true
         }
         tally.report(finding)
     }
 
-    /// Lends a reader of stored bytes; gives it up also when the body throws.
-    func withReader<Result>(
-        of stored: StoredBytes, _ body: (any BlobReader) async throws -> Result
+    /// Lends a reader and gives it up, also when the body throws.
+    func lending<Result>(
+        _ reader: any BlobReader, _ body: (any BlobReader) async throws -> Result
     ) async throws -> Result {
-        let reader = try await bytes.open(stored)
         do {
             let result = try await body(reader)
             await reader.close()

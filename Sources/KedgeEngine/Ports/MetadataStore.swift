@@ -38,15 +38,19 @@ package struct SessionTouch: Sendable {
     /// The lease under which the bytes were written, in a fleet. When another writer has taken over, nothing
     /// is written and ``MetadataError/writerReplaced`` thrown.
     package var writer: WriterToken?
+    /// What the caller knows of the session; nil in a process that is alone. A prefix from before chunks were
+    /// taken back is not recorded.
+    package var revision: Int64?
 
     package init(
         id: SessionID, expiresAt: Timestamp, prefix: HashCheckpoint? = nil,
-        writer: WriterToken? = nil
+        writer: WriterToken? = nil, revision: Int64? = nil
     ) {
         self.id = id
         self.expiresAt = expiresAt
         self.prefix = prefix
         self.writer = writer
+        self.revision = revision
     }
 }
 
@@ -184,8 +188,8 @@ package protocol MetadataStore: StagingRecords {
     /// Moves a finalizing session back to `open`: its bytes turned out not to be there.
     func reopen(_ id: SessionID) async throws
 
-    /// Promises to finalize a session, and takes the work; asked again by the same holder, it renews.
-    /// Completing, reopening and canceling end it.
+    /// Promises to finalize a session, and takes the work; asked again by the same holder, it renews. The
+    /// session does not expire before the lease. Completing, reopening and canceling end it.
     ///
     /// - Parameter expected: What the client expects the file to be; nil keeps what was said before.
     /// - Returns: False while another node has the work.
@@ -195,10 +199,14 @@ package protocol MetadataStore: StagingRecords {
     ) async throws -> Bool
     /// Takes the promise back: the finalize has failed and the client was told.
     func dropFinalize(of id: SessionID) async throws
-    /// Takes promised finalizes whose holder is gone. Nodes that ask at once get different ones.
+    /// Takes promised finalizes whose holder is gone, as ``takeFinalize(of:expecting:lease:)`` does. Nodes that ask at once get different ones.
     func takeAbandonedFinalizes(lease: WorkLease, limit: Int) async throws -> [FinalizeJob]
     /// Records how far the whole-file hash has come, if that is farther than what is recorded.
-    func savePrefix(_ prefix: HashCheckpoint, of id: SessionID) async throws
+    ///
+    /// - Parameter revision: As ``SessionTouch/revision``.
+    func savePrefix(
+        _ prefix: HashCheckpoint, of id: SessionID, knowing revision: Int64?
+    ) async throws
 
     /// Moves a session that is not completed to `canceled`, forgets its chunks and turns its bytes
     /// into garbage. Asked again, it does nothing.

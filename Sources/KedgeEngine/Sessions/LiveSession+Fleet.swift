@@ -11,6 +11,11 @@ extension LiveSession {
             becomeStale()
             throw EngineError(.sessionNotFound)
         }
+        guard !changes.isWhole else {
+            // Chunks were taken back, and the hash may have gone over them: begin anew.
+            setState(changes.record.state)
+            return becomeStale()
+        }
         apply(changes)
         if let checkpoint = changes.record.prefix { await prefix.adopt(checkpoint) }
     }
@@ -24,6 +29,7 @@ extension LiveSession {
             return await interruptWriters(.sessionClosed)
         }
         guard ledger.record.state == .open else { return await interruptWriters(.sessionClosed) }
+        guard !isRetired else { return await interruptWriters(.replaced) }
         await followPrefix()
     }
 

@@ -216,7 +216,8 @@ actor LiveSession {
     func touch(writing index: Int?) async -> SessionTouch {
         SessionTouch(
             id: id, expiresAt: parts.nextExpiry, prefix: await prefix.checkpointToSave(),
-            writer: index.flatMap { tokens[$0] })
+            writer: index.flatMap { tokens[$0] },
+            revision: parts.fleet == nil ? nil : ledger.revision)
     }
 
     // MARK: Changes, each made after the store has made it.
@@ -253,8 +254,13 @@ actor LiveSession {
         await prefix.follow(to: end) { [weak self] in
             guard let self else { throw EngineError(.sessionClosed) }
             return try await self.stagingArea()
-        } save: { [parts, id] checkpoint in
-            try await parts.metadata.savePrefix(checkpoint, of: id)
+        } save: { [weak self] checkpoint in
+            try await self?.save(checkpoint)
         }
+    }
+
+    private func save(_ prefix: HashCheckpoint) async throws {
+        try await parts.metadata.savePrefix(
+            prefix, of: id, knowing: parts.fleet == nil ? nil : ledger.revision)
     }
 }

@@ -41,13 +41,7 @@ package struct SessionLedger: Sendable {
     /// Takes over what changed since ``revision``. Older news than what is known says nothing.
     package mutating func apply(_ changes: SessionChanges) {
         guard changes.revision > revision else { return }
-        if changes.isWhole {
-            self = SessionLedger(
-                SessionProgress(
-                    record: changes.record, chunks: changes.chunks,
-                    partials: changes.partials ?? [], revision: changes.revision))
-            return
-        }
+        precondition(!changes.isWhole, "who knew what is gone begins anew")
         record = changes.record
         revision = changes.revision
         for chunk in changes.chunks { insert(chunk) }

@@ -34,15 +34,31 @@ actor SessionRegistry {
     nonisolated func withSession<Result>(
         _ id: SessionID, owner: OwnerID, _ body: (LiveSession) async throws -> Result
     ) async throws -> Result {
-        let session = try await checkOut(id, owner)
+        let session = try await checkOutCurrent(id, owner)
         do {
-            try await session.refresh()
             let result = try await body(session)
             await checkIn(session)
             return result
         } catch {
             await checkIn(session)
             throw error
+        }
+    }
+
+    /// The session as the store has it now.
+    private nonisolated func checkOutCurrent(
+        _ id: SessionID, _ owner: OwnerID
+    ) async throws -> LiveSession {
+        while true {
+            let session = try await checkOut(id, owner)
+            do {
+                try await session.refresh()
+                guard await session.isRetired else { return session }
+                await checkIn(session)
+            } catch {
+                await checkIn(session)
+                throw error
+            }
         }
     }
 

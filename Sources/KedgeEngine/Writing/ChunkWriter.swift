@@ -143,6 +143,9 @@ extension LiveSession {
             do {
                 chunk.location = try await staging.saveChunk(
                     place, digest: chunk.digest, after: earlier)
+            } catch ByteStoreError.notFound where earlier != nil {
+                // Perhaps only the first bytes of this chunk. If it is more, the next attempt shows it.
+                throw try await takeBackPartial(of: chunk.index)
             } catch ByteStoreError.notFound {
                 throw try await takeBackEverything()
             } catch {
@@ -160,6 +163,14 @@ extension LiveSession {
         return ChunkPlace(
             index: index, start: layout.range(ofChunk: index)?.start ?? 0, byteCount: byteCount,
             isWholeFile: layout.fileSize == byteCount)
+    }
+
+    /// The first bytes of a chunk are gone, though a row promises them. Takes the promise back.
+    private func takeBackPartial(of index: Int) async throws -> EngineError {
+        try await parts.metadata.discardPartial(of: id, index: index)
+        discardedPartial(index)
+        return EngineError(
+            .unavailable, cause: "the first bytes of chunk \(index) of session \(id) are gone")
     }
 
     /// What was saved of the file before is gone, though rows promise it. Takes the promise back.

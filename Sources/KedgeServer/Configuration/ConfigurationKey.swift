@@ -63,8 +63,8 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .allowedHosts:
             "Names in Host, by comma, that are answered besides loopback; * for all."
         case .data: "Directory of the embedded database and files."
-        case .metadata: "Where rows are kept: sqlite (in the data directory)."
-        case .bytes: "Where bytes are kept: disk (in the data directory)."
+        case .metadata: "Where rows are kept: sqlite (in the data directory), or postgresql://…"
+        case .bytes: "Where bytes are kept: disk (in the data directory), or s3://bucket/prefix?…"
         case .durability:
             "on; or off, for measuring only: acknowledged data can be lost in a power cut."
         case .logLevel: "trace, debug, info, notice, warning, error or critical."

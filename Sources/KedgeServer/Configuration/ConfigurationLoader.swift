@@ -116,14 +116,13 @@ package struct ConfigurationLoader {
         engine.maxConcurrentWrites = try number(.maxConcurrentWrites, in: 1...10_000)
         engine.sessionLifetime = try seconds(.sessionLifetime, atLeast: 1)
         engine.expiryGrace = try seconds(.sessionGrace, atLeast: 0)
-        // One value each so far; others are refused rather than ignored.
-        _ = try oneOf(.metadata, ["sqlite"])
-        _ = try oneOf(.bytes, ["disk"])
         let hosts = text(.allowedHosts).lowercased().split(separator: ",")
             .map { $0.trimmingCharacters(in: .whitespaces) }
         return ServiceConfiguration(
             host: text(.host), port: try number(.port, in: 0...65_535),
             allowedHosts: Set(hosts), dataDirectory: text(.data),
+            metadata: try choice(.metadata, MetadataPlace.init(text:)),
+            bytes: try choice(.bytes, BytesPlace.init(text:)),
             durability: try choice(.durability, Durability.init(rawValue:)),
             logLevel: try choice(.logLevel, Logger.Level.init(rawValue:)),
             logFormat: try choice(.logFormat, LogFormat.init(rawValue:)), engine: engine,
@@ -164,14 +163,6 @@ package struct ConfigurationLoader {
         return .seconds(value)
     }
 
-    private func oneOf(_ key: ConfigurationKey, _ names: [String]) throws -> String {
-        let value = text(key)
-        guard names.contains(value) else {
-            throw ConfigurationError("\(key.rawValue) is one of: \(names.joined(separator: ", ")).")
-        }
-        return value
-    }
-
     private func choice<Value>(_ key: ConfigurationKey, _ make: (String) -> Value?) throws -> Value
     {
         guard let value = make(text(key)) else {
@@ -180,7 +171,7 @@ package struct ConfigurationLoader {
         return value
     }
 
-    /// The values in force as YAML that the loader reads back.
+    /// The values in force as YAML that the loader reads back, apart from a password, which is left out.
     package func printed() -> String {
         var lines: [String] = []
         var section = ""
@@ -190,7 +181,8 @@ package struct ConfigurationLoader {
             section = parts.count == 2 ? parts[0] : ""
             let indent = parts.count == 2 ? "  " : ""
             lines.append("\(indent)# \(key.summary)")
-            let value = ConfigurationFile.quoted(text(key))
+            let value = ConfigurationFile.quoted(
+                key == .metadata ? StoreAddress.withoutPassword(text(key)) : text(key))
             lines.append("\(indent)\(parts[parts.count - 1]): \(value)")
         }
         return lines.joined(separator: "\n") + "\n"

@@ -11,6 +11,8 @@ package struct ServiceConfiguration: Sendable {
     package var allowedHosts: Set<String>
     /// Directory of the embedded stores.
     package var dataDirectory: String
+    package var metadata: MetadataPlace
+    package var bytes: BytesPlace
     /// On, except while somebody measures what it costs.
     package var durability: Durability
     package var logLevel: Logger.Level

@@ -18,6 +18,7 @@ struct DownloadRoutes: Sendable {
         case .unsatisfiable:
             throw RangeNotSatisfiable(fileSize: file.byteCount)
         case .whole:
+            if let elsewhere = try await redirect(request, file) { return elsewhere }
             return try await whole(file, context)
         case .ranges(let ranges) where ranges.count == 1:
             return try await single(ranges[0], of: file, context)
@@ -74,6 +75,26 @@ struct DownloadRoutes: Sendable {
             .contentSecurityPolicy: "sandbox; default-src 'none'; frame-ancestors 'none'",
             .cacheControl: "private, no-transform",
         ]
+    }
+
+    /// Sends a reader of the whole file to the store itself, where that is wanted. Requests with conditions or
+    /// ranges are answered here: the entity tag there is another one, and a download that began with ours
+    /// could not go on.
+    private func redirect(_ request: Request, _ file: FileRecord) async throws -> Response? {
+        let conditions: [HTTPField.Name] = [.range, .ifRange, .ifMatch, .ifNoneMatch]
+        guard !conditions.contains(where: { request.headers[$0] != nil }) else { return nil }
+        let headers = Self.headers(of: file)
+        let names: [HTTPField.Name] = [.contentType, .contentDisposition, .cacheControl]
+        let fields = names.compactMap { name in
+            headers[name].map { (name.canonicalName, $0) }
+        }
+        guard
+            let url = try await engine.publicURL(
+                of: file, responseFields: Dictionary(uniqueKeysWithValues: fields))
+        else { return nil }
+        return Response(
+            status: .temporaryRedirect,
+            headers: [.location: url, .cacheControl: "private, no-store", .contentLength: "0"])
     }
 
     private func whole(_ file: FileRecord, _ context: KedgeRequestContext) async throws -> Response

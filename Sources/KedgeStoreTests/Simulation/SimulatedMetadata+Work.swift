@@ -15,6 +15,7 @@ extension SimulatedMetadata {
             session.job = MetadataRows.Job(
                 expected: expected ?? session.job?.expected, holder: lease.holder,
                 leaseUntil: lease.until.millisecondsSinceEpoch)
+            session.record.expiresAt = max(session.record.expiresAt, lease.until)
             rows.sessions[id] = session
             return true
         }
@@ -36,13 +37,18 @@ extension SimulatedMetadata {
                 let job = MetadataRows.Job(
                     expected: session.job?.expected, holder: lease.holder,
                     leaseUntil: lease.until.millisecondsSinceEpoch)
-                rows.sessions[session.record.id]?.job = job
+                var kept = session
+                kept.job = job
+                kept.record.expiresAt = max(kept.record.expiresAt, lease.until)
+                rows.sessions[session.record.id] = kept
                 return FinalizeJob(record: session.record, expected: job.expected)
             }
         }
     }
 
-    package func savePrefix(_ prefix: HashCheckpoint, of id: SessionID) async throws {
+    package func savePrefix(
+        _ prefix: HashCheckpoint, of id: SessionID, knowing revision: Int64?
+    ) async throws {
         try write { rows in
             var session = try rows.session(id, in: .open, .finalizing)
             session.advance(to: prefix)

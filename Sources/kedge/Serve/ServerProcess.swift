@@ -21,14 +21,14 @@ struct ServerProcess {
         if configuration.durability == .off { Self.warnOfLostDurability(logger) }
         Self.raiseDescriptorLimit()
         let stores = try await Stores.open(configuration)
-        let engine = stores.makeEngine(configuration.engine, logger: logger)
+        let engine = try stores.makeEngine(configuration.engine, logger: logger)
         try await engine.recover()
         let http = try await checked {
             try KedgeService(engine: engine, configuration: configuration, logger: logger) { port in
                 // One line for people and for whoever started the process with port 0.
                 StandardError.write(
-                    "kedge: serving on http://\(configuration.host):\(port), data in "
-                        + "\(configuration.dataDirectory)\n")
+                    "kedge: serving on http://\(configuration.host):\(port), "
+                        + "\(Self.places(configuration))\n")
             }
         }
         let sweep = SweepService(
@@ -36,6 +36,7 @@ struct ServerProcess {
         var group = ServiceGroupConfiguration(
             services: [
                 .init(service: sweep),
+                .init(service: FleetService(engine: engine)),
                 .init(service: http, successTerminationBehavior: .gracefullyShutdownGroup),
             ],
             logger: logger)
@@ -51,6 +52,20 @@ struct ServerProcess {
         // To the very end: a store that hangs while it closes must not take the second signal away.
         withExtendedLifetime(interruption) {}
         logger.notice("stopped")
+    }
+
+    private static func places(_ configuration: ServiceConfiguration) -> String {
+        let directory = "data in \(configuration.dataDirectory)"
+        let bytes: String
+        switch configuration.bytes {
+        case .disk: bytes = directory
+        case .s3(let url): bytes = "bytes in \(url)"
+        }
+        switch configuration.metadata {
+        case .sqlite where configuration.bytes == .disk: return directory
+        case .sqlite: return "rows in \(configuration.dataDirectory), \(bytes)"
+        case .postgres: return "rows in \(configuration.metadata), \(bytes)"
+        }
     }
 
     /// Whatever the log level, because nobody may serve like this without knowing.

@@ -4,67 +4,81 @@ internal import KedgeEngine
 internal import KedgeFiles
 internal import KedgeMigrations
 internal import KedgeModel
+internal import KedgePostgres
+internal import KedgeS3
 internal import KedgeSQLite
 internal import KedgeServer
 internal import Logging
 
 /// The stores that the configuration names, open.
 struct Stores {
-    private let metadata: any MetadataStore
-    private let bytes: any ByteStore
-    private let pool: BlockingPool
+    let metadata: any MetadataStore
+    let bytes: any ByteStore
+    let pool: BlockingPool
+    /// Held where rows are in the data directory and bytes are not; the disk store has its own.
+    private let lock: DirectoryLock?
+    private let limits: EngineLimits
 
-    /// Opens the stores, taking the data directory's lock first: a second process on the same data is
-    /// refused before it touches anything.
+    /// Opens the stores. Where the data directory is used its lock comes first: a second process on the
+    /// same data is refused before it touches anything.
     ///
-    /// - Throws: ``CommandFailure`` saying what is wrong with the data directory or database.
+    /// - Throws: ``CommandFailure`` saying what is wrong with which store.
     static func open(_ configuration: ServiceConfiguration) async throws -> Stores {
-        // Two threads a core: while some wait for the disk, others hash.
-        let pool = BlockingPool(
-            threadCount: max(16, 2 * ProcessInfo.processInfo.activeProcessorCount))
-        let directory = URL(fileURLWithPath: configuration.dataDirectory).standardized.path
-        do {
-            let bytes = try await DiskStore.open(
-                directory, pool: pool, fileSystem: configuration.durability.fileSystem,
-                reserveByteCount: configuration.storageReserve)
-            do {
-                let metadata = try await SQLiteStore.open(
-                    at: directory + "/kedge.sqlite", now: SystemWallClock().now(), pool: pool,
-                    durability: configuration.durability,
-                    onFatal: { message in
-                        // After a failed sync nothing that the database says can be trusted;
-                        // the next start reads what is really on the disk.
-                        StandardError.write("kedge: the database failed: \(message)\n")
-                        endProcess(ExitStatus.failure)
-                    })
-                return Stores(metadata: metadata, bytes: bytes, pool: pool)
-            } catch {
-                await bytes.close()
-                throw error
-            }
-        } catch {
-            throw CommandFailure(
-                "kedge: the data directory \(directory) cannot be used: "
-                    + String(reflecting: error),
-                exitStatus: Self.exitStatus(of: error))
-        }
+        try await StoreOpening(configuration).open()
     }
 
-    private static func exitStatus(of error: any Error) -> Int32 {
-        switch error {
-        case let error as FileError where error.code == .noSpace: ExitStatus.diskFull
-        default: ExitStatus.failure
-        }
+    init(
+        metadata: any MetadataStore, bytes: any ByteStore, pool: BlockingPool,
+        lock: DirectoryLock?, limits: EngineLimits
+    ) {
+        self.metadata = metadata
+        self.bytes = bytes
+        self.pool = pool
+        self.lock = lock
+        self.limits = limits
     }
 
-    func makeEngine(_ configuration: EngineConfiguration, logger: Logger) -> TransferEngine {
-        TransferEngine(
-            metadata: metadata, bytes: bytes, configuration: configuration, pool: pool,
-            logger: logger)
+    func makeEngine(_ configuration: EngineConfiguration, logger: Logger) throws -> TransferEngine {
+        let clock: any WallClock =
+            (metadata as? any FleetMetadataStore)?.databaseClock ?? SystemWallClock()
+        return TransferEngine(
+            metadata: metadata, bytes: bytes, configuration: try limits.applied(to: configuration),
+            clock: clock, pool: pool, logger: logger)
     }
 
     func close() async throws {
         try await metadata.close()
         await bytes.close()
+        await lock?.release()
+    }
+}
+
+/// What a byte store can keep, as limits of the engine.
+enum EngineLimits {
+    case disk
+    case objects
+
+    /// - Throws: ``CommandFailure`` when the settings cannot be met.
+    func applied(to settings: EngineConfiguration) throws -> EngineConfiguration {
+        guard case .objects = self else { return settings }
+        var settings = settings
+        let sizes = S3Store.chunkSizes
+        guard settings.chunkSizes.upperBound >= sizes.lowerBound else {
+            throw CommandFailure(
+                "kedge: limits.maxChunkSize is below \(sizes.lowerBound), the smallest part that S3 takes",
+                exitStatus: ExitStatus.usage)
+        }
+        let upper = min(settings.chunkSizes.upperBound, sizes.upperBound)
+        settings.minStoredChunkSize = sizes.lowerBound
+        settings.maxChunkCount = S3Store.maxChunkCount
+        settings.maxFileSize = min(settings.maxFileSize, upper * Int64(S3Store.maxChunkCount))
+        // Requests to a bucket cost more than syncs, so chunks are larger unless somebody wants less.
+        settings.defaultChunkSize = min(max(settings.defaultChunkSize, 8 << 20), upper)
+        settings.chunkSizes = min(settings.chunkSizes.lowerBound, upper)...upper
+        // And each checkpoint is an object.
+        settings.checkpointInterval = .seconds(10)
+        settings.checkpointByteCount = .max
+        settings.minCheckpointByteCount = 256 << 10
+        return settings
     }
 }

@@ -32,7 +32,7 @@ struct CheckOutput {
             ? ", \(ByteText.size(summary.hashedByteCount)) hashed" : ""
         let repaired = summary.repairedCount > 0 ? ", \(summary.repairedCount) repaired" : ""
         return "\(summary.sessionCount) sessions, \(summary.fileCount) files, "
-            + "\(summary.blobCount) blobs, \(summary.stagingCount) staging files\(hashed): "
+            + "\(summary.blobCount + summary.stagingCount) blobs and staging areas\(hashed): "
             + "\(summary.findingCount) findings\(repaired), \(summary.noticeCount) notices"
     }
 }

@@ -1,8 +1,8 @@
-internal import Foundation
 internal import KedgeEngine
 internal import KedgeFiles
 internal import KedgeModel
 internal import KedgeSQLite
+internal import KedgeServer
 
 /// One run of `kedge fsck` or `kedge scrub`, from opening to the exit status.
 struct CheckRun {
@@ -11,20 +11,12 @@ struct CheckRun {
         var bytesPerSecond: Int64?
     }
 
-    private let options: Options
+    private let options: CheckOptions
     /// Nil compares names and sizes only.
     private let hashing: Hashing?
 
-    private struct Options {
-        var data: String
-        var repairs: Bool
-        var isJSON: Bool
-    }
-
     init(options: CheckOptions, hashing: Hashing?) {
-        self.options = Options(
-            data: URL(fileURLWithPath: options.data).standardized.path, repairs: options.repair,
-            isJSON: options.json)
+        self.options = options
         self.hashing = hashing
     }
 
@@ -32,10 +24,11 @@ struct CheckRun {
     ///
     /// - Throws: ``CommandFailure`` with the exit status, unless nothing is wrong any more.
     func run() async throws {
-        let output = CheckOutput(isJSON: options.isJSON)
+        let configuration = try await options.configuration()
+        let output = CheckOutput(isJSON: options.json)
         let tally = CheckTally { output.write($0) }
         // Awaited below; cancelled by a signal, so that also a copy half-made is removed.
-        let work = Task { try await check(tally) }
+        let work = Task { try await check(configuration, tally) }
         let interruption = Interruption { work.cancel() }
         let progress = hashing.map { _ in
             // Cancelled below.
@@ -58,9 +51,10 @@ struct CheckRun {
         }
     }
 
-    private func check(_ tally: CheckTally) async throws {
+    private func check(_ configuration: ServiceConfiguration, _ tally: CheckTally) async throws {
         let pool = BlockingPool(threadCount: 4)
-        let place = try await open(pool)
+        let opening = CheckOpening(configuration: configuration, pool: pool)
+        let place = try await options.repair ? opening.openForRepair() : opening.open()
         do {
             try await StoreCheck(
                 rows: place.rows, bytes: place.bytes, repairs: place.repairs,
@@ -74,12 +68,6 @@ struct CheckRun {
             throw error
         }
         await place.close()
-    }
-
-    private func open(_ pool: BlockingPool) async throws -> CheckPlace {
-        options.repairs
-            ? try await CheckPlace.openForRepair(options.data, pool: pool)
-            : try await CheckPlace.open(options.data, pool: pool)
     }
 
     private static func failure(_ error: any Error, _ interruption: Interruption) -> any Error {

@@ -1,12 +1,20 @@
 internal import ArgumentParser
+internal import Foundation
+internal import KedgeModel
+internal import KedgeServer
 
 /// `kedge fsck`
 struct Fsck: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Compares the records of a stopped service with its bytes.",
+        abstract: "Compares the records of a service with its bytes.",
         discussion: """
             Compares names and sizes; kedge scrub reads every byte, too. Nothing is changed without \
-            --repair. The rows are read from a copy in the directory for temporary files (TMPDIR).
+            --repair. The service is stopped, and the rows of SQLite are read from a copy in the \
+            directory for temporary files (TMPDIR). Where rows are in PostgreSQL and bytes in S3, nodes \
+            may work meanwhile, except with --repair: what is wrong is then looked at twice, and a \
+            finding about an upload under way may still be gone the next time.
+
+            Settings are those of kedge serve: flags beat KEDGE_* variables, which beat the file.
 
             Exit status: 0 when nothing is wrong, or nothing any more; 7 when something is; 10 when a \
             process uses the data directory; 1 when the check cannot be made.
@@ -20,15 +28,15 @@ struct Fsck: AsyncParsableCommand {
 /// `kedge scrub`
 struct Scrub: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Reads every byte of a stopped service and compares it with its SHA-256.",
+        abstract: "Reads every byte of a service and compares it with its SHA-256.",
         discussion: """
-            Does all that kedge fsck does, and reads all chunks and blobs. Nothing is changed without \
-            --repair. Ctrl-C ends it cleanly; it begins anew the next time.
+            Does all that kedge fsck does, and reads all chunks and blobs, apart from parts of \
+            unfinished uploads to S3, which nobody can read. Nothing is changed without --repair. Ctrl-C ends it cleanly; it begins anew the next time.
 
             Exit statuses are those of kedge fsck.
             """)
 
-    @Option(help: "Most bytes to read in a second; as many as the disk gives when not set.")
+    @Option(help: "Most bytes to read in a second; as many as there are when not set.")
     var rate: Int64?
     @OptionGroup var options: CheckOptions
 
@@ -43,13 +51,46 @@ struct Scrub: AsyncParsableCommand {
 
 /// What both commands take.
 struct CheckOptions: ParsableArguments {
-    @Option(help: "The data directory of the service.", completion: .directory) var data: String
+    @Option(
+        help: "The data directory of the service, where rows or bytes are in it.",
+        completion: .directory)
+    var data: String?
+    @Option(help: "YAML file with the settings of the service.") var config: String?
+    @Option(help: "\(ConfigurationKey.metadata.summary)") var metadata: String?
+    @Option(help: "\(ConfigurationKey.bytes.summary)") var bytes: String?
     @Flag(
         help: """
             Repairs what can be repaired without losing anything: open sessions ask again for chunks \
-            that are not there or wrong, and bytes that no row knows go to the directory quarantine. \
-            Files and their blobs are never touched.
+            that are not there or wrong, and files that no row knows go to the directory quarantine. \
+            Finished files and their blobs are never touched, nor is any object of a bucket.
             """)
     var repair = false
     @Flag(help: "One JSON object a line: the findings, then a summary.") var json = false
+
+    /// The settings of the service.
+    ///
+    /// - Throws: ``CommandFailure`` for wrong ones, and when nothing says where the data directory is: to
+    ///   check one that happens to be here would say nothing about the one that is meant.
+    func configuration() async throws -> ServiceConfiguration {
+        let environment = ProcessInfo.processInfo.environment
+        let flags: [ConfigurationKey: String?] = [
+            .data: data, .metadata: metadata, .bytes: bytes,
+        ]
+        let file = config ?? environment["KEDGE_CONFIG"]
+        let configuration = try await checked {
+            try await ConfigurationLoader(
+                flags: flags.compactMapValues { $0 }, environment: environment, file: file
+            ).configuration()
+        }
+        let isNamed =
+            data != nil || file != nil
+            || environment[ConfigurationKey.data.environmentName] != nil
+        let isNeeded = configuration.metadata == .sqlite || configuration.bytes == .disk
+        guard isNamed || !isNeeded else {
+            throw CommandFailure(
+                "kedge: --data or --config says where the service's data is",
+                exitStatus: ExitStatus.usage)
+        }
+        return configuration
+    }
 }

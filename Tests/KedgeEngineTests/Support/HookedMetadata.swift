@@ -92,8 +92,10 @@ struct HookedMetadata: MetadataStore {
         try await real.takeAbandonedFinalizes(lease: lease, limit: limit)
     }
 
-    func savePrefix(_ prefix: HashCheckpoint, of id: SessionID) async throws {
-        try await real.savePrefix(prefix, of: id)
+    func savePrefix(
+        _ prefix: HashCheckpoint, of id: SessionID, knowing revision: Int64?
+    ) async throws {
+        try await real.savePrefix(prefix, of: id, knowing: revision)
     }
 
     func blobLocation(fromStaging key: StagingKey) async throws -> String? {

@@ -7,11 +7,11 @@ import Darwin
 #endif
 
 /// Runs work on a thread of its own, because blocking calls must not occupy the cooperative pool.
-enum DetachedThread {
+package enum DetachedThread {
     /// Starts a thread that runs `work` and ends.
     ///
     /// - Returns: whether the system had a thread to give; if not, `work` is dropped.
-    static func start(_ work: @escaping @Sendable () -> Void) -> Bool {
+    package static func start(_ work: @escaping @Sendable () -> Void) -> Bool {
         let task = unsafe Unmanaged.passRetained(ThreadTask(work))
         #if canImport(Darwin)
         var thread: pthread_t?

@@ -1,0 +1,37 @@
+package import KedgeFiles
+internal import KedgeLocks
+
+/// A data directory held by one process, so that a second one is refused before it touches anything.
+package final class DirectoryLock: Sendable {
+    private let file: Mutex<(any OpenFile)?>
+    private let pool: BlockingPool
+
+    private init(_ file: any OpenFile, pool: BlockingPool) {
+        self.file = Mutex(file)
+        self.pool = pool
+    }
+
+    /// Makes the directory when it is absent and takes it.
+    package static func take(
+        _ path: String, pool: BlockingPool, fileSystem: any FileSystem = POSIXFileSystem()
+    ) async throws(DiskStoreError) -> DirectoryLock {
+        do {
+            let file = try await pool.run {
+                try DurableNames(fileSystem).makeRoot(path)
+                let file = try fileSystem.open(DataDirectory(root: path).lock, .openOrCreate)
+                try file.lockExclusively()
+                return file
+            }
+            return DirectoryLock(file, pool: pool)
+        } catch let error as FileError {
+            throw error.code == .locked ? .inUse(directory: path) : .unusable(error)
+        } catch {
+            preconditionFailure("only the file system throws here")
+        }
+    }
+
+    /// Gives the directory up. The lock goes with the descriptor, and nothing is left to do about an error.
+    package func release() async {
+        try? await pool.run { [self] in try file.withLock { $0.take() }?.close() }
+    }
+}

@@ -1,0 +1,94 @@
+import CPostgres
+
+/// What a metadata URL says: how to connect, for libpq, and three settings of our own.
+struct ConnectionString: Sendable {
+    /// Keywords and values for libpq, with our defaults. Holds the password; never logged.
+    let parameters: [(keyword: String, value: String)]
+    /// Connections, each with a thread.
+    let poolSize: Int
+    /// False where notifications do not arrive, as behind a pooler in transaction mode.
+    let listens: Bool
+    /// True when a server that may lose acknowledged writes is accepted.
+    let allowsUnsafe: Bool
+
+    /// Reads `postgres://user:password@host:port/database?keyword=value…`.
+    ///
+    /// `pool_size` (1…200, default 8), `listen` and `allow_unsafe` (`on` or `off`) are ours; every
+    /// other keyword goes to libpq untouched, the TLS ones among them.
+    ///
+    /// - Throws: `invalidURL`. The URL is not part of the error: it may hold a password.
+    init(_ url: String) throws(PostgresStoreError) {
+        guard url.hasPrefix("postgres://") || url.hasPrefix("postgresql://") else {
+            throw .invalidURL("it starts with postgres:// or postgresql://")
+        }
+        let halves = url.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        var items = halves.count == 2 ? halves[1].split(separator: "&").map(String.init) : []
+        poolSize = try Self.poolSize(Self.take("pool_size", from: &items))
+        listens = try Self.flag("listen", Self.take("listen", from: &items)) ?? true
+        allowsUnsafe =
+            try Self.flag("allow_unsafe", Self.take("allow_unsafe", from: &items)) ?? false
+        let rest = items.isEmpty ? "" : "?" + items.joined(separator: "&")
+        var parameters = try Self.parse(halves[0] + rest)
+        for (keyword, value) in Self.defaults
+        where !parameters.contains(where: { $0.keyword == keyword }) {
+            parameters.append((keyword, value))
+        }
+        if parameters.contains(where: { $0.keyword.hasPrefix("host") && $0.value.contains(",") }),
+            !parameters.contains(where: { $0.keyword == "target_session_attrs" })
+        {
+            // Of several servers only the primary can be written to.
+            parameters.append(("target_session_attrs", "read-write"))
+        }
+        self.parameters = parameters
+    }
+
+    /// Every wait on the network has an end: libpq and the kernel have none, or one of hours.
+    private static let defaults = [
+        ("application_name", "kedge"), ("client_encoding", "UTF8"), ("connect_timeout", "5"),
+        ("gssencmode", "disable"), ("keepalives_idle", "30"), ("keepalives_interval", "10"),
+        ("keepalives_count", "3"), ("tcp_user_timeout", "10000"),
+    ]
+
+    /// Removes our own item from the query; returns its value.
+    private static func take(_ name: String, from items: inout [String]) -> String? {
+        let prefix = name + "="
+        defer { items.removeAll { $0.hasPrefix(prefix) } }
+        return items.last { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
+    }
+
+    private static func poolSize(_ text: String?) throws(PostgresStoreError) -> Int {
+        guard let text else { return 8 }
+        guard let size = Int(text), (1...200).contains(size) else {
+            throw .invalidURL("pool_size is a number from 1 to 200")
+        }
+        return size
+    }
+
+    private static func flag(_ name: String, _ text: String?) throws(PostgresStoreError) -> Bool? {
+        switch text {
+        case nil: nil
+        case "on": true
+        case "off": false
+        default: throw .invalidURL("\(name) is on or off")
+        }
+    }
+
+    private static func parse(
+        _ url: String
+    ) throws(PostgresStoreError) -> [(keyword: String, value: String)] {
+        // The message is not asked for: it quotes the URL.
+        guard let options = unsafe PQconninfoParse(url, nil) else {
+            throw .invalidURL("libpq does not understand a part of it")
+        }
+        defer { unsafe PQconninfoFree(options) }
+        var parameters: [(String, String)] = []
+        var option = unsafe options
+        while let keyword = unsafe option.pointee.keyword {
+            if let value = unsafe option.pointee.val {
+                parameters.append(unsafe (String(cString: keyword), String(cString: value)))
+            }
+            unsafe option += 1
+        }
+        return parameters
+    }
+}

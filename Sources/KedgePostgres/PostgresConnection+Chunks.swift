@@ -1,0 +1,134 @@
+internal import KedgeEngine
+internal import KedgeModel
+
+extension PostgresConnection {
+    /// Adds the chunks that are not there, forgets their partials and touches the session, in one
+    /// round trip. The caller holds the session's row, so nobody else changes its chunks meanwhile.
+    ///
+    /// - Parameter chunks: With distinct indexes.
+    /// - Returns: Digests of those chunks that were there before.
+    /// - Throws: `writerReplaced` when the touch's lease went to somebody else.
+    func insert(
+        _ chunks: [CommittedChunk], of session: SessionRow, _ touch: SessionTouch
+    ) throws -> [Int: SHA256Digest] {
+        let result = try query(
+            """
+            WITH \(Self.writer), \(Self.touched),
+            stored AS (
+                SELECT idx, sha256 FROM chunk WHERE session = $1 AND idx = ANY ($8)),
+            added AS (
+                INSERT INTO chunk (session, idx, byte_count, chunk_size, sha256, location, revision)
+                SELECT $1, new.idx, new.byte_count, $12, new.sha256, new.location, $2
+                FROM unnest($8, $9, $10, $11) AS new (idx, byte_count, sha256, location)
+                ON CONFLICT DO NOTHING),
+            gone AS (DELETE FROM partial_chunk WHERE session = $1 AND idx = ANY ($8))
+            SELECT idx, sha256, (SELECT token FROM writer) FROM (VALUES (1)) AS one (row)
+                LEFT JOIN stored ON true
+            """,
+            session.touchValues(touch) + [
+                .int4s(chunks.map(\.index)), .int8s(chunks.map(\.byteCount)),
+                .byteas(chunks.map(\.digest.bytes)), .texts(chunks.map(\.location)),
+                .int8(session.record.chunkSize),
+            ])
+        var stored: [Int: SHA256Digest] = [:]
+        for var row in result.rows {
+            if let index = row.optionalInteger() {
+                stored[Int(index)] = try row.digest()
+            } else {
+                _ = row.optionalBytes()
+            }
+            try touch.check(storedToken: row.optionalText())
+        }
+        return stored
+    }
+
+    /// Records the partial unless its chunk is committed, and touches the session.
+    ///
+    /// - Throws: As ``insert(_:of:_:)``.
+    func save(_ partial: PartialRecord, of session: SessionRow, _ touch: SessionTouch) throws {
+        let result = try query(
+            """
+            WITH \(Self.writer), \(Self.touched),
+            saved AS (
+                INSERT INTO partial_chunk (
+                    session, idx, byte_count, chunk_size, hash_state, declared_sha256, location)
+                SELECT $1, $8, $9, $10, $11, $12, $13
+                WHERE NOT EXISTS (SELECT 1 FROM chunk WHERE session = $1 AND idx = $8)
+                ON CONFLICT (session, idx) DO UPDATE SET
+                    byte_count = excluded.byte_count, hash_state = excluded.hash_state,
+                    declared_sha256 = excluded.declared_sha256, location = excluded.location)
+            SELECT (SELECT token FROM writer)
+            """,
+            session.touchValues(touch) + [
+                .int4(partial.index), .int8(partial.byteCount), .int8(session.record.chunkSize),
+                .bytea(partial.hashState), .digest(partial.declaredDigest),
+                .text(partial.location),
+            ])
+        var row = result.firstRow
+        try touch.check(storedToken: row?.optionalText())
+    }
+
+    /// Who has the chunk of the touch. Locked, so that nobody takes over before this transaction
+    /// ends, and then sees what it has written.
+    private static let writer = """
+        writer AS (
+            SELECT token FROM writer_lease WHERE session_id = $6 AND idx = $7 FOR SHARE)
+        """
+
+    /// Writes what goes along; a prefix only when it is farther than the stored one.
+    private static let touched = """
+        touched AS (
+            UPDATE session SET revision = $2, expires_at = $3,
+                prefix_offset = CASE WHEN $4 > coalesce(prefix_offset, -1)
+                    THEN $4 ELSE prefix_offset END,
+                prefix_state = CASE WHEN $4 > coalesce(prefix_offset, -1)
+                    THEN $5 ELSE prefix_state END
+            WHERE number = $1)
+        """
+}
+
+extension SessionTouch {
+    /// - Throws: `writerReplaced` when the lease's row has another token. Without a row nobody has
+    ///   taken over: it was given back, or lost in a crash of the database.
+    fileprivate func check(storedToken: String?) throws {
+        guard let writer, let storedToken, storedToken != writer.text else { return }
+        throw MetadataError.writerReplaced
+    }
+}
+
+extension SessionRow {
+    /// The parameters $1 to $7 of a statement that touches the session.
+    fileprivate func touchValues(_ touch: SessionTouch) -> [PostgresValue] {
+        let prefix = isHashGood(asOf: touch.revision) ? touch.prefix : nil
+        return [
+            .int8(number), .int8(revision + 1), .time(touch.expiresAt), .int8(prefix?.offset),
+            .bytea(prefix?.state), .text(touch.writer == nil ? nil : touch.id.text),
+            .int4(touch.writer?.index ?? 0),
+        ]
+    }
+
+    /// True when no chunk was taken back since the revision: a hash from before may have gone over its bytes.
+    func isHashGood(asOf known: Int64?) -> Bool { known.map { $0 >= resetRevision } ?? true }
+
+    /// - Throws: `failed` unless the chunk fits the session's layout.
+    func check(_ chunk: CommittedChunk) throws {
+        // A layout without a size has no short last chunk yet; the schema checks the rest.
+        let layout = record.layout
+        guard let range = layout.range(ofChunk: chunk.index),
+            layout.fileSize == nil || range.end - range.start == chunk.byteCount
+        else {
+            throw MetadataError.failed(
+                "chunk \(chunk.index) of \(chunk.byteCount) bytes does not fit the session")
+        }
+    }
+
+    /// - Throws: `failed` unless the bytes are a part of a chunk of the session.
+    func check(_ partial: PartialRecord) throws {
+        guard let range = record.layout.range(ofChunk: partial.index),
+            partial.byteCount < range.end - range.start
+        else {
+            throw MetadataError.failed(
+                "\(partial.byteCount) bytes are not a part of chunk \(partial.index)")
+        }
+    }
+}

@@ -1,0 +1,112 @@
+internal import KedgeEngine
+internal import KedgeModel
+
+extension PostgresConnection {
+    /// What a create with this key came to before; nil when there was none.
+    func earlierOutcome(of key: IdempotencyKey, for record: SessionRecord) throws -> CreateOutcome?
+    {
+        let found = try query(
+            """
+            SELECT fingerprint, \(SessionRow.columns)
+            FROM idempotency_key JOIN session ON session.number = idempotency_key.session
+            WHERE idempotency_key.owner = $1 AND idempotency_key.key = $2
+            """, [.text(record.owner.text), .text(key.key)]
+        ).firstRow
+        guard var row = found else { return nil }
+        guard try row.text() == key.fingerprint else { return .keyConflict }
+        let earlier = try SessionRow(&row).record
+        // Our own, made by a first run whose commit was not answered.
+        return earlier.id == record.id ? .created(earlier) : .replayed(earlier)
+    }
+
+    /// Inserts the session, with the bytes of the one it adopts when that one fits.
+    func insert(
+        _ record: SessionRecord, adopting adopted: SessionID?
+    ) throws -> (number: Int64, record: SessionRecord) {
+        guard let adopted, let old = try lockedSession(adopted), old.canBeAdopted(by: record) else {
+            return try insertOrFind(record, isAdopting: adopted != nil)
+        }
+        try letGo(of: old)
+        var record = record
+        record.stagingKey = old.record.stagingKey
+        record.prefix = old.record.prefix
+        // Revision 1, so that the chunks are news to whoever knows the session as it begins: empty,
+        // at 0.
+        guard let number = try insert(record, stagingState: old.stagingState, revision: 1) else {
+            throw MetadataError.failed("the id of a session is taken")
+        }
+        _ = try query(
+            "UPDATE chunk SET session = $1, revision = 1 WHERE session = $2",
+            [.int8(number), .int8(old.number)])
+        _ = try query(
+            "UPDATE partial_chunk SET session = $1 WHERE session = $2",
+            [.int8(number), .int8(old.number)])
+        return (number, record)
+    }
+
+    /// Takes the bytes from a session: two never have the same key.
+    private func letGo(of old: SessionRow) throws {
+        _ = try query(
+            """
+            UPDATE session SET state = 'expired', staging_key = NULL, staging_state = NULL,
+                prefix_offset = NULL, prefix_state = NULL,
+                revision = revision + 1, reset_revision = revision + 1
+            WHERE number = $1
+            """, [.int8(old.number)])
+        _ = try query("DELETE FROM finalize_job WHERE session = $1", [.int8(old.number)])
+        try notify(old.record.id)
+    }
+
+    private func insertOrFind(
+        _ record: SessionRecord, isAdopting: Bool
+    ) throws -> (number: Int64, record: SessionRecord) {
+        if let number = try insert(record, stagingState: nil, revision: 0) {
+            return (number, record)
+        }
+        guard let stored = try session(record.id),
+            stored.isFirstRun(of: record, isAdopting: isAdopting)
+        else { throw MetadataError.failed("the id of a session is taken") }
+        return (stored.number, stored.record)
+    }
+
+    /// Inserts the record as it is; returns the row's number, or nil when the id is taken.
+    private func insert(
+        _ record: SessionRecord, stagingState: String?, revision: Int64
+    ) throws -> Int64? {
+        var row = try query(
+            """
+            INSERT INTO session (
+                id, owner, staging_key, file_name, mime_type, file_size, chunk_size,
+                declared_sha256, metadata, state, created_at, expires_at,
+                prefix_offset, prefix_state, file_id, final_sha256, staging_state, revision)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+            ON CONFLICT (id) DO NOTHING RETURNING number
+            """,
+            [
+                .text(record.id.text), .text(record.owner.text), .text(record.stagingKey.text),
+                .text(record.fileName), .text(record.mimeType), .int8(record.fileSize),
+                .int8(record.chunkSize), .digest(record.declaredDigest),
+                .text(try MetadataText.encode(record.metadata)), .text(record.state.rawValue),
+                .time(record.createdAt), .time(record.expiresAt), .int8(record.prefix?.offset),
+                .bytea(record.prefix?.state), .text(record.fileID?.text),
+                .digest(record.finalDigest), .text(stagingState), .int8(revision),
+            ]
+        ).firstRow
+        return try row?.integer()
+    }
+}
+
+extension SessionRow {
+    /// True when the bytes received for this session can be those of the new one.
+    fileprivate func canBeAdopted(by new: SessionRecord) -> Bool {
+        hasStaging && record.isAdoptable(by: new)
+    }
+
+    /// True when this session was made by the same call, whose commit was not answered: ids are
+    /// random, so another one with this id and all the rest is a mistake somewhere else.
+    fileprivate func isFirstRun(of new: SessionRecord, isAdopting: Bool) -> Bool {
+        record.owner == new.owner && record.createdAt == new.createdAt
+            && record.fileName == new.fileName && record.chunkSize == new.chunkSize
+            && (isAdopting || record.stagingKey == new.stagingKey)
+    }
+}

@@ -1,0 +1,56 @@
+internal import KedgeEngine
+internal import KedgeModel
+
+extension PostgresConnection {
+    /// The session of this id, or nil.
+    func session(_ id: SessionID) throws -> SessionRow? {
+        try session("WHERE id = $1", [.text(id.text)])
+    }
+
+    /// The session of this id, kept from changing until the transaction ends: everything that
+    /// changes a session, its chunks or partials locks its row first, so finalizing, canceling and
+    /// committing exclude each other. Rows that only point to the session can still be added.
+    func lockedSession(_ id: SessionID) throws -> SessionRow? {
+        try session("WHERE id = $1 FOR NO KEY UPDATE", [.text(id.text)])
+    }
+
+    /// The same.
+    ///
+    /// - Throws: `notFound` when there is none, `wrongState` when it is in another state.
+    func lockedSession(_ id: SessionID, in states: SessionState...) throws -> SessionRow {
+        guard let session = try lockedSession(id) else { throw MetadataError.notFound }
+        guard states.contains(session.record.state) else {
+            throw MetadataError.wrongState(session.record.state)
+        }
+        return session
+    }
+
+    /// Tells other nodes that something happened to the session, once the transaction is committed.
+    ///
+    /// Only for what somebody may wait for, never with every commit of a chunk: the server puts
+    /// notifications in order under one lock for all databases, held through the flush of the
+    /// commit.
+    func notify(_ id: SessionID) throws {
+        _ = try query("SELECT pg_notify('\(Self.channel)', $1)::text", [.text(id.text)])
+    }
+
+    /// The channel of hints.
+    static let channel = "kedge_session"
+
+    /// True when the chunks cover the whole file.
+    func isComplete(_ session: SessionRow) throws -> Bool {
+        guard let fileSize = session.record.fileSize else { return false }
+        var row = try query(
+            "SELECT count(*), coalesce(sum(byte_count), 0)::bigint FROM chunk WHERE session = $1",
+            [.int8(session.number)]
+        ).firstRow
+        // Chunks have distinct indexes and lengths that fit the layout, so count and sum suffice.
+        return try row?.integer() == session.record.layout.chunkCount.map(Int64.init)
+            && row?.integer() == fileSize
+    }
+
+    fileprivate func session(_ condition: String, _ values: [PostgresValue]) throws -> SessionRow? {
+        try query("SELECT \(SessionRow.columns) FROM session \(condition)", values).firstRow
+            .map { try SessionRow($0) }
+    }
+}

@@ -1,0 +1,95 @@
+package import KedgeEngine
+package import KedgeModel
+
+extension PostgresStore {
+    /// Twice is once: the second run finds the chunks committed.
+    package func commit(
+        _ chunks: [CommittedChunk], touching touch: SessionTouch
+    ) async throws -> [ChunkOutcome] {
+        try await write { db in
+            let session = try db.lockedSession(touch.id, in: .open)
+            var firsts: [Int: SHA256Digest] = [:]
+            var new: [CommittedChunk] = []
+            for chunk in chunks where firsts[chunk.index] == nil {
+                firsts[chunk.index] = chunk.digest
+                new.append(chunk)
+            }
+            let stored = try db.insert(new, of: session, touch)
+            var isNew = Set(firsts.keys).subtracting(stored.keys)
+            let outcomes = chunks.map { chunk -> ChunkOutcome in
+                let winner = stored[chunk.index] ?? firsts[chunk.index] ?? chunk.digest
+                if winner != chunk.digest { return .conflict(stored: winner) }
+                return isNew.remove(chunk.index) == nil ? .alreadyCommitted : .committed
+            }
+            let hasConflict = outcomes.contains { if case .conflict = $0 { true } else { false } }
+            if hasConflict { throw Undone(value: outcomes) }
+            // After looking for conflicts, as what is stored may be of a layout that has no such
+            // chunk.
+            for chunk in new where stored[chunk.index] == nil { try session.check(chunk) }
+            return outcomes
+        }
+    }
+
+    /// Twice is once: the same partial replaces itself.
+    package func savePartial(
+        _ partial: PartialRecord, touching touch: SessionTouch
+    ) async throws {
+        try await write { db in
+            let session = try db.lockedSession(touch.id, in: .open)
+            try session.check(partial)
+            try db.save(partial, of: session, touch)
+        }
+    }
+
+    /// Twice is once: there is nothing to forget any more.
+    package func discardPartial(of id: SessionID, index: Int) async throws {
+        try await write { db in
+            // A session that is gone took its partials along, which is what is asked for.
+            guard let session = try db.lockedSession(id) else { return }
+            _ = try db.query(
+                """
+                WITH gone AS (
+                    DELETE FROM partial_chunk WHERE session = $1 AND idx = $2 RETURNING session)
+                UPDATE session SET revision = revision + 1
+                WHERE number IN (SELECT session FROM gone)
+                """, [.int8(session.number), .int4(index)])
+        }
+    }
+
+    /// Twice drops chunks that came in between once more: the client sends them again.
+    package func dropChunks(_ indexes: [Int], of id: SessionID) async throws {
+        try await write { db in
+            let session = try db.lockedSession(id, in: .open, .finalizing)
+            _ = try db.query(
+                "DELETE FROM chunk WHERE session = $1 AND idx = ANY ($2)",
+                [.int8(session.number), .int4s(indexes)])
+            _ = try db.query(
+                "DELETE FROM partial_chunk WHERE session = $1", [.int8(session.number)])
+            _ = try db.query(
+                """
+                UPDATE session SET prefix_offset = NULL, prefix_state = NULL,
+                    revision = revision + 1, reset_revision = revision + 1
+                WHERE number = $1
+                """, [.int8(session.number)])
+            try db.notify(id)
+        }
+    }
+
+    /// Twice is once: the second one is not farther.
+    package func savePrefix(
+        _ prefix: HashCheckpoint, of id: SessionID, knowing revision: Int64?
+    ) async throws {
+        try await write { db in
+            let session = try db.lockedSession(id, in: .open, .finalizing)
+            guard session.isHashGood(asOf: revision),
+                prefix.offset > session.record.prefix?.offset ?? -1
+            else { return }
+            _ = try db.query(
+                """
+                UPDATE session SET prefix_offset = $2, prefix_state = $3, revision = revision + 1
+                WHERE number = $1
+                """, [.int8(session.number), .int8(prefix.offset), .bytea(prefix.state)])
+            try db.notify(id)
+        }
+    }
+}

@@ -1,0 +1,134 @@
+package import KedgeEngine
+package import KedgeModel
+
+extension PostgresStore {
+    package func file(_ id: FileID, owner: OwnerID) async throws -> FileRecord? {
+        try await single { db in
+            try db.file(id).flatMap { $0.owner == owner ? $0 : nil }
+        }
+    }
+
+    package func files(
+        of owner: OwnerID, after cursor: FileCursor?, limit: Int
+    ) async throws -> [FileRecord] {
+        try await single { db in
+            let start = cursor ?? FileCursor.beforeAll
+            return try db.query(
+                """
+                SELECT \(FileRecord.columns) FROM \(FileRecord.source)
+                WHERE file.owner = $1 AND file.deleted_at IS NULL
+                    AND (file.created_at, file.id) < ($2, $3)
+                ORDER BY file.created_at DESC, file.id DESC LIMIT $4
+                """,
+                [
+                    .text(owner.text), .time(start.createdAt), .text(start.id.text),
+                    .int8(Int64(limit)),
+                ]
+            ).rows.map { try FileRecord($0) }
+        }
+    }
+
+    package func chunkDigests(of file: FileRecord) async throws -> [SHA256Digest] {
+        try await single { db in
+            let digests = try db.query(
+                """
+                SELECT chunk.sha256 FROM file JOIN chunk ON chunk.session = file.session
+                WHERE file.id = $1 ORDER BY chunk.idx
+                """, [.text(file.id.text)]
+            ).rows.map { row in
+                var row = row
+                return try row.digest()
+            }
+            // Fewer after the file was deleted and its session forgotten; half a list would be
+            // taken for the whole.
+            let layout = ChunkLayout(fileSize: file.byteCount, chunkSize: file.chunkSize)
+            guard digests.count == layout.chunkCount else { throw MetadataError.notFound }
+            return digests
+        }
+    }
+
+    /// Twice is once: it is deleted already.
+    package func deleteFile(_ id: FileID, owner: OwnerID, at now: Timestamp) async throws {
+        try await write { db in
+            guard let file = try db.lockedFile(id), file.owner == owner else {
+                throw MetadataError.notFound
+            }
+            guard file.deletedAt == nil else { return }
+            _ = try db.query(
+                "UPDATE file SET deleted_at = $2 WHERE id = $1", [.text(id.text), .time(now)])
+            try db.letGo(ofBlob: file.digest)
+        }
+    }
+
+    package func blobLocation(fromStaging key: StagingKey) async throws -> String? {
+        try await single { db in
+            var row = try db.query(
+                "SELECT location FROM blob WHERE staging_key = $1", [.text(key.text)]
+            ).firstRow
+            return row?.optionalText()
+        }
+    }
+}
+
+extension PostgresConnection {
+    /// The file of this id, deleted or not.
+    func file(_ id: FileID) throws -> FileRecord? {
+        try query(
+            "SELECT \(FileRecord.columns) FROM \(FileRecord.source) WHERE file.id = $1",
+            [.text(id.text)]
+        ).firstRow.map { try FileRecord($0) }
+    }
+
+    fileprivate func lockedFile(_ id: FileID) throws -> FileRecord? {
+        try query(
+            """
+            SELECT \(FileRecord.columns) FROM \(FileRecord.source) WHERE file.id = $1
+            FOR NO KEY UPDATE OF file
+            """, [.text(id.text)]
+        ).firstRow.map { try FileRecord($0) }
+    }
+
+    /// Leaves the blob to the sweep when its last file is gone.
+    fileprivate func letGo(ofBlob digest: SHA256Digest) throws {
+        // Locked before the next statement looks for files: whoever makes one out of this blob, or
+        // deletes another, has ended by then, or begins afterwards.
+        var blob = try query(
+            "SELECT staging_key FROM blob WHERE sha256 = $1 FOR UPDATE", [.digest(digest)]
+        ).firstRow
+        guard let key = blob?.optionalText() else { return try makeGarbage(unlessNeeded: digest) }
+        let rest = try query(
+            "SELECT 1 FROM file WHERE sha256 = $1 AND deleted_at IS NULL LIMIT 1",
+            [.digest(digest)])
+        guard rest.rowCount == 0 else { return }
+        _ = try query("DELETE FROM blob WHERE sha256 = $1", [.digest(digest)])
+        try add(.staging(StagingKey(key)))
+    }
+}
+
+extension FileCursor {
+    /// Where a list starts: later than every file.
+    fileprivate static let beforeAll = FileCursor(
+        createdAt: Timestamp(millisecondsSinceEpoch: .max),
+        id: FileID(wellFormed: String(repeating: "f", count: 32)))
+}
+
+extension FileRecord {
+    /// What ``init(_:)`` reads, in order, from ``source``.
+    static let columns = """
+        file.id, file.owner, file.session_id, file.file_name, file.mime_type, file.byte_count, \
+        file.sha256, file.chunk_size, file.created_at, file.deleted_at, blob.location
+        """
+
+    static let source = "file LEFT JOIN blob ON blob.sha256 = file.sha256"
+
+    init(_ row: PostgresRow) throws {
+        var row = row
+        self.init(
+            id: try row.identifier(), owner: OwnerID(try row.text()),
+            sessionID: try row.identifier(), fileName: try row.text(),
+            mimeType: row.optionalText(), byteCount: try row.integer(), digest: try row.digest(),
+            chunkSize: try row.integer(), createdAt: try row.time(),
+            deletedAt: row.optionalInteger().map { Timestamp(millisecondsSinceEpoch: $0) },
+            location: row.optionalText())
+    }
+}

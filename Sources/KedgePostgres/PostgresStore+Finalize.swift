@@ -1,0 +1,126 @@
+package import KedgeEngine
+package import KedgeModel
+
+extension PostgresStore {
+    /// Twice is once: the second run answers what the first one stored.
+    package func beginFinalize(
+        of id: SessionID, digest: SHA256Digest, fileID: FileID
+    ) async throws -> SessionRecord {
+        try await write { db in
+            let session = try db.lockedSession(id, in: .open, .finalizing, .completed)
+            guard session.record.state == .open else { return session.record }
+            guard try db.isComplete(session) else {
+                throw MetadataError.failed("session \(id) does not have all its chunks")
+            }
+            let updated = try db.query(
+                """
+                UPDATE session SET state = 'finalizing', final_sha256 = $2, file_id = $3,
+                    revision = revision + 1
+                WHERE number = $1 RETURNING \(SessionRow.columns)
+                """, [.int8(session.number), .digest(digest), .text(fileID.text)])
+            guard let row = updated.firstRow else { throw MetadataError.notFound }
+            try db.notify(id)
+            return try SessionRow(row).record
+        }
+    }
+
+    /// Twice is once: the second run answers the file.
+    package func completeFinalize(
+        of id: SessionID, at now: Timestamp, location: String?
+    ) async throws -> FileRecord {
+        try await write { db in
+            let session = try db.lockedSession(id, in: .finalizing, .completed)
+            guard let fileID = session.record.fileID else { throw MetadataError.notFound }
+            if session.record.state == .finalizing {
+                guard try db.isComplete(session) else {
+                    throw MetadataError.failed("session \(id) does not have all its chunks")
+                }
+                if let location { try db.keepBlob(of: session, at: location) }
+                try db.makeFile(of: session, at: now)
+                try db.notify(id)
+            }
+            guard let file = try db.file(fileID) else { throw MetadataError.notFound }
+            return file
+        }
+    }
+
+    package func finalizingSessions() async throws -> [SessionRecord] {
+        try await single { db in
+            try db.query(
+                """
+                SELECT \(SessionRow.columns) FROM session WHERE state = 'finalizing'
+                ORDER BY number
+                """
+            ).rows.map { try SessionRow($0).record }
+        }
+    }
+
+    /// Twice is once: it is open already.
+    package func reopen(_ id: SessionID) async throws {
+        try await write { db in
+            let session = try db.lockedSession(id, in: .open, .finalizing)
+            // The promise of an open session ends here, too.
+            _ = try db.query(
+                "DELETE FROM finalize_job WHERE session = $1", [.int8(session.number)])
+            guard session.record.state == .finalizing else { return }
+            _ = try db.query(
+                """
+                UPDATE session SET state = 'open', file_id = NULL, final_sha256 = NULL,
+                    revision = revision + 1, reset_revision = revision + 1
+                WHERE number = $1
+                """, [.int8(session.number)])
+            // The blob may be there although this session does not need it any more.
+            if let digest = session.record.finalDigest { try db.makeGarbage(unlessNeeded: digest) }
+            try db.notify(id)
+        }
+    }
+
+    /// Twice is once: the same holder has it already.
+    package func takeFinalize(
+        of id: SessionID, expecting expected: SHA256Digest?, lease: WorkLease
+    ) async throws -> Bool {
+        try await write { db in
+            let session = try db.lockedSession(id, in: .open, .finalizing)
+            let taken = try db.query(
+                """
+                INSERT INTO finalize_job (session, expected_sha256, holder, lease_until)
+                VALUES ($1, $2, $3, $4)
+                ON CONFLICT (session) DO UPDATE SET
+                    expected_sha256 =
+                        coalesce(excluded.expected_sha256, finalize_job.expected_sha256),
+                    holder = excluded.holder, lease_until = excluded.lease_until
+                WHERE finalize_job.holder = excluded.holder OR finalize_job.lease_until <= $5
+                RETURNING 1
+                """,
+                [
+                    .int8(session.number), .digest(expected), .text(lease.holder),
+                    .time(lease.until), .time(lease.now),
+                ])
+            guard taken.rowCount > 0 else { return false }
+            try db.keep(session, until: lease.until)
+            return true
+        }
+    }
+
+    /// Twice is once: it is gone already.
+    package func dropFinalize(of id: SessionID) async throws {
+        try await write { db in
+            _ = try db.query(
+                """
+                DELETE FROM finalize_job
+                WHERE session = (SELECT number FROM session WHERE id = $1)
+                """, [.text(id.text)])
+        }
+    }
+
+    /// A second run after an unanswered commit takes others, and those of the first are taken again
+    /// when their lease is over: later, but not lost.
+    package func takeAbandonedFinalizes(
+        lease: WorkLease, limit: Int
+    ) async throws -> [FinalizeJob] {
+        try await write { db in
+            let promised = try db.takeOverdueFinalizes(lease, limit: limit)
+            return try promised + db.takeForgottenFinalizes(lease, limit: limit - promised.count)
+        }
+    }
+}

@@ -1,0 +1,137 @@
+package import KedgeEngine
+package import KedgeModel
+
+extension PostgresStore {
+    package func changes(of id: SessionID, since revision: Int64) async throws -> SessionChanges? {
+        try await single { db in
+            // One statement, so that everything is from one moment.
+            let found = try db.query(
+                """
+                SELECT \(SessionRow.columns),
+                    news.idx, news.byte_count, news.sha256, news.location,
+                    part.idx, part.byte_count, part.hash_state, part.declared_sha256, part.location
+                FROM session
+                LEFT JOIN LATERAL (
+                    SELECT array_agg(idx ORDER BY idx) AS idx,
+                        array_agg(byte_count ORDER BY idx) AS byte_count,
+                        array_agg(sha256 ORDER BY idx) AS sha256,
+                        array_agg(location ORDER BY idx) AS location
+                    FROM chunk
+                    WHERE chunk.session = session.number AND session.revision <> $2
+                        AND chunk.revision > CASE
+                            WHEN $2 < session.reset_revision THEN -1 ELSE $2 END
+                ) AS news ON true
+                LEFT JOIN LATERAL (
+                    SELECT array_agg(idx ORDER BY idx) AS idx,
+                        array_agg(byte_count ORDER BY idx) AS byte_count,
+                        array_agg(hash_state ORDER BY idx) AS hash_state,
+                        array_agg(declared_sha256 ORDER BY idx) AS declared_sha256,
+                        array_agg(location ORDER BY idx) AS location
+                    FROM partial_chunk
+                    WHERE partial_chunk.session = session.number AND session.revision <> $2
+                ) AS part ON true
+                WHERE session.id = $1
+                """, [.text(id.text), .int8(revision)]
+            ).firstRow
+            return try found.map { try SessionChanges($0, since: revision) }
+        }
+    }
+
+    /// A statement that may run twice: whoever has the chunk is granted it again.
+    package func claimWriter(
+        _ token: WriterToken, of id: SessionID, lease: Duration, takesOver: Bool
+    ) async throws -> WriterClaim {
+        try await single { db in
+            var row = try db.query(
+                """
+                WITH claim AS (
+                    INSERT INTO writer_lease AS held (session_id, idx, token, lease_until, wanted)
+                    VALUES ($1, $2, $3, \(DatabaseClock.expression) + $4, false)
+                    ON CONFLICT (session_id, idx) DO UPDATE SET
+                        (token, lease_until, wanted) = (
+                            SELECT
+                                CASE WHEN granted THEN excluded.token ELSE held.token END,
+                                CASE WHEN granted THEN excluded.lease_until
+                                    ELSE held.lease_until END,
+                                -- Asking again does not make others want it less.
+                                CASE WHEN held.token = excluded.token THEN held.wanted
+                                    ELSE NOT granted END
+                            FROM (SELECT $5 OR held.token = excluded.token
+                                OR held.lease_until <= \(DatabaseClock.expression)
+                            ) AS decision (granted))
+                    RETURNING token)
+                SELECT token,
+                    CASE WHEN $5 OR token <> $3
+                        THEN pg_notify('\(PostgresConnection.channel)', $1)::text END
+                FROM claim
+                """,
+                [
+                    .text(id.text), .int4(token.index), .text(token.text),
+                    .int8(lease.milliseconds), .bool(takesOver),
+                ]
+            ).firstRow
+            guard let holder = try row?.text(), holder != token.text else { return .granted }
+            return .held(by: holder)
+        }
+    }
+
+    /// A statement that may run twice: it sets the same lease. A row that was lost in a crash of
+    /// the database is not made anew: it could outlive the writer, who may be giving it back at
+    /// this moment.
+    package func renewWriters(
+        _ tokens: [(id: SessionID, token: WriterToken)], lease: Duration
+    ) async throws -> [WriterToken] {
+        guard !tokens.isEmpty else { return [] }
+        return try await single { db in
+            try db.query(
+                """
+                WITH mine AS (
+                    SELECT * FROM unnest($1, $2, $3) AS mine (session_id, idx, token)),
+                renewed AS (
+                    UPDATE writer_lease AS held SET lease_until = \(DatabaseClock.expression) + $4
+                    FROM mine
+                    WHERE held.session_id = mine.session_id AND held.idx = mine.idx
+                        AND held.token = mine.token)
+                SELECT mine.idx, mine.token FROM mine
+                JOIN writer_lease AS held USING (session_id, idx)
+                WHERE held.token <> mine.token OR held.wanted
+                """,
+                [
+                    .texts(tokens.map(\.id.text)), .int4s(tokens.map(\.token.index)),
+                    .texts(tokens.map(\.token.text)), .int8(lease.milliseconds),
+                ]
+            ).rows.map { row in
+                var row = row
+                return WriterToken(index: Int(try row.integer()), text: try row.text())
+            }
+        }
+    }
+
+    /// A statement that may run twice: the row is gone already. Who waits for the chunk is told.
+    package func releaseWriter(_ token: WriterToken, of id: SessionID) async throws {
+        try await single { db in
+            _ = try db.query(
+                """
+                WITH released AS (
+                    DELETE FROM writer_lease
+                    WHERE session_id = $1 AND idx = $2 AND token = $3 RETURNING wanted)
+                SELECT pg_notify('\(PostgresConnection.channel)', $1)::text
+                FROM released WHERE wanted
+                """, [.text(id.text), .int4(token.index), .text(token.text)])
+        }
+    }
+}
+
+extension SessionChanges {
+    /// Reads the session, then a column for each part of its chunks and partials.
+    fileprivate init(_ row: PostgresRow, since known: Int64) throws {
+        var row = row
+        let session = try SessionRow(&row)
+        let chunks = try CommittedChunk.list(&row)
+        let partials = try PartialRecord.list(&row)
+        self.init(
+            record: session.record, revision: session.revision, chunks: chunks,
+            partials: session.revision == known ? nil : partials,
+            isWhole: session.revision != known && known < session.resetRevision)
+    }
+}

@@ -1,0 +1,45 @@
+internal import KedgeEngine
+
+/// The database has an older schema than the program's, or none.
+package struct OlderSchemaError: Error, Hashable, Sendable {
+    package let found: Int
+    package let known: Int
+}
+
+extension PostgresStore {
+    /// Connects as ``open(url:configuration:onNotice:)`` does, but brings no schema up to date.
+    ///
+    /// - Throws: ``OlderSchemaError``, and as the other one.
+    package static func openUnchanged(
+        url: String, onNotice: @escaping @Sendable (String) -> Void
+    ) async throws -> PostgresStore {
+        let configuration = PostgresConfiguration()
+        let pool = try PostgresPool(
+            try ConnectionString(url), configuration: configuration, clock: DatabaseClock(),
+            onNotice: onNotice)
+        let found: Int
+        do {
+            found = try await pool.run { link, deadline in
+                try link.single(until: deadline) { try $0.newestMigration() }
+            }
+        } catch {
+            await pool.close()
+            throw MetadataError(error)
+        }
+        await pool.close()
+        let known = EmbeddedMigrations.all.count
+        guard found >= known else { throw OlderSchemaError(found: found, known: known) }
+        // With nothing to bring up to date it changes nothing.
+        return try await open(url: url, configuration: configuration, onNotice: onNotice)
+    }
+}
+
+extension PostgresConnection {
+    /// Number of the migration that came last; 0 in a database that never was ours.
+    fileprivate func newestMigration() throws -> Int {
+        let table = try query("SELECT to_regclass('schema_migration')::text").firstRow
+        guard var table, table.optionalText() != nil else { return 0 }
+        var row = try query("SELECT coalesce(max(number), 0) FROM schema_migration").firstRow
+        return Int(try row?.integer() ?? 0)
+    }
+}

@@ -1,0 +1,114 @@
+package import KedgeEngine
+package import KedgeModel
+
+extension PostgresStore {
+    /// Twice is once: a second run finds the session under its id, or under the key.
+    package func createSession(
+        _ record: SessionRecord, idempotencyKey: IdempotencyKey?, adopting: SessionID?
+    ) async throws -> CreateOutcome {
+        // Of two creates with one key the later one waits for the earlier one's row, and then looks
+        // again.
+        try await write(retryingDuplicatesOf: "idempotency_key_pkey") { db in
+            if let key = idempotencyKey,
+                let earlier = try db.earlierOutcome(of: key, for: record)
+            {
+                return earlier
+            }
+            let created = try db.insert(record, adopting: adopting)
+            if let key = idempotencyKey {
+                _ = try db.query(
+                    """
+                    INSERT INTO idempotency_key (owner, key, fingerprint, session)
+                    VALUES ($1, $2, $3, $4)
+                    """,
+                    [
+                        .text(record.owner.text), .text(key.key), .text(key.fingerprint),
+                        .int8(created.number),
+                    ])
+            }
+            return .created(created.record)
+        }
+    }
+
+    package func progress(of id: SessionID, owner: OwnerID) async throws -> SessionProgress? {
+        guard let all = try await changes(of: id, since: -1), all.record.owner == owner else {
+            return nil
+        }
+        return SessionProgress(
+            record: all.record, chunks: all.chunks, partials: all.partials ?? [],
+            revision: all.revision)
+    }
+
+    /// Twice is once: the size is there already.
+    package func declareSize(_ byteCount: Int64, of id: SessionID) async throws {
+        try await write { db in
+            guard let session = try db.lockedSession(id) else { throw MetadataError.notFound }
+            guard session.record.fileSize != byteCount else { return }
+            guard session.record.fileSize == nil, session.record.state == .open else {
+                throw MetadataError.wrongState(session.record.state)
+            }
+            var end = try db.query(
+                "SELECT \(SessionRow.claimedEnd) FROM session WHERE number = $1",
+                [.int8(session.number)]
+            ).firstRow
+            guard try end?.integer() ?? 0 <= byteCount else {
+                throw MetadataError.failed("more bytes were received than the size declares")
+            }
+            _ = try db.query(
+                "UPDATE session SET file_size = $2, revision = revision + 1 WHERE number = $1",
+                [.int8(session.number), .int8(byteCount)])
+        }
+    }
+
+    /// Twice is once: it is canceled already.
+    package func cancelSession(_ id: SessionID, owner: OwnerID) async throws {
+        try await write { db in
+            guard let session = try db.lockedSession(id), session.record.owner == owner else {
+                throw MetadataError.notFound
+            }
+            guard session.record.state != .completed else {
+                throw MetadataError.wrongState(.completed)
+            }
+            guard session.record.state != .canceled else { return }
+            for table in ["chunk", "partial_chunk", "finalize_job"] {
+                _ = try db.query(
+                    "DELETE FROM \(table) WHERE session = $1", [.int8(session.number)])
+            }
+            _ = try db.query(
+                """
+                UPDATE session SET state = 'canceled', staging_key = NULL, staging_state = NULL,
+                    prefix_offset = NULL, prefix_state = NULL, file_id = NULL, final_sha256 = NULL,
+                    revision = revision + 1, reset_revision = revision + 1
+                WHERE number = $1
+                """, [.int8(session.number)])
+            try db.makeGarbage(ofBytesOf: session)
+            try db.notify(id)
+        }
+    }
+
+    package func unfinishedSessions() async throws -> [UnfinishedSession] {
+        try await single { db in
+            try db.query(
+                """
+                SELECT \(SessionRow.columns), \(SessionRow.claimedEnd) FROM session
+                WHERE state IN ('open', 'finalizing') ORDER BY number
+                """
+            ).rows.map { row in
+                var row = row
+                return UnfinishedSession(
+                    record: try SessionRow(&row).record, claimedEnd: try row.integer())
+            }
+        }
+    }
+}
+
+extension SessionRow {
+    /// Offset after the last byte that a chunk or a partial claims.
+    fileprivate static let claimedEnd = """
+        greatest(\
+        (SELECT idx * chunk.chunk_size + byte_count FROM chunk \
+        WHERE chunk.session = session.number ORDER BY idx DESC LIMIT 1), \
+        (SELECT idx * partial_chunk.chunk_size + byte_count FROM partial_chunk \
+        WHERE partial_chunk.session = session.number ORDER BY idx DESC LIMIT 1), 0)
+        """
+}

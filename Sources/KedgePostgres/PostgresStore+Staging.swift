@@ -1,0 +1,51 @@
+package import KedgeEngine
+internal import KedgeModel
+
+extension PostgresStore {
+    package func stagingState(of key: StagingKey) async throws -> String? {
+        try await single { try $0.stagingState(of: key)?.text }
+    }
+
+    /// Twice is once: the state is recorded already, and answered.
+    package func setStagingState(
+        _ state: String?, of key: StagingKey, replacing expected: String?
+    ) async throws -> String? {
+        try await write { db in
+            // The condition is looked at again when the row was changed while it was waited for.
+            _ = try db.query(
+                """
+                UPDATE session SET staging_state = $2
+                WHERE staging_key = $1 AND staging_state IS NOT DISTINCT FROM $3
+                """, [.text(key.text), .text(state), .text(expected)])
+            guard let stored = try db.stagingState(of: key) else { throw MetadataError.notFound }
+            return stored.text
+        }
+    }
+
+    /// Twice is once: the first one to say so is ourselves.
+    package func bind(toBytesAt identity: String) async throws {
+        try await write { db in
+            _ = try db.query(
+                "INSERT INTO byte_place (identity) VALUES ($1) ON CONFLICT DO NOTHING",
+                [.text(identity)])
+            var row = try db.query("SELECT identity FROM byte_place").firstRow
+            guard let stored = try row?.text(), stored != identity else { return }
+            throw MetadataError.foreignBytes(stored)
+        }
+    }
+}
+
+/// What is recorded for a staging area: perhaps nothing.
+private struct StagingState {
+    let text: String?
+}
+
+extension PostgresConnection {
+    /// Nil when no session has the key.
+    fileprivate func stagingState(of key: StagingKey) throws -> StagingState? {
+        var row = try query(
+            "SELECT staging_state FROM session WHERE staging_key = $1", [.text(key.text)]
+        ).firstRow
+        return row == nil ? nil : StagingState(text: row?.optionalText())
+    }
+}

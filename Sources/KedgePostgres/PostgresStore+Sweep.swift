@@ -1,0 +1,75 @@
+package import KedgeEngine
+package import KedgeModel
+
+extension PostgresStore {
+    package func isKnown(_ key: StagingKey) async throws -> Bool {
+        try await single { db in
+            try db.query(
+                """
+                SELECT 1 FROM session WHERE staging_key = $1
+                UNION ALL SELECT 1 FROM garbage WHERE kind = 'staging' AND key = $1
+                LIMIT 1
+                """, [.text(key.text)]
+            ).rowCount > 0
+        }
+    }
+
+    /// A second run after an unanswered commit finds less, and the answer names less: it is for
+    /// dropping what memory holds of the sessions, which is found out otherwise, too.
+    package func expireSessions(
+        now: Timestamp, graceEnd: Timestamp, limit: Int
+    ) async throws -> [SessionID] {
+        try await write { db in
+            var changed = try db.expireOpenSessions(at: now, limit: limit)
+            for forget in [db.forgetEndedSessions, db.forgetSessionsOfDeletedFiles] {
+                let forgotten = try forget(graceEnd, limit - changed.count)
+                changed += forgotten.filter { !changed.contains($0) }
+            }
+            try db.dropStaleWriters()
+            return changed
+        }
+    }
+
+    /// What a first run took whose commit was not answered is taken again when its lease is over.
+    package func claimGarbage(
+        now: Timestamp, leaseUntil: Timestamp, limit: Int
+    ) async throws -> [Garbage] {
+        try await write { db in
+            try db.query(
+                """
+                WITH due AS (
+                    SELECT kind, key FROM garbage WHERE lease_until <= $1
+                    ORDER BY lease_until LIMIT $3 FOR UPDATE SKIP LOCKED),
+                needed AS (
+                    SELECT key FROM due WHERE kind = 'blob' AND (
+                        EXISTS (
+                            SELECT 1 FROM file
+                            WHERE sha256 = decode(due.key, 'hex') AND deleted_at IS NULL)
+                        OR EXISTS (
+                            SELECT 1 FROM session
+                            WHERE final_sha256 = decode(due.key, 'hex') AND state = 'finalizing'))),
+                dropped AS (
+                    DELETE FROM garbage WHERE kind = 'blob' AND key IN (SELECT key FROM needed))
+                UPDATE garbage SET lease_until = $2 FROM due
+                WHERE garbage.kind = due.kind AND garbage.key = due.key
+                    AND NOT (due.kind = 'blob' AND due.key IN (SELECT key FROM needed))
+                RETURNING garbage.kind, garbage.key, garbage.state
+                """, [.time(now), .time(leaseUntil), .int8(Int64(limit))]
+            ).rows.map { try Garbage($0) }
+        }
+    }
+
+    /// Twice is once: it is forgotten already.
+    package func forgetGarbage(_ garbage: Garbage) async throws {
+        try await write { db in
+            // A row that was added again meanwhile has no lease, and is removed in a later round.
+            _ = try db.query(
+                "DELETE FROM garbage WHERE kind = $1 AND key = $2 AND lease_until > 0",
+                [.text(garbage.kind), .text(garbage.key)])
+        }
+    }
+
+    package func isNeeded(_ digest: SHA256Digest) async throws -> Bool {
+        try await single { try $0.isNeeded(digest) }
+    }
+}

@@ -1,0 +1,167 @@
+internal import HTTPTypes
+internal import KedgeCurl
+internal import KedgeLocks
+internal import KedgeModel
+
+/// What a store says of an object without its bytes.
+struct ObjectHead: Hashable, Sendable {
+    let byteCount: Int64
+    /// Opaque: it names a state of the object, and is no hash.
+    let tag: String?
+}
+
+/// Bytes of an object on their way.
+struct ObjectBytes: Sendable {
+    /// Which of the object's bytes they are.
+    let range: ByteRange
+    let tag: String?
+    let body: CurlResponseBody
+}
+
+extension S3Client {
+    private static let checksumField = "x-amz-checksum-sha256"
+
+    /// Stores an object; repeating it does no harm. Durable when it returns.
+    ///
+    /// - Returns: Its tag.
+    func putObject(_ key: String, _ body: S3Body, patience: Duration? = nil) async throws(S3Failure)
+        -> String
+    {
+        var call = S3Call("PutObject", .put, key: key)
+        call.patience = patience
+        return try await put(call, body, withChecksum: learned.withLock { $0.takesChecksums })
+    }
+
+    /// Sends bytes with their checksum if the store takes one, and learns when it does not.
+    func put(
+        _ call: S3Call, _ body: S3Body, withChecksum: Bool
+    ) async throws(S3Failure) -> String {
+        var call = call
+        call.body = body
+        guard withChecksum else { return try await tag(ofSent: call, body.digest) }
+        var checked = call
+        checked.fields.append((Self.checksumField, Base64.encode(body.digest.bytes)))
+        do throws(S3Failure) {
+            return try await tag(ofSent: checked, body.digest)
+        } catch {
+            guard Self.isRefusalOfChecksum(error) else { throw error }
+            let tag = try await tag(ofSent: call, body.digest)
+            learned.withLock { $0.takesChecksums = false }
+            return tag
+        }
+    }
+
+    static func isRefusalOfChecksum(_ failure: S3Failure) -> Bool {
+        failure.isUnsupported
+            || ["InvalidArgument", "InvalidRequest", "UnsupportedHeader", "HTTP400"]
+                .contains(failure.code)
+    }
+
+    private func tag(ofSent call: S3Call, _ digest: SHA256Digest) async throws(S3Failure) -> String
+    {
+        try await perform(call) { (response) throws(S3Failure) in
+            let fields = response.head.headerFields
+            if let echo = fields[.named(Self.checksumField)],
+                echo != Base64.encode(digest.bytes)
+            {
+                throw S3Failure(
+                    code: "BadDigest", status: 200,
+                    detail: "\(call.operation): the store has other bytes than were sent")
+            }
+            guard let tag = fields[.eTag] else {
+                throw S3Failure(
+                    code: "NoTag", status: 200, detail: "\(call.operation): an answer without ETag")
+            }
+            return tag
+        }
+    }
+
+    /// Begins to read bytes of an object.
+    ///
+    /// - Parameter tag: The state of the object that is wanted; nil for any.
+    /// - Throws: A failure of status 412 when the object is another by now.
+    func getObject(
+        _ key: String, _ range: ByteRange, tag: String?
+    ) async throws(S3Failure) -> ObjectBytes {
+        var call = S3Call("GetObject", .get, key: key)
+        call.success = 206
+        call.fields.append(("range", "bytes=\(range.start)-\(range.end - 1)"))
+        if let tag { call.fields.append(("if-match", tag)) }
+        return try await perform(call) { (response) throws(S3Failure) in
+            guard let found = Self.range(in: response.head), found.start == range.start else {
+                throw S3Failure(
+                    code: "InvalidRange", status: response.head.status.code,
+                    detail: "GetObject: the answer has another range")
+            }
+            let foundTag = response.head.headerFields[.eTag]
+            // Not every store looks at the condition.
+            if let tag, let foundTag, foundTag != tag {
+                throw S3Failure(
+                    code: "PreconditionFailed", status: 412, detail: "GetObject: another object")
+            }
+            return ObjectBytes(range: found, tag: foundTag, body: response.body)
+        }
+    }
+
+    /// The bytes that the answer has. A store may ignore the range and send the whole object, and some send
+    /// the range with the status of a whole object.
+    private static func range(in head: HTTPResponse) -> ByteRange? {
+        if let range = head.headerFields[.contentRange] { return ContentRange(range)?.range }
+        return head.headerFields[.contentLength].flatMap { WireInteger.parse($0) }
+            .map { ByteRange(start: 0, end: $0) }
+    }
+
+    /// Size and tag of an object; nil when there is none.
+    func headObject(_ key: String) async throws(S3Failure) -> ObjectHead? {
+        do throws(S3Failure) {
+            let (fields, _) = try await answer(S3Call("HeadObject", .head, key: key))
+            guard let count = fields[.contentLength].flatMap({ WireInteger.parse($0) }) else {
+                throw S3Failure(
+                    code: "NoLength", status: 200, detail: "HeadObject: an answer without length")
+            }
+            return ObjectHead(byteCount: count, tag: fields[.eTag])
+        } catch {
+            guard error.isAbsence else { throw error }
+            return nil
+        }
+    }
+
+    /// Removes an object; an absent one is no error.
+    func deleteObject(_ key: String, patience: Duration? = nil) async throws(S3Failure) {
+        var call = S3Call("DeleteObject", .delete, key: key)
+        call.success = 204
+        call.patience = patience
+        do throws(S3Failure) {
+            _ = try await answer(call)
+        } catch {
+            guard error.isAbsence else { throw error }
+        }
+    }
+
+    /// Keys that begin with the prefix, a page of them.
+    ///
+    /// - Returns: The keys, and where the next page begins; nil after the last.
+    func listObjects(
+        prefix: String, after token: String?
+    ) async throws(S3Failure) -> (keys: [String], next: String?) {
+        var call = S3Call("ListObjectsV2", .get)
+        call.query = [QueryItem("list-type", "2"), QueryItem("prefix", prefix)]
+        if let token { call.query.append(QueryItem("continuation-token", token)) }
+        let list = try await list(call)
+        return (
+            list.all("Contents").compactMap { $0.text(of: "Key") },
+            list.text(of: "IsTruncated") == "true" ? list.text(of: "NextContinuationToken") : nil
+        )
+    }
+
+    /// The root element of an answer.
+    func list(_ call: S3Call) async throws(S3Failure) -> XMLElement {
+        let (_, body) = try await answer(call)
+        guard let root = XMLElement(document: body) else {
+            throw S3Failure(
+                code: "MalformedAnswer", status: 200,
+                detail: "\(call.operation): an answer that cannot be read")
+        }
+        return root
+    }
+}

@@ -1,0 +1,188 @@
+internal import HTTPTypes
+internal import KedgeCurl
+internal import KedgeLocks
+internal import KedgeModel
+
+/// A multipart upload.
+struct UploadReference: Hashable, Sendable {
+    let id: String
+    /// True when it was begun with checksums: then every part and the completion carry one.
+    let hasChecksums: Bool
+}
+
+/// One part of a multipart upload.
+struct UploadedPart: Hashable, Sendable {
+    let number: Int
+    /// Opaque; what the store answered to the part.
+    var tag: String
+    let byteCount: Int64
+    /// Base64; nil when the store keeps none.
+    let checksum: String?
+}
+
+extension S3Client {
+    /// How long a store may be silent while it puts parts together.
+    private static let completionTimeout = Duration.seconds(300)
+
+    /// Begins a multipart upload. One whose answer is lost stays behind, and is found by listing.
+    func createUpload(_ key: String) async throws(S3Failure) -> UploadReference {
+        guard learned.withLock({ $0.takesChecksums }) else {
+            return try await createUpload(key, withChecksums: false)
+        }
+        do throws(S3Failure) {
+            return try await createUpload(key, withChecksums: true)
+        } catch {
+            guard Self.isRefusalOfChecksum(error) else { throw error }
+            let upload = try await createUpload(key, withChecksums: false)
+            learned.withLock { $0.takesChecksums = false }
+            return upload
+        }
+    }
+
+    private func createUpload(
+        _ key: String, withChecksums: Bool
+    ) async throws(S3Failure) -> UploadReference {
+        var call = S3Call("CreateMultipartUpload", .post, key: key)
+        call.query = [QueryItem("uploads")]
+        if withChecksums { call.fields.append(("x-amz-checksum-algorithm", "SHA256")) }
+        guard let id = try await list(call).text(of: "UploadId"), !id.isEmpty else {
+            throw S3Failure(
+                code: "NoUploadID", status: 200, detail: "CreateMultipartUpload: no id in answer")
+        }
+        return UploadReference(id: id, hasChecksums: withChecksums)
+    }
+
+    /// Stores a part; repeating it does no harm. Durable when it returns.
+    ///
+    /// - Returns: Its tag.
+    func uploadPart(
+        _ number: Int, of key: String, _ upload: UploadReference, _ body: S3Body
+    ) async throws(S3Failure) -> String {
+        var call = S3Call("UploadPart", .put, key: key)
+        call.query = [
+            QueryItem("partNumber", String(number)), QueryItem("uploadId", upload.id),
+        ]
+        return try await put(call, body, withChecksum: upload.hasChecksums)
+    }
+
+    /// Makes the parts an object. A failure leaves open whether it happened.
+    func completeUpload(
+        of key: String, _ upload: UploadReference, _ parts: [UploadedPart]
+    ) async throws(S3Failure) {
+        var call = S3Call("CompleteMultipartUpload", .post, key: key)
+        call.query = [QueryItem("uploadId", upload.id)]
+        call.fields.append(("content-type", "application/xml"))
+        call.stallTimeout = Self.completionTimeout
+        // It may have to wait for its own work to end.
+        call.patience = configuration.patience * 5
+        call.body = S3Body(Array(Self.completion(of: parts).utf8))
+        try await perform(call) { (response) async throws(S3Failure) in
+            let body: [UInt8]
+            do {
+                body = try await response.body.collect(upTo: 1 << 20)
+            } catch {
+                throw S3Failure(
+                    code: "closedEarly", detail: "CompleteMultipartUpload: \(error)",
+                    isTransient: true)
+            }
+            // The status is sent before the work is done, so only the body tells how it ended.
+            guard let root = XMLElement(document: body) else {
+                throw S3Failure(
+                    code: "MalformedAnswer", status: 200, detail: "CompleteMultipartUpload",
+                    isTransient: true)
+            }
+            guard root.name == "CompleteMultipartUploadResult" else {
+                throw Self.failure(inCompletion: root)
+            }
+        }
+    }
+
+    /// Some failures that come with status 200 have codes that say nothing about another try.
+    private static func failure(inCompletion root: XMLElement) -> S3Failure {
+        let code = root.text(of: "Code") ?? "InternalError"
+        let isFinal = [
+            "NoSuchUpload", "InvalidPart", "InvalidPartOrder", "EntityTooSmall", "AccessDenied",
+            "InvalidRequest", "MalformedXML",
+        ].contains(code)
+        return S3Failure(
+            code: code, status: 200,
+            detail: "CompleteMultipartUpload: 200 \(code) \(root.text(of: "Message") ?? "")",
+            isTransient: !isFinal)
+    }
+
+    private static func completion(of parts: [UploadedPart]) -> String {
+        var text = #"<CompleteMultipartUpload xmlns="http://s3.amazonaws.com/doc/2006-03-01/">"#
+        for part in parts {
+            text += "<Part><PartNumber>\(part.number)</PartNumber>"
+            text += "<ETag>\(XMLElement.escape(part.tag))</ETag>"
+            if let checksum = part.checksum {
+                text += "<ChecksumSHA256>\(checksum)</ChecksumSHA256>"
+            }
+            text += "</Part>"
+        }
+        return text + "</CompleteMultipartUpload>"
+    }
+
+    /// Gives an upload up; an absent one is no error. Parts on their way may still arrive.
+    func abortUpload(of key: String, _ id: String) async throws(S3Failure) {
+        var call = S3Call("AbortMultipartUpload", .delete, key: key)
+        call.query = [QueryItem("uploadId", id)]
+        call.success = 204
+        do throws(S3Failure) {
+            _ = try await answer(call)
+        } catch {
+            guard error.isAbsence else { throw error }
+        }
+    }
+
+    /// Parts of an upload, a page of them.
+    ///
+    /// - Returns: The parts, and the number after which the next page begins; nil after the last.
+    func listParts(
+        of key: String, _ id: String, after number: Int
+    ) async throws(S3Failure) -> (parts: [UploadedPart], next: Int?) {
+        var call = S3Call("ListParts", .get, key: key)
+        call.query = [QueryItem("uploadId", id)]
+        if number > 0 { call.query.append(QueryItem("part-number-marker", String(number))) }
+        let list = try await list(call)
+        let parts = list.all("Part").compactMap { part -> UploadedPart? in
+            guard let number = part.text(of: "PartNumber").flatMap({ Int($0) }),
+                let tag = part.text(of: "ETag"),
+                let count = part.text(of: "Size").flatMap({ WireInteger.parse($0) })
+            else { return nil }
+            return UploadedPart(
+                number: number, tag: tag, byteCount: count,
+                checksum: part.text(of: "ChecksumSHA256"))
+        }
+        let hasMore = list.text(of: "IsTruncated") == "true"
+        return (parts, hasMore ? parts.last?.number : nil)
+    }
+
+    /// Uploads whose key begins with the prefix, a page of them.
+    ///
+    /// - Returns: The uploads, and where the next page begins; nil after the last.
+    func listUploads(
+        prefix: String, after marker: (key: String, id: String)?
+    ) async throws(S3Failure) -> (
+        uploads: [(key: String, id: String)], next: (key: String, id: String)?
+    ) {
+        var call = S3Call("ListMultipartUploads", .get)
+        call.query = [QueryItem("uploads"), QueryItem("prefix", prefix)]
+        if let marker {
+            call.query += [
+                QueryItem("key-marker", marker.key), QueryItem("upload-id-marker", marker.id),
+            ]
+        }
+        let list = try await list(call)
+        let uploads = list.all("Upload").compactMap { upload -> (key: String, id: String)? in
+            guard let key = upload.text(of: "Key"), let id = upload.text(of: "UploadId") else {
+                return nil
+            }
+            return (key, id)
+        }
+        guard list.text(of: "IsTruncated") == "true", let key = list.text(of: "NextKeyMarker"),
+            let id = list.text(of: "NextUploadIdMarker")
+        else { return (uploads, nil) }
+        return (uploads, (key, id))
+    }
+}

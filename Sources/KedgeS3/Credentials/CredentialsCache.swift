@@ -1,0 +1,60 @@
+internal import KedgeFiles
+internal import KedgeModel
+
+/// Credentials of the first source that has some, kept until shortly before they expire. However many
+/// requests ask at once, one fetches them.
+actor CredentialsCache: CredentialsProvider {
+    /// How long before their end credentials are renewed. Longer than a signed request may wait in line.
+    private static let margin = Duration.seconds(300)
+
+    private let sources: [any CredentialsSource]
+    private let clock: any WallClock
+    private var current: S3Credentials?
+    private var loading: Task<S3Credentials, any Error>?
+
+    init(_ sources: [any CredentialsSource], clock: any WallClock) {
+        self.sources = sources
+        self.clock = clock
+    }
+
+    func credentials() async throws -> S3Credentials {
+        if let current, isFresh(current) { return current }
+        do {
+            return try await load()
+        } catch {
+            // What still works is better than nothing: the next request tries again.
+            if let current, !isOver(current) { return current }
+            throw error
+        }
+    }
+
+    func forget(_ refused: S3Credentials) async {
+        if current == refused { current = nil }
+    }
+
+    private func load() async throws -> S3Credentials {
+        if let loading { return try await loading.value }
+        // Awaited by everybody who needs the credentials, so that no single one's end stops it.
+        let task = Task { [sources] in try await Self.first(of: sources) }
+        loading = task
+        defer { loading = nil }
+        let loaded = try await task.value
+        current = loaded
+        return loaded
+    }
+
+    private static func first(of sources: [any CredentialsSource]) async throws -> S3Credentials {
+        for source in sources {
+            if let found = try await source.load() { return found }
+        }
+        throw CredentialsError("no credentials for the object store were found")
+    }
+
+    private func isFresh(_ credentials: S3Credentials) -> Bool {
+        credentials.expiresAt.map { clock.now().advanced(by: Self.margin) < $0 } ?? true
+    }
+
+    private func isOver(_ credentials: S3Credentials) -> Bool {
+        credentials.expiresAt.map { $0 <= clock.now() } ?? false
+    }
+}

@@ -1,0 +1,30 @@
+internal import KedgeCurl
+package import KedgeFiles
+
+/// Where credentials are looked for, in the order that AWS tools use.
+package enum CredentialsChain {
+    /// Environment, shared file, web identity, container endpoint, metadata service of the instance.
+    ///
+    /// - Parameter environment: The variables of the process.
+    package static func standard(
+        environment: [String: String], region: String, pool: BlockingPool,
+        fileSystem: any FileSystem = POSIXFileSystem(), clock: any WallClock = SystemWallClock()
+    ) -> any CredentialsProvider {
+        let files = SmallFiles(fileSystem: fileSystem, pool: pool)
+        var direct = CurlClient.Configuration()
+        // A proxy would ask its own metadata service.
+        direct.usesEnvironmentProxy = false
+        direct.connectTimeout = .seconds(2)
+        let near = MetadataService(http: CurlClient(configuration: direct))
+        let far = MetadataService(http: CurlClient())
+        return CredentialsCache(
+            [
+                EnvironmentCredentials(environment: environment),
+                SharedFileCredentials(environment: environment, files: files),
+                WebIdentityCredentials(
+                    environment: environment, region: region, files: files, service: far),
+                ContainerCredentials(environment: environment, files: files, service: near),
+                InstanceCredentials(environment: environment, service: near),
+            ], clock: clock)
+    }
+}

@@ -1,0 +1,45 @@
+internal import HTTPTypes
+internal import KedgeCurl
+
+/// Asks the small services that hand out credentials.
+struct MetadataService: Sendable {
+    /// They are near. Where there is none, a start must not wait long to learn it.
+    private static let timeout = Duration.seconds(5)
+    private static let maxByteCount = 256 << 10
+
+    let http: CurlClient
+
+    /// The text of a successful answer.
+    ///
+    /// - Throws: ``CredentialsError`` for anything else; it names the host alone.
+    func text(
+        _ method: HTTPRequest.Method, _ url: String, fields: [(String, String)] = [],
+        body: String? = nil, timeout: Duration = timeout
+    ) async throws -> String {
+        var request = CurlRequest(method: method, url: url, timeout: timeout)
+        for (name, value) in fields { request.headerFields[.named(name)] = value }
+        request.body = body.map { .bytes(Array($0.utf8)) }
+        do {
+            let response = try await http.send(request)
+            let bytes = try await response.body.collect(upTo: Self.maxByteCount)
+            guard response.head.status.code == 200 else {
+                let host = url.split(separator: "/").dropFirst().first ?? ""
+                throw CredentialsError(
+                    "\(host) answered \(response.head.status.code) to a request for credentials")
+            }
+            return String(decoding: bytes, as: UTF8.self)
+        } catch let error as CurlError {
+            throw CredentialsError("no credentials from \(error.host ?? "a service"): \(error)")
+        }
+    }
+}
+
+extension HTTPField.Name {
+    /// - Precondition: The name is one of ours, and a token.
+    static func named(_ name: String) -> HTTPField.Name {
+        guard let field = HTTPField.Name(name) else {
+            preconditionFailure("\(name) is not the name of a field")
+        }
+        return field
+    }
+}

@@ -1,0 +1,56 @@
+/// Credentials in the file that AWS tools share, `~/.aws/credentials`, read anew each time.
+///
+/// `AWS_PROFILE` names the section, `AWS_SHARED_CREDENTIALS_FILE` another file.
+struct SharedFileCredentials: CredentialsSource {
+    let environment: [String: String]
+    let files: SmallFiles
+
+    func load() async throws -> S3Credentials? {
+        guard let path, let text = try await files.text(at: path) else {
+            guard environment["AWS_SHARED_CREDENTIALS_FILE"] == nil else {
+                throw CredentialsError("the file in AWS_SHARED_CREDENTIALS_FILE is not there")
+            }
+            return nil
+        }
+        let profile = environment["AWS_PROFILE"] ?? "default"
+        let values = Self.values(of: profile, in: text)
+        guard let id = values["aws_access_key_id"], let secret = values["aws_secret_access_key"]
+        else {
+            guard environment["AWS_PROFILE"] == nil else {
+                throw CredentialsError("the profile in AWS_PROFILE has no keys")
+            }
+            return nil
+        }
+        return S3Credentials(
+            accessKeyID: id, secretAccessKey: Secret(secret),
+            sessionToken: values["aws_session_token"].map { Secret($0) })
+    }
+
+    private var path: String? {
+        if let path = environment["AWS_SHARED_CREDENTIALS_FILE"] { return path }
+        return environment["HOME"].map { "\($0)/.aws/credentials" }
+    }
+
+    /// The lines `name = value` of one section.
+    static func values(of profile: String, in text: String) -> [String: String] {
+        var values: [String: String] = [:]
+        var isInSection = false
+        for line in text.split(whereSeparator: \.isNewline) {
+            let line = trimmed(line)
+            if line.hasPrefix("[") {
+                isInSection = line.hasSuffix("]") && trimmed(line.dropFirst().dropLast()) == profile
+                continue
+            }
+            guard isInSection, !line.hasPrefix("#"), !line.hasPrefix(";"),
+                let equals = line.firstIndex(of: "=")
+            else { continue }
+            values[trimmed(line[..<equals]).lowercased()] =
+                trimmed(line[line.index(after: equals)...])
+        }
+        return values
+    }
+
+    private static func trimmed(_ text: some StringProtocol) -> String {
+        String(text.drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
+    }
+}

@@ -1,0 +1,147 @@
+internal import KedgeCurl
+internal import KedgeEngine
+internal import KedgeFiles
+internal import KedgeHash
+internal import KedgeModel
+
+extension S3StagingArea {
+    func saveChunk(
+        _ place: ChunkPlace, digest: SHA256Digest, after earlier: String?
+    ) async throws -> String? {
+        try checkOpen()
+        let location = try await store.seeingThrough { [self] in
+            try await save(place, digest, after: pieces(earlier, of: place))
+        }
+        if store.budget.isExceeded { spool.forget(place.start..<place.end) }
+        return location.text
+    }
+
+    func savePartial(_ place: ChunkPlace, after earlier: String?) async throws -> String? {
+        try checkOpen()
+        let list = try pieces(earlier, of: place)
+        guard list.end ?? place.start < place.end else { return earlier }
+        return try await store.seeingThrough { [self] in
+            try await savePiece(upTo: place, after: list).text
+        }
+    }
+
+    private func save(
+        _ place: ChunkPlace, _ digest: SHA256Digest, after list: PieceList
+    ) async throws -> ChunkLocation {
+        let range = place.start..<place.end
+        let pin = spool.pin(range)
+        defer { spool.unpin(pin) }
+        // The pieces stay until the area goes: should the row of the chunk not be written, the one of the
+        // partial still names them.
+        if try await fetchMissing(list, ofChunk: place.index) { try await check(range, digest) }
+        try checkHolds(range)
+        return try await save(
+            place, S3Body(.source(SpoolBody(range, of: spool)), digest: digest))
+    }
+
+    private func savePiece(
+        upTo place: ChunkPlace, after list: PieceList
+    ) async throws -> PieceList {
+        let isLong = list.pieces.count >= PieceList.maxCount
+        let range = (isLong ? place.start : list.end ?? place.start)..<place.end
+        let pin = spool.pin(range)
+        defer { spool.unpin(pin) }
+        if isLong { _ = try await fetchMissing(list, ofChunk: place.index) }
+        try checkHolds(range)
+        let digest = try await store.onPool { [spool] in try spool.digest(of: range) }
+        let piece = Piece(start: range.lowerBound, byteCount: Int64(range.count), digest: digest)
+        _ = try await store.client.putObject(
+            store.keys.piece(piece, ofChunk: place.index, key),
+            S3Body(.source(SpoolBody(range, of: spool)), digest: digest))
+        noteAtHand(piece)
+        return PieceList(isLong ? [piece] : list.pieces + [piece])
+    }
+
+    private func save(_ place: ChunkPlace, _ body: S3Body) async throws -> ChunkLocation {
+        guard !place.isWholeFile else {
+            let object = store.keys.whole(key, body.digest)
+            return .object(tag: try await store.client.putObject(object, body))
+        }
+        let object = store.keys.assembled(key)
+        var upload = try await uploads.upload()
+        do throws(S3Failure) {
+            return .part(
+                tag: try await store.client.uploadPart(place.index + 1, of: object, upload, body))
+        } catch {
+            guard error.isMissingUpload else { throw error }
+        }
+        upload = try await uploads.replacement(for: upload)
+        return .part(
+            tag: try await store.client.uploadPart(place.index + 1, of: object, upload, body))
+    }
+
+    private func pieces(_ earlier: String?, of place: ChunkPlace) throws -> PieceList {
+        guard let list = PieceList(earlier, from: place.start), (list.end ?? 0) <= place.end else {
+            throw ByteStoreError.failed("the location of a partial cannot be read")
+        }
+        return list
+    }
+
+    private func checkHolds(_ range: Range<Int64>) throws {
+        guard spool.holds(range) else {
+            throw ByteStoreError.failed("bytes that are to be saved were not written here")
+        }
+    }
+
+    private func check(_ range: Range<Int64>, _ digest: SHA256Digest) async throws {
+        let found = try await store.onPool { [spool] in try spool.digest(of: range) }
+        guard found == digest else { throw ByteStoreError.notFound }
+    }
+
+    /// Brings pieces into the spool that are not there; true when there were some.
+    private func fetchMissing(_ list: PieceList, ofChunk index: Int) async throws -> Bool {
+        let missing = list.pieces.filter { !hasAtHand($0) }
+        for piece in missing {
+            try await fetch(piece, store.keys.piece(piece, ofChunk: index, key))
+            noteAtHand(piece)
+        }
+        return !missing.isEmpty
+    }
+
+    private func fetch(_ piece: Piece, _ object: String) async throws {
+        let reader = S3BlobReader(
+            object, byteCount: piece.byteCount, tag: nil, client: store.client)
+        let buffer = store.buffers.take()
+        defer { store.buffers.give(buffer) }
+        var hasher = SHA256Hasher()
+        while hasher.byteCount < piece.byteCount {
+            let done = hasher.byteCount
+            buffer.removeAll()
+            try await reader.read(into: buffer, at: done, byteCount: piece.byteCount - done)
+            hasher = try await store.onPool { [spool, hasher] in
+                var hasher = hasher
+                hasher.update(buffer.bytes)
+                try spool.write(buffer.bytes, at: piece.start + done)
+                return hasher
+            }
+        }
+        await reader.close()
+        guard piece.isMarked(hasher.digest()) else { throw ByteStoreError.notFound }
+    }
+}
+
+extension Spool {
+    private static let stepByteCount = 256 << 10
+
+    /// Reads and hashes the range, which is held; blocks.
+    func digest(of range: Range<Int64>) throws -> SHA256Digest {
+        var hasher = SHA256Hasher()
+        try withUnsafeTemporaryAllocation(byteCount: Self.stepByteCount, alignment: 4096) {
+            memory in
+            var offset = range.lowerBound
+            while offset < range.upperBound {
+                let count = min(memory.count, Int(range.upperBound - offset))
+                let step = UnsafeMutableRawBufferPointer(rebasing: memory[..<count])
+                try read(into: step, at: offset)
+                hasher.update(UnsafeRawBufferPointer(step))
+                offset += Int64(count)
+            }
+        }
+        return hasher.digest()
+    }
+}

@@ -1,0 +1,107 @@
+internal import KedgeEngine
+internal import KedgeFiles
+internal import KedgeHash
+internal import KedgeLocks
+internal import KedgeModel
+
+/// The bytes of one session on their way into the bucket.
+///
+/// They wait in a spool on this node until their chunk is complete, and become one part then; those of a
+/// chunk that breaks off become a piece, from which any node can go on.
+final class S3StagingArea: StagingArea {
+    private struct State {
+        /// Pieces whose bytes the spool holds as they are in the bucket.
+        var piecesAtHand: Set<Piece> = []
+        var object: S3BlobReader?
+        var isClosed = false
+    }
+
+    let key: StagingKey
+    let store: S3Store
+    let spool: Spool
+    let uploads: UploadKeeper
+    private let state = Mutex(State())
+
+    init(_ key: StagingKey, store: S3Store) {
+        self.key = key
+        self.store = store
+        spool = store.makeSpool()
+        uploads = UploadKeeper(
+            key, objectKey: store.keys.assembled(key), client: store.client,
+            records: store.records)
+    }
+
+    func write(_ buffer: IOBuffer, at offset: Int64) async throws {
+        let range = offset..<offset + Int64(buffer.count)
+        try checkOpen()
+        state.withLock { state in
+            state.piecesAtHand = state.piecesAtHand.filter { !$0.range.overlaps(range) }
+        }
+        try await store.onPool { [spool] in try spool.write(buffer.bytes, at: offset) }
+    }
+
+    func read(into buffer: IOBuffer, at offset: Int64, byteCount: Int64) async throws {
+        try checkOpen()
+        let wanted = min(Int64(buffer.freeCount), byteCount)
+        let range = offset..<offset + wanted
+        let pin = spool.pin(range)
+        defer { spool.unpin(pin) }
+        guard !spool.holds(range) else {
+            return try await store.onPool { [spool] in
+                try buffer.fillFree(limit: Int(wanted)) { memory in
+                    try spool.read(into: memory, at: offset)
+                    return memory.count
+                }
+            }
+        }
+        let reader = try await assembledReader(reaching: range.upperBound)
+        try await reader.read(into: buffer, at: offset, byteCount: byteCount)
+    }
+
+    func release(below offset: Int64) async {
+        // The spool closes files, which may take a moment.
+        try? await store.onPool { [spool] in spool.forget(0..<max(0, offset)) }
+    }
+
+    func close() async {
+        let reader = state.withLock { state in
+            state.isClosed = true
+            return state.object.take()
+        }
+        await reader?.close()
+        try? await store.onPool { [spool] in spool.close() }
+    }
+
+    func checkOpen() throws(ByteStoreError) {
+        guard !state.withLock({ $0.isClosed }) else {
+            throw .failed("the staging area is closed")
+        }
+    }
+
+    /// True when the spool holds the piece's bytes, and not others in their place.
+    func hasAtHand(_ piece: Piece) -> Bool {
+        state.withLock { $0.piecesAtHand.contains(piece) } && spool.holds(piece.range)
+    }
+
+    func noteAtHand(_ piece: Piece) {
+        state.withLock { _ = $0.piecesAtHand.insert(piece) }
+    }
+
+    /// A reader of the object that the area has become; one for all reads, so that they stream.
+    private func assembledReader(reaching end: Int64) async throws -> S3BlobReader {
+        if let reader = state.withLock({ $0.object }) { return reader }
+        guard case .object(let object) = StagingState(try await store.records.state(of: key))
+        else { throw ByteStoreError.notAssembled }
+        let found = try await store.seeing { [store] () async throws(S3Failure) in
+            try await store.client.headObject(object)
+        }
+        guard let found, found.byteCount >= end else { throw ByteStoreError.notFound }
+        let reader = S3BlobReader(
+            object, byteCount: found.byteCount, tag: found.tag, client: store.client)
+        return state.withLock { state in
+            if let other = state.object { return other }
+            state.object = reader
+            return reader
+        }
+    }
+}

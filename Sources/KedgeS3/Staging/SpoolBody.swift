@@ -1,0 +1,27 @@
+internal import KedgeCurl
+
+/// A range of a spool as the body of a request. It is read from the page cache mostly, and can be sent
+/// again.
+final class SpoolBody: CurlRequestBodySource {
+    let byteCount: Int64
+    private let start: Int64
+    private let spool: Spool
+    private let pin: Int
+
+    /// - Parameter range: Is held by the spool, and stays so until this body goes.
+    init(_ range: Range<Int64>, of spool: Spool) {
+        byteCount = Int64(range.count)
+        start = range.lowerBound
+        self.spool = spool
+        pin = spool.pin(range)
+    }
+
+    deinit { spool.unpin(pin) }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
+        let count = min(buffer.count, Int(byteCount - offset))
+        try spool.read(
+            into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]), at: start + offset)
+        return count
+    }
+}

@@ -1,0 +1,146 @@
+internal import Foundation
+internal import KedgeDisk
+internal import KedgeEngine
+internal import KedgeFiles
+internal import KedgeModel
+internal import KedgePostgres
+internal import KedgeS3
+internal import KedgeSQLite
+internal import KedgeServer
+
+/// Opens the stores of a configuration one after the other, and gives up what is open when one fails.
+struct StoreOpening {
+    let configuration: ServiceConfiguration
+    private let directory: String
+    private let pool: BlockingPool
+
+    init(_ configuration: ServiceConfiguration) {
+        self.configuration = configuration
+        directory = URL(fileURLWithPath: configuration.dataDirectory).standardized.path
+        // Two threads a core: while some wait for the disk, others hash.
+        pool = BlockingPool(
+            threadCount: max(16, 2 * ProcessInfo.processInfo.activeProcessorCount))
+    }
+
+    /// - Throws: ``CommandFailure``.
+    func open() async throws -> Stores {
+        switch configuration.bytes {
+        case .disk: try await openOverDisk()
+        case .s3(let url): try await openOverObjects(url)
+        }
+    }
+
+    private func openOverDisk() async throws -> Stores {
+        let bytes = try await naming("the data directory \(directory)") {
+            try await DiskStore.open(
+                directory, pool: pool, fileSystem: configuration.durability.fileSystem,
+                reserveByteCount: configuration.storageReserve)
+        }
+        return try await orElse(await bytes.close()) {
+            let metadata = try await openMetadata()
+            return try await orElse(try? await metadata.close()) {
+                // Rows beside the files need no name for where those are.
+                let identity =
+                    configuration.metadata == .sqlite
+                    ? CheckOpening.identityBesideRows : try await bytes.identity()
+                try await bind(metadata, to: identity)
+                return Stores(
+                    metadata: metadata, bytes: bytes, pool: pool, lock: nil, limits: .disk)
+            }
+        }
+    }
+
+    private func openOverObjects(_ url: String) async throws -> Stores {
+        let environment = ProcessInfo.processInfo.environment
+        let settings = try await naming("bytes", exitStatus: ExitStatus.usage) {
+            try S3Configuration(url: url, environment: environment)
+        }
+        // Without rows in the data directory nothing is.
+        let lock =
+            configuration.metadata == .sqlite
+            ? try await naming("the data directory \(directory)") {
+                try await DirectoryLock.take(
+                    directory, pool: pool, fileSystem: configuration.durability.fileSystem)
+            } : nil
+        return try await orElse(await lock?.release()) {
+            let metadata = try await openMetadata()
+            return try await orElse(try? await metadata.close()) {
+                let bytes = S3Store(
+                    settings,
+                    credentials: CredentialsChain.standard(
+                        environment: environment, region: settings.region, pool: pool),
+                    records: metadata, pool: pool)
+                try await bind(metadata, to: try await bytes.identity())
+                return Stores(
+                    metadata: metadata, bytes: bytes, pool: pool, lock: lock, limits: .objects)
+            }
+        }
+    }
+
+    private func openMetadata() async throws -> any MetadataStore {
+        switch configuration.metadata {
+        case .sqlite:
+            return try await naming("the data directory \(directory)") {
+                try await SQLiteStore.open(
+                    at: directory + "/kedge.sqlite", now: SystemWallClock().now(), pool: pool,
+                    durability: configuration.durability,
+                    onFatal: { message in
+                        // After a failed sync nothing that the database says can be trusted;
+                        // the next start reads what is really on the disk.
+                        StandardError.write("kedge: the database failed: \(message)\n")
+                        endProcess(ExitStatus.failure)
+                    })
+            }
+        case .postgres(let url):
+            return try await naming("the database \(configuration.metadata)") {
+                try await PostgresStore.open(url: url) { message in
+                    StandardError.write("kedge: the database: \(message)\n")
+                }
+            }
+        }
+    }
+
+    /// Rows of one place with the bytes of another would promise what is not there.
+    private func bind(_ metadata: any MetadataStore, to identity: String) async throws {
+        do {
+            try await metadata.bind(toBytesAt: identity)
+        } catch MetadataError.foreignBytes(let place) {
+            throw CommandFailure(
+                "kedge: the rows are about bytes in \"\(place)\", not in \"\(identity)\". Two nodes that "
+                    + "share rows must share bytes, and rows cannot be used with other bytes.",
+                exitStatus: ExitStatus.usage)
+        }
+    }
+
+    /// Runs the rest of the opening; cleans up when it fails.
+    private func orElse<Result>(
+        _ cleanUp: @autoclosure () async -> Void?, _ body: () async throws -> Result
+    ) async throws -> Result {
+        do {
+            return try await body()
+        } catch {
+            _ = await cleanUp()
+            throw error
+        }
+    }
+
+    private func naming<Result>(
+        _ place: String, exitStatus: Int32? = nil, _ body: () async throws -> Result
+    ) async throws -> Result {
+        do {
+            return try await body()
+        } catch {
+            throw CommandFailure(
+                "kedge: \(place) cannot be used: \(String(reflecting: error))",
+                exitStatus: exitStatus ?? Self.exitStatus(of: error))
+        }
+    }
+
+    private static func exitStatus(of error: any Error) -> Int32 {
+        switch error {
+        case let error as FileError where error.code == .noSpace: ExitStatus.diskFull
+        case DiskStoreError.unusable(let error) where error.code == .noSpace: ExitStatus.diskFull
+        default: ExitStatus.failure
+        }
+    }
+}

@@ -1,0 +1,232 @@
+internal import Foundation
+internal import KedgeDisk
+internal import KedgeEngine
+internal import KedgeFiles
+internal import KedgeModel
+internal import KedgePostgres
+internal import KedgeS3
+internal import KedgeSQLite
+internal import KedgeServer
+
+/// Opens the stores that a check compares: so that looking changes nothing, or for repairs.
+struct CheckOpening {
+    typealias Rows = any CheckedRows & MetadataStore
+
+    /// What the service writes into rows that are beside their bytes.
+    static let identityBesideRows = "disk in the data directory"
+
+    let configuration: ServiceConfiguration
+    let pool: BlockingPool
+
+    var directory: String {
+        URL(fileURLWithPath: configuration.dataDirectory).standardized.path
+    }
+    private var usesDirectory: Bool {
+        configuration.metadata == .sqlite || configuration.bytes == .disk
+    }
+
+    /// Opens the stores to look only.
+    ///
+    /// - Throws: ``CommandFailure`` when they cannot be looked at, ``DatabaseCopyError/damaged``.
+    func open() async throws -> CheckPlace {
+        try await collecting { open in
+            let hold = usesDirectory ? try await holdDirectory(&open) : nil
+            let rows = try await openRows(&open)
+            let (bytes, identity) = try await openBytes(rows, hold, &open)
+            try await compare(rows, with: identity)
+            return CheckPlace(rows: rows, bytes: bytes, repairs: nil, hold: hold, open: open)
+        }
+    }
+
+    /// Opens the stores for changes, as the service does, once looking at them has shown that the database
+    /// is whole and about these bytes. A missing or empty one would make orphans of everything.
+    ///
+    /// - Throws: As ``open()``.
+    func openForRepair() async throws -> CheckPlace {
+        let look = try await open()
+        do {
+            guard try await look.rows.databaseFaults().isEmpty else { return look }
+        } catch {
+            await look.close()
+            throw error
+        }
+        await look.close()
+        return try await collecting { open in
+            switch configuration.bytes {
+            case .disk: try await repairFiles(&open)
+            case .s3(let url): try await repairRows(ofObjectsAt: url, &open)
+            }
+        }
+    }
+
+    /// Gives up what is open when the rest cannot be opened.
+    private func collecting(
+        _ body: (inout OpenThings) async throws -> CheckPlace
+    ) async throws -> CheckPlace {
+        var open = OpenThings()
+        do {
+            return try await body(&open)
+        } catch {
+            await open.close()
+            throw error
+        }
+    }
+}
+
+// MARK: - Looking
+
+extension CheckOpening {
+    private func holdDirectory(_ open: inout OpenThings) async throws -> DiskInspection {
+        let hold = try await Self.naming(directory) {
+            try await DiskInspection.open(directory, pool: pool)
+        }
+        open.willClose { await hold.close() }
+        return hold
+    }
+
+    private func openRows(_ open: inout OpenThings) async throws -> Rows {
+        switch configuration.metadata {
+        case .sqlite:
+            let copy = try await Self.naming(directory) {
+                try await DatabaseCopy.make(of: directory + "/kedge.sqlite", pool: pool)
+            }
+            open.willClose { await copy.close() }
+            return copy.store
+        case .postgres(let url):
+            let store = try await Self.naming("the database \(configuration.metadata)") {
+                try await PostgresStore.openUnchanged(url: url, onNotice: Self.notice)
+            }
+            open.willClose { await Self.close(store) }
+            return store
+        }
+    }
+
+    /// The bytes, and the name of their place; nil for a directory that has none yet.
+    private func openBytes(
+        _ rows: Rows, _ hold: DiskInspection?, _ open: inout OpenThings
+    ) async throws -> (any CheckedBytes, identity: String?) {
+        switch (configuration.bytes, hold) {
+        case (.s3(let url), _):
+            let store = try openObjects(url, rows, &open)
+            return (store.inspection, try await store.identity())
+        case (.disk, let hold?):
+            let identity: String? =
+                configuration.metadata == .sqlite
+                ? Self.identityBesideRows
+                : try await Self.naming(directory) { try await hold.identity() }
+            return (hold, identity)
+        case (.disk, nil):
+            preconditionFailure("bytes on disk are in the directory")
+        }
+    }
+
+    /// - Throws: ``CommandFailure`` when the rows are about bytes of another place: all would seem lost.
+    private func compare(_ rows: Rows, with identity: String?) async throws {
+        let bound: String?
+        do {
+            bound = try await rows.bytePlace()
+        } catch MetadataError.failed {
+            // A damaged database is a finding of the check.
+            return
+        }
+        guard let bound, bound != identity else { return }
+        throw CommandFailure(
+            "kedge: the rows are about bytes in \"\(bound)\", not in \"\(identity ?? directory)\"; "
+                + "check them with the settings of the service",
+            exitStatus: ExitStatus.usage)
+    }
+}
+
+// MARK: - Repairing
+
+extension CheckOpening {
+    private func repairFiles(_ open: inout OpenThings) async throws -> CheckPlace {
+        let bytes = try await Self.naming(directory) {
+            try await DiskStore.open(directory, pool: pool)
+        }
+        open.willClose { await bytes.close() }
+        let metadata = try await openMetadata(&open)
+        let identity =
+            configuration.metadata == .sqlite
+            ? Self.identityBesideRows : try await bytes.identity()
+        try await metadata.bind(toBytesAt: identity)
+        return CheckPlace(
+            rows: metadata, bytes: bytes.inspection,
+            repairs: RepairedStores(metadata: metadata, bytes: bytes), hold: nil, open: open)
+    }
+
+    /// Objects are never touched, only rows.
+    private func repairRows(
+        ofObjectsAt url: String, _ open: inout OpenThings
+    ) async throws -> CheckPlace {
+        if configuration.metadata == .sqlite {
+            let lock = try await Self.naming(directory) {
+                try await DirectoryLock.take(directory, pool: pool)
+            }
+            open.willClose { await lock.release() }
+        }
+        let metadata = try await openMetadata(&open)
+        let store = try openObjects(url, metadata, &open)
+        try await metadata.bind(toBytesAt: try await store.identity())
+        return CheckPlace(
+            rows: metadata, bytes: store.inspection,
+            repairs: RepairedStores(metadata: metadata, bytes: nil), hold: nil, open: open)
+    }
+
+    private func openMetadata(_ open: inout OpenThings) async throws -> Rows {
+        let store: Rows
+        switch configuration.metadata {
+        case .sqlite:
+            store = try await Self.naming(directory) {
+                try await SQLiteStore.open(
+                    at: directory + "/kedge.sqlite", now: SystemWallClock().now(), pool: pool,
+                    onFatal: { message in
+                        // As in the service: what is stored is only known to the next process.
+                        StandardError.write("kedge: the database failed: \(message)\n")
+                        endProcess(ExitStatus.failure)
+                    })
+            }
+        case .postgres(let url):
+            store = try await Self.naming("the database \(configuration.metadata)") {
+                try await PostgresStore.open(url: url, onNotice: Self.notice)
+            }
+        }
+        open.willClose { await Self.close(store) }
+        return store
+    }
+}
+
+// MARK: - Both
+
+extension CheckOpening {
+    private func openObjects(
+        _ url: String, _ rows: Rows, _ open: inout OpenThings
+    ) throws -> S3Store {
+        let environment = ProcessInfo.processInfo.environment
+        let settings: S3Configuration
+        do {
+            settings = try S3Configuration(url: url, environment: environment)
+        } catch {
+            throw CommandFailure("kedge: bytes: \(error)", exitStatus: ExitStatus.usage)
+        }
+        let store = S3Store(
+            settings,
+            credentials: CredentialsChain.standard(
+                environment: environment, region: settings.region, pool: pool),
+            records: rows, pool: pool)
+        open.willClose { await store.close() }
+        return store
+    }
+
+    private static func notice(_ message: String) {
+        StandardError.write("kedge: the database: \(message)\n")
+    }
+
+    private static func close(_ store: Rows) async {
+        do {
+            try await store.close()
+        } catch {
+            StandardError.write("kedge: closing the database: \(String(reflecting: error))\n")
+        }
+    }
+}

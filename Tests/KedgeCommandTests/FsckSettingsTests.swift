@@ -1,0 +1,65 @@
+import Foundation
+import KedgeModel
+import Testing
+
+/// Where `kedge fsck` and `kedge scrub` look for rows and bytes.
+@Suite(.timeLimit(.minutes(3)))
+struct FsckSettingsTests {
+    let scene: Scene
+
+    init() throws { scene = try Scene() }
+
+    /// The data of a service that has ended.
+    private func stopped() async throws {
+        let server = try await scene.serve()
+        _ = try await scene.upload(
+            try scene.sample("file.bin", mebibytes: 1, seed: 3), to: server.url)
+        server.process.end()
+    }
+
+    @Test(arguments: ["fsck", "scrub"])
+    func `a directory that nobody named is not looked for`(command: String) async throws {
+        let finished = try await scene.run([command])
+        #expect(finished.termination == .exited(ExitStatus.usage))
+        #expect(finished.output == "")
+    }
+
+    @Test func `the directory comes from a flag, the environment or the file`() async throws {
+        try await stopped()
+        let file = scene.path("kedge.yaml")
+        try "data: \"\(scene.path("data"))\"\n".write(
+            toFile: file, atomically: false, encoding: .utf8)
+        let data = ["KEDGE_DATA": scene.path("data")]
+        for (arguments, environment) in [
+            (["--data", scene.path("data")], [:]), ([], data), (["--config", file], [:]),
+            ([], ["KEDGE_CONFIG": file]),
+        ] as [([String], [String: String])] {
+            let finished = try await scene.run(["fsck"] + arguments, environment: environment)
+            #expect(finished.termination == .exited(ExitStatus.success), "\(finished.errors)")
+        }
+        let elsewhere = try await scene.run(
+            ["fsck", "--data", scene.path("nothing"), "--config", file], environment: data)
+        #expect(elsewhere.termination == .exited(ExitStatus.failure), "the flag decides")
+    }
+
+    /// All would seem lost, and a repair would ask for it again.
+    @Test(arguments: [[], ["--repair"]])
+    func `rows are not held against bytes of another place`(arguments: [String]) async throws {
+        try await stopped()
+        let finished = try await scene.run(
+            ["fsck", "--data", scene.path("data"), "--bytes", "s3://elsewhere"] + arguments)
+        #expect(finished.termination == .exited(ExitStatus.usage))
+        #expect(finished.output == "")
+        let right = try await scene.run(["fsck", "--data", scene.path("data")])
+        #expect(right.termination == .exited(ExitStatus.success), "\(right.errors)")
+    }
+
+    @Test(arguments: [
+        ["--metadata", "mysql://there"], ["--bytes", "ftp://there"], ["--bytes", "s3://x"],
+    ])
+    func `wrong settings are refused`(arguments: [String]) async throws {
+        try await stopped()
+        let finished = try await scene.run(["fsck", "--data", scene.path("data")] + arguments)
+        #expect(finished.termination == .exited(ExitStatus.usage))
+    }
+}

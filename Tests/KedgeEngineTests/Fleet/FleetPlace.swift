@@ -1,0 +1,98 @@
+import KedgeEngine
+import KedgeFiles
+import KedgeModel
+import KedgePostgres
+import KedgeS3
+import KedgeStoreTests
+import KedgeTestServers
+import Logging
+
+/// One database and one part of a bucket, for any number of nodes.
+struct FleetPlace: Sendable {
+    static let server = Task { try await S3Stub.start(minPartByteCount: 1) }
+
+    let database: PostgresServer
+    let databaseURL: String
+    let bucket: S3Stub
+    private let prefix = SessionID.random().text
+    private let spool: TemporaryDirectory
+    private let pool = BlockingPool(threadCount: 8)
+
+    init() async throws {
+        database = try await PostgresServer.shared()
+        databaseURL = try await database.makeDatabase()
+        bucket = try await Self.server.value
+        spool = try TemporaryDirectory()
+    }
+
+    /// Starts a node.
+    func start(
+        _ configure: (inout EngineConfiguration) -> Void = { _ in }
+    ) async throws -> FleetNode {
+        var postgres = PostgresConfiguration()
+        postgres.patience = .seconds(20)
+        let metadata = try await PostgresStore.open(
+            url: databaseURL + "?pool_size=3", configuration: postgres, onNotice: { _ in })
+        let settings = try S3Configuration(
+            url: "s3://\(bucket.bucket)/\(prefix)?endpoint=\(bucket.endpoint)&spool=\(spool.path)",
+            environment: [:])
+        let bytes = S3Store(
+            settings,
+            credentials: FixedCredentials(
+                S3Credentials(
+                    accessKeyID: bucket.accessKey, secretAccessKey: Secret(bucket.secretKey))),
+            records: metadata, pool: pool)
+        try await metadata.bind(toBytesAt: try await bytes.identity())
+        var configuration = EngineConfiguration.small
+        configuration.writerLease = .seconds(2)
+        configuration.finalizeLease = .seconds(2)
+        configuration.finalizePatience = .seconds(20)
+        configure(&configuration)
+        let engine = TransferEngine(
+            metadata: metadata, bytes: bytes, configuration: configuration,
+            clock: metadata.databaseClock, pool: pool,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        return FleetNode(
+            engine: engine, metadata: metadata, bytes: bytes,
+            // Ends with the node.
+            upkeep: Task { await engine.runInFleet() })
+    }
+
+    /// What lies in the bucket below this place.
+    func leftovers() async throws -> [String] {
+        let state = try await bucket.state()
+        return state.objects.map(\.key).filter { $0.hasPrefix(prefix) }
+            + state.uploads.map(\.key).filter { $0.hasPrefix(prefix) }
+    }
+}
+
+/// One process of a fleet.
+struct FleetNode: EngineHolder {
+    let engine: TransferEngine
+    let metadata: PostgresStore
+    let bytes: S3Store
+    let upkeep: Task<Void, Never>
+
+    /// Takes the stores away from under the engine, as the end of a process does: nobody is asked, nothing
+    /// more is saved, no lease is given back.
+    func kill() async throws {
+        upkeep.cancel()
+        try await metadata.close()
+        await bytes.close()
+        await engine.interruptWriters()
+    }
+
+    func stop() async throws {
+        upkeep.cancel()
+        try await engine.close()
+    }
+
+    /// Asks for the end of an upload until it is there.
+    func finishPatiently(_ upload: Upload) async throws -> FileRecord {
+        while true {
+            let outcome = try await engine.finalize(upload.id, owner: upload.owner)
+            if case .completed(let file) = outcome { return file }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+}

@@ -1,0 +1,235 @@
+import KedgeEngine
+import KedgeHash
+import KedgeModel
+import KedgePostgres
+import KedgeStoreTests
+import KedgeTestServers
+import Testing
+
+/// Nodes that share a database and a bucket, and nothing else.
+@Suite(.timeLimit(.minutes(2))) struct `A fleet` {
+    private func withNodes(
+        _ count: Int, _ configure: (inout EngineConfiguration) -> Void = { _ in },
+        _ body: (FleetPlace, [FleetNode]) async throws -> Void
+    ) async throws {
+        let place = try await FleetPlace()
+        var nodes: [FleetNode] = []
+        for _ in 0..<count { nodes.append(try await place.start(configure)) }
+        try await body(place, nodes)
+        for node in nodes { try await node.stop() }
+    }
+
+    @Test(arguments: [[0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0], [3, 0, 5, 1, 4, 2]])
+    func `chunks may go to any node in any order, and the file is one`(
+        order: [Int]
+    ) async throws {
+        try await withNodes(3) { _, nodes in
+            let upload = try await nodes[0].begin(sampleBytes(5500))
+            for (turn, index) in order.enumerated() {
+                #expect(try await nodes[turn % 3].put(index, of: upload).isCreated)
+            }
+            let status = try await nodes[2].status(of: upload)
+            #expect(status.receivedBytes == 5500)
+            let file = try await nodes[1].finishPatiently(upload)
+            #expect(file.digest == upload.digest)
+            for node in nodes { #expect(try await node.content(of: file) == upload.content) }
+        }
+    }
+
+    @Test func `what broke off on one node goes on where it stopped on another`() async throws {
+        try await withNodes(2) { _, nodes in
+            let upload = try await nodes[0].begin(sampleBytes(2500))
+            await nodes[0].breakOff(0, of: upload, after: 700)
+            let status = try await nodes[1].status(of: upload)
+            #expect(status.partialChunks.map(\.receivedBytes) == [700])
+            await nodes[1].breakOff(0, of: upload, from: 700, after: 100)
+            #expect(try await nodes[0].put(0, of: upload, from: 800).isCreated)
+            try await nodes[1].put(1, of: upload)
+            try await nodes[0].put(2, of: upload)
+            let file = try await nodes[1].finishPatiently(upload)
+            #expect(try await nodes[0].content(of: file) == upload.content)
+        }
+    }
+
+    @Test func `a chunk that another node has is not stored twice, and other bytes conflict`()
+        async throws
+    {
+        try await withNodes(2) { place, nodes in
+            let upload = try await nodes[0].begin(sampleBytes(2500))
+            try await nodes[0].put(1, of: upload)
+            let before = try await place.bucket.state().count(.uploadPart)
+            #expect(try await !nodes[1].put(1, of: upload).isCreated)
+            let other = upload.put(1, digest: SHA256Hasher.digest(of: [1]))
+            await #expect(throws: EngineError(.chunkConflict)) {
+                try await nodes[1].put(other, of: upload, ScriptedBody([], announcing: 1000))
+            }
+            #expect(try await place.bucket.state().count(.uploadPart) >= before)
+            #expect(try await nodes[1].status(of: upload).receivedBytes == 1000)
+        }
+    }
+
+    @Test func `a newer writer takes over from one that hangs on another node, with its bytes`()
+        async throws
+    {
+        try await withNodes(2) { _, nodes in
+            let upload = try await nodes[0].begin(sampleBytes(1000))
+            let body = ScriptedBody(
+                upload.chunk(0).prefix(600), announcing: 1000, ending: .hangs)
+            let old = Task { try await nodes[0].put(upload.put(0), of: upload, body) }
+            await body.watch.isHanging.wait()
+            let clock = ContinuousClock()
+            let start = clock.now
+            #expect(try await nodes[1].put(0, of: upload).isCreated)
+            let took = clock.now - start
+            await #expect(throws: EngineError(.writerReplaced)) { try await old.value }
+            #expect(took < .seconds(2))
+            let file = try await nodes[0].finishPatiently(upload)
+            #expect(try await nodes[1].content(of: file) == upload.content)
+        }
+    }
+
+    @Test func `the chunk of a node that died can be written at once`() async throws {
+        let place = try await FleetPlace()
+        let (dead, alive) = (try await place.start(), try await place.start())
+        let upload = try await dead.begin(sampleBytes(1000))
+        let body = ScriptedBody(upload.chunk(0).prefix(600), announcing: 1000, ending: .hangs)
+        let old = Task { try await dead.put(upload.put(0), of: upload, body) }
+        await body.watch.isHanging.wait()
+        try await dead.kill()
+        await #expect(throws: EngineError.self) { try await old.value }
+        #expect(try await alive.put(0, of: upload).isCreated)
+        let file = try await alive.finishPatiently(upload)
+        #expect(try await alive.content(of: file) == upload.content)
+        try await alive.stop()
+    }
+
+    @Test func `a cancel on one node stops the writers of another`() async throws {
+        try await withNodes(2) { place, nodes in
+            let upload = try await nodes[0].begin(sampleBytes(2500))
+            try await nodes[0].put(1, of: upload)
+            let body = ScriptedBody(upload.chunk(0).prefix(600), announcing: 1000, ending: .hangs)
+            let writer = Task { try await nodes[0].put(upload.put(0), of: upload, body) }
+            await body.watch.isHanging.wait()
+            try await nodes[1].engine.cancelSession(upload.id, owner: upload.owner)
+            await #expect(throws: EngineError(.sessionClosed)) { try await writer.value }
+            await #expect(throws: EngineError(.sessionClosed)) {
+                try await nodes[0].put(2, of: upload)
+            }
+            try await nodes[0].engine.sweep()
+            try await nodes[1].engine.sweep()
+            #expect(try await place.leftovers() == [])
+        }
+    }
+
+    @Test func `nodes that finalize at once agree on one file`() async throws {
+        try await withNodes(3) { _, nodes in
+            let upload = try await nodes[0].begin(sampleBytes(5500))
+            for index in 0..<6 { try await nodes[index % 3].put(index, of: upload) }
+            let files = try await withThrowingTaskGroup { group in
+                for node in nodes {
+                    for _ in 0..<3 {
+                        group.addTask { try await node.finishPatiently(upload) }
+                    }
+                }
+                return try await group.reduce(into: Set<FileRecord>()) { $0.insert($1) }
+            }
+            #expect(files.count == 1)
+            let file = try #require(files.first)
+            #expect(try await nodes[2].content(of: file) == upload.content)
+        }
+    }
+
+    @Test func `the same bytes are stored once, and go with their last file`() async throws {
+        try await withNodes(2) { place, nodes in
+            var files: [FileRecord] = []
+            for node in nodes {
+                let upload = try await node.begin(sampleBytes(2500))
+                for index in 0..<3 { try await node.put(index, of: upload) }
+                files.append(try await node.finishPatiently(upload))
+            }
+            for node in nodes { try await node.engine.sweep() }
+            #expect(try await place.leftovers().count == 1)
+            try await nodes[1].engine.deleteFile(files[0].id, owner: files[0].owner)
+            #expect(try await nodes[0].content(of: files[1]) == sampleBytes(2500))
+            try await nodes[0].engine.deleteFile(files[1].id, owner: files[1].owner)
+            for node in nodes { try await node.engine.sweep() }
+            #expect(try await place.leftovers() == [])
+        }
+    }
+
+    @Test func `a promised finalize is finished by another node when the first one dies`()
+        async throws
+    {
+        let place = try await FleetPlace()
+        // It gives up waiting at once, so that the promise is all that stays of the request.
+        let dying = try await place.start { $0.finalizePatience = .zero }
+        let upload = try await dying.begin(sampleBytes(5500))
+        for index in (0..<6).reversed() { try await dying.put(index, of: upload) }
+        try await place.bucket.fail(
+            .completeMultipartUpload, for: .seconds(3), key: upload.id.text,
+            with: .status(503, "SlowDown"))
+        let request = Task { try await dying.engine.finalize(upload.id, owner: upload.owner) }
+        try await Task.sleep(for: .milliseconds(300))
+        try await dying.kill()
+        _ = await request.result
+        let alive = try await place.start()
+        // Nobody asks: the promise alone must do.
+        var state = try await alive.status(of: upload).state
+        let end = ContinuousClock.now + .seconds(30)
+        while state != .completed, ContinuousClock.now < end {
+            try await Task.sleep(for: .milliseconds(50))
+            state = try await alive.status(of: upload).state
+        }
+        #expect(state == .completed)
+        let file = try await alive.finishPatiently(upload)
+        #expect(try await alive.content(of: file) == upload.content)
+        try await alive.stop()
+    }
+
+    @Test func `a wrong expectation is told, and the session stays`() async throws {
+        try await withNodes(2) { _, nodes in
+            let upload = try await nodes[0].begin(sampleBytes(2500))
+            for index in 0..<3 { try await nodes[index % 2].put(index, of: upload) }
+            for node in nodes {
+                await #expect(throws: EngineError(.integrityMismatch)) {
+                    while case .pending = try await node.engine.finalize(
+                        upload.id, owner: upload.owner,
+                        expecting: SHA256Hasher.digest(of: [1]))
+                    {
+                        try await Task.sleep(for: .milliseconds(20))
+                    }
+                }
+            }
+            let file = try await nodes[1].finishPatiently(upload)
+            #expect(try await nodes[0].content(of: file) == upload.content)
+        }
+    }
+
+    @Test func `appends go on where another node's ended`() async throws {
+        try await withNodes(2) { _, nodes in
+            let content = sampleBytes(3300)
+            let upload = try await nodes[0].begin(content, sized: false)
+            var offset = 0
+            for (turn, end) in [400, 1500, 1501, 3000].enumerated() {
+                let new = try await nodes[turn % 2].append(
+                    content[offset..<end], to: upload, at: offset)
+                #expect(new == Int64(end))
+                offset = end
+            }
+            _ = try await nodes[0].append(
+                content[offset...], to: upload, at: offset, completes: true)
+            let file = try await nodes[1].finishPatiently(upload)
+            #expect(file.digest == SHA256Hasher.digest(of: content))
+            #expect(try await nodes[0].content(of: file) == content)
+        }
+    }
+
+    @Test func `rows that are about other bytes are refused`() async throws {
+        let place = try await FleetPlace()
+        let node = try await place.start()
+        await #expect(throws: MetadataError.self) {
+            try await node.metadata.bind(toBytesAt: "disk:elsewhere")
+        }
+        try await node.stop()
+    }
+}

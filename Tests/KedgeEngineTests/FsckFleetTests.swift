@@ -1,0 +1,124 @@
+import KedgeEngine
+import KedgeFiles
+import KedgeHash
+import KedgeModel
+import KedgePostgres
+import KedgeS3
+import KedgeStoreTests
+import Testing
+
+/// R2: rows in PostgreSQL held against a bucket, while nodes use both.
+@Suite(.timeLimit(.minutes(2))) struct `Fsck of a fleet` {
+    private func withNode(
+        _ body: (FleetPlace, FleetNode) async throws -> Void
+    ) async throws {
+        let place = try await FleetPlace()
+        let node = try await place.start()
+        try await body(place, node)
+        try await node.stop()
+    }
+
+    /// Three chunks of four, and 300 bytes of the other one.
+    private func interrupted(on node: FleetNode) async throws -> Upload {
+        let upload = try await node.begin(sampleBytes(3500))
+        for index in [0, 1, 3] { try await node.put(index, of: upload) }
+        await node.breakOff(2, of: upload, after: 300)
+        return upload
+    }
+
+    private func file(_ content: [UInt8], on node: FleetNode) async throws -> FileRecord {
+        let upload = try await node.begin(content)
+        try await node.putAll(of: upload)
+        return try await node.finishPatiently(upload)
+    }
+
+    @Test func `files, sessions and garbage of a fleet give no findings`() async throws {
+        try await withNode { _, node in
+            let upload = try await interrupted(on: node)
+            for content in [sampleBytes(2500), sampleBytes(2500), sampleBytes(700), []] {
+                _ = try await file(content, on: node)
+            }
+            let deleted = try await file(sampleBytes(1200, seed: 2), on: node)
+            try await node.engine.deleteFile(deleted.id, owner: .tester)
+            #expect(try await node.check() == [])
+            // Only the files know their objects then.
+            try await node.engine.sweep()
+            let found = try await node.check(scrubbing: true)
+            #expect(found.kinds == [.bytesUnchecked])
+            #expect(found.ids == [upload.id.text])
+        }
+    }
+
+    @Test func `bytes of a session that are gone are asked for again after a repair`()
+        async throws
+    {
+        try await withNode { place, node in
+            let upload = try await interrupted(on: node)
+            let key = StagingKey(upload.id)
+            let state = try await node.metadata.stagingState(of: key)
+            try await node.bytes.removeStaging(key, state: state, keeping: nil)
+            #expect(try await node.check().kinds == [.stagingMissing])
+            let repaired = try await node.check(repairing: true)
+            #expect(repaired.kinds == [.stagingMissing])
+            #expect(repaired.areRepaired)
+            #expect(try await node.check() == [])
+            let other = try await place.start()
+            let status = try await other.status(of: upload)
+            #expect(status.receivedChunks.isEmpty && status.partialChunks.isEmpty)
+            try await other.stop()
+        }
+    }
+
+    /// Nothing tells whose they are, and the bucket has no place to put them aside.
+    @Test func `an object that no row knows is named, and a repair leaves it`() async throws {
+        try await withNode { place, node in
+            let key = StagingKey(.random())
+            let area = try await node.bytes.openStaging(key)
+            let content = sampleBytes(700)
+            try await area.write(SampleBytes.buffer(content), at: 0)
+            _ = try await area.saveChunk(
+                ChunkPlace(index: 0, start: 0, byteCount: 700, isWholeFile: true),
+                digest: SHA256Hasher.digest(of: content), after: nil)
+            await area.close()
+            let before = try await place.leftovers()
+            for found in [try await node.check(), try await node.check(repairing: true)] {
+                #expect(found.kinds == [.stagingOrphaned])
+                #expect(found.ids == [key.text])
+                #expect(!found.hasRepairs)
+            }
+            #expect(try await place.leftovers() == before)
+        }
+    }
+
+    @Test func `a database that is not of this schema is refused and left as it is`() async throws {
+        let place = try await FleetPlace()
+        for _ in 0..<2 {
+            let error = await #expect(throws: OlderSchemaError.self) {
+                try await PostgresStore.openUnchanged(url: place.databaseURL, onNotice: { _ in })
+            }
+            #expect(error?.found == 0)
+        }
+        try await place.start().stop()
+        let store = try await PostgresStore.openUnchanged(
+            url: place.databaseURL, onNotice: { _ in })
+        #expect(try await store.bytePlace()?.hasPrefix("s3:") == true)
+        try await store.close()
+    }
+}
+
+extension FleetNode {
+    fileprivate func check(
+        scrubbing: Bool = false, repairing: Bool = false
+    ) async throws -> [CheckFinding] {
+        let findings = Shared<[CheckFinding]>([])
+        let tally = CheckTally { finding in findings.update { $0.append(finding) } }
+        let scrubber = ByteScrubber(
+            pool: BlockingPool(threadCount: 1), bytesPerSecond: nil, bufferCapacity: 300)
+        try await StoreCheck(
+            rows: metadata, bytes: bytes.inspection,
+            repairs: repairing ? RepairedStores(metadata: metadata, bytes: nil) : nil,
+            scrubber: scrubbing ? scrubber : nil, tally: tally
+        ).run()
+        return findings.value
+    }
+}

@@ -1,0 +1,63 @@
+import Testing
+
+@testable import KedgePostgres
+
+@Suite struct `Metadata URL` {
+    private func parameters(_ url: String) throws -> [String: String] {
+        Dictionary(
+            uniqueKeysWithValues: try ConnectionString(url).parameters.map {
+                ($0.keyword, $0.value)
+            })
+    }
+
+    @Test func `our own settings are read and kept from libpq`() throws {
+        let string = try ConnectionString(
+            "postgres://me@host/db?pool_size=3&sslmode=verify-full&listen=off&allow_unsafe=on")
+        #expect(string.poolSize == 3)
+        #expect(!string.listens)
+        #expect(string.allowsUnsafe)
+        let keywords = Set(string.parameters.map(\.keyword))
+        #expect(keywords.isDisjoint(with: ["pool_size", "listen", "allow_unsafe"]))
+        #expect(keywords.isSuperset(of: ["host", "dbname", "user", "sslmode"]))
+    }
+
+    @Test func `without settings a server must be safe, and eight connections are made`() throws {
+        let string = try ConnectionString("postgresql://host/db")
+        #expect(string.poolSize == 8)
+        #expect(string.listens)
+        #expect(!string.allowsUnsafe)
+    }
+
+    @Test func `waits have an end unless the URL says which`() throws {
+        let given = try parameters("postgres://host/db?connect_timeout=9&application_name=mine")
+        #expect(given["connect_timeout"] == "9")
+        #expect(given["application_name"] == "mine")
+        #expect(given["tcp_user_timeout"] == "10000")
+        #expect(given["gssencmode"] == "disable")
+    }
+
+    @Test func `TLS settings and percent-encoded passwords arrive untouched`() throws {
+        let given = try parameters(
+            "postgres://me:a%3F%26b@host/db?sslmode=require&sslrootcert=%2Fetc%2Fca.pem")
+        #expect(given["password"] == "a?&b")
+        #expect(given["sslmode"] == "require")
+        #expect(given["sslrootcert"] == "/etc/ca.pem")
+    }
+
+    @Test func `of several servers the one is looked for that can be written to`() throws {
+        #expect(try parameters("postgres://a,b/db")["target_session_attrs"] == "read-write")
+        #expect(try parameters("postgres://a/db")["target_session_attrs"] == nil)
+        let own = try parameters("postgres://a,b/db?target_session_attrs=any")
+        #expect(own["target_session_attrs"] == "any")
+    }
+
+    @Test(arguments: [
+        "mysql://host/db", "postgres://host/db?pool_size=0", "postgres://host/db?pool_size=many",
+        "postgres://host/db?listen=maybe", "postgres://host/db?no_such_keyword=1",
+        "postgres://me:%zzsecret@host/db",
+    ])
+    func `a URL that cannot be used is refused, and not repeated`(_ url: String) throws {
+        let error = try #require(throws: PostgresStoreError.self) { try ConnectionString(url) }
+        #expect(!error.description.contains("secret"))
+    }
+}

@@ -1,0 +1,192 @@
+import KedgeEngine
+import KedgeModel
+import KedgePostgres
+import KedgeStoreTests
+import KedgeTestServers
+import Testing
+
+/// Two nodes on one database.
+@Suite(.timeLimit(.minutes(2))) struct `Fleet` {
+    private func withTwoStores(
+        _ body: (_ first: PostgresStore, _ second: PostgresStore) async throws -> Void
+    ) async throws {
+        let url = try await PostgresServer.shared().makeDatabase()
+        let (first, second) = (try await openStore(url), try await openStore(url))
+        try await body(first, second)
+        try await first.close()
+        try await second.close()
+    }
+
+    @Test func `two nodes that sweep at once get different garbage, and all of it`() async throws {
+        try await withTwoStores { first, second in
+            var keys: Set<Garbage> = []
+            for _ in 0..<40 {
+                let record = try await first.make()
+                try await first.cancelSession(record.id, owner: record.owner)
+                keys.insert(.staging(record.stagingKey))
+            }
+            let claims = try await withThrowingTaskGroup(of: [Garbage].self) { group in
+                for number in 0..<8 {
+                    let store = number.isMultiple(of: 2) ? first : second
+                    group.addTask {
+                        try await store.claimGarbage(
+                            now: Sample.time(1), leaseUntil: Sample.time(60), limit: 5)
+                    }
+                }
+                return try await group.reduce(into: []) { $0 += $1 }
+            }
+            #expect(Set(claims).count == claims.count, "nothing is handed out twice")
+            var rest: [Garbage] = []
+            while true {
+                let more = try await second.claimGarbage(
+                    now: Sample.time(1), leaseUntil: Sample.time(60), limit: 5)
+                if more.isEmpty { break }
+                rest += more
+            }
+            #expect(Set(claims + rest) == keys)
+            #expect(claims.count + rest.count == keys.count)
+        }
+    }
+
+    @Test func `two nodes that look for abandoned finalizes get different ones`() async throws {
+        try await withTwoStores { first, second in
+            let old = WorkLease(holder: "gone", now: Sample.time(0), until: Sample.time(10))
+            for _ in 0..<20 {
+                let record = try await first.make()
+                _ = try await first.takeFinalize(of: record.id, expecting: nil, lease: old)
+            }
+            let jobs = try await withThrowingTaskGroup(of: [FinalizeJob].self) { group in
+                for (holder, store) in [("a", first), ("b", second), ("c", first), ("d", second)] {
+                    group.addTask {
+                        try await store.takeAbandonedFinalizes(
+                            lease: WorkLease(
+                                holder: holder, now: Sample.time(20), until: Sample.time(80)),
+                            limit: 5)
+                    }
+                }
+                return try await group.reduce(into: []) { $0 += $1 }
+            }
+            #expect(Set(jobs.map(\.record.id)).count == jobs.count)
+        }
+    }
+
+    @Test func `two files of one blob that are deleted at once leave it to the sweep`()
+        async throws
+    {
+        try await withTwoStores { first, second in
+            for round in 0..<15 {
+                // With a place of its own, and named by its digest.
+                let location = round.isMultiple(of: 2) ? "objects/\(round)" : nil
+                let one = try await first.file("content \(round)", at: location)
+                let two = try await first.file("content \(round)", at: location)
+                _ = try await first.claimAll(at: 5000 + Int64(round))
+                async let deletedOne: Void = first.deleteFile(
+                    one.id, owner: one.owner, at: Sample.time(20))
+                async let deletedTwo: Void = second.deleteFile(
+                    two.id, owner: two.owner, at: Sample.time(20))
+                _ = try await (deletedOne, deletedTwo)
+                let garbage = try await first.claimAll(at: 7000 + Int64(100 * round))
+                #expect(
+                    garbage.contains(
+                        location == nil
+                            ? .blob(one.digest) : .staging(StagingKey(one.sessionID))),
+                    "round \(round)")
+            }
+        }
+    }
+
+    @Test func `a file that is made while the last one of its blob is deleted has its bytes`()
+        async throws
+    {
+        try await withTwoStores { first, second in
+            for round in 0..<15 {
+                let content = "content \(round)"
+                let old = try await first.file(content, at: "objects/\(round)-old")
+                let record = try await first.make()
+                try await first.commitAll(record)
+                _ = try await first.beginFinalize(
+                    of: record.id, digest: old.digest, fileID: .random())
+                async let deleted: Void = second.deleteFile(
+                    old.id, owner: old.owner, at: Sample.time(20))
+                async let made = first.completeFinalize(
+                    of: record.id, at: Sample.time(20), location: "objects/\(round)-new")
+                let file = try await made
+                try await deleted
+                let kept = try await first.file(file.id, owner: file.owner)?.location
+                let source = StagingKey(
+                    kept == "objects/\(round)-old" ? old.sessionID : record.id)
+                #expect(kept != nil)
+                #expect(try await second.blobLocation(fromStaging: source) == kept)
+            }
+        }
+    }
+
+    @Test func `what happens on one node is a hint for the other`() async throws {
+        try await withTwoStores { first, second in
+            let hints = second.hints()
+            let record = try await first.make()
+            // The listener may not be there yet: until it is, hints are lost.
+            let canceling = Task {
+                while !Task.isCancelled {
+                    _ = try await first.dropChunks([], of: record.id)
+                    try await Task.sleep(for: .milliseconds(50))
+                }
+            }
+            var heard: SessionID?
+            for await id in hints {
+                heard = id
+                break
+            }
+            canceling.cancel()
+            #expect(heard == record.id)
+        }
+    }
+
+    @Test func `operations of two nodes on the same sessions all count`() async throws {
+        try await withTwoStores { first, second in
+            let records = [try await first.make(), try await first.make()]
+            try await withThrowingTaskGroup { group in
+                for number in 0..<60 {
+                    let store = number.isMultiple(of: 2) ? first : second
+                    let record = records[number % 2]
+                    group.addTask {
+                        switch number % 3 {
+                        case 0: try await store.dropChunks([0], of: record.id)
+                        case 1:
+                            _ = try await store.commit(
+                                [Sample.chunk(0)], touching: Sample.touch(record))
+                        default:
+                            try await store.savePartial(
+                                Sample.partial(1), touching: Sample.touch(record))
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(try await first.now(records[0])?.revision == 30)
+        }
+    }
+}
+
+extension PostgresStore {
+    /// Commits every chunk of a sample session.
+    fileprivate func commitAll(_ record: SessionRecord) async throws {
+        _ = try await commit(
+            (0..<3).map { Sample.chunk($0) }, touching: Sample.touch(record))
+    }
+
+    /// A file of a new sample session.
+    fileprivate func file(_ content: String, at location: String?) async throws -> FileRecord {
+        let record = try await make()
+        try await commitAll(record)
+        _ = try await beginFinalize(
+            of: record.id, digest: Sample.digest(content), fileID: .random())
+        return try await completeFinalize(of: record.id, at: Sample.time(10), location: location)
+    }
+
+    /// Everything that a sweep at the second would remove.
+    fileprivate func claimAll(at seconds: Int64) async throws -> [Garbage] {
+        try await claimGarbage(
+            now: Sample.time(seconds), leaseUntil: Sample.time(seconds + 1), limit: 1000)
+    }
+}

@@ -1,0 +1,162 @@
+import KedgeEngine
+import KedgeModel
+import KedgePostgres
+import KedgeStoreTests
+import KedgeTestServers
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct `Writer leases` {
+    private func withTwoStores(
+        _ body: (_ first: PostgresStore, _ second: PostgresStore) async throws -> Void
+    ) async throws {
+        let url = try await PostgresServer.shared().makeDatabase()
+        let (first, second) = (try await openStore(url), try await openStore(url))
+        try await body(first, second)
+        try await first.close()
+        try await second.close()
+    }
+
+    private func touch(_ record: SessionRecord, _ writer: WriterToken) -> SessionTouch {
+        var touch = Sample.touch(record)
+        touch.writer = writer
+        return touch
+    }
+
+    private let ours = WriterToken(index: 0, text: "ours")
+    private let theirs = WriterToken(index: 0, text: "theirs")
+
+    @Test func `a chunk has one writer, who may ask again, until it is given back`() async throws {
+        try await withTwoStores { first, second in
+            let id = try await first.make().id
+            func claim(_ store: PostgresStore, _ token: WriterToken) async throws -> WriterClaim {
+                try await store.claimWriter(token, of: id, lease: .seconds(60), takesOver: false)
+            }
+            #expect(try await claim(first, ours) == .granted)
+            #expect(try await claim(second, theirs) == .held(by: "ours"))
+            #expect(try await claim(first, ours) == .granted)
+            #expect(try await claim(second, WriterToken(index: 1, text: "theirs")) == .granted)
+            // A token that holds nothing gives nothing back.
+            try await second.releaseWriter(theirs, of: id)
+            #expect(try await claim(second, theirs) == .held(by: "ours"))
+            try await first.releaseWriter(ours, of: id)
+            #expect(try await claim(second, theirs) == .granted)
+        }
+    }
+
+    @Test func `whoever renews hears that its chunk is wanted, or gone`() async throws {
+        try await withTwoStores { first, second in
+            let id = try await first.make().id
+            let other = WriterToken(index: 1, text: "other")
+            for token in [ours, other] {
+                _ = try await first.claimWriter(
+                    token, of: id, lease: .seconds(60), takesOver: false)
+            }
+            let both = [(id: id, token: ours), (id: id, token: other)]
+            #expect(try await first.renewWriters(both, lease: .seconds(60)) == [])
+            _ = try await second.claimWriter(theirs, of: id, lease: .seconds(60), takesOver: false)
+            #expect(try await first.renewWriters(both, lease: .seconds(60)) == [ours])
+            _ = try await second.claimWriter(theirs, of: id, lease: .seconds(60), takesOver: true)
+            #expect(try await first.renewWriters(both, lease: .seconds(60)) == [ours])
+            let mine = [(id: id, token: theirs)]
+            #expect(try await second.renewWriters(mine, lease: .seconds(60)) == [])
+            #expect(try await second.renewWriters([], lease: .seconds(60)) == [])
+        }
+    }
+
+    @Test func `a lease that is over is anybody's, and one that was renewed is not`() async throws {
+        try await withTwoStores { first, second in
+            let id = try await first.make().id
+            _ = try await first.claimWriter(ours, of: id, lease: .zero, takesOver: false)
+            _ = try await first.renewWriters([(id: id, token: ours)], lease: .seconds(60))
+            #expect(
+                try await second.claimWriter(theirs, of: id, lease: .seconds(60), takesOver: false)
+                    == .held(by: "ours"))
+            _ = try await first.renewWriters([(id: id, token: ours)], lease: .zero)
+            #expect(
+                try await second.claimWriter(theirs, of: id, lease: .seconds(60), takesOver: false)
+                    == .granted)
+        }
+    }
+
+    @Test func `of many claims at once one wins, and all hear who`() async throws {
+        try await withTwoStores { first, second in
+            let id = try await first.make().id
+            let claims = try await withThrowingTaskGroup(of: (String, WriterClaim).self) { group in
+                for number in 0..<20 {
+                    let store = number.isMultiple(of: 2) ? first : second
+                    let token = WriterToken(index: 0, text: "writer \(number)")
+                    group.addTask {
+                        let claim = try await store.claimWriter(
+                            token, of: id, lease: .seconds(60), takesOver: false)
+                        return (token.text, claim)
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            let winners = claims.filter { $0.1 == .granted }
+            #expect(winners.count == 1)
+            let winner = try #require(winners.first).0
+            #expect(claims.filter { $0.1 == .held(by: winner) }.count == 19)
+        }
+    }
+
+    @Test func `a writer that was replaced commits nothing and saves nothing`() async throws {
+        try await withTwoStores { first, second in
+            let record = try await first.make()
+            let id = record.id
+            _ = try await first.claimWriter(ours, of: id, lease: .seconds(60), takesOver: false)
+            try await first.savePartial(Sample.partial(0), touching: touch(record, ours))
+            _ = try await second.claimWriter(theirs, of: id, lease: .seconds(60), takesOver: true)
+            await #expect(throws: MetadataError.writerReplaced) {
+                try await first.commit([Sample.chunk(0)], touching: touch(record, ours))
+            }
+            await #expect(throws: MetadataError.writerReplaced) {
+                try await first.savePartial(
+                    Sample.partial(0, byteCount: 60), touching: touch(record, ours))
+            }
+            let progress = try #require(try await second.now(record))
+            #expect(progress.chunks == [])
+            #expect(progress.partials == [Sample.partial(0)])
+            #expect(
+                try await second.commit([Sample.chunk(0)], touching: touch(record, theirs))
+                    == [.committed])
+        }
+    }
+
+    /// What is left after a crash of the database: no rows of leases at all.
+    @Test func `a writer whose lease was lost goes on until somebody else begins`() async throws {
+        try await withTwoStores { first, second in
+            let record = try await first.make()
+            #expect(
+                try await first.commit([Sample.chunk(0)], touching: touch(record, ours))
+                    == [.committed])
+            let ours = WriterToken(index: 1, text: "ours")
+            #expect(
+                try await first.renewWriters([(id: record.id, token: ours)], lease: .seconds(60))
+                    == [])
+            let theirs = WriterToken(index: 1, text: "theirs")
+            #expect(
+                try await second.claimWriter(
+                    theirs, of: record.id, lease: .seconds(60), takesOver: false) == .granted)
+            await #expect(throws: MetadataError.writerReplaced) {
+                try await first.commit([Sample.chunk(1)], touching: touch(record, ours))
+            }
+        }
+    }
+
+    @Test func `the sweep removes leases of sessions that ended`() async throws {
+        let server = try await PostgresServer.shared()
+        let url = try await server.makeDatabase()
+        let store = try await openStore(url)
+        let (open, ended) = (try await store.make(), try await store.make())
+        for id in [open.id, ended.id] {
+            _ = try await store.claimWriter(ours, of: id, lease: .seconds(60), takesOver: false)
+        }
+        try await store.cancelSession(ended.id, owner: ended.owner)
+        _ = try await store.expireSessions(
+            now: Sample.time(1), graceEnd: Sample.time(0), limit: 10)
+        #expect(
+            try await server.query("SELECT session_id FROM writer_lease", in: url) == open.id.text)
+        try await store.close()
+    }
+}

@@ -1,0 +1,54 @@
+import KedgeEngine
+import KedgeHash
+import KedgeModel
+import Testing
+
+@testable import KedgeS3
+
+@Suite struct `Locations` {
+    @Test func `what is recorded of chunks and areas reads back`() {
+        for location in [ChunkLocation.part(tag: "\"a:b\""), .object(tag: "")] {
+            #expect(ChunkLocation(location.text) == location)
+        }
+        for state in [
+            StagingState.upload(UploadReference(id: "a:b", hasChecksums: true)),
+            .upload(UploadReference(id: "a", hasChecksums: false)), .object(key: "x/y:z"),
+        ] {
+            #expect(StagingState(state.text) == state)
+        }
+    }
+
+    @Test(arguments: [nil, "", "part", "other:x"])
+    func `what somebody else has recorded is not taken for ours`(_ text: String?) {
+        #expect(ChunkLocation(text) == nil)
+        #expect(StagingState(text) == nil)
+    }
+
+    @Test func `pieces read back in order and without gaps`() throws {
+        let digest = SHA256Hasher.digest(of: [1])
+        let list = PieceList([
+            Piece(start: 100, byteCount: 5, digest: digest),
+            Piece(start: 105, byteCount: 1, digest: digest),
+        ])
+        #expect(PieceList(list.text, from: 100) == list)
+        #expect(PieceList(list.text, from: 99) == nil)
+        #expect(PieceList(nil, from: 0) == PieceList([]))
+    }
+
+    @Test(arguments: [
+        "pieces:0+5+0123456789abcdef,6+1+0123456789abcdef", "pieces:0+0+0123456789abcdef",
+        "pieces:0+-1+0123456789abcdef", "pieces:0+5+../../..",
+        "pieces:0+9223372036854775807+0123456789abcdef,1+1+0123456789abcdef", "part:x",
+    ])
+    func `other lists of pieces are refused`(_ text: String) {
+        #expect(PieceList(text, from: 0) == nil)
+    }
+
+    @Test func `a blob is only what lies among the objects of this place`() {
+        let keys = ObjectKeys(prefix: "a/")
+        let key = StagingKey(.random())
+        #expect(keys.isBlob(keys.assembled(key)))
+        #expect(!keys.isBlob("objects/\(key)"))
+        #expect(!keys.isBlob(keys.pieces(of: key)))
+    }
+}

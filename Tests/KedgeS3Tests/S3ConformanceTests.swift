@@ -1,0 +1,74 @@
+import KedgeEngine
+import KedgeStoreTests
+import Testing
+
+@testable import KedgeS3
+
+/// One after the other: the servers are busy with each, and the time limits are for each.
+@Suite(.serialized) struct `S3 conformance` {
+    @Test(
+        .timeLimit(.minutes(2)), arguments: ByteStoreConformance.all, SharedServers.Kind.allCases)
+    func `the S3 store keeps its promise`(
+        _ promise: ByteStoreConformance.Case, on kind: SharedServers.Kind
+    ) async throws {
+        let place = try S3Place(on: await kind.server)
+        try await promise.run { try place.open() }
+    }
+
+    @Test(.timeLimit(.minutes(2)), arguments: SharedServers.Kind.allCases)
+    func `nothing is left of uploads that were given up and of files that were removed`(
+        on kind: SharedServers.Kind
+    ) async throws {
+        let place = try S3Place(on: await kind.server)
+        let store = try place.open()
+        var upload = StagedUpload(byteCount: StagedUpload.chunkByteCount + 1000)
+        let area = try await store.openStaging(upload.key)
+        try await upload.write(0..<500, ofChunk: 1, to: area)
+        let partial = try await area.savePartial(upload.place(1, byteCount: 500), after: nil)
+        try await upload.save(0, in: area)
+        // As a node leaves it that dies before it has recorded its upload.
+        _ = try await store.client.createUpload(store.keys.assembled(upload.key))
+        try await upload.write(500..<1000, ofChunk: 1, to: area)
+        try await upload.saveWritten(1, in: area, after: partial)
+        await area.close()
+        let name = try await upload.promote(in: store)
+        try await place.sweep(upload.key, in: store, keeping: name.location)
+        #expect(try await Self.keys(in: store) == [name.location])
+        #expect(
+            try await store.client.listUploads(prefix: place.prefix, after: nil).uploads.isEmpty)
+        #expect(try await store.content(of: name) == upload.content)
+        try await place.sweep(upload.key, in: store)
+        #expect(try await Self.keys(in: store) == [])
+        await store.close()
+        #expect(try place.spool.openDescriptorCount() == 0)
+    }
+
+    @Test(.timeLimit(.minutes(2)), arguments: SharedServers.Kind.allCases)
+    func `an address for readers gives the bytes and the fields that were asked for`(
+        on kind: SharedServers.Kind
+    ) async throws {
+        var place = try S3Place(on: await kind.server)
+        place.parameters = "&redirect=on"
+        let store = try place.open()
+        var upload = StagedUpload(byteCount: 1000)
+        try await upload.saveAll(in: store)
+        let name = try await upload.promote(in: store)
+        let url = try #require(
+            try await store.publicURL(
+                of: name,
+                responseFields: [
+                    "Content-Disposition": "attachment; filename=\"a b\"",
+                    "Content-Type": "text/x-kedge", "X-Other": "ignored",
+                ]))
+        let answer = try await PlainRequest.get(url)
+        #expect(answer.body == upload.content)
+        #expect(answer.fields["content-type"]?.hasPrefix("text/x-kedge") == true)
+        #expect(answer.fields["content-disposition"] == "attachment; filename=\"a b\"")
+        try await place.sweep(upload.key, in: store)
+        await store.close()
+    }
+
+    private static func keys(in store: S3Store) async throws -> [String?] {
+        try await store.client.listObjects(prefix: store.keys.prefix, after: nil).keys
+    }
+}

@@ -1,0 +1,221 @@
+import KedgeEngine
+import KedgeStoreTests
+import KedgeTestServers
+import Testing
+
+@testable import KedgeS3
+
+/// What a store does wrong, once for each way to do it.
+@Suite(.serialized) struct `S3 faults` {
+    struct Fault: CustomTestStringConvertible {
+        let testDescription: String
+        let action: S3Fault.Action
+
+        static let all = [
+            Fault(testDescription: "503 SlowDown", action: .status(503, "SlowDown")),
+            Fault(testDescription: "500 InternalError", action: .status(500, "InternalError")),
+            Fault(testDescription: "400 RequestTimeout", action: .status(400, "RequestTimeout")),
+            Fault(testDescription: "dropped unread", action: .dropUnread),
+            Fault(testDescription: "dropped undone", action: .dropUndone),
+            Fault(testDescription: "answer lost", action: .dropDone),
+            Fault(testDescription: "clock ahead", action: .skewedClock(ahead: .seconds(3600))),
+        ]
+    }
+
+    static let operations: [S3Operation] = [
+        .putObject, .getObject, .headObject, .deleteObject, .listObjects, .createMultipartUpload,
+        .uploadPart, .completeMultipartUpload, .abortMultipartUpload, .listParts,
+        .listMultipartUploads,
+    ]
+
+    /// Answers to HEAD have no body that could say this.
+    static let cases = operations.flatMap { operation in
+        Fault.all.map { (operation, $0) }
+    }.filter { $0.0 != .headObject || $0.1.testDescription != "400 RequestTimeout" }
+
+    @Test(.timeLimit(.minutes(1)), arguments: cases)
+    func `an upload comes through although the store fails`(
+        _ operation: S3Operation, _ fault: Fault
+    ) async throws {
+        let stub = try await SharedServers.failing.value
+        let place = try S3Place(on: stub)
+        let faultCount = try await stub.state().faults.values.reduce(0, +)
+        try await stub.fail(operation, times: 2, with: fault.action)
+        let (store, other) = (try place.open(), try place.open())
+        var upload = SmallUpload(byteCount: SmallUpload.chunkByteCount + 1000)
+        let (area, next) = (
+            try await store.openStaging(upload.key), try await other.openStaging(upload.key)
+        )
+        try await upload.write(0..<500, ofChunk: 1, to: area)
+        let partial = try await area.savePartial(upload.place(1, byteCount: 500), after: nil)
+        try await upload.save(0, in: area)
+        try await upload.write(500..<1000, ofChunk: 1, to: next)
+        try await upload.saveWritten(1, in: next, after: partial)
+        await area.close()
+        await next.close()
+        let name = try await upload.promote(in: other)
+        #expect(try await other.content(of: name) == upload.content)
+        let state = try await place.records.stagingState(of: upload.key)
+        try await store.removeStaging(upload.key, state: state, keeping: nil)
+        // Of an area that was given up there is an upload to abort.
+        var second = SmallUpload(byteCount: SmallUpload.chunkByteCount + 1000)
+        let third = try await store.openStaging(second.key)
+        try await second.save(0, in: third)
+        await third.close()
+        try await place.sweep(second.key, in: store)
+        let left = try await stub.state()
+        #expect(left.objects.filter { $0.key.hasPrefix(place.prefix) } == [])
+        #expect(left.uploads.filter { $0.key.hasPrefix(place.prefix) } == [])
+        #expect(left.faults.values.reduce(0, +) > faultCount, "the fault was met")
+        try await stub.heal()
+        await store.close()
+        await other.close()
+    }
+
+    @Test(.timeLimit(.minutes(1)), arguments: ["InternalError", "SlowDown"])
+    func `an error in a completion's 200 is one`(_ code: String) async throws {
+        let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
+        let place = try S3Place(on: stub)
+        let store = try place.open()
+        var upload = SmallUpload(byteCount: SmallUpload.chunkByteCount + 1)
+        try await upload.saveAll(in: store)
+        try await stub.fail(.completeMultipartUpload, times: 2, with: .errorInOK(code))
+        let name = try await upload.promote(in: store)
+        #expect(try await stub.state().count(.completeMultipartUpload) == 3)
+        #expect(try await store.content(of: name) == upload.content)
+        await store.close()
+        await stub.stop()
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a download goes on where its connection was lost`() async throws {
+        let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
+        let place = try S3Place(on: stub)
+        let store = try place.open()
+        var upload = SmallUpload(byteCount: SmallUpload.chunkByteCount)
+        try await upload.saveAll(in: store)
+        let name = try await upload.promote(in: store)
+        try await stub.fail(.getObject, times: 3, with: .cut(afterByteCount: 3000))
+        #expect(try await store.content(of: name) == upload.content)
+        #expect(try await stub.state().faults.values.reduce(0, +) == 3)
+        await store.close()
+        await stub.stop()
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `bytes that arrive as others are sent again`() async throws {
+        let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
+        let place = try S3Place(on: stub)
+        let store = try place.open()
+        var upload = SmallUpload(byteCount: 1000)
+        try await stub.fail(.putObject, times: 1, with: .wrongChecksum)
+        try await upload.saveAll(in: store)
+        #expect(try await stub.state().count(.putObject) == 2)
+        try await stub.fail(.putObject, with: .wrongChecksum)
+        let again = upload
+        await #expect(throws: ByteStoreError.self) {
+            var again = again
+            try await again.saveAll(in: store)
+        }
+        await store.close()
+        await stub.stop()
+    }
+
+    @Test(.timeLimit(.minutes(1)), arguments: [(501, "NotImplemented"), (400, "InvalidArgument")])
+    func `a store that knows no checksums is asked once`(
+        _ status: Int, _ code: String
+    ) async throws {
+        let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
+        let place = try S3Place(on: stub)
+        let store = try place.open()
+        try await stub.fail(
+            .createMultipartUpload, times: 1, with: .status(status, code))
+        var upload = SmallUpload(byteCount: SmallUpload.chunkByteCount + 1)
+        try await upload.saveAll(in: store)
+        #expect(
+            try await place.records.stagingState(of: upload.key)?.hasPrefix("upload:") == true)
+        let name = try await upload.promote(in: store)
+        #expect(try await store.content(of: name) == upload.content)
+        var second = SmallUpload(byteCount: SmallUpload.chunkByteCount + 1)
+        try await second.saveAll(in: store)
+        #expect(try await stub.state().count(.createMultipartUpload) == 3)
+        await store.close()
+        await stub.stop()
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `chunks of an upload that the store has lost are not found, and can be sent again`()
+        async throws
+    {
+        let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
+        let place = try S3Place(on: stub)
+        let store = try place.open()
+        var upload = SmallUpload(byteCount: 2 * SmallUpload.chunkByteCount)
+        let area = try await store.openStaging(upload.key)
+        try await upload.save(0, in: area)
+        let id = try #require(try await stub.state().uploads.first?.uploadID)
+        try await store.client.abortUpload(of: store.keys.assembled(upload.key), id)
+        let before = upload
+        await #expect(throws: ByteStoreError.notFound) {
+            var before = before
+            try await before.save(1, in: area)
+        }
+        #expect(try await place.records.stagingState(of: upload.key) == nil)
+        upload.chunks = []
+        try await upload.save(1, in: area)
+        try await upload.save(0, in: area)
+        let name = try await upload.promote(in: store)
+        #expect(try await store.content(of: name) == upload.content)
+        await area.close()
+        await store.close()
+        await stub.stop()
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a refusal for good is asked once and names no secret`() async throws {
+        let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
+        let place = try S3Place(on: stub)
+        let store = try place.open()
+        try await stub.fail(.putObject, with: .status(403, "AccessDenied"))
+        let upload = SmallUpload(byteCount: 10)
+        let error = await #expect(throws: ByteStoreError.self) {
+            var upload = upload
+            try await upload.saveAll(in: store)
+        }
+        guard case .unavailable(let text) = error else {
+            Issue.record("another error: \(String(describing: error))")
+            return
+        }
+        #expect(!text.contains(stub.secretKey))
+        #expect(try await stub.state().count(.putObject) == 1)
+        await store.close()
+        await stub.stop()
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a store that is back in time costs nothing, one that is not is unavailable`() async throws
+    {
+        let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
+        var place = try S3Place(on: stub)
+        place.patience = .milliseconds(300)
+        let store = try place.open()
+        try await store.checkHealth()
+        try await stub.fail(.putObject, with: .status(503, "SlowDown"))
+        // What was proven a moment ago is not asked again.
+        try await store.checkHealth()
+        let upload = SmallUpload(byteCount: 10)
+        let error = await #expect(throws: ByteStoreError.self) {
+            var upload = upload
+            try await upload.saveAll(in: store)
+        }
+        guard case .unavailable = error else {
+            Issue.record("another error: \(String(describing: error))")
+            return
+        }
+        try await stub.heal()
+        var second = upload
+        try await second.saveAll(in: store)
+        await store.close()
+        await stub.stop()
+    }
+}

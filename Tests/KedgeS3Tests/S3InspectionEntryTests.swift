@@ -1,0 +1,89 @@
+import KedgeEngine
+import KedgeModel
+import KedgeStoreTests
+import Testing
+
+@testable import KedgeS3
+
+/// R2: what a check says of names in a bucket, and what it looks at twice.
+@Suite(.timeLimit(.minutes(2))) struct `Inspection of names in a bucket` {
+    private func withPlace(
+        _ body: (inout S3InspectionPlace) async throws -> Void
+    ) async throws {
+        var place = try await S3InspectionPlace()
+        try await body(&place)
+        await place.store.close()
+    }
+
+    @Test func `objects, pieces and uploads that no row knows are named and left alone`()
+        async throws
+    {
+        try await withPlace { place in
+            let object = try await place.saved(byteCount: 6000)
+            let (upload, _) = try await place.interrupted()
+            let leaked = StagingKey(.random())
+            let (client, keys) = (place.store.client, place.store.keys)
+            for _ in 0..<2 { _ = try await client.createUpload(keys.assembled(leaked)) }
+            let found = try await place.check()
+            #expect(Set(found.map(\.kind)) == [.stagingOrphaned])
+            #expect(Set(found.map(\.id)) == [object.key.text, upload.key.text, leaked.text])
+            // The interrupted one has pieces and an upload.
+            #expect(found.count == 4)
+            #expect(try await place.check() == found)
+        }
+    }
+
+    @Test(arguments: [
+        "stray", "objects/stray", "objects/\(SessionID.random())/more",
+        "objects/\(SessionID.random())-00", "pieces/\(SessionID.random())/stray",
+        "pieces/\(SessionID.random())", "health/stray",
+    ])
+    func `a name that the service never gives is told`(name: String) async throws {
+        try await withPlace { place in
+            let object = place.store.keys.prefix + name
+            _ = try await place.store.client.putObject(object, S3Body([1]))
+            let found = try await place.check()
+            #expect(found.map(\.kind) == [.nameUnknown])
+            #expect(found.map(\.id) == [object])
+        }
+    }
+
+    @Test func `a probe that was left is no fault`() async throws {
+        try await withPlace { place in
+            let probe = place.store.keys.probe()
+            _ = try await place.store.client.putObject(probe, S3Body([1]))
+            let found = try await place.check()
+            #expect(found.map(\.kind) == [.leftover])
+            #expect(found.map(\.id) == [probe])
+            #expect(found.allSatisfy { $0.isNotice })
+        }
+    }
+
+    @Test func `what ends while it is looked at is no fault`() async throws {
+        try await withPlace { place in
+            let (upload, _) = try await place.addInterrupted()
+            let (_, file) = try await place.addFile(byteCount: 6000)
+            try await place.place.sweep(upload.key, in: place.store)
+            try await place.store.client.deleteObject(try #require(file.location))
+            #expect(try await place.check().map(\.kind) == [.stagingMissing, .blobMissing])
+            place.rows.hasEnded = true
+            #expect(try await place.check() == [])
+        }
+    }
+
+    @Test func `bytes that are removed before their row goes are no fault`() async throws {
+        try await withPlace { place in
+            _ = try await place.saved(byteCount: 6000)
+            _ = try await place.interrupted()
+            let (client, keys) = (place.store.client, place.store.keys)
+            let (store, records) = (place.store, place.place.records)
+            #expect(try await place.check().count == 3)
+            place.rows.willDisown = { key in
+                try await store.removeStaging(
+                    key, state: records.stagingState(of: key), keeping: nil)
+            }
+            #expect(try await place.check() == [])
+            #expect(try await client.listObjects(prefix: keys.prefix, after: nil).keys == [])
+        }
+    }
+}

@@ -1,0 +1,78 @@
+import KedgeEngine
+import KedgeFiles
+import KedgeModel
+import KedgeStoreTests
+import KedgeTestServers
+
+@testable import KedgeS3
+
+/// A place of its own in the bucket of a server, with what stores remember of it.
+struct S3Place: Sendable {
+    let server: any ObjectStoreServer
+    let records = MemoryRecords()
+    let prefix = SessionID.random().text
+    let spool: TemporaryDirectory
+    var credentials: any CredentialsProvider
+    /// Added to the address of the bucket.
+    var parameters = ""
+    var patience = Duration.seconds(20)
+
+    init(on server: any ObjectStoreServer) throws {
+        self.server = server
+        spool = try TemporaryDirectory()
+        credentials = FixedCredentials(
+            S3Credentials(
+                accessKeyID: server.accessKey, secretAccessKey: Secret(server.secretKey)))
+    }
+
+    /// Another node at the same place.
+    func open(
+        fileSystem: any FileSystem = POSIXFileSystem(), spoolBudget: Int64? = nil
+    ) throws -> S3Store {
+        var configuration = try S3Configuration(
+            url: "s3://\(server.bucket)/\(prefix)?endpoint=\(server.endpoint)"
+                + "&spool=\(spool.path)\(parameters)", environment: [:])
+        configuration.patience = patience
+        if let spoolBudget { configuration.spoolBudgetByteCount = spoolBudget }
+        return S3Store(
+            configuration, credentials: credentials, records: records,
+            pool: BlockingPool(threadCount: 4), fileSystem: fileSystem,
+            pacing: S3Pacing(sleep: { _ in try await Task.sleep(for: .milliseconds(5)) }))
+    }
+
+    /// Removes what is left of an upload, as a sweep does.
+    func sweep(_ key: StagingKey, in store: S3Store, keeping location: String? = nil)
+        async throws
+    {
+        try await store.removeStaging(
+            key, state: records.stagingState(of: key), keeping: location)
+    }
+}
+
+/// One server of each kind for all tests; each ends with the process.
+enum SharedServers {
+    static let rclone = Task { try await RcloneServer.start() }
+    static let moto = Task { try await MotoServer.start() }
+    static let stub = Task { try await S3Stub.start() }
+    /// For one suite whose tests come one after the other.
+    static let failing = Task {
+        try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
+    }
+
+    /// The servers that store bytes truly.
+    enum Kind: String, CaseIterable, Sendable {
+        case rclone
+        case moto
+        case stub
+
+        var server: any ObjectStoreServer {
+            get async throws {
+                switch self {
+                case .rclone: try await SharedServers.rclone.value
+                case .moto: try await SharedServers.moto.value
+                case .stub: try await SharedServers.stub.value
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+import KedgeServer
+import Testing
+
+/// Where rows and bytes are, as an operator writes it down.
+@Suite struct `Places of stores` {
+    @Test func `both embedded stores and both shared ones have a form`() {
+        #expect(MetadataPlace(text: "sqlite") == .sqlite)
+        #expect(MetadataPlace(text: "postgres://h/d") == .postgres(url: "postgres://h/d"))
+        #expect(MetadataPlace(text: "postgresql://h/d") == .postgres(url: "postgresql://h/d"))
+        #expect(BytesPlace(text: "disk") == .disk)
+        #expect(BytesPlace(text: "s3://b/p") == .s3(url: "s3://b/p"))
+        for text in ["", "SQLITE", "postgres", "mysql://h/d", "s3:b", "disk "] {
+            #expect(MetadataPlace(text: text) == nil)
+            #expect(BytesPlace(text: text) == nil)
+        }
+    }
+
+    @Test(arguments: [
+        ("postgresql://u:secret@h:5432/d", "postgresql://u@h:5432/d"),
+        ("postgresql://u:sec@ret:x@h/d?a=b", "postgresql://u@h/d?a=b"),
+        (
+            "postgresql://h/d?user=u&password=secret&sslmode=require",
+            "postgresql://h/d?user=u&sslmode=require"
+        ),
+        ("postgresql://h/d?password=secret", "postgresql://h/d"),
+        ("postgresql://h/d?sslpassword=secret&a=b", "postgresql://h/d?a=b"),
+        ("postgresql://u@h/d", "postgresql://u@h/d"), ("postgresql:///d", "postgresql:///d"),
+        ("postgresql://[::1]:5432/d", "postgresql://[::1]:5432/d"), ("sqlite", "sqlite"),
+    ])
+    func `a password is never shown`(url: String, shown: String) async throws {
+        #expect(StoreAddress.withoutPassword(url) == shown)
+        guard let place = MetadataPlace(text: url) else { return }
+        #expect("\(place)" == shown)
+        #expect(String(reflecting: place) == shown)
+        #expect(!"\([place])".contains("secret"))
+        let loader = try await ConfigurationLoader(
+            flags: [.metadata: url], environment: [:], file: nil)
+        #expect(loader.printed().contains("metadata: \"\(shown)\""))
+        #expect(!"\(try loader.configuration())".contains("secret"))
+    }
+}
