@@ -11,6 +11,8 @@ TORTURE_SECONDS ?= 600
 DATA ?= ./kedge-data
 BENCH_DIR ?= /tmp
 BENCH_OPTIONS ?=
+STORM_OPTIONS ?= --lifetime 150
+STORM_SMALL ?= --files 20 --mib 24 --seconds 3 --lifetime 60
 
 # The release build needs no Swift runtime on the machine it runs on.
 RELEASE := --configuration release --static-swift-stdlib --product kedge
@@ -54,6 +56,8 @@ test: test-deps ## Run every test
 	Tests/support/swift_test.sh --skip-build $(WIDTH) --filter KedgeCommandTests
 	"$$(swift build --show-bin-path)/kedge-simulator" --seeds 60
 	"$$(swift build --show-bin-path)/kedge-simulator" --mutants
+	$(VENV)/bin/python Tests/servers/check_s3_stub.py
+	python3 Tests/fleet/storm.py --binary "$$(swift build --show-bin-path)/kedge" $(STORM_SMALL)
 	Tests/powercut/gate.sh "$$(swift build --show-bin-path)/kedge"
 	Tests/interruptions/check_interruptions.sh "$$(swift build --show-bin-path)/kedge"
 	Tests/deploy/check_deploy.sh "$$(swift build --show-bin-path)/kedge"
@@ -65,10 +69,16 @@ test: test-deps ## Run every test
 test-tsan: test-deps ## Run the Swift tests under the thread sanitizer
 	swift build --build-tests --sanitize=thread --scratch-path .build-tsan
 	# One test at a time: the sanitizer slows everything, and tests have time limits.
-	for target in Model Containers Hash Files SQLite Disk Engine Curl Client Server; do \
+	for target in Model Containers Hash Files SQLite Postgres Disk S3 Engine Curl Client Server; do \
 	    Tests/support/swift_test.sh --skip-build --no-parallel --sanitize=thread \
 	        --scratch-path .build-tsan --filter "^Kedge$${target}Tests\."; \
 	done
+
+.PHONY: storm
+storm: build test-deps ## 20 files of 200 MiB through a fleet whose parts are killed, and its throughput
+	binary="$$(swift build $(RELEASE) --show-bin-path)/kedge"; \
+	    python3 Tests/fleet/storm.py --binary "$$binary" $(STORM_OPTIONS); \
+	    python3 Tests/fleet/throughput.py --binary "$$binary"
 
 .PHONY: torture
 torture: test-deps ## Look for a broken promise (TORTURE_SECONDS=simulated and cut, then kills)

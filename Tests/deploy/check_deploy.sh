@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks what is in deploy/ with the tools that will read it: systemd, nginx, and kedge itself when its
-# path is given.
+# Checks what is in deploy/ with the tools that will read it: systemd, nginx, kustomize where there is a
+# kubectl, and kedge itself when its path is given. What no tool sees is in check_fleet.py.
 #
 #   check_deploy.sh [PATH_TO_KEDGE]
 set -euo pipefail
@@ -39,6 +39,52 @@ for setting in "proxy_request_buffering off" "proxy_buffering off" "client_max_b
 done
 echo "nginx.conf: $(nginx -v 2>&1 | sed 's/.*: //') takes it"
 
+python=.build-venv/bin/python
+[[ -x $python ]] || {
+    echo "PyYAML is missing; make test-deps brings it" >&2
+    exit 1
+}
+"$python" Tests/deploy/check_fleet.py
+
+# As the container's entry point does: the token is filled in, nginx's own variables stay.
+for place in compose kubernetes; do
+    sed -e 's|\${KEDGE_TOKEN}|0123456789abcdef|g' -e "s|/tmp/|$scratch/|g" \
+        -e "s|/dev/stdout|$scratch/access.log|; s|/dev/stderr|$scratch/error.log|" \
+        "deploy/$place/nginx.conf" >"$scratch/$place.conf"
+    nginx -t -q -c "$scratch/$place.conf" -e "$scratch/error.log" || {
+        cat "$scratch/error.log" >&2
+        exit 1
+    }
+    echo "$place/nginx.conf: nginx takes it"
+done
+
+if command -v kubectl >/dev/null; then
+    kubectl kustomize deploy/kubernetes >"$scratch/objects.yaml"
+    echo "kubernetes: $(grep -c '^kind:' "$scratch/objects.yaml") objects"
+fi
+
+# Each configuration is one that kedge reads.
+if (($# > 0)); then
+    for file in deploy/compose/kedge.yaml deploy/kubernetes/kedge.yaml deploy/examples/kedge.*.yaml; do
+        env --ignore-environment PATH="$PATH" "$1" serve --print-config --config "$file" >"$scratch/settings"
+        # Quoted or not, every value of the file is in force.
+        "$python" - "$file" "$scratch/settings" <<'PYTHON'
+import sys, yaml
+given, printed = (yaml.safe_load(open(name, encoding="utf-8")) for name in sys.argv[1:])
+def missing(given, printed, path=""):
+    for key, value in given.items():
+        if isinstance(value, dict):
+            yield from missing(value, printed[key], f"{path}{key}.")
+        elif str(printed[key]) != str(value):
+            yield f"{path}{key} is {printed[key]}, not {value}"
+wrong = list(missing(given, printed))
+if wrong:
+    sys.exit(f"{sys.argv[1]}: {wrong}")
+PYTHON
+        echo "$file: kedge reads it"
+    done
+fi
+
 # The example shows every setting at its default.
 if (($# > 0)); then
     settings() { env --ignore-environment PATH="$PATH" "$@" | grep -v '^ *#'; }
@@ -56,3 +102,5 @@ if (($# > 0)); then
     fi
     echo "kedge.example.yaml: the defaults"
 fi
+
+if (($# > 0)); then Tests/deploy/check_backup.sh "$1"; fi
