@@ -70,8 +70,7 @@ extension TransferEngine {
         if let declared = partial?.declaredDigest, declared != put.digest {
             partial = nil
             if bodyStart == chunk.start {
-                try await parts.metadata.discardPartial(of: live.id, index: put.index)
-                await live.discardedPartial(put.index)
+                try await live.discardPartial(put.index)
             }
         }
         let expected = chunk.start + (partial?.byteCount ?? 0)

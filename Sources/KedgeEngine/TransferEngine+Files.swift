@@ -79,7 +79,7 @@ extension TransferEngine {
             }
             try await parts.metadata.deleteFile(id, owner: owner, at: parts.clock.now())
         }
-        await collectGarbage()
+        await collectGarbageSoon()
     }
 
     /// Takes a whole file from one body: the short way for small files. Nothing stays when it fails.
@@ -98,6 +98,7 @@ extension TransferEngine {
                 let outcome = try await finalize(
                     session.sessionId, owner: owner, expecting: expected)
                 if case .completed(let file) = outcome { return file }
+                try await parts.timer.sleep(for: .milliseconds(200))
             }
         } catch {
             do {

@@ -31,15 +31,26 @@ extension TransferEngine {
                 if parts.bytes.assembles { finishInBackground(id, owner: owner, expected) }
                 return .pending(verifiedBytes: verified)
             }
-            return try await finalizeLocks.withLock(id) {
-                try await registry.withSession(id, owner: owner) { live in
-                    let record = await live.ledger.record
-                    if record.state == .completed || record.state == .finalizing {
-                        return .completed(
-                            try await finishAgain(live, record, expecting: expected))
-                    }
-                    return try await finalizeOpen(live, expecting: expected)
+            do {
+                return try await finalizeLocked(id, owner: owner, expecting: expected)
+            } catch let error as EngineError where error.isAnswerToFinalize {
+                // Told to the client, so there is nothing to promise any more.
+                if parts.bytes.assembles { try await parts.metadata.dropFinalize(of: id) }
+                throw error
+            }
+        }
+    }
+
+    private func finalizeLocked(
+        _ id: SessionID, owner: OwnerID, expecting expected: SHA256Digest?
+    ) async throws -> FinalizeOutcome {
+        try await finalizeLocks.withLock(id) {
+            try await registry.withSession(id, owner: owner) { live in
+                let record = await live.ledger.record
+                if record.state == .completed || record.state == .finalizing {
+                    return .completed(try await finishAgain(live, record, expecting: expected))
                 }
+                return try await finalizeOpen(live, expecting: expected)
             }
         }
     }
@@ -72,12 +83,21 @@ extension TransferEngine {
                 for: size, patience: configuration.finalizePatience)
             if !isDone, parts.bytes.assembles, await !live.prefix.isFollowing {
                 // What is missing is on other nodes, or nowhere but in the store.
-                try await assemble(live)
-                await live.followPrefix()
-                isDone = try await live.prefix.wait(
-                    for: size, patience: configuration.finalizePatience)
+                isDone = try await hashAssembled(live, size)
             }
             return isDone ? nil : await live.prefix.offset
+        }
+    }
+
+    private func hashAssembled(_ live: LiveSession, _ size: Int64) async throws -> Bool {
+        try await assemble(live)
+        await live.followPrefix()
+        do {
+            return try await live.prefix.wait(
+                for: size, patience: configuration.finalizePatience)
+        } catch ByteStoreError.notFound {
+            throw try await takeBack(
+                live, await live.ledger.record, cause: "the assembled bytes are gone")
         }
     }
 
@@ -91,13 +111,8 @@ extension TransferEngine {
             return .pending(verifiedBytes: await live.prefix.offset)
         }
         let digest = await live.prefix.digest
-        do {
-            try Self.require(digest, matches: expected)
-            try Self.require(digest, matches: ledger.record.declaredDigest)
-        } catch {
-            if parts.bytes.assembles { try await parts.metadata.dropFinalize(of: live.id) }
-            throw error
-        }
+        try Self.require(digest, matches: expected)
+        try Self.require(digest, matches: ledger.record.declaredDigest)
         return .completed(try await complete(live, digest: digest))
     }
 
@@ -148,8 +163,16 @@ extension TransferEngine {
             await live.began(record)
             var location: String?
             if record.state != .completed { location = try await promote(live, record, digest) }
-            let file = try await parts.metadata.completeFinalize(
-                of: live.id, at: parts.clock.now(), location: location)
+            let damaged = try await damagedBlob(of: digest, record.fileSize, besides: location)
+            let file: FileRecord
+            do {
+                file = try await parts.metadata.completeFinalize(
+                    of: live.id, at: parts.clock.now(), location: location, replacing: damaged)
+            } catch MetadataError.wrongState(let state) where location != nil {
+                // Canceled meanwhile, and perhaps swept before the blob was there.
+                try await parts.metadata.leaveToSweep(record.stagingKey)
+                throw MetadataError.wrongState(state)
+            }
             await live.setState(.completed)
             // The session may have been completed long ago, and its file deleted since.
             guard file.deletedAt == nil else { throw EngineError(.fileGone) }
@@ -165,8 +188,27 @@ extension TransferEngine {
         do {
             return try await parts.bytes.promote(await stagedFile(live), to: digest)
         } catch ByteStoreError.notFound {
+            try await live.refresh()
+            // Another node was faster, and the area is a blob already.
+            if await live.ledger.record.state == .completed { return nil }
             throw try await takeBack(live, record, cause: "the staging area is gone")
         }
+    }
+
+    /// Where other files have the same bytes, when those are gone there: what was just uploaded takes their
+    /// place instead of being dropped for them.
+    private func damagedBlob(
+        of digest: SHA256Digest, _ byteCount: Int64?, besides location: String?
+    ) async throws -> String? {
+        guard let location, let byteCount,
+            let known = try await parts.metadata.blobLocation(of: digest), known != location
+        else { return nil }
+        let name = BlobName(digest: digest, byteCount: byteCount, location: known)
+        guard try await !parts.bytes.hasBlob(name) else { return nil }
+        logger.critical(
+            "the bytes of a file were gone, and are replaced by those of an upload",
+            metadata: ["file.sha256": "\(digest)"])
+        return known
     }
 
     /// Makes the bytes of a complete session readable from end to end.
@@ -203,5 +245,12 @@ extension TransferEngine {
         var error = EngineError(.missingChunks, cause: cause)
         error.missing = record.layout.chunkCount.map { $0 > 0 ? [0...($0 - 1)] : [] }
         return error
+    }
+}
+
+extension EngineError {
+    /// True when the client was told that the session cannot become a file as it is.
+    fileprivate var isAnswerToFinalize: Bool {
+        [.missingChunks, .sizeMismatch, .integrityMismatch].contains(code)
     }
 }

@@ -26,13 +26,7 @@ extension TransferEngine {
     /// Keeps the leases of work that takes long.
     func renewFinalizes() async throws {
         for id in heldFinalizes.withLock({ Array($0.keys) }) {
-            do {
-                _ = try await parts.metadata.takeFinalize(
-                    of: id, expecting: nil, lease: workLease)
-            } catch MetadataError.wrongState, MetadataError.notFound {
-                // Done, or given up.
-                continue
-            }
+            try await parts.metadata.renewFinalize(of: id, lease: workLease)
         }
     }
 

@@ -77,14 +77,18 @@ extension TransferEngine {
                 await registry.drop(id, ofOwner: owner)
             }
         }
-        await collectGarbage()
+        await collectGarbageSoon()
     }
 
     /// Refuses a file that cannot fit before any of it is sent. Asked after the store, because a
     /// repeated request and an adopting one mean bytes that are on this disk already.
     private func requireRoom(for record: SessionRecord) async throws {
+        // Where bytes go on from here to another place, only those on their way need room.
+        let byteCount =
+            parts.bytes.assembles
+            ? min(record.fileSize ?? 0, record.chunkSize) : record.fileSize ?? 0
         do {
-            try await parts.space.reserving(record.fileSize ?? 0, of: parts.bytes) {}
+            try await parts.space.reserving(byteCount, of: parts.bytes) {}
         } catch {
             try await parts.metadata.cancelSession(record.id, owner: record.owner)
             throw error

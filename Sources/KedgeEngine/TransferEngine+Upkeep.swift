@@ -103,9 +103,10 @@ extension TransferEngine {
     func collectGarbage() async {
         do {
             let now = parts.clock.now()
+            let end = now.advanced(by: .seconds(300))
             let items = try await parts.metadata.claimGarbage(
-                now: now, leaseUntil: now.advanced(by: .seconds(300)), limit: 200)
-            for item in items { try await remove(item) }
+                now: now, leaseUntil: end, limit: parts.bytes.assembles ? 20 : 200)
+            for item in items { await tryToRemove(item, claimedUntil: end) }
         } catch {
             logger.error(
                 "removing unneeded bytes failed",
@@ -113,7 +114,25 @@ extension TransferEngine {
         }
     }
 
-    private func remove(_ garbage: Garbage) async throws {
+    /// The same after a request that made garbage: at once where that is quick, and without letting the client
+    /// wait where it takes requests to somewhere else.
+    func collectGarbageSoon() async {
+        guard parts.bytes.assembles else { return await collectGarbage() }
+        garbageCollections.start(0) { [self] in await collectGarbage() }
+    }
+
+    /// One piece that cannot be removed must not keep the others.
+    private func tryToRemove(_ garbage: Garbage, claimedUntil end: Timestamp) async {
+        do {
+            try await remove(garbage, claimedUntil: end)
+        } catch {
+            logger.error(
+                "removing unneeded bytes failed",
+                metadata: ["error": "\(String(reflecting: error))"])
+        }
+    }
+
+    private func remove(_ garbage: Garbage, claimedUntil end: Timestamp) async throws {
         switch garbage {
         case .staging(let key, let state):
             let needed = try await parts.metadata.blobLocation(fromStaging: key)
@@ -125,7 +144,7 @@ extension TransferEngine {
                 try await parts.bytes.removeBlob(digest)
             }
         }
-        try await parts.metadata.forgetGarbage(garbage)
+        try await parts.metadata.forgetGarbage(garbage, claimedUntil: end)
     }
 
     /// Succeeds when both stores answer and can write.
@@ -140,6 +159,7 @@ extension TransferEngine {
     package func close() async throws {
         await interruptWriters()
         await backgroundFinalizes.close()
+        await garbageCollections.close()
         try await translating {
             try await parts.metadata.close()
             await parts.bytes.close()

@@ -14,6 +14,7 @@ package final class TransferEngine: Sendable {
     let finalizeLocks = KeyedLock<SessionID>()
     let logger: Logger
     let backgroundFinalizes = BackgroundTasks<SessionID>()
+    let garbageCollections = BackgroundTasks<Int>()
     /// Finalizes that this node has in the eyes of the others.
     let heldFinalizes = Mutex<[SessionID: Int]>([:])
     private let writeCount = Mutex(0)

@@ -33,12 +33,6 @@ struct ConnectionString: Sendable {
         where !parameters.contains(where: { $0.keyword == keyword }) {
             parameters.append((keyword, value))
         }
-        if parameters.contains(where: { $0.keyword.hasPrefix("host") && $0.value.contains(",") }),
-            !parameters.contains(where: { $0.keyword == "target_session_attrs" })
-        {
-            // Of several servers only the primary can be written to.
-            parameters.append(("target_session_attrs", "read-write"))
-        }
         self.parameters = parameters
     }
 
@@ -47,6 +41,8 @@ struct ConnectionString: Sendable {
         ("application_name", "kedge"), ("client_encoding", "UTF8"), ("connect_timeout", "5"),
         ("gssencmode", "disable"), ("keepalives_idle", "30"), ("keepalives_interval", "10"),
         ("keepalives_count", "3"), ("tcp_user_timeout", "10000"),
+        // A name may lead to a standby during a failover, and a standby answers reads.
+        ("target_session_attrs", "read-write"),
     ]
 
     /// Removes our own item from the query; returns its value.

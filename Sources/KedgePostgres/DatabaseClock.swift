@@ -23,6 +23,9 @@ package final class DatabaseClock: WallClock {
     /// Drift of a bad clock in this time, at 200 ppm: 6 ms.
     private static let sampleLifetime: Duration = .seconds(30)
 
+    /// An answer that took longer may be wrong by half of this.
+    private static let slowAnswer: Duration = .milliseconds(250)
+
     private let sample = Mutex<Sample?>(nil)
 
     init() {}
@@ -52,6 +55,10 @@ package final class DatabaseClock: WallClock {
         let time = Timestamp(millisecondsSinceEpoch: try row.integer())
         // It looked at its clock some time in between.
         let instant = start.advanced(by: start.duration(to: end) / 2)
-        sample.withLock { $0 = Sample(time: time, instant: instant) }
+        sample.withLock { sample in
+            // After a slow answer the older one says more, unless there is none.
+            guard sample == nil || start.duration(to: end) < Self.slowAnswer else { return }
+            sample = Sample(time: time, instant: instant)
+        }
     }
 }

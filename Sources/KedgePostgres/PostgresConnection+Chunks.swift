@@ -68,6 +68,16 @@ extension PostgresConnection {
         try touch.check(storedToken: row?.optionalText())
     }
 
+    /// - Throws: `writerReplaced` when somebody else has the chunk.
+    func check(_ writer: WriterToken, of id: SessionID) throws {
+        var row = try query(
+            "SELECT token FROM writer_lease WHERE session_id = $1 AND idx = $2 FOR SHARE",
+            [.text(id.text), .int4(writer.index)]
+        ).firstRow
+        guard let stored = row?.optionalText(), stored != writer.text else { return }
+        throw MetadataError.writerReplaced
+    }
+
     /// Who has the chunk of the touch. Locked, so that nobody takes over before this transaction
     /// ends, and then sees what it has written.
     private static let writer = """

@@ -20,6 +20,16 @@ extension PostgresConnection {
         try add(.staging(session.record.stagingKey, state: session.stagingState))
     }
 
+    /// Forgets where the bytes were; the sweep removes what is left there. Readers of files that have them are
+    /// given the new place as soon as this transaction ends.
+    func dropBlob(at location: String, of digest: SHA256Digest?) throws {
+        let dropped = try query(
+            "DELETE FROM blob WHERE sha256 = $1 AND location = $2 RETURNING staging_key",
+            [.digest(digest), .text(location)])
+        guard var row = dropped.firstRow else { return }
+        try add(.staging(StagingKey(try row.text()), state: nil))
+    }
+
     /// Makes the file of a finalizing session and completes the session.
     func makeFile(of session: SessionRow, at now: Timestamp) throws {
         _ = try query(

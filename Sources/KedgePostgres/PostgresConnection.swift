@@ -125,7 +125,10 @@ internal import Glibc
 
     private func next(until deadline: Deadline) throws(PostgresFailure) -> PostgresResult? {
         while unsafe PQisBusy(pointer) == 1 {
-            guard wait(for: POLLIN, until: deadline) else { throw late() }
+            // Not for long at a time: over TLS bytes may wait inside of OpenSSL, where poll(2) does not see them.
+            if !wait(for: POLLIN, until: .after(min(deadline.remaining, .milliseconds(250)))) {
+                guard !deadline.isOver else { throw late() }
+            }
             guard unsafe PQconsumeInput(pointer) == 1 else { throw lost() }
         }
         return unsafe PQgetResult(pointer).map { unsafe PostgresResult($0) }

@@ -21,13 +21,15 @@ struct PostgresFailure: Error {
     /// True when the connection is of no use any more.
     ///
     /// PostgreSQL says so with class 08, and 57P01 to 57P03 when it goes or is not there yet; with
-    /// 25006 it is a standby now, so that the primary must be looked for.
+    /// 25006 it is a standby now, so that the primary must be looked for. A standby refuses what only a primary
+    /// has, unlogged tables and transactions that write, with 0A000; we ask for nothing else that it could mean.
     var endsConnection: Bool {
         switch kind {
         case .lost, .late: true
         case .nonsense: false
         case .refused(let state, _):
-            state.hasPrefix("08") || state.hasPrefix("57P") || state == "25006"
+            state.hasPrefix("08") || state.hasPrefix("57P")
+                || ["25006", "0A000"].contains(state)
         }
     }
 

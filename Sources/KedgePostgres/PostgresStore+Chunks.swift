@@ -42,10 +42,13 @@ extension PostgresStore {
     }
 
     /// Twice is once: there is nothing to forget any more.
-    package func discardPartial(of id: SessionID, index: Int) async throws {
+    package func discardPartial(
+        of id: SessionID, index: Int, by writer: WriterToken?
+    ) async throws {
         try await write { db in
             // A session that is gone took its partials along, which is what is asked for.
             guard let session = try db.lockedSession(id) else { return }
+            if let writer { try db.check(writer, of: id) }
             _ = try db.query(
                 """
                 WITH gone AS (
@@ -56,6 +59,32 @@ extension PostgresStore {
         }
     }
 
+    /// Twice is once: what a second run would drop came after the first, which its revision shows.
+    package func takeBackChunks(touching touch: SessionTouch) async throws {
+        try await write { db in
+            let session = try db.lockedSession(touch.id, in: .open)
+            if let writer = touch.writer { try db.check(writer, of: touch.id) }
+            let isPromised =
+                try db.query(
+                    "SELECT 1 FROM finalize_job WHERE session = $1", [.int8(session.number)]
+                ).rowCount > 0
+            guard session.isHashGood(asOf: touch.revision), !isPromised else {
+                throw MetadataError.writerReplaced
+            }
+            for table in ["chunk", "partial_chunk"] {
+                _ = try db.query(
+                    "DELETE FROM \(table) WHERE session = $1", [.int8(session.number)])
+            }
+            _ = try db.query(
+                """
+                UPDATE session SET prefix_offset = NULL, prefix_state = NULL, staging_state = NULL,
+                    revision = revision + 1, reset_revision = revision + 1
+                WHERE number = $1
+                """, [.int8(session.number)])
+            try db.notify(touch.id)
+        }
+    }
+
     /// Twice drops chunks that came in between once more: the client sends them again.
     package func dropChunks(_ indexes: [Int], of id: SessionID) async throws {
         try await write { db in
@@ -63,11 +92,16 @@ extension PostgresStore {
             _ = try db.query(
                 "DELETE FROM chunk WHERE session = $1 AND idx = ANY ($2)",
                 [.int8(session.number), .int4s(indexes)])
-            _ = try db.query(
-                "DELETE FROM partial_chunk WHERE session = $1", [.int8(session.number)])
+            for table in ["partial_chunk", "finalize_job"] {
+                _ = try db.query(
+                    "DELETE FROM \(table) WHERE session = $1", [.int8(session.number)])
+            }
             _ = try db.query(
                 """
                 UPDATE session SET prefix_offset = NULL, prefix_state = NULL,
+                    -- Of nothing there is nothing to go on with.
+                    staging_state = CASE WHEN EXISTS (SELECT 1 FROM chunk WHERE session = $1)
+                        THEN staging_state END,
                     revision = revision + 1, reset_revision = revision + 1
                 WHERE number = $1
                 """, [.int8(session.number)])

@@ -68,6 +68,15 @@ extension PostgresStore {
             return row?.optionalText()
         }
     }
+
+    package func blobLocation(of digest: SHA256Digest) async throws -> String? {
+        try await single { db in
+            var row = try db.query(
+                "SELECT location FROM blob WHERE sha256 = $1", [.digest(digest)]
+            ).firstRow
+            return row?.optionalText()
+        }
+    }
 }
 
 extension PostgresConnection {

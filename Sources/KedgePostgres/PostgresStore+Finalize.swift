@@ -26,7 +26,7 @@ extension PostgresStore {
 
     /// Twice is once: the second run answers the file.
     package func completeFinalize(
-        of id: SessionID, at now: Timestamp, location: String?
+        of id: SessionID, at now: Timestamp, location: String?, replacing damaged: String?
     ) async throws -> FileRecord {
         try await write { db in
             let session = try db.lockedSession(id, in: .finalizing, .completed)
@@ -35,6 +35,7 @@ extension PostgresStore {
                 guard try db.isComplete(session) else {
                     throw MetadataError.failed("session \(id) does not have all its chunks")
                 }
+                if let damaged { try db.dropBlob(at: damaged, of: session.record.finalDigest) }
                 if let location { try db.keepBlob(of: session, at: location) }
                 try db.makeFile(of: session, at: now)
                 try db.notify(id)
@@ -99,6 +100,19 @@ extension PostgresStore {
             guard taken.rowCount > 0 else { return false }
             try db.keep(session, until: lease.until)
             return true
+        }
+    }
+
+    /// Twice is once: it sets the same lease.
+    package func renewFinalize(of id: SessionID, lease: WorkLease) async throws {
+        try await write { db in
+            guard let session = try db.lockedSession(id) else { return }
+            let renewed = try db.query(
+                """
+                UPDATE finalize_job SET lease_until = $3 WHERE session = $1 AND holder = $2
+                RETURNING 1
+                """, [.int8(session.number), .text(lease.holder), .time(lease.until)])
+            if renewed.rowCount > 0 { try db.keep(session, until: lease.until) }
         }
     }
 

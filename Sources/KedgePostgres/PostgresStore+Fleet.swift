@@ -107,16 +107,31 @@ extension PostgresStore {
         }
     }
 
-    /// A statement that may run twice: the row is gone already. Who waits for the chunk is told.
+    /// A statement that may run twice: the row is gone already, or the lease over. Who waits for the chunk is
+    /// told.
+    ///
+    /// As long as the chunk is not committed the row stays, so that a writer that was fenced off before stays
+    /// so: its late partial would replace a longer one that was acknowledged since.
     package func releaseWriter(_ token: WriterToken, of id: SessionID) async throws {
         try await single { db in
             _ = try db.query(
                 """
-                WITH released AS (
+                WITH was AS (
+                    SELECT wanted, EXISTS (
+                        SELECT 1 FROM session JOIN chunk ON chunk.session = session.number
+                        WHERE session.id = $1 AND chunk.idx = $2) AS committed
+                    FROM writer_lease WHERE session_id = $1 AND idx = $2 AND token = $3),
+                gone AS (
                     DELETE FROM writer_lease
-                    WHERE session_id = $1 AND idx = $2 AND token = $3 RETURNING wanted)
+                    WHERE session_id = $1 AND idx = $2 AND token = $3
+                        AND (SELECT committed FROM was)),
+                kept AS (
+                    UPDATE writer_lease
+                    SET lease_until = \(DatabaseClock.expression), wanted = false
+                    WHERE session_id = $1 AND idx = $2 AND token = $3
+                        AND NOT (SELECT committed FROM was))
                 SELECT pg_notify('\(PostgresConnection.channel)', $1)::text
-                FROM released WHERE wanted
+                FROM was WHERE wanted
                 """, [.text(id.text), .int4(token.index), .text(token.text)])
         }
     }

@@ -60,12 +60,24 @@ extension PostgresStore {
     }
 
     /// Twice is once: it is forgotten already.
-    package func forgetGarbage(_ garbage: Garbage) async throws {
+    package func forgetGarbage(
+        _ garbage: Garbage, claimedUntil end: Timestamp
+    ) async throws {
         try await write { db in
-            // A row that was added again meanwhile has no lease, and is removed in a later round.
             _ = try db.query(
-                "DELETE FROM garbage WHERE kind = $1 AND key = $2 AND lease_until > 0",
-                [.text(garbage.kind), .text(garbage.key)])
+                "DELETE FROM garbage WHERE kind = $1 AND key = $2 AND lease_until = $3",
+                [.text(garbage.kind), .text(garbage.key), .time(end)])
+        }
+    }
+
+    /// Twice is once: the row is there already.
+    package func leaveToSweep(_ key: StagingKey) async throws {
+        try await write { db in
+            let isTaken =
+                try db.query(
+                    "SELECT 1 FROM session WHERE staging_key = $1", [.text(key.text)]
+                ).rowCount > 0
+            if !isTaken { try db.add(.staging(key)) }
         }
     }
 

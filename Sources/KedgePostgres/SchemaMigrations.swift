@@ -42,8 +42,8 @@ struct SchemaMigrations: Sendable {
             do {
                 try applyNext(on: link.connected(until: deadline), patience)
             } catch let failure as PostgresFailure {
-                // A lost connection takes its transaction along; asking how far it came is enough.
-                if failure.endsConnection { link.disconnect() }
+                // The connection takes its transaction along; asking how far it came is enough.
+                link.disconnect()
                 let isTransient =
                     failure.endsConnection || failure.isConflict || failure.isLockTimeout
                 guard isTransient, !deadline.isOver else { throw failure }

@@ -70,8 +70,16 @@ extension DatabaseLink {
     private func transaction<Value: Sendable>(
         on connection: PostgresConnection, _ body: (PostgresConnection) throws -> Value
     ) throws -> Value {
-        let life = try life(of: connection)
-        let number = try connection.begin(configuration)
+        let life: String?
+        let number: String
+        do {
+            life = try self.life(of: connection)
+            number = try connection.begin(configuration)
+        } catch {
+            // A transaction that failed half-way into its beginning would refuse everything that follows.
+            disconnect()
+            throw error
+        }
         let value: Value
         do {
             value = try body(connection)
@@ -88,6 +96,8 @@ extension DatabaseLink {
             // The time of the operation may be over; finding out what it did gets as much again.
             let limit = Deadline.after(configuration.patience)
             guard try wasCommitted(number, in: life, until: limit) else { throw failure.toRetry }
+            // It may be committed here and not on the standby it waited for. A commit waits for all before it.
+            try connected(until: limit).commitSomething()
         }
         return value
     }
@@ -153,6 +163,11 @@ extension PostgresConnection {
             throw PostgresFailure(kind: .nonsense, text: "a transaction has no number")
         }
         return number
+    }
+
+    /// A commit that changes nothing but is as durable as any.
+    fileprivate func commitSomething() throws {
+        _ = try query("SELECT pg_logical_emit_message(true, 'kedge', '')")
     }
 
     fileprivate func commit() throws(PostgresFailure) {

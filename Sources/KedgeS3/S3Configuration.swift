@@ -29,6 +29,8 @@ package struct S3Configuration: Hashable, Sendable {
     /// Bytes of saved chunks that stay in the spool for hashing, for all sessions together; 1 GiB. With
     /// less, files whose chunks come out of order are read back from the bucket more often.
     package var spoolBudgetByteCount: Int64 = 1 << 30
+    /// Free space of the spool's disk that uploads never use, in bytes.
+    package var spoolReserveByteCount: Int64 = 64 << 20
     /// Connections to the store; 64. Each chunk on its way needs one.
     package var maxConnectionCount = 64
     /// How long a request may be repeated at least while the store fails; 60 seconds. Large ones get more.

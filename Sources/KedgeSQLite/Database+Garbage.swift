@@ -43,10 +43,8 @@ extension Database {
     }
 
     func forget(_ garbage: Garbage) throws {
-        // A row that was added again meanwhile has no lease, and is removed in a later round.
         try run(
-            "DELETE FROM garbage WHERE kind = ? AND key = ? AND lease_until > 0",
-            [garbage.kind, garbage.key])
+            "DELETE FROM garbage WHERE kind = ? AND key = ?", [garbage.kind, garbage.key])
     }
 
     func add(_ garbage: Garbage) throws {

@@ -43,11 +43,30 @@ extension SQLiteStore {
         }
     }
 
-    package func discardPartial(of id: SessionID, index: Int) async throws {
+    package func discardPartial(
+        of id: SessionID, index: Int, by writer: WriterToken?
+    ) async throws {
         try await commits.write { db in
             // A session that is gone took its partials along, which is what is asked for.
             guard let session = try db.session(id) else { return }
             try db.deletePartial(index, of: session)
+        }
+    }
+
+    package func takeBackChunks(touching touch: SessionTouch) async throws {
+        try await commits.write { db in
+            let session = try db.session(touch.id, in: .open)
+            let isPromised = try db.exists(
+                "SELECT 1 FROM finalize_job WHERE session = ?", [session.number])
+            guard !isPromised else { throw MetadataError.writerReplaced }
+            for table in ["chunk", "partial_chunk"] {
+                try db.run("DELETE FROM \(table) WHERE session = ?", [session.number])
+            }
+            try db.run(
+                """
+                UPDATE session SET prefix_offset = NULL, prefix_state = NULL, staging_state = NULL
+                WHERE number = ?
+                """, [session.number])
         }
     }
 
@@ -62,6 +81,12 @@ extension SQLiteStore {
             try db.run(
                 "UPDATE session SET prefix_offset = NULL, prefix_state = NULL WHERE number = ?",
                 [session.number])
+            try db.dropFinalize(of: session)
+            // Of nothing there is nothing to go on with.
+            if try !db.exists("SELECT 1 FROM chunk WHERE session = ?", [session.number]) {
+                try db.run(
+                    "UPDATE session SET staging_state = NULL WHERE number = ?", [session.number])
+            }
         }
     }
 }

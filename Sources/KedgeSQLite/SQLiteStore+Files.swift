@@ -68,6 +68,12 @@ extension SQLiteStore {
             try db.row("SELECT location FROM blob WHERE staging_key = ?", [key.text])?["location"]
         }
     }
+
+    package func blobLocation(of digest: SHA256Digest) async throws -> String? {
+        try await commits.read { db in
+            try db.row("SELECT location FROM blob WHERE sha256 = ?", [digest.data])?["location"]
+        }
+    }
 }
 
 extension Database {

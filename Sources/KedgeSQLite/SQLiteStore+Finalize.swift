@@ -23,7 +23,7 @@ extension SQLiteStore {
     }
 
     package func completeFinalize(
-        of id: SessionID, at now: Timestamp, location: String?
+        of id: SessionID, at now: Timestamp, location: String?, replacing damaged: String?
     ) async throws -> FileRecord {
         try await commits.write { db in
             let session = try db.session(id, in: .finalizing, .completed)
@@ -32,6 +32,7 @@ extension SQLiteStore {
                 guard try db.isComplete(session) else {
                     throw MetadataError.failed("session \(id) does not have all its chunks")
                 }
+                if let damaged { try db.dropBlob(at: damaged, of: session.record.finalDigest) }
                 try db.makeFile(of: session, at: now, location: location)
             }
             guard let file = try db.file(fileID) else { throw MetadataError.notFound }
@@ -53,13 +54,14 @@ extension SQLiteStore {
     package func reopen(_ id: SessionID) async throws {
         try await commits.write { db in
             let session = try db.session(id, in: .open, .finalizing)
+            // The promise of an open session ends here, too.
+            try db.dropFinalize(of: session)
             guard session.record.state == .finalizing else { return }
             try db.run(
                 """
                 UPDATE session SET state = 'open', file_id = NULL, final_sha256 = NULL
                 WHERE number = ?
                 """, [session.number])
-            try db.dropFinalize(of: session)
             // The blob may be there although this session does not need it any more.
             if let digest = session.record.finalDigest { try db.makeGarbage(unlessNeeded: digest) }
         }
@@ -103,7 +105,17 @@ extension Database {
         try add(.staging(record.stagingKey, state: session.stagingState))
     }
 
-    fileprivate func dropFinalize(of session: SessionRow) throws {
+    /// Forgets where the bytes were; the sweep removes what is left there.
+    fileprivate func dropBlob(at location: String, of digest: SHA256Digest?) throws {
+        let row = try row(
+            "SELECT staging_key FROM blob WHERE sha256 = ? AND location = ?",
+            [digest?.data, location])
+        guard let row else { return }
+        try run("DELETE FROM blob WHERE sha256 = ?", [digest?.data])
+        try add(.staging(StagingKey(row["staging_key"] as String)))
+    }
+
+    func dropFinalize(of session: SessionRow) throws {
         try run("DELETE FROM finalize_job WHERE session = ?", [session.number])
     }
 }

@@ -119,6 +119,7 @@ extension Database {
                 prefix_offset = NULL, prefix_state = NULL
             WHERE number = ?
             """, [old.number])
+        try dropFinalize(of: old)
         var record = record
         record.stagingKey = old.record.stagingKey
         record.prefix = old.record.prefix

@@ -58,8 +58,22 @@ extension SQLiteStore {
         }
     }
 
-    package func forgetGarbage(_ garbage: Garbage) async throws {
-        try await commits.write { try $0.forget(garbage) }
+    package func forgetGarbage(
+        _ garbage: Garbage, claimedUntil end: Timestamp
+    ) async throws {
+        try await commits.write { db in
+            _ = try db.run(
+                "DELETE FROM garbage WHERE kind = ? AND key = ? AND lease_until = ?",
+                [garbage.kind, garbage.key, end.millisecondsSinceEpoch])
+        }
+    }
+
+    package func leaveToSweep(_ key: StagingKey) async throws {
+        try await commits.write { db in
+            let isTaken = try db.exists(
+                "SELECT 1 FROM session WHERE staging_key = ?", [key.text])
+            if !isTaken { try db.add(.staging(key)) }
+        }
     }
 
     package func isNeeded(_ digest: SHA256Digest) async throws -> Bool {
@@ -71,7 +85,9 @@ extension Database {
     fileprivate func openSessions(overAt now: Timestamp, limit: Int) throws -> [SessionRow] {
         try rows(
             """
-            SELECT \(SessionRow.columns) FROM session WHERE state = 'open' AND expires_at <= ?
+            SELECT \(SessionRow.columns) FROM session
+            WHERE state = 'open' AND expires_at <= ?
+                AND NOT EXISTS (SELECT 1 FROM finalize_job WHERE session = number)
             ORDER BY expires_at LIMIT ?
             """, [now.millisecondsSinceEpoch, limit]
         ).map { try SessionRow($0) }

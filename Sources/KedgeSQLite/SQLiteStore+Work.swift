@@ -28,6 +28,16 @@ extension SQLiteStore {
         }
     }
 
+    package func renewFinalize(of id: SessionID, lease: WorkLease) async throws {
+        try await commits.write { db in
+            guard let session = try db.session(id) else { return }
+            let changed = try db.run(
+                "UPDATE finalize_job SET lease_until = ? WHERE session = ? AND holder = ?",
+                [lease.until.millisecondsSinceEpoch, session.number, lease.holder])
+            if changed == 1 { try db.keep(session, until: lease.until) }
+        }
+    }
+
     package func dropFinalize(of id: SessionID) async throws {
         try await commits.write { db in
             guard let session = try db.session(id) else { return }
@@ -62,7 +72,8 @@ extension SQLiteStore {
                     [lease.holder, until, session.number])
                 try db.keep(session, until: lease.until)
                 return FinalizeJob(
-                    record: session.record, expected: try row.digest("expected_sha256"))
+                    record: try db.knownSession(session.record.id).record,
+                    expected: try row.digest("expected_sha256"))
             }
         }
     }

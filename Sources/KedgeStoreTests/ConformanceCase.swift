@@ -65,7 +65,7 @@ package enum MetadataStoreConformance {
     /// The promises of the port, one by one.
     package static let all =
         creating + chunks + partials + sizes + finalizing + canceling + files + expiring + garbage
-        + adopting + work + locations + concurrency
+        + adopting + work + locations + concurrency + model
 }
 
 /// What every byte store must do.
@@ -74,7 +74,7 @@ package enum ByteStoreConformance {
     package typealias Case = ConformanceCase<any ByteStore>
 
     /// The promises of the port, one by one.
-    package static let all = areas + chunks + blobs
+    package static let all = areas + chunks + blobs + model
 }
 
 /// What a byte store must do besides that a process has for itself.

@@ -54,7 +54,7 @@ extension MetadataStoreConformance {
             let record = try await store.make()
             try await store.cancelSession(record.id, owner: record.owner)
             _ = try await store.claimAll()
-            for _ in 0..<2 { try await store.forgetGarbage(.staging(record.stagingKey)) }
+            for _ in 0..<2 { try await store.forget(.staging(record.stagingKey)) }
             #expect(try await store.claimAll(at: 6000) == [])
         },
         Case("garbage that came back while it was removed stays") { store in
@@ -63,7 +63,7 @@ extension MetadataStoreConformance {
             #expect(try await store.claimAll() == [.blob(file.digest)])
             let again = try await store.makeFile("same")
             try await store.deleteFile(again.id, owner: again.owner, at: Sample.time(30))
-            try await store.forgetGarbage(.blob(file.digest))
+            try await store.forget(.blob(file.digest))
             #expect(try await store.claimAll(at: 6000) == [.blob(file.digest)])
         },
         Case("one claim takes no more than its limit") { store in
@@ -86,7 +86,7 @@ extension MetadataStoreConformance {
             try await store.cancelSession(record.id, owner: record.owner)
             #expect(try await store.isKnown(record.stagingKey))
             _ = try await store.claimAll()
-            try await store.forgetGarbage(.staging(record.stagingKey))
+            try await store.forget(.staging(record.stagingKey))
             #expect(try await !store.isKnown(record.stagingKey))
         },
     ]

@@ -51,9 +51,9 @@ extension MetadataStoreConformance {
             let record = try await store.make()
             try await store.savePartial(Sample.partial(0), touching: Sample.touch(record))
             try await store.savePartial(Sample.partial(1), touching: Sample.touch(record))
-            for _ in 0..<2 { try await store.discardPartial(of: record.id, index: 0) }
+            for _ in 0..<2 { try await store.discardPartial(of: record.id, index: 0, by: nil) }
             #expect(try await store.now(record)?.partials == [Sample.partial(1)])
-            try await store.discardPartial(of: .random(), index: 0)
+            try await store.discardPartial(of: .random(), index: 0, by: nil)
         },
     ]
 

@@ -90,6 +90,25 @@ extension MetadataStoreConformance {
                         == [])
             }
         },
+        Case("a promise is renewed by who has it, and never made so") { store in
+            let record = try await store.make()
+            try await store.renewFinalize(of: record.id, lease: lease("a", at: 0))
+            #expect(
+                try await store.takeAbandonedFinalizes(lease: lease("b", at: 500), limit: 9) == [])
+            _ = try await store.takeFinalize(
+                of: record.id, expecting: nil, lease: lease("a", at: 0))
+            try await store.renewFinalize(of: record.id, lease: lease("b", at: 30))
+            try await store.renewFinalize(of: record.id, lease: lease("a", at: 10))
+            #expect(
+                try await store.takeAbandonedFinalizes(lease: lease("c", at: 69), limit: 9) == [])
+            #expect(
+                try await store.takeAbandonedFinalizes(lease: lease("c", at: 70), limit: 9).count
+                    == 1)
+            try await store.dropChunks([], of: record.id)
+            #expect(
+                try await store.takeAbandonedFinalizes(lease: lease("d", at: 500), limit: 9) == [])
+            try await store.renewFinalize(of: .random(), lease: lease("a", at: 0))
+        },
         Case("a finalize is promised for sessions that may become a file") { store in
             await #expect(throws: MetadataError.notFound) {
                 try await store.takeFinalize(
@@ -113,6 +132,38 @@ extension MetadataStoreConformance {
                     Sample.partial(0, byteCount: 31), touching: Sample.touch(record, prefix: 50))
                 #expect(try await store.now(record)?.record.prefix?.offset == 70)
             }
+        },
+        Case("a writer takes all chunks back, with what was recorded for the area") { store in
+            let record = try await store.make()
+            try await store.fill(record)
+            _ = try await store.setStagingState("gone", of: record.stagingKey, replacing: nil)
+            try await store.takeBackChunks(touching: Sample.touch(record))
+            let progress = try #require(try await store.now(record))
+            #expect(progress.chunks.isEmpty)
+            #expect(progress.record.prefix == nil)
+            #expect(try await store.stagingState(of: record.stagingKey) == nil)
+            // A finalize that is promised has the last word, and so has the session's state.
+            try await store.fill(record)
+            _ = try await store.takeFinalize(
+                of: record.id, expecting: nil, lease: lease("a", at: 0))
+            await #expect(throws: MetadataError.writerReplaced) {
+                try await store.takeBackChunks(touching: Sample.touch(record))
+            }
+            _ = try await store.beginFinalize(
+                of: record.id, digest: Sample.digest("a"), fileID: .random())
+            await #expect(throws: MetadataError.wrongState(.finalizing)) {
+                try await store.takeBackChunks(touching: Sample.touch(record))
+            }
+            #expect(try await store.now(record)?.chunks.count == 3)
+        },
+        Case("a dropped chunk leaves the area's state, the last one takes it along") { store in
+            let record = try await store.make()
+            try await store.fill(record)
+            _ = try await store.setStagingState("state", of: record.stagingKey, replacing: nil)
+            try await store.dropChunks([1], of: record.id)
+            #expect(try await store.stagingState(of: record.stagingKey) == "state")
+            try await store.dropChunks([0, 2], of: record.id)
+            #expect(try await store.stagingState(of: record.stagingKey) == nil)
         },
         Case("rows are about the bytes of one place") { store in
             try await store.bind(toBytesAt: "here")
@@ -184,7 +235,7 @@ extension MetadataStoreConformance {
             #expect(try await store.blobLocation(fromStaging: key) == "objects/1")
             #expect(try await store.blobLocation(fromStaging: other) == nil)
             for garbage: Garbage in [.staging(key), .staging(other)] {
-                try await store.forgetGarbage(garbage)
+                try await store.forget(garbage)
             }
             try await store.deleteFile(first.id, owner: first.owner, at: Sample.time(20))
             #expect(try await store.claimAll() == [])
@@ -196,12 +247,55 @@ extension MetadataStoreConformance {
             let third = try await store.makeFile("same", location: "objects/3")
             #expect(third.location == "objects/3")
         },
+        Case("new bytes take the place of a blob that is gone, for all files that have it") {
+            store in
+            let first = try await store.makeFile("same", location: "objects/1")
+            let second = try await store.makeFile(
+                "same", location: "objects/2", replacing: "objects/1")
+            for file in [first, second] {
+                let now = try await store.file(file.id, owner: file.owner)
+                #expect(now?.location == "objects/2")
+            }
+            let key = StagingKey(first.sessionID)
+            #expect(try await store.blobLocation(fromStaging: key) == nil)
+            #expect(try await store.blobLocation(of: first.digest) == "objects/2")
+            #expect(
+                try await store.claimAll() == [
+                    .staging(key), .staging(StagingKey(second.sessionID)),
+                ])
+            // One that was replaced already is not replaced again.
+            let third = try await store.makeFile(
+                "same", location: "objects/3", replacing: "objects/1")
+            #expect(third.location == "objects/2")
+        },
+        Case("what came after the end of a session is left to the sweep, not what is in use") {
+            store in
+            let record = try await store.make()
+            try await store.leaveToSweep(record.stagingKey)
+            #expect(try await store.claimAll() == [])
+            try await store.cancelSession(record.id, owner: record.owner)
+            #expect(try await store.claimAll() == [.staging(record.stagingKey)])
+            try await store.forget(.staging(record.stagingKey))
+            try await store.leaveToSweep(record.stagingKey)
+            #expect(try await store.claimAll() == [.staging(record.stagingKey)])
+        },
+        Case("garbage is forgotten by who has claimed it last, and nobody else") { store in
+            let record = try await store.make()
+            try await store.cancelSession(record.id, owner: record.owner)
+            let garbage = Garbage.staging(record.stagingKey)
+            #expect(try await store.claimAll(at: 100) == [garbage])
+            #expect(try await store.claimAll(at: 200) == [garbage])
+            try await store.forget(garbage, claimedAt: 100)
+            #expect(try await store.claimAll(at: 300) == [garbage])
+            try await store.forget(garbage, claimedAt: 300)
+            #expect(try await store.claimAll(at: 400) == [])
+        },
         Case("garbage that was claimed and added again stays to be removed") { store in
             let file = try await store.makeFile("bytes", location: "objects/1")
             let key = StagingKey(file.sessionID)
             #expect(try await store.claimAll() == [.staging(key)])
             try await store.deleteFile(file.id, owner: file.owner, at: Sample.time(20))
-            try await store.forgetGarbage(.staging(key))
+            try await store.forget(.staging(key))
             #expect(try await store.claimAll() == [.staging(key)])
         },
     ]

@@ -81,19 +81,24 @@ extension MetadataStore {
     /// Makes a file out of a new sample session.
     func makeFile(
         _ content: String = "content", owner: OwnerID = Sample.owner, at seconds: Int64 = 10,
-        location: String? = nil
+        location: String? = nil, replacing damaged: String? = nil
     ) async throws -> FileRecord {
         let record = try await make(Sample.session(owner: owner))
         try await fill(record)
         _ = try await beginFinalize(
             of: record.id, digest: Sample.digest(content), fileID: .random())
         return try await completeFinalize(
-            of: record.id, at: Sample.time(seconds), location: location)
+            of: record.id, at: Sample.time(seconds), location: location, replacing: damaged)
     }
 
     /// Completes a session whose blob is named by its digest.
     package func completeFinalize(of id: SessionID, at now: Timestamp) async throws -> FileRecord {
-        try await completeFinalize(of: id, at: now, location: nil)
+        try await completeFinalize(of: id, at: now, location: nil, replacing: nil)
+    }
+
+    /// Forgets what ``claimAll(at:)`` has claimed.
+    func forget(_ garbage: Garbage, claimedAt seconds: Int64 = 5000) async throws {
+        try await forgetGarbage(garbage, claimedUntil: Sample.time(seconds + 60))
     }
 
     /// The session as its owner sees it now.

@@ -54,7 +54,7 @@ private struct Knowledge {
         let touch = Sample.touch(record, until: 1000 + Int64(step))
         switch random.next() % 8 {
         case 0: try await store.dropChunks([index], of: record.id)
-        case 1: try await store.discardPartial(of: record.id, index: index)
+        case 1: try await store.discardPartial(of: record.id, index: index, by: nil)
         case 2, 3:
             try await store.savePartial(
                 Sample.partial(index, byteCount: Int64(1 + step)), touching: touch)

@@ -109,7 +109,8 @@ import Testing
                 async let deleted: Void = second.deleteFile(
                     old.id, owner: old.owner, at: Sample.time(20))
                 async let made = first.completeFinalize(
-                    of: record.id, at: Sample.time(20), location: "objects/\(round)-new")
+                    of: record.id, at: Sample.time(20), location: "objects/\(round)-new",
+                    replacing: nil)
                 let file = try await made
                 try await deleted
                 let kept = try await first.file(file.id, owner: file.owner)?.location
@@ -181,7 +182,8 @@ extension PostgresStore {
         try await commitAll(record)
         _ = try await beginFinalize(
             of: record.id, digest: Sample.digest(content), fileID: .random())
-        return try await completeFinalize(of: record.id, at: Sample.time(10), location: location)
+        return try await completeFinalize(
+            of: record.id, at: Sample.time(10), location: location, replacing: nil)
     }
 
     /// Everything that a sweep at the second would remove.

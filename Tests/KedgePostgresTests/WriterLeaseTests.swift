@@ -78,6 +78,37 @@ import Testing
         }
     }
 
+    @Test func `who was fenced off stays so after the newer one has given the chunk back`()
+        async throws
+    {
+        try await withTwoStores { first, second in
+            let record = try await first.make()
+            _ = try await first.claimWriter(
+                ours, of: record.id, lease: .seconds(60), takesOver: false)
+            _ = try await second.claimWriter(
+                theirs, of: record.id, lease: .seconds(60), takesOver: true)
+            try await second.savePartial(
+                Sample.partial(0, byteCount: 60), touching: touch(record, theirs))
+            try await second.releaseWriter(theirs, of: record.id)
+            // What it brought before may be less than what was acknowledged since.
+            await #expect(throws: MetadataError.writerReplaced) {
+                try await first.savePartial(
+                    Sample.partial(0, byteCount: 30), touching: touch(record, ours))
+            }
+            await #expect(throws: MetadataError.writerReplaced) {
+                try await first.discardPartial(of: record.id, index: 0, by: ours)
+            }
+            await #expect(throws: MetadataError.writerReplaced) {
+                try await first.takeBackChunks(touching: touch(record, ours))
+            }
+            #expect(try await first.now(record)?.partials.map(\.byteCount) == [60])
+            let next = WriterToken(index: 0, text: "next")
+            #expect(
+                try await first.claimWriter(
+                    next, of: record.id, lease: .seconds(60), takesOver: false) == .granted)
+        }
+    }
+
     @Test func `of many claims at once one wins, and all hear who`() async throws {
         try await withTwoStores { first, second in
             let id = try await first.make().id

@@ -108,6 +108,6 @@ extension SQLiteStore {
     /// Claims the garbage, then forgets one of it.
     fileprivate func forgetGarbageNow(_ garbage: Garbage) async throws {
         _ = try await claimGarbage(now: Sample.time(9), leaseUntil: Sample.time(10), limit: 9)
-        try await forgetGarbage(garbage)
+        try await forgetGarbage(garbage, claimedUntil: Sample.time(10))
     }
 }

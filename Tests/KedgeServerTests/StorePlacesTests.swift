@@ -24,6 +24,8 @@ import Testing
         ),
         ("postgresql://h/d?password=secret", "postgresql://h/d"),
         ("postgresql://h/d?sslpassword=secret&a=b", "postgresql://h/d?a=b"),
+        ("postgresql://u:se?cret@h/d", "postgresql://u@h/d"),
+        ("postgresql://h/d?%70assword=secret&a=b", "postgresql://h/d?a=b"),
         ("postgresql://u@h/d", "postgresql://u@h/d"), ("postgresql:///d", "postgresql:///d"),
         ("postgresql://[::1]:5432/d", "postgresql://[::1]:5432/d"), ("sqlite", "sqlite"),
     ])

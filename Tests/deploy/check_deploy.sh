@@ -48,7 +48,7 @@ python=.build-venv/bin/python
 
 # As the container's entry point does: the token is filled in, nginx's own variables stay.
 for place in compose kubernetes; do
-    sed -e 's|\${KEDGE_TOKEN}|0123456789abcdef|g' -e "s|/tmp/|$scratch/|g" \
+    sed -e 's|\${KEDGE_TOKEN}|'"$(printf '0123456789abcdef%.0s' 1 2 3 4)"'|g' -e "s|/tmp/|$scratch/|g" \
         -e "s|/dev/stdout|$scratch/access.log|; s|/dev/stderr|$scratch/error.log|" \
         "deploy/$place/nginx.conf" >"$scratch/$place.conf"
     nginx -t -q -c "$scratch/$place.conf" -e "$scratch/error.log" || {

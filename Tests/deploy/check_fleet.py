@@ -138,7 +138,7 @@ def check_compose(check):
     check.require(len(nodes) == 3, name, f"{len(nodes)} nodes")
     for node, body in nodes.items():
         where = f"{name}, {node}"
-        check.require(body["network_mode"] == "service:proxy", where, "the proxy cannot reach it")
+        check.require(body["network_mode"] == "service:network", where, "the proxy cannot reach it")
         check.require(body["user"].split(":")[0] != "0" and body["read_only"], where, "is not locked down")
         check.require(
             seconds(body["stop_grace_period"]) > settings["shutdown.drainSeconds"] + SAVING_SECONDS,
@@ -294,7 +294,7 @@ def check_proxies(check):
             'proxy_set_header Authorization ""', "proxy_max_temp_file_size 0",
         ]:
             check.require(f"{setting};" in text, name, f'"{setting}" is gone')
-        check.require('"Bearer ${KEDGE_TOKEN}" 1;' in text, name, "asks for no token")
+        check.require('"~^Bearer ${KEDGE_TOKEN}$" 1;' in text, name, "asks for no token")
 
 
 def main():

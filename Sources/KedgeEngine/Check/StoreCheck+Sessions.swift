@@ -79,7 +79,9 @@ extension StoreCheck {
         case .stagingMissing, .stagingShort, .chunkDamaged:
             try await metadata.dropChunks(indexes, of: session.id)
         case .partialDamaged:
-            for index in indexes { try await metadata.discardPartial(of: session.id, index: index) }
+            for index in indexes {
+                try await metadata.discardPartial(of: session.id, index: index, by: nil)
+            }
         case .prefixDamaged:
             // It goes together with the partials; both cost reading or sending again, no more.
             try await metadata.dropChunks([], of: session.id)

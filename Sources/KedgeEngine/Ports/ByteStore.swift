@@ -159,6 +159,8 @@ package protocol ByteStore: Sendable {
     /// - Returns: Where the blob is; nil when the store names it by its digest.
     /// - Throws: `notFound` when there is neither the area nor a blob of this size.
     func promote(_ file: StagedFile, to digest: SHA256Digest) async throws -> String?
+    /// True when the blob is there with all its bytes, as far as can be told without reading them.
+    func hasBlob(_ name: BlobName) async throws -> Bool
     /// Opens a blob for reading.
     func openBlob(_ name: BlobName) async throws -> any BlobReader
     /// Removes a blob that is named by its digest, durably; an absent one is no error.
@@ -177,6 +179,15 @@ extension ByteStore {
     package var isShared: Bool { false }
     package var assembles: Bool { false }
     package func assemble(_ file: StagedFile) async throws {}
+    package func hasBlob(_ name: BlobName) async throws -> Bool {
+        do {
+            let reader = try await openBlob(name)
+            await reader.close()
+            return reader.byteCount == name.byteCount
+        } catch ByteStoreError.notFound {
+            return false
+        }
+    }
     package func publicURL(
         of name: BlobName, responseFields: [String: String]
     ) async throws -> String? { nil }

@@ -159,7 +159,9 @@ package protocol MetadataStore: StagingRecords {
     func savePartial(_ partial: PartialRecord, touching session: SessionTouch) async throws
 
     /// Forgets the partial of a chunk.
-    func discardPartial(of id: SessionID, index: Int) async throws
+    ///
+    /// - Throws: ``MetadataError/writerReplaced`` when another writer has the chunk.
+    func discardPartial(of id: SessionID, index: Int, by writer: WriterToken?) async throws
 
     /// Sets the size of a session whose size was unknown.
     ///
@@ -167,8 +169,16 @@ package protocol MetadataStore: StagingRecords {
     func declareSize(_ byteCount: Int64, of id: SessionID) async throws
 
     /// Takes back chunks whose bytes are missing or damaged, so that the client sends them again,
-    /// and every partial and the prefix with them.
+    /// and every partial, the prefix and a promised finalize with them.
     func dropChunks(_ indexes: [Int], of id: SessionID) async throws
+
+    /// The same for all chunks, by a writer that found that what was saved before is gone; what the byte store
+    /// recorded for the area goes with them.
+    ///
+    /// - Throws: ``MetadataError/writerReplaced`` when the writer has no say any more: its lease was taken over,
+    ///   chunks were taken back since its revision, or a finalize is promised. `wrongState` unless the session
+    ///   is open.
+    func takeBackChunks(touching session: SessionTouch) async throws
 
     /// Moves an open session to `finalizing` with the digest and file id it will have. Asked again,
     /// it answers the values stored first.
@@ -181,8 +191,10 @@ package protocol MetadataStore: StagingRecords {
     /// - Parameter location: Where the byte store put the blob; nil when it is named by its digest. When
     ///   another file has the same bytes already, the new file gets that one's blob, and the new one becomes
     ///   garbage. With a location, what is left of the staging area becomes garbage in any case.
+    /// - Parameter damaged: A location at which the bytes are not any more: files that have their blob there get
+    ///   the new one instead.
     func completeFinalize(
-        of id: SessionID, at now: Timestamp, location: String?
+        of id: SessionID, at now: Timestamp, location: String?, replacing damaged: String?
     ) async throws -> FileRecord
 
     /// Moves a finalizing session back to `open`: its bytes turned out not to be there.
@@ -197,6 +209,8 @@ package protocol MetadataStore: StagingRecords {
     func takeFinalize(
         of id: SessionID, expecting expected: SHA256Digest?, lease: WorkLease
     ) async throws -> Bool
+    /// Keeps the work for longer; does nothing when the promise is gone or another node has it.
+    func renewFinalize(of id: SessionID, lease: WorkLease) async throws
     /// Takes the promise back: the finalize has failed and the client was told.
     func dropFinalize(of id: SessionID) async throws
     /// Takes promised finalizes whose holder is gone, as ``takeFinalize(of:expecting:lease:)`` does. Nodes that ask at once get different ones.
@@ -226,6 +240,12 @@ package protocol MetadataStore: StagingRecords {
     /// named by their digest.
     func blobLocation(fromStaging key: StagingKey) async throws -> String?
 
+    /// Where the blob of these bytes is; as above.
+    func blobLocation(of digest: SHA256Digest) async throws -> String?
+    /// Leaves to the sweep what came into a staging area after its session had ended. Does nothing while a
+    /// session has it.
+    func leaveToSweep(_ key: StagingKey) async throws
+
     /// True while a session or the garbage names these bytes.
     func isKnown(_ key: StagingKey) async throws -> Bool
 
@@ -233,8 +253,9 @@ package protocol MetadataStore: StagingRecords {
     func unfinishedSessions() async throws -> [UnfinishedSession]
     /// Sessions that are finalizing: those at work now, and those that an error left behind.
     func finalizingSessions() async throws -> [SessionRecord]
-    /// Marks open sessions whose time is over as `expired`; forgets those of them, and canceled and
-    /// orphaned completed ones, that expired before `graceEnd`, turning their bytes into garbage.
+    /// Marks open sessions whose time is over as `expired`, apart from those whose finalize is promised.
+    /// Forgets expired and canceled sessions, and completed ones whose file is gone, that expired before
+    /// `graceEnd`, turning their bytes into garbage.
     ///
     /// - Returns: The sessions that were forgotten or expired now.
     func expireSessions(now: Timestamp, graceEnd: Timestamp, limit: Int) async throws
@@ -242,9 +263,9 @@ package protocol MetadataStore: StagingRecords {
     /// Takes garbage to remove, for this node alone until the lease ends. Blobs that a file or a
     /// finalizing session needs again are dropped from the garbage instead.
     func claimGarbage(now: Timestamp, leaseUntil: Timestamp, limit: Int) async throws -> [Garbage]
-    /// Forgets claimed garbage whose bytes are gone. Garbage that was added again since the claim
-    /// stays.
-    func forgetGarbage(_ garbage: Garbage) async throws
+    /// Forgets garbage whose bytes are gone. Garbage that was added again, or claimed by somebody else, since
+    /// the claim that ends then stays.
+    func forgetGarbage(_ garbage: Garbage, claimedUntil end: Timestamp) async throws
     /// True while a file or a finalizing session needs the blob.
     func isNeeded(_ digest: SHA256Digest) async throws -> Bool
 

@@ -14,5 +14,16 @@ final class OpenAreaCount: Sendable {
     private let count = Mutex(0)
 
     var value: Int { count.withLock { $0 } }
-    func add(_ change: Int) { count.withLock { $0 += change } }
+
+    /// Counts one area for as long as somebody keeps this.
+    final class Mark: Sendable {
+        private let areas: OpenAreaCount
+
+        init(_ areas: OpenAreaCount) {
+            self.areas = areas
+            areas.count.withLock { $0 += 1 }
+        }
+
+        deinit { areas.count.withLock { $0 -= 1 } }
+    }
 }

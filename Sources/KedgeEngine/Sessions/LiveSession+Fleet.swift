@@ -7,7 +7,14 @@ extension LiveSession {
     /// - Throws: `SESSION_NOT_FOUND` when the session is gone.
     func refresh() async throws {
         guard let fleet = parts.fleet else { return }
-        guard let changes = try await fleet.changes(of: id, since: ledger.revision) else {
+        var before: Int
+        var answer: SessionChanges?
+        repeat {
+            before = changeCount
+            answer = try await fleet.changes(of: id, since: ledger.revision)
+            // An answer from before a change of this node would put an older picture over it.
+        } while before != changeCount
+        guard let changes = answer else {
             becomeStale()
             throw EngineError(.sessionNotFound)
         }
@@ -26,10 +33,10 @@ extension LiveSession {
         do {
             try await refresh()
         } catch let error as EngineError where error.code == .sessionNotFound {
-            return await interruptWriters(.sessionClosed)
+            return stopWriters(.sessionClosed)
         }
-        guard ledger.record.state == .open else { return await interruptWriters(.sessionClosed) }
-        guard !isRetired else { return await interruptWriters(.replaced) }
+        guard ledger.record.state == .open else { return stopWriters(.sessionClosed) }
+        guard !isRetired else { return stopWriters(.replaced) }
         await followPrefix()
     }
 

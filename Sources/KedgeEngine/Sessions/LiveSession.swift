@@ -59,7 +59,10 @@ actor LiveSession {
     private var writers: [WriterSlot: ActiveWriter] = [:]
     /// What this node may write in the eyes of the others, by chunk.
     private var tokens: [Int: WriterToken] = [:]
+    /// Changes that this node has made to the session.
+    private(set) var changeCount = 0
     private var staging: (any StagingArea)?
+    private var openArea: OpenAreaCount.Mark?
     private(set) var lastUsed: Timestamp
     private(set) var isRetired = false
     nonisolated let prefix: PrefixHash
@@ -161,6 +164,11 @@ actor LiveSession {
         writer.finish()
     }
 
+    /// Stops every writer without waiting for them.
+    func stopWriters(_ reason: InterruptReason) {
+        for writer in writers.values { writer.interrupt(reason) }
+    }
+
     /// Stops every writer and waits for them.
     func interruptWriters(_ reason: InterruptReason) async {
         while let (slot, writer) = writers.first {
@@ -189,7 +197,7 @@ actor LiveSession {
             return staging
         }
         staging = opened
-        parts.openAreas.add(1)
+        openArea = OpenAreaCount.Mark(parts.openAreas)
         return opened
     }
 
@@ -197,7 +205,7 @@ actor LiveSession {
     func closeStaging() async {
         guard let open = staging else { return }
         staging = nil
-        parts.openAreas.add(-1)
+        openArea = nil
         await open.close()
     }
 
@@ -223,23 +231,39 @@ actor LiveSession {
     // MARK: Changes, each made after the store has made it.
 
     func recordCommit(_ chunks: [CommittedChunk], touch: SessionTouch) {
+        changeCount += 1
         for chunk in chunks { ledger.insert(chunk) }
         ledger.setExpiry(touch.expiresAt)
     }
 
     func savedPartial(_ partial: PartialRecord, touch: SessionTouch) {
+        changeCount += 1
         ledger.setPartial(partial)
         ledger.setExpiry(touch.expiresAt)
     }
 
-    func discardedPartial(_ index: Int) { ledger.removePartial(index) }
-    func declaredSize(_ byteCount: Int64) { ledger.declareSize(byteCount) }
-    func setState(_ state: SessionState) { ledger.setState(state) }
+    /// Forgets the partial of a chunk that this node writes.
+    func discardPartial(_ index: Int) async throws {
+        try await parts.metadata.discardPartial(of: id, index: index, by: tokens[index])
+        changeCount += 1
+        ledger.removePartial(index)
+    }
+
+    func declaredSize(_ byteCount: Int64) {
+        changeCount += 1
+        ledger.declareSize(byteCount)
+    }
+
+    func setState(_ state: SessionState) {
+        changeCount += 1
+        ledger.setState(state)
+    }
 
     func began(_ record: SessionRecord) {
         guard ledger.record.state != .completed, let digest = record.finalDigest,
             let fileID = record.fileID
         else { return }
+        changeCount += 1
         ledger.finalize(digest: digest, fileID: fileID)
     }
 

@@ -172,8 +172,7 @@ struct Appender {
         offset = chunk.start + passed.byteCount
         guard passed.byteCount == partial.byteCount else { return hasMore }
         guard passed.digest() == SHA256Hasher(savedState: partial.hashState)?.digest() else {
-            try await parts.metadata.discardPartial(of: live.id, index: partial.index)
-            await live.discardedPartial(partial.index)
+            try await live.discardPartial(partial.index)
             throw await offsetMismatch()
         }
         return hasMore

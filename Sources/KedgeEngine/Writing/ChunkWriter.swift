@@ -52,7 +52,7 @@ struct ChunkWriter {
         }
         let digest = pass.verified.digest()
         guard digest == put.digest else {
-            try await discardPartial(put.index)
+            try await live.discardPartial(put.index)
             var error = EngineError(.chunkHashMismatch)
             error.expectedDigest = put.digest
             error.actualDigest = digest
@@ -86,11 +86,6 @@ struct ChunkWriter {
         await live.keepPartial(
             pass.verified, index: put.index, declaredDigest: put.digest, staging: pass.staging)
     }
-
-    private func discardPartial(_ index: Int) async throws {
-        try await parts.metadata.discardPartial(of: live.id, index: index)
-        await live.discardedPartial(index)
-    }
 }
 
 extension LiveSession {
@@ -120,6 +115,7 @@ extension LiveSession {
             outcomes = try await parts.metadata.commit(chunks, touching: touch)
         } catch let error as MetadataError {
             if case .wrongState = error { becomeStale() }
+            await disown(after: error)
             throw error
         }
         for (chunk, outcome) in zip(chunks, outcomes) {
@@ -147,7 +143,7 @@ extension LiveSession {
                 // Perhaps only the first bytes of this chunk. If it is more, the next attempt shows it.
                 throw try await takeBackPartial(of: chunk.index)
             } catch ByteStoreError.notFound {
-                throw try await takeBackEverything()
+                throw try await takeBackEverything(writing: chunk.index)
             } catch {
                 await closeStaging(afterFailureOf: staging)
                 throw error
@@ -155,6 +151,18 @@ extension LiveSession {
             saved.append(chunk)
         }
         return saved
+    }
+
+    /// The session ended while its bytes were on their way into a store that nobody looks through: the sweep
+    /// may have been there before them.
+    private func disown(after error: MetadataError) async {
+        switch error {
+        case .wrongState, .notFound:
+            guard parts.bytes.assembles else { return }
+            // A failure here leaves them to `kedge fsck`; the first error is the one to report.
+            try? await parts.metadata.leaveToSweep(ledger.record.stagingKey)
+        default: return
+        }
     }
 
     /// Where the first bytes of a chunk lie.
@@ -167,8 +175,7 @@ extension LiveSession {
 
     /// The first bytes of a chunk are gone, though a row promises them. Takes the promise back.
     private func takeBackPartial(of index: Int) async throws -> EngineError {
-        try await parts.metadata.discardPartial(of: id, index: index)
-        discardedPartial(index)
+        try await discardPartial(index)
         return EngineError(
             .unavailable, cause: "the first bytes of chunk \(index) of session \(id) are gone")
     }
@@ -176,9 +183,9 @@ extension LiveSession {
     /// What was saved of the file before is gone, though rows promise it. Takes the promise back.
     ///
     /// - Returns: The error for the client, who asks what is there and sends it again.
-    private func takeBackEverything() async throws -> EngineError {
+    private func takeBackEverything(writing index: Int) async throws -> EngineError {
         becomeStale()
-        try await parts.metadata.dropChunks(ledger.committed.indexes, of: id)
+        try await parts.metadata.takeBackChunks(touching: await touch(writing: index))
         return EngineError(.unavailable, cause: "the saved chunks of session \(id) are gone")
     }
 
@@ -201,6 +208,8 @@ extension LiveSession {
     ) async throws {
         let known = ledger.partials[index]
         guard verified.byteCount > known?.byteCount ?? 0 else { return }
+        // What comes into a shared store for a session that is over stays there until somebody looks.
+        guard !parts.bytes.assembles || ledger.record.state == .open else { return }
         var partial = PartialRecord(
             index: index, byteCount: verified.byteCount, hashState: verified.savedState,
             declaredDigest: declaredDigest)
@@ -212,7 +221,12 @@ extension LiveSession {
             throw error
         }
         let touch = await touch(writing: index)
-        try await parts.metadata.savePartial(partial, touching: touch)
+        do {
+            try await parts.metadata.savePartial(partial, touching: touch)
+        } catch let error as MetadataError {
+            await disown(after: error)
+            throw error
+        }
         savedPartial(partial, touch: touch)
     }
 }

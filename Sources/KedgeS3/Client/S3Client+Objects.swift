@@ -121,9 +121,26 @@ extension S3Client {
             }
             return ObjectHead(byteCount: count, tag: fields[.eTag])
         } catch {
-            guard error.isAbsence else { throw error }
+            guard error.isUnexplainedAbsence else { throw error }
+            try await confirmAbsence(of: key)
             return nil
         }
+    }
+
+    /// Asks in a way whose answer has words: what sends requests astray says 404, too, and must not make
+    /// anybody believe that bytes are gone.
+    ///
+    /// - Throws: Unless the store says that there is no such object.
+    private func confirmAbsence(of key: String) async throws(S3Failure) {
+        do throws(S3Failure) {
+            _ = try await getObject(key, ByteRange(start: 0, end: 1), tag: nil)
+        } catch {
+            guard error.isAbsence else { throw error }
+            return
+        }
+        throw S3Failure(
+            code: "Contradiction", detail: "HeadObject: not found, but GetObject finds it",
+            isTransient: true)
     }
 
     /// Removes an object; an absent one is no error.

@@ -20,10 +20,11 @@ struct S3Failure: Error, Sendable {
     /// The store's time of day.
     var date: Timestamp?
 
-    /// There is no such object, or no such upload.
-    var isAbsence: Bool {
-        ["NoSuchKey", "NoSuchUpload", "HTTP404", "NotFound"].contains(code)
-    }
+    /// There is no such object, or no such upload: the store itself says so. A 404 without its words may come
+    /// from anything on the way, and is no proof that bytes are gone.
+    var isAbsence: Bool { ["NoSuchKey", "NoSuchUpload"].contains(code) }
+    /// Absent, perhaps: what an answer without a body can say.
+    var isUnexplainedAbsence: Bool { ["HTTP404", "NotFound"].contains(code) }
     var isMissingUpload: Bool { code == "NoSuchUpload" }
     /// The store does not know the operation.
     var isUnsupported: Bool { status == 501 || code == "NotImplemented" || status == 405 }
@@ -58,18 +59,20 @@ extension S3Failure {
         self.init(
             code: code, status: head.status.code,
             detail: "\(operation): \(head.status.code) \(code) \(message)",
-            isTransient: Self.isTransient(status: head.status.code, code: code),
+            isTransient: Self.isTransient(head.status.code, code, operation),
             retryAfter: head.headerFields[.retryAfter].flatMap { WireInteger.parse($0) }
                 .map { .seconds(min($0, 3600)) },
             region: error?.text(of: "Region") ?? head.headerFields[.named("x-amz-bucket-region")],
             date: head.headerFields[.date].flatMap { Timestamp(httpDate: $0) })
     }
 
-    private static func isTransient(status: Int, code: String) -> Bool {
+    private static func isTransient(_ status: Int, _ code: String, _ operation: String) -> Bool {
         switch code {
         case "RequestTimeout", "SlowDown", "InternalError", "ServiceUnavailable", "Throttling",
             "OperationAborted":
             true
+        // Without the store's words it comes from something on the way. Answers to HEAD never have any.
+        case "HTTP404": operation != "HeadObject"
         default: [408, 429, 500, 502, 503, 504].contains(status)
         }
     }

@@ -33,13 +33,18 @@ actor UploadKeeper {
 
     /// The store does not know the upload: the one that has taken its place.
     ///
-    /// - Throws: `notFound` when there is none. From then on the next part begins a new one.
+    /// - Throws: `notFound` when there is none, and all that was saved is gone.
     func replacement(for lost: UploadReference) async throws -> UploadReference {
         if known == lost { known = nil }
-        let text = try await records.state(of: key)
-        if case .upload(let other) = StagingState(text), other != lost { return try await upload() }
-        _ = try await records.setState(nil, of: key, replacing: text)
-        throw ByteStoreError.notFound
+        switch StagingState(try await records.state(of: key)) {
+        case .upload(let other) where other != lost: return try await upload()
+        case .object:
+            // Completed by another node: whoever still sends parts has been replaced.
+            throw ByteStoreError.failed("the staging area is an object already")
+        case .upload, nil:
+            // The record stays: only who may take the chunks back may take it back, too.
+            throw ByteStoreError.notFound
+        }
     }
 
     private func find() async throws -> UploadReference {

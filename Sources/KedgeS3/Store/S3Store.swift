@@ -57,9 +57,10 @@ package final class S3Store: ByteStore {
 
     /// Space for the spool, which is what an upload needs on this node; nobody can ask a bucket for its own.
     package func availableBytes() async throws -> Int64 {
-        try await onPool { [self] in
+        let free = try await onPool { [self] in
             try fileSystem.availableBytes(at: configuration.spoolDirectory)
         }
+        return max(0, free - configuration.spoolReserveByteCount)
     }
 
     /// How long a success speaks for the store, so that frequent probes of many nodes cost little.

@@ -51,19 +51,25 @@ package enum StoreAddress {
     /// The address without the password in front of the host, and without one among the parameters.
     package static func withoutPassword(_ url: String) -> String {
         guard let scheme = url.firstRange(of: "://") else { return url }
-        let rest = url[scheme.upperBound...]
-        let halves = rest.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        var address = String(halves[0])
-        // A password may hold any sign but a slash; the host begins after the last one that ends it.
-        let authority = address.prefix { $0 != "/" }
-        if let at = authority.lastIndex(of: "@"),
-            let colon = authority[..<at].firstIndex(of: ":")
+        var rest = String(url[scheme.upperBound...])
+        // As libpq reads it: before the first slash everything up to the last "@" is the user and a password,
+        // which may hold any other sign.
+        if let at = rest.prefix(while: { $0 != "/" }).lastIndex(of: "@"),
+            let colon = rest[..<at].firstIndex(of: ":")
         {
-            address.removeSubrange(colon..<at)
+            rest.removeSubrange(colon..<at)
         }
+        let halves = rest.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         let parameters = (halves.count > 1 ? halves[1].split(separator: "&") : [])
-            .filter { !$0.hasPrefix("password=") && !$0.hasPrefix("sslpassword=") }
+            .filter { !isSecret($0) }
         let query = parameters.isEmpty ? "" : "?" + parameters.joined(separator: "&")
-        return url[..<scheme.upperBound] + address + query
+        return url[..<scheme.upperBound] + halves[0] + query
+    }
+
+    /// True for a parameter whose name, which may be percent-encoded, is that of a password.
+    private static func isSecret(_ parameter: Substring) -> Bool {
+        let name = parameter.prefix { $0 != "=" }
+        guard !name.contains("%") else { return true }
+        return name.lowercased().hasSuffix("password")
     }
 }

@@ -24,7 +24,7 @@ extension SimulatedMetadata {
     }
 
     package func completeFinalize(
-        of id: SessionID, at now: Timestamp, location: String?
+        of id: SessionID, at now: Timestamp, location: String?, replacing damaged: String?
     ) async throws -> FileRecord {
         try write { rows in
             let session = try rows.session(id, in: .finalizing, .completed)
@@ -33,6 +33,7 @@ extension SimulatedMetadata {
                 guard session.isComplete else {
                     throw MetadataError.failed("session \(id) does not have all its chunks")
                 }
+                if let damaged { rows.dropBlob(at: damaged, of: session.record.finalDigest) }
                 try rows.makeFile(fileID, of: session, at: now, location: location)
             }
             guard let file = rows.file(fileID) else { throw MetadataError.notFound }
@@ -49,11 +50,12 @@ extension SimulatedMetadata {
     package func reopen(_ id: SessionID) async throws {
         try write { rows in
             let session = try rows.session(id, in: .open, .finalizing)
+            // The promise of an open session ends here, too.
+            rows.sessions[id]?.job = nil
             guard session.record.state == .finalizing else { return }
             rows.sessions[id]?.record.state = .open
             rows.sessions[id]?.record.fileID = nil
             rows.sessions[id]?.record.finalDigest = nil
-            rows.sessions[id]?.job = nil
             if let digest = session.record.finalDigest { rows.makeGarbage(unlessNeeded: digest) }
         }
     }
@@ -106,6 +108,10 @@ extension SimulatedMetadata {
     package func blobLocation(fromStaging key: StagingKey) async throws -> String? {
         try read { rows in rows.blobs.values.first { $0.stagingKey == key }?.location }
     }
+
+    package func blobLocation(of digest: SHA256Digest) async throws -> String? {
+        try read { $0.blobs[digest]?.location }
+    }
 }
 
 extension MetadataRows {
@@ -114,6 +120,13 @@ extension MetadataRows {
         guard var record = files[id]?.record else { return nil }
         record.location = blobs[record.digest]?.location
         return record
+    }
+
+    /// Forgets where the bytes were.
+    fileprivate mutating func dropBlob(at location: String, of digest: SHA256Digest?) {
+        guard let digest, let blob = blobs[digest], blob.location == location else { return }
+        blobs[digest] = nil
+        add(.staging(blob.stagingKey))
     }
 
     fileprivate mutating func dropBlob(unlessNeeded digest: SHA256Digest) {

@@ -110,8 +110,22 @@ extension SimulatedMetadata {
         }
     }
 
-    package func discardPartial(of id: SessionID, index: Int) async throws {
+    package func discardPartial(
+        of id: SessionID, index: Int, by writer: WriterToken?
+    ) async throws {
         try write { rows in rows.sessions[id]?.partials[index] = nil }
+    }
+
+    package func takeBackChunks(touching touch: SessionTouch) async throws {
+        try write { rows in
+            var session = try rows.session(touch.id, in: .open)
+            guard session.job == nil else { throw MetadataError.writerReplaced }
+            session.chunks = [:]
+            session.partials = [:]
+            session.record.prefix = nil
+            session.stagingState = nil
+            rows.sessions[touch.id] = session
+        }
     }
 
     package func dropChunks(_ indexes: [Int], of id: SessionID) async throws {
@@ -120,6 +134,8 @@ extension SimulatedMetadata {
             for index in indexes { session.chunks[index] = nil }
             session.partials = [:]
             session.record.prefix = nil
+            session.job = nil
+            if session.chunks.isEmpty { session.stagingState = nil }
             rows.sessions[id] = session
         }
     }

@@ -14,7 +14,9 @@ extension SimulatedMetadata {
     ) async throws -> [SessionID] {
         try write { rows in
             let over = rows.sessions.values
-                .filter { $0.record.state == .open && $0.record.expiresAt <= now }
+                .filter {
+                    $0.record.state == .open && $0.record.expiresAt <= now && $0.job == nil
+                }
                 .sorted { ($0.record.expiresAt, $0.number) < ($1.record.expiresAt, $1.number) }
             var changed = over.prefix(limit).map(\.record.id)
             for id in changed { rows.sessions[id]?.record.state = .expired }
@@ -39,7 +41,7 @@ extension SimulatedMetadata {
                 .prefix(limit).map(\.garbage)
             return claimed.filter { garbage in
                 if case .blob(let digest) = garbage, rows.isNeeded(digest) {
-                    rows.forget(garbage)
+                    rows.garbage[garbage.key] = nil
                     return false
                 }
                 rows.garbage[garbage.key]?.leaseUntil = leaseUntil.millisecondsSinceEpoch
@@ -48,8 +50,24 @@ extension SimulatedMetadata {
         }
     }
 
-    package func forgetGarbage(_ garbage: Garbage) async throws {
-        try write { $0.forget(garbage) }
+    package func forgetGarbage(
+        _ garbage: Garbage, claimedUntil end: Timestamp
+    ) async throws {
+        try write { rows in
+            guard rows.garbage[garbage.key]?.leaseUntil == end.millisecondsSinceEpoch else {
+                return
+            }
+            rows.garbage[garbage.key] = nil
+        }
+    }
+
+    package func leaveToSweep(_ key: StagingKey) async throws {
+        try write { rows in
+            let isTaken = rows.sessions.values.contains {
+                $0.hasStaging && $0.record.stagingKey == key
+            }
+            if !isTaken { rows.add(.staging(key)) }
+        }
     }
 
     package func isNeeded(_ digest: SHA256Digest) async throws -> Bool {
@@ -79,11 +97,6 @@ extension MetadataRows {
         keys = keys.filter { $0.value.session != id }
         if let file = session.record.fileID { files[file]?.digests = [] }
         makeGarbage(ofBytesOf: session)
-    }
-
-    /// Garbage that was added again has no lease, and is removed in a later round.
-    fileprivate mutating func forget(_ item: Garbage) {
-        if let row = garbage[item.key], row.leaseUntil > 0 { garbage[item.key] = nil }
     }
 }
 

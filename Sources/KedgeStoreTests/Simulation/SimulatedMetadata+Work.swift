@@ -21,6 +21,17 @@ extension SimulatedMetadata {
         }
     }
 
+    package func renewFinalize(of id: SessionID, lease: WorkLease) async throws {
+        try write { rows in
+            guard var session = rows.sessions[id], session.job?.holder == lease.holder else {
+                return
+            }
+            session.job?.leaseUntil = lease.until.millisecondsSinceEpoch
+            session.record.expiresAt = max(session.record.expiresAt, lease.until)
+            rows.sessions[id] = session
+        }
+    }
+
     package func dropFinalize(of id: SessionID) async throws {
         try write { $0.sessions[id]?.job = nil }
     }
@@ -41,7 +52,7 @@ extension SimulatedMetadata {
                 kept.job = job
                 kept.record.expiresAt = max(kept.record.expiresAt, lease.until)
                 rows.sessions[session.record.id] = kept
-                return FinalizeJob(record: session.record, expected: job.expected)
+                return FinalizeJob(record: kept.record, expected: job.expected)
             }
         }
     }

@@ -52,9 +52,10 @@ struct StoreOpening {
 
     private func openOverObjects(_ url: String) async throws -> Stores {
         let environment = ProcessInfo.processInfo.environment
-        let settings = try await naming("bytes", exitStatus: ExitStatus.usage) {
+        var settings = try await naming("bytes", exitStatus: ExitStatus.usage) {
             try S3Configuration(url: url, environment: environment)
         }
+        settings.spoolReserveByteCount = configuration.storageReserve
         // Without rows in the data directory nothing is.
         let lock =
             configuration.metadata == .sqlite

@@ -58,6 +58,18 @@ struct FleetPlace: Sendable {
             upkeep: Task { await engine.runInFleet() })
     }
 
+    /// Sweeps until nothing is left; false when that takes too long. What a request began to remove on its own
+    /// may still be under way.
+    func sweepUntilEmpty(with nodes: [FleetNode]) async throws -> Bool {
+        let end = ContinuousClock.now + .seconds(20)
+        while ContinuousClock.now < end {
+            for node in nodes { try await node.engine.sweep() }
+            if try await leftovers().isEmpty { return true }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        return false
+    }
+
     /// What lies in the bucket below this place.
     func leftovers() async throws -> [String] {
         let state = try await bucket.state()

@@ -2,6 +2,7 @@ import KedgeEngine
 import KedgeHash
 import KedgeModel
 import KedgePostgres
+import KedgeS3
 import KedgeStoreTests
 import KedgeTestServers
 import Testing
@@ -115,9 +116,7 @@ import Testing
             await #expect(throws: EngineError(.sessionClosed)) {
                 try await nodes[0].put(2, of: upload)
             }
-            try await nodes[0].engine.sweep()
-            try await nodes[1].engine.sweep()
-            #expect(try await place.leftovers() == [])
+            #expect(try await place.sweepUntilEmpty(with: nodes))
         }
     }
 
@@ -152,8 +151,31 @@ import Testing
             try await nodes[1].engine.deleteFile(files[0].id, owner: files[0].owner)
             #expect(try await nodes[0].content(of: files[1]) == sampleBytes(2500))
             try await nodes[0].engine.deleteFile(files[1].id, owner: files[1].owner)
+            #expect(try await place.sweepUntilEmpty(with: nodes))
+        }
+    }
+
+    @Test
+    func `uploading the same bytes again cures a blob that is gone, for every file that has it`()
+        async throws
+    {
+        try await withNodes(2) { place, nodes in
+            var files: [FileRecord] = []
+            for (number, node) in nodes.enumerated() {
+                let upload = try await node.begin(sampleBytes(2500))
+                for index in 0..<3 { try await node.put(index, of: upload) }
+                files.append(try await node.finishPatiently(upload))
+                guard number == 0 else { continue }
+                // Somebody empties the bucket.
+                try await node.bytes.removeStaging(
+                    StagingKey(upload.id), state: nil, keeping: nil)
+                await #expect(throws: EngineError.self) { try await node.content(of: files[0]) }
+            }
             for node in nodes { try await node.engine.sweep() }
-            #expect(try await place.leftovers() == [])
+            for file in files {
+                let now = try await nodes[0].engine.file(file.id, owner: file.owner)
+                #expect(try await nodes[0].content(of: now) == sampleBytes(2500))
+            }
         }
     }
 

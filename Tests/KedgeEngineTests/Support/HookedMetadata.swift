@@ -52,8 +52,14 @@ struct HookedMetadata: MetadataStore {
         try await enter(.savedPartial)
     }
 
-    func discardPartial(of id: SessionID, index: Int) async throws {
-        try await real.discardPartial(of: id, index: index)
+    func discardPartial(
+        of id: SessionID, index: Int, by writer: WriterToken?
+    ) async throws {
+        try await real.discardPartial(of: id, index: index, by: writer)
+    }
+
+    func takeBackChunks(touching session: SessionTouch) async throws {
+        try await real.takeBackChunks(touching: session)
     }
 
     func declareSize(_ byteCount: Int64, of id: SessionID) async throws {
@@ -72,11 +78,22 @@ struct HookedMetadata: MetadataStore {
     }
 
     func completeFinalize(
-        of id: SessionID, at now: Timestamp, location: String?
+        of id: SessionID, at now: Timestamp, location: String?, replacing damaged: String?
     ) async throws -> FileRecord {
         try await enter(.completeFinalize)
-        return try await real.completeFinalize(of: id, at: now, location: location)
+        return try await real.completeFinalize(
+            of: id, at: now, location: location, replacing: damaged)
     }
+
+    func renewFinalize(of id: SessionID, lease: WorkLease) async throws {
+        try await real.renewFinalize(of: id, lease: lease)
+    }
+
+    func blobLocation(of digest: SHA256Digest) async throws -> String? {
+        try await real.blobLocation(of: digest)
+    }
+
+    func leaveToSweep(_ key: StagingKey) async throws { try await real.leaveToSweep(key) }
 
     func takeFinalize(
         of id: SessionID, expecting expected: SHA256Digest?, lease: WorkLease
@@ -163,7 +180,11 @@ struct HookedMetadata: MetadataStore {
         return garbage
     }
 
-    func forgetGarbage(_ garbage: Garbage) async throws { try await real.forgetGarbage(garbage) }
+    func forgetGarbage(
+        _ garbage: Garbage, claimedUntil end: Timestamp
+    ) async throws {
+        try await real.forgetGarbage(garbage, claimedUntil: end)
+    }
     func isNeeded(_ digest: SHA256Digest) async throws -> Bool { try await real.isNeeded(digest) }
     func checkHealth() async throws { try await real.checkHealth() }
     func close() async throws { try await real.close() }

@@ -1,0 +1,147 @@
+package import KedgeEngine
+package import KedgeModel
+
+/// One call of the port as a value, so that it can be made on several stores and told in a message.
+package enum MetadataOperation: Sendable {
+    case create(SessionRecord, key: IdempotencyKey?, adopting: SessionID?)
+    case commit([CommittedChunk], SessionTouch)
+    case savePartial(PartialRecord, SessionTouch)
+    case discardPartial(SessionID, index: Int)
+    case declareSize(Int64, SessionID)
+    case dropChunks([Int], SessionID)
+    case beginFinalize(SessionID, SHA256Digest, FileID)
+    case completeFinalize(SessionID, at: Timestamp, location: String?, replacing: String?)
+    case reopen(SessionID)
+    case takeFinalize(SessionID, expecting: SHA256Digest?, WorkLease)
+    case renewFinalize(SessionID, WorkLease)
+    case dropFinalize(SessionID)
+    case takeAbandonedFinalizes(WorkLease)
+    case savePrefix(HashCheckpoint, SessionID)
+    case cancel(SessionID, OwnerID)
+    case deleteFile(FileID, OwnerID, at: Timestamp)
+    case setStagingState(String?, StagingKey, replacing: String?)
+    case expire(now: Timestamp, graceEnd: Timestamp)
+    case claimGarbage(now: Timestamp, until: Timestamp)
+    case forgetGarbage(Garbage, claimedUntil: Timestamp)
+    case leaveToSweep(StagingKey)
+    case bind(String)
+
+    /// More than any test has: which ones a smaller limit leaves out is the store's choice.
+    private static let limit = 100_000
+
+    /// Makes the call.
+    package func run(on store: any MetadataStore) async -> MetadataAnswer {
+        do {
+            return try await answer(of: store)
+        } catch {
+            return MetadataAnswer(error)
+        }
+    }
+
+    private func answer(of store: any MetadataStore) async throws -> MetadataAnswer {
+        switch self {
+        case .create(let record, let key, let adopting):
+            return MetadataAnswer(
+                try await store.createSession(record, idempotencyKey: key, adopting: adopting))
+        case .commit(let chunks, let touch):
+            return .outcomes(try await store.commit(chunks, touching: touch))
+        case .beginFinalize(let id, let digest, let fileID):
+            return .session(try await store.beginFinalize(of: id, digest: digest, fileID: fileID))
+        case .completeFinalize(let id, let now, let location, let damaged):
+            return .file(
+                try await store.completeFinalize(
+                    of: id, at: now, location: location, replacing: damaged))
+        case .takeFinalize(let id, let expected, let lease):
+            return .flag(
+                try await store.takeFinalize(of: id, expecting: expected, lease: lease))
+        case .takeAbandonedFinalizes(let lease):
+            return .jobs(
+                try await store.takeAbandonedFinalizes(lease: lease, limit: Self.limit))
+        case .setStagingState(let state, let key, let expected):
+            return .text(try await store.setStagingState(state, of: key, replacing: expected))
+        case .expire(let now, let graceEnd):
+            return .sessions(
+                try await store.expireSessions(now: now, graceEnd: graceEnd, limit: Self.limit))
+        case .claimGarbage(let now, let until):
+            return .garbage(
+                try await store.claimGarbage(now: now, leaseUntil: until, limit: Self.limit))
+        default:
+            try await runSilent(on: store)
+            return .nothing
+        }
+    }
+
+    /// The calls that answer nothing.
+    private func runSilent(on store: any MetadataStore) async throws {
+        switch self {
+        case .savePartial(let partial, let touch):
+            try await store.savePartial(partial, touching: touch)
+        case .discardPartial(let id, let index):
+            try await store.discardPartial(of: id, index: index, by: nil)
+        case .declareSize(let byteCount, let id):
+            try await store.declareSize(byteCount, of: id)
+        case .dropChunks(let indexes, let id): try await store.dropChunks(indexes, of: id)
+        case .reopen(let id): try await store.reopen(id)
+        case .renewFinalize(let id, let lease):
+            try await store.renewFinalize(of: id, lease: lease)
+        case .dropFinalize(let id): try await store.dropFinalize(of: id)
+        case .savePrefix(let prefix, let id):
+            try await store.savePrefix(prefix, of: id, knowing: nil)
+        case .cancel(let id, let owner): try await store.cancelSession(id, owner: owner)
+        case .deleteFile(let id, let owner, let now):
+            try await store.deleteFile(id, owner: owner, at: now)
+        case .forgetGarbage(let garbage, let end):
+            try await store.forgetGarbage(garbage, claimedUntil: end)
+        case .leaveToSweep(let key): try await store.leaveToSweep(key)
+        case .bind(let identity): try await store.bind(toBytesAt: identity)
+        default: preconditionFailure("\(self) answers something")
+        }
+    }
+}
+
+/// What an operation came to, comparable between stores.
+package enum MetadataAnswer: Hashable, Sendable {
+    case nothing
+    case created(SessionRecord)
+    case replayed(SessionRecord)
+    case keyConflict
+    case outcomes([ChunkOutcome])
+    case session(SessionRecord)
+    case file(FileRecord)
+    case flag(Bool)
+    case text(String?)
+    /// By id, for no store promises an order.
+    case sessions([SessionID])
+    case jobs([FinalizeJob])
+    case garbage([Garbage])
+    /// Without the words, which are the store's own.
+    case refused(MetadataError)
+
+    init(_ outcome: CreateOutcome) {
+        switch outcome {
+        case .created(let record): self = .created(record)
+        case .replayed(let record): self = .replayed(record)
+        case .keyConflict: self = .keyConflict
+        }
+    }
+
+    init(_ error: any Error) {
+        switch error {
+        case MetadataError.failed: self = .refused(.failed("…"))
+        case MetadataError.unavailable: self = .refused(.unavailable("…"))
+        case let error as MetadataError: self = .refused(error)
+        default: preconditionFailure("a store throws only its port's error, not \(error)")
+        }
+    }
+
+    /// Lists of no promised order in one that all stores have in common. Doubles stay.
+    var inOrder: MetadataAnswer {
+        switch self {
+        case .sessions(let ids): .sessions(ids.sorted { $0.text < $1.text })
+        case .jobs(let jobs): .jobs(jobs.sorted { $0.record.id.text < $1.record.id.text })
+        case .garbage(let garbage):
+            .garbage(garbage.sorted { String(describing: $0) < String(describing: $1) })
+        default: self
+        }
+    }
+}

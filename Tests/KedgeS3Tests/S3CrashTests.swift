@@ -1,0 +1,112 @@
+import KedgeEngine
+import KedgeModel
+import KedgeStoreTests
+import KedgeTestServers
+import Testing
+
+@testable import KedgeS3
+
+/// How far the last request of a dying node came.
+enum Death: CaseIterable, Sendable {
+    case beforeTheRequest
+    case beforeItsAnswer
+}
+
+/// A node dies at each request to its bucket, and another one goes on from the rows.
+@Suite struct `S3 crashes` {
+    @Test(.timeLimit(.minutes(2)), arguments: Death.allCases)
+    func `whatever request a node dies at, another one ends what it began`(
+        _ death: Death
+    ) async throws {
+        let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
+        for requestCount in 0... {
+            var place = try S3Place(on: stub)
+            place.patience = .milliseconds(200)
+            let faultCount = try await stub.state().faultCount
+            try await stub.die(after: requestCount, death)
+            var life = UploadLife(place)
+            let isDone = await life.failure(with: try place.open()) == nil
+            try await stub.heal()
+            place.patience = .seconds(20)
+            if !isDone, let error = await life.failure(with: try place.open()) {
+                Issue.record(error, "request \(requestCount)")
+            }
+            let left = try await stub.state()
+            #expect(left.objects == [], "request \(requestCount)")
+            #expect(left.uploads == [], "request \(requestCount)")
+            if left.faultCount > faultCount { continue }
+            #expect(isDone, "nothing was in the way")
+            #expect(requestCount > 10, "an upload and its removal take that many requests")
+            break
+        }
+        await stub.stop()
+    }
+}
+
+extension S3Stub {
+    /// Lets nothing through any more after so many requests.
+    fileprivate func die(after requestCount: Int, _ death: Death) async throws {
+        if death == .beforeItsAnswer {
+            try await fail(.all, times: 1, after: requestCount, with: .dropDone)
+        }
+        try await fail(.all, after: requestCount, with: .dropUnread)
+    }
+}
+
+extension S3StubState {
+    fileprivate var faultCount: Int { faults.values.reduce(0, +) }
+}
+
+/// What rows know of an upload of three chunks, and what is still to be done.
+private struct UploadLife {
+    private let place: S3Place
+    private var upload = SmallUpload(byteCount: 2 * SmallUpload.chunkByteCount + 1000)
+    /// Location of the first bytes of the chunk in the middle.
+    private var partial: String?
+    private var name: BlobName?
+    private var isGarbage = false
+
+    init(_ place: S3Place) { self.place = place }
+
+    /// - Returns: What the node died of; nil when it came to the end.
+    mutating func failure(with store: S3Store) async -> (any Error)? {
+        var failure: (any Error)?
+        do { try await run(with: store) } catch { failure = error }
+        // A dead node has no descriptors, either.
+        await store.close()
+        return failure
+    }
+
+    /// Does what is not recorded as done; what is recorded counts.
+    private mutating func run(with store: S3Store) async throws {
+        if !isGarbage {
+            try await bringChunks(to: store)
+            let blob: BlobName
+            if let name { blob = name } else { blob = try await upload.promote(in: store) }
+            name = blob
+            #expect(try await store.content(of: blob) == upload.content)
+            // What is left beside the blob goes first.
+            try await place.sweep(upload.key, in: store, keeping: blob.location)
+            #expect(try await store.content(of: blob) == upload.content)
+            isGarbage = true
+        }
+        try await place.sweep(upload.key, in: store)
+    }
+
+    private mutating func bringChunks(to store: S3Store) async throws {
+        let area = try await store.openStaging(upload.key)
+        if partial == nil {
+            try await upload.write(0..<500, ofChunk: 1, to: area)
+            partial = try await area.savePartial(upload.place(1, byteCount: 500), after: nil)
+        }
+        for index in [2, 1, 0] where !upload.chunks.contains(where: { $0.index == index }) {
+            if index == 1 {
+                try await upload.write(500..<SmallUpload.chunkByteCount, ofChunk: 1, to: area)
+                try await upload.saveWritten(1, in: area, after: partial)
+            } else {
+                try await upload.save(index, in: area)
+            }
+        }
+        await area.close()
+    }
+}
