@@ -188,7 +188,8 @@ import Testing
         var upload = SmallUpload(byteCount: SmallUpload.chunkByteCount + 500)
         let area = try await store.openStaging(upload.key)
         try await upload.save(0, in: area)
-        #expect(store.budget.usedByteCount == 0)
+        // Who sent the chunk may hold it a moment longer than its answer takes.
+        while store.budget.usedByteCount > 0 { try await Task.sleep(for: .milliseconds(5)) }
         await #expect(throws: ByteStoreError.notAssembled) {
             try await area.bytes(at: 0, count: 10)
         }
