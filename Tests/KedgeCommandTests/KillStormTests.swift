@@ -44,7 +44,9 @@ struct KillStormTests {
             try await Task.sleep(for: .milliseconds(Int.random(in: 0...40, using: &generator)))
             if Bool.random(using: &generator) {
                 client.signal(SIGKILL)
-                #expect(try await client.wait() == .signaled(SIGKILL), "\(client.output)")
+                // On a machine that is busy with other things the kill may come after the end.
+                let end = try await client.wait()
+                #expect([.signaled(SIGKILL), .exited(0)].contains(end), "\(client.output)")
                 client = try scene.start(command)
             } else {
                 let acknowledged = Set(servers.requests.created.keys)
@@ -97,7 +99,8 @@ struct KillStormTests {
             }
             if Bool.random(using: &generator) {
                 client.signal(SIGKILL)
-                #expect(try await client.wait() == .signaled(SIGKILL), "\(client.output)")
+                let end = try await client.wait()
+                #expect([.signaled(SIGKILL), .exited(0)].contains(end), "\(client.output)")
                 client = try scene.start(command)
             } else {
                 server = try await replace(server)
