@@ -132,7 +132,7 @@ def check_compose(check):
                     not re.search(r"[A-Za-z0-9]{8}", literal.replace("http://", "")),
                     where, f"{variable} stands in the file")
         check.require(
-            "ports" not in body or service == "proxy", where, "only the proxy faces the world")
+            "ports" not in body or service == "network", where, "only the proxy faces the world")
 
     nodes = {name: body for name, body in services.items() if body.get("image") == "kedge"}
     check.require(len(nodes) == 3, name, f"{len(nodes)} nodes")
