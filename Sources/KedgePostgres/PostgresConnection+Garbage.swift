@@ -45,41 +45,11 @@ extension PostgresConnection {
 }
 
 extension Garbage {
-    /// The row's kind.
-    var kind: String {
-        switch self {
-        case .staging: "staging"
-        case .blob: "blob"
-        }
-    }
-
-    /// The row's key.
-    var key: String {
-        switch self {
-        case .staging(let key, _): key.text
-        case .blob(let digest): digest.hex
-        }
-    }
-
-    fileprivate var state: String? {
-        switch self {
-        case .staging(_, let state): state
-        case .blob: nil
-        }
-    }
-
     /// Reads kind, key and state.
     init(_ row: PostgresRow) throws {
         var row = row
-        let (kind, key, state) = (try row.text(), try row.text(), row.optionalText())
-        switch kind {
-        case "staging" where SessionID.isWellFormed(key):
-            self = .staging(StagingKey(key), state: state)
-        case "blob":
-            guard let digest = SHA256Digest(hex: key) else { fallthrough }
-            self = .blob(digest)
-        default: throw MetadataError.failed("a garbage row names nothing")
-        }
+        try self.init(
+            kind: try row.text(), key: try row.text(), state: row.optionalText())
     }
 }
 

@@ -114,13 +114,6 @@ extension PostgresConnection {
     }
 }
 
-extension FileCursor {
-    /// Where a list starts: later than every file.
-    fileprivate static let beforeAll = FileCursor(
-        createdAt: Timestamp(millisecondsSinceEpoch: .max),
-        id: FileID(wellFormed: String(repeating: "f", count: 32)))
-}
-
 extension FileRecord {
     /// What ``init(_:)`` reads, in order, from ``source``.
     static let columns = """

@@ -58,39 +58,7 @@ extension Database {
 }
 
 extension Garbage {
-    /// The row's kind.
-    var kind: String {
-        switch self {
-        case .staging: "staging"
-        case .blob: "blob"
-        }
-    }
-
-    /// The row's key.
-    var key: String {
-        switch self {
-        case .staging(let key, _): key.text
-        case .blob(let digest): digest.hex
-        }
-    }
-
-    /// The row's state.
-    var state: String? {
-        switch self {
-        case .staging(_, let state): state
-        case .blob: nil
-        }
-    }
-
     init(_ row: Row) throws {
-        let key: String = row["key"]
-        switch row["kind"] as String {
-        case "staging" where SessionID.isWellFormed(key):
-            self = .staging(StagingKey(key), state: row["state"])
-        case "blob":
-            guard let digest = SHA256Digest(hex: key) else { fallthrough }
-            self = .blob(digest)
-        default: throw MetadataError.failed("a garbage row names nothing")
-        }
+        try self.init(kind: row["kind"], key: row["key"], state: row["state"])
     }
 }

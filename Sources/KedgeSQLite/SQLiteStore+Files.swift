@@ -85,13 +85,6 @@ extension Database {
     }
 }
 
-extension FileCursor {
-    /// Where a list starts: later than every file.
-    fileprivate static let beforeAll = FileCursor(
-        createdAt: Timestamp(millisecondsSinceEpoch: .max),
-        id: FileID(wellFormed: String(repeating: "f", count: 32)))
-}
-
 extension FileRecord {
     static let columns = """
         file.id, file.owner, file.session_id, file.file_name, file.mime_type, file.byte_count, \

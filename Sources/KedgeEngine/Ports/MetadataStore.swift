@@ -109,6 +109,11 @@ package struct FileCursor: Hashable, Sendable {
         self.createdAt = createdAt
         self.id = id
     }
+
+    /// Where a list starts: later than every file.
+    package static let beforeAll = FileCursor(
+        createdAt: Timestamp(millisecondsSinceEpoch: .max),
+        id: FileID(wellFormed: String(repeating: "f", count: 32)))
 }
 
 /// Errors that every store reports alike.

@@ -59,7 +59,8 @@ final class S3StagingArea: StagingArea {
     }
 
     func release(below offset: Int64) async {
-        // The spool closes files, which may take a moment.
+        // The spool closes files, which may take a moment. A store that is closed has no pool
+        // to do it on, and nothing is lost: no name leads to a spool's files.
         try? await store.onPool { [spool] in spool.forget(0..<max(0, offset)) }
     }
 

@@ -94,11 +94,11 @@ struct MetadataRows: Sendable {
     mutating func add(_ new: Garbage) {
         var new = new
         if case .staging(let key, nil) = new,
-            case .staging(_, let state)? = garbage[new.key]?.garbage
+            case .staging(_, let state)? = garbage[new.rowKey]?.garbage
         {
             new = .staging(key, state: state)
         }
-        garbage[new.key] = GarbageRow(garbage: new)
+        garbage[new.rowKey] = GarbageRow(garbage: new)
     }
 
     /// Leaves the bytes of a session, as it was before it ended, to the sweep.
@@ -188,7 +188,7 @@ extension MetadataRows.Session {
 }
 
 extension Garbage {
-    var key: MetadataRows.GarbageKey {
+    var rowKey: MetadataRows.GarbageKey {
         switch self {
         case .staging(let key, _): .staging(key)
         case .blob(let digest): .blob(digest)

@@ -41,10 +41,10 @@ extension SimulatedMetadata {
                 .prefix(limit).map(\.garbage)
             return claimed.filter { garbage in
                 if case .blob(let digest) = garbage, rows.isNeeded(digest) {
-                    rows.garbage[garbage.key] = nil
+                    rows.garbage[garbage.rowKey] = nil
                     return false
                 }
-                rows.garbage[garbage.key]?.leaseUntil = leaseUntil.millisecondsSinceEpoch
+                rows.garbage[garbage.rowKey]?.leaseUntil = leaseUntil.millisecondsSinceEpoch
                 return true
             }
         }
@@ -54,10 +54,10 @@ extension SimulatedMetadata {
         _ garbage: Garbage, claimedUntil end: Timestamp
     ) async throws {
         try write { rows in
-            guard rows.garbage[garbage.key]?.leaseUntil == end.millisecondsSinceEpoch else {
+            guard rows.garbage[garbage.rowKey]?.leaseUntil == end.millisecondsSinceEpoch else {
                 return
             }
-            rows.garbage[garbage.key] = nil
+            rows.garbage[garbage.rowKey] = nil
         }
     }
 
