@@ -23,6 +23,9 @@ package struct EngineConfiguration: Sendable {
     package var maxHashLag: Int64 = 32 << 20
     /// How long finalize waits for the whole-file hash before it answers "pending".
     package var finalizePatience: Duration = .seconds(20)
+    /// How long a door that answers only with the finished file waits for it. Then it says UNAVAILABLE,
+    /// while the work goes on or is done when asked again.
+    package var finishPatience: Duration = .seconds(180)
     /// How long the bytes of a chunk that is still coming stay unrecorded. A killed process costs the
     /// client about what it sent in this time; less means more syncs on slow links.
     package var checkpointInterval: Duration = .seconds(2)
@@ -59,7 +62,14 @@ package struct EngineConfiguration: Sendable {
     package var finalizeLease: Duration = .seconds(15)
     /// Bytes of a long hash after which it is recorded how far it has come.
     package var sharedHashStep: Int64 = 128 << 20
-    /// Largest total of metadata keys and values of one session, in bytes.
+    /// Largest body that is taken only as a whole, because a checksum of it was sent, in bytes: until its end
+    /// all of it waits.
+    package var maxCheckedByteCount: Int64 = 1 << 30
+    /// Most other uploads that one can be made of.
+    package var maxPartCount = 1000
+    /// Uploads made of others for which bytes are copied at once.
+    package var maxConcurrentFills = 2
+    /// Largest total of metadata keys and values that a client gives one session, in bytes.
     package var maxMetadataByteCount = 8 << 10
 
     package init() {}

@@ -1,23 +1,4 @@
-internal import KedgeFiles
-internal import KedgeHash
 package import KedgeModel
-
-/// Bytes that go on where the contiguous ones end: the write of tus and IETF uploads, and of a whole
-/// body in one request.
-package struct AppendPut: Sendable {
-    /// Where the body starts; must be the session's contiguous offset.
-    package var offset: Int64
-    /// SHA-256 of this body. With it the whole append counts at its end, or not at all.
-    package var checksum: SHA256Digest?
-    /// True when the file ends with this body.
-    package var completes: Bool
-
-    package init(offset: Int64, checksum: SHA256Digest? = nil, completes: Bool = false) {
-        self.offset = offset
-        self.checksum = checksum
-        self.completes = completes
-    }
-}
 
 extension TransferEngine {
     /// The offset at which an append goes on.
@@ -33,24 +14,41 @@ extension TransferEngine {
     /// Appends a body at the contiguous offset, cut into chunks inside.
     ///
     /// - Returns: The new contiguous offset; every byte below it is durable.
-    /// - Throws: `OFFSET_MISMATCH`, `FILE_TOO_LARGE`, `LENGTH_MISMATCH`, `CHUNK_HASH_MISMATCH` for a
-    ///   wrong checksum, `CHUNK_CONFLICT`, and what ``putChunk(_:to:owner:body:)`` throws. What came
-    ///   before an interruption counts, unless a checksum was given.
+    /// - Throws: `OFFSET_MISMATCH`, `FILE_TOO_LARGE`, `LENGTH_MISMATCH`, `SIZE_MISMATCH` when another size
+    ///   was declared, `CHUNK_HASH_MISMATCH` for a wrong checksum, `CHUNK_CONFLICT`, `UPLOAD_IS_FINAL`, and what
+    ///   ``putChunk(_:to:owner:body:)`` throws. What came before an interruption counts, unless there is
+    ///   a checksum or may be one.
     package func append(
         _ put: AppendPut, to id: SessionID, owner: OwnerID, body: some ByteBody
     ) async throws -> Int64 {
         try await admittingWrite {
             try await registry.withSession(id, owner: owner) { live in
-                try await writing(.append, of: live) { writer in
-                    let ledger = await live.ledger
-                    try self.validate(put, ledger, announced: body.announcedByteCount)
-                    var appender = Appender(
-                        live: live, parts: self.parts, writer: writer, put: put,
-                        limit: ledger.record.fileSize ?? self.configuration.maxFileSize)
-                    try await appender.run(try await body.makeReader())
-                    return await live.ledger.contiguousOffset
-                }
+                try await live.requireOwnBytes()
+                return try await append(put, to: live, body: body)
             }
+        }
+    }
+
+    /// The same for bytes from anywhere, beyond the limit of bodies.
+    func append(
+        _ put: AppendPut, to live: LiveSession, body: some ByteBody
+    ) async throws -> Int64 {
+        try await writing(.append, of: live) { writer in
+            let ledger = await live.ledger
+            try self.validate(put, ledger, announced: body.announcedByteCount)
+            let size = ledger.record.fileSize ?? put.declaredSize
+            if let size, ledger.record.fileSize == nil {
+                try await self.requireRoom(for: size, ledger, from: put.offset)
+                // With a checksum, a damaged request decides nothing.
+                if !put.countsAtItsEnd { try await live.declareSize(size) }
+            }
+            let settings = self.configuration
+            var limit = size ?? settings.maxFileSize
+            if put.countsAtItsEnd { limit = min(limit, put.offset + settings.maxCheckedByteCount) }
+            var appender = Appender(
+                live: live, parts: self.parts, writer: writer, put: put, limit: limit)
+            try await appender.run(try await body.makeReader())
+            return await live.ledger.contiguousOffset
         }
     }
 
@@ -60,8 +58,30 @@ extension TransferEngine {
             error.expectedOffset = ledger.contiguousOffset
             throw error
         }
+        if let declared = put.declaredSize {
+            guard declared <= configuration.maxFileSize else { throw tooLarge() }
+            guard declared >= ledger.claimedEnd, declared == ledger.record.fileSize ?? declared
+            else {
+                throw EngineError(
+                    .sizeMismatch, "The file has another size than \(declared) bytes.")
+            }
+        }
         let (end, overflow) = put.offset.addingReportingOverflow(announced ?? 0)
-        let limit = ledger.record.fileSize ?? configuration.maxFileSize
+        let limit = ledger.record.fileSize ?? put.declaredSize ?? configuration.maxFileSize
         guard !overflow, end <= limit else { throw tooLarge() }
+        if put.countsAtItsEnd, end - put.offset > configuration.maxCheckedByteCount {
+            var error = EngineError(.fileTooLarge, "A body with a checksum is larger than allowed.")
+            error.maxBytes = configuration.maxCheckedByteCount
+            throw error
+        }
+    }
+
+    /// As when a session is created, a file that cannot fit is refused before any more of it is sent.
+    private func requireRoom(
+        for size: Int64, _ ledger: SessionLedger, from offset: Int64
+    ) async throws {
+        let byteCount = parts.roomNeeded(
+            for: size - offset, chunkSize: ledger.record.chunkSize)
+        try await parts.space.reserving(byteCount, of: parts.bytes) {}
     }
 }

@@ -9,13 +9,14 @@ extension TransferEngine {
     /// - Throws: `SESSION_NOT_FOUND`, `SESSION_EXPIRED`, `SESSION_CLOSED`, `CHUNK_OUT_OF_BOUNDS`,
     ///   `CHUNK_HASH_REQUIRED`, `RANGE_MISMATCH`, `LENGTH_MISMATCH`, `CHUNK_CONFLICT`,
     ///   `OFFSET_MISMATCH`, `CHUNK_HASH_MISMATCH`, `WRITER_REPLACED`, `STORAGE_FULL`, `BUSY`,
-    ///   `UNAVAILABLE`.
+    ///   `UNAVAILABLE`, `UPLOAD_IS_FINAL`.
     package func putChunk(
         _ put: ChunkPut, to id: SessionID, owner: OwnerID, body: some ByteBody
     ) async throws -> ChunkPutOutcome {
         let outcome = try await admittingWrite {
             try await registry.withSession(id, owner: owner) { live in
-                try await write(put, to: live, body: body)
+                try await live.requireOwnBytes()
+                return try await write(put, to: live, body: body)
             }
         }
         if case .created = outcome { try await awaitHash(of: id, owner: owner) }

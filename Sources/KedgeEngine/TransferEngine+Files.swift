@@ -1,6 +1,5 @@
 internal import KedgeFiles
 package import KedgeModel
-internal import Logging
 
 /// A file that is open for reading.
 package struct OpenedFile: Sendable {
@@ -84,31 +83,25 @@ extension TransferEngine {
 
     /// Takes a whole file from one body: the short way for small files. Nothing stays when it fails.
     ///
-    /// - Parameter expected: SHA-256 that the file must have.
+    /// - Parameters:
+    ///   - expected: SHA-256 that the file must have.
+    ///   - checksum: What the body must have besides.
     /// - Throws: What creating, appending and finalizing throw.
     package func ingest(
-        _ new: NewSession, owner: OwnerID, expecting expected: SHA256Digest?, body: some ByteBody
+        _ new: NewSession, owner: OwnerID, expecting expected: SHA256Digest?,
+        checksum: AppendChecksum? = nil, body: some ByteBody
     ) async throws -> FileRecord {
         let session = try await createSession(new, owner: owner)
         do {
             _ = try await append(
-                AppendPut(offset: 0, completes: true), to: session.sessionId, owner: owner,
-                body: body)
-            while true {
-                let outcome = try await finalize(
-                    session.sessionId, owner: owner, expecting: expected)
-                if case .completed(let file) = outcome { return file }
-                try await parts.timer.sleep(for: .milliseconds(200))
-            }
+                AppendPut(offset: 0, checksum: checksum, completes: true),
+                to: session.sessionId, owner: owner, body: body)
+            // Nobody could ask again for what has no name yet.
+            return try await finish(
+                session.sessionId, owner: owner, expecting: expected,
+                patience: .seconds(24 * 3600))
         } catch {
-            do {
-                try await cancelSession(session.sessionId, owner: owner)
-            } catch let cleanUp {
-                // The sweep gets it when it expires; the first error is the one to report.
-                logger.warning(
-                    "a failed upload stays until it expires",
-                    metadata: ["error": "\(String(reflecting: cleanUp))"])
-            }
+            await giveUp(session.sessionId, owner: owner)
             throw error
         }
     }

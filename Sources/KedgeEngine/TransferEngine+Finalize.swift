@@ -25,6 +25,7 @@ extension TransferEngine {
         try await translating {
             var hasWork = false
             defer { if hasWork { letGo(of: id) } }
+            try await commitLast(of: id, owner: owner)
             if let verified = try await bytesStillUnverified(
                 id, owner: owner, expected, taking: &hasWork)
             {
@@ -35,7 +36,9 @@ extension TransferEngine {
                 return try await finalizeLocked(id, owner: owner, expecting: expected)
             } catch let error as EngineError where error.isAnswerToFinalize {
                 // Told to the client, so there is nothing to promise any more.
-                if parts.bytes.assembles { try await parts.metadata.dropFinalize(of: id) }
+                if parts.bytes.assembles {
+                    try await parts.metadata.dropFinalize(of: id, by: workLease)
+                }
                 throw error
             }
         }
@@ -212,7 +215,7 @@ extension TransferEngine {
     }
 
     /// Makes the bytes of a complete session readable from end to end.
-    private func assemble(_ live: LiveSession) async throws {
+    func assemble(_ live: LiveSession) async throws {
         do {
             try await parts.bytes.assemble(await stagedFile(live))
         } catch ByteStoreError.notFound {
@@ -229,21 +232,24 @@ extension TransferEngine {
     }
 
     /// The rows promised bytes that are gone. Takes the promise back: the session is open again, and
-    /// the client sends everything again.
+    /// the client sends them again.
     ///
+    /// - Parameter index: The chunk whose bytes are bad; all when nil.
     /// - Returns: The error that says so.
-    private func takeBack(
-        _ live: LiveSession, _ record: SessionRecord, cause: String
+    func takeBack(
+        _ live: LiveSession, _ record: SessionRecord, only index: Int? = nil, cause: String
     ) async throws -> EngineError {
         logger.critical(
-            "received bytes are missing at finalize",
+            "received bytes are missing or damaged",
             metadata: ["session.id": "\(record.id)", "cause": "\(cause)"])
         if record.state == .finalizing { try await parts.metadata.reopen(record.id) }
-        if parts.bytes.assembles { try await parts.metadata.dropFinalize(of: record.id) }
-        try await parts.metadata.dropChunks(await live.ledger.committed.indexes, of: record.id)
+        let indexes = await live.ledger.committed.indexes
+        try await parts.metadata.dropChunks(index.map { [$0] } ?? indexes, of: record.id)
         await registry.drop(record.id)
         var error = EngineError(.missingChunks, cause: cause)
-        error.missing = record.layout.chunkCount.map { $0 > 0 ? [0...($0 - 1)] : [] }
+        error.missing =
+            index.map { [$0...$0] }
+            ?? record.layout.chunkCount.map { $0 > 0 ? [0...($0 - 1)] : [] }
         return error
     }
 }

@@ -30,7 +30,8 @@ extension TransferEngine {
         }
     }
 
-    private var workLease: WorkLease {
+    /// What this node says of work that it has or takes.
+    var workLease: WorkLease {
         let now = parts.clock.now()
         return WorkLease(
             holder: parts.nodeName, now: now,
@@ -64,7 +65,11 @@ extension TransferEngine {
     func takeOverFinalizes() async throws {
         let jobs = try await parts.metadata.takeAbandonedFinalizes(lease: workLease, limit: 10)
         for job in jobs where !isEnding {
-            finishInBackground(job.record.id, owner: job.record.owner, job.expected)
+            if job.record.parts == nil {
+                finishInBackground(job.record.id, owner: job.record.owner, job.expected)
+            } else {
+                await goOnComposing(job.record)
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 internal import KedgeFiles
 package import KedgeModel
+internal import Logging
 
 /// What a new session is to be.
 package struct NewSession: Sendable {
@@ -9,12 +10,15 @@ package struct NewSession: Sendable {
     package var chunkSize: Int64?
     package var declaredDigest: SHA256Digest?
     package var metadata: [String: String]
+    /// Sessions of the same owner whose bytes this one is to have, in their order; nil for one that takes
+    /// bytes from clients.
+    package var parts: [SessionID]?
     package var adopting: SessionID?
 
     package init(
         fileName: String, fileSize: Int64?, mimeType: String? = nil, chunkSize: Int64? = nil,
         declaredDigest: SHA256Digest? = nil, metadata: [String: String] = [:],
-        adopting: SessionID? = nil
+        parts: [SessionID]? = nil, adopting: SessionID? = nil
     ) {
         self.fileName = fileName
         self.fileSize = fileSize
@@ -22,11 +26,15 @@ package struct NewSession: Sendable {
         self.chunkSize = chunkSize
         self.declaredDigest = declaredDigest
         self.metadata = metadata
+        self.parts = parts
         self.adopting = adopting
     }
 }
 
 extension TransferEngine {
+    /// Begins the metadata keys that doors keep for themselves; clients cannot set them.
+    package static let reservedMetadataPrefix = "kedge."
+
     /// Creates a session, or finds the one that the same key and request made before.
     ///
     /// - Throws: `BAD_REQUEST`, `FILE_TOO_LARGE`, `STORAGE_FULL`, `IDEMPOTENCY_CONFLICT`.
@@ -40,8 +48,8 @@ extension TransferEngine {
             let record = SessionRecord(
                 id: id, owner: owner, stagingKey: StagingKey(id), fileName: new.fileName,
                 mimeType: new.mimeType, fileSize: new.fileSize, chunkSize: chunkSize,
-                declaredDigest: new.declaredDigest, metadata: new.metadata, state: .open,
-                createdAt: now, expiresAt: parts.nextExpiry)
+                declaredDigest: new.declaredDigest, metadata: new.metadata, parts: new.parts,
+                state: .open, createdAt: now, expiresAt: parts.nextExpiry)
             // The old session's writers stop first: its bytes may change hands.
             if let adopted = new.adopting { await registry.dropExpired(adopted, owner: owner) }
             let outcome = try await parts.metadata.createSession(
@@ -80,14 +88,24 @@ extension TransferEngine {
         await collectGarbageSoon()
     }
 
+    /// Cancels a session that nobody will ask for.
+    package func giveUp(_ id: SessionID, owner: OwnerID) async {
+        do {
+            try await cancelSession(id, owner: owner)
+        } catch {
+            // The sweep gets it when it expires.
+            logger.warning(
+                "a failed upload stays until it expires",
+                metadata: ["error": "\(String(reflecting: error))"])
+        }
+    }
+
     /// Refuses a file that cannot fit before any of it is sent. Asked after the store, because a
     /// repeated request and an adopting one mean bytes that are on this disk already.
     private func requireRoom(for record: SessionRecord) async throws {
-        // Where bytes go on from here to another place, only those on their way need room.
-        let byteCount =
-            parts.bytes.assembles
-            ? min(record.fileSize ?? 0, record.chunkSize) : record.fileSize ?? 0
         do {
+            let byteCount = parts.roomNeeded(
+                for: record.fileSize ?? 0, chunkSize: record.chunkSize)
             try await parts.space.reserving(byteCount, of: parts.bytes) {}
         } catch {
             try await parts.metadata.cancelSession(record.id, owner: record.owner)
@@ -104,12 +122,23 @@ extension TransferEngine {
         if let mimeType = new.mimeType, !Self.isPlausible(mimeType: mimeType) {
             throw EngineError(.badRequest, "mimeType is not a media type.")
         }
-        let metadataByteCount = new.metadata.reduce(0) {
-            $0 + $1.key.utf8.count + $1.value.utf8.count
+        // What a door keeps for itself has limits of its own.
+        let metadataByteCount = new.metadata.reduce(0) { sum, entry in
+            entry.key.hasPrefix(Self.reservedMetadataPrefix)
+                ? sum : sum + entry.key.utf8.count + entry.value.utf8.count
         }
         guard metadataByteCount <= configuration.maxMetadataByteCount else {
             throw EngineError(
                 .badRequest, "metadata is larger than \(configuration.maxMetadataByteCount) bytes.")
+        }
+        if let parts = new.parts {
+            guard !parts.isEmpty, parts.count <= configuration.maxPartCount,
+                Set(parts).count == parts.count
+            else {
+                throw EngineError(
+                    .badRequest,
+                    "An upload is made of 1 to \(configuration.maxPartCount) different others.")
+            }
         }
         if let size = new.fileSize {
             guard size >= 0 else { throw EngineError(.badRequest, "fileSize is below zero.") }

@@ -85,7 +85,10 @@ extension TransferEngine {
             await registry.evict(idleSince: idleSince)
         }
         await collectGarbage()
-        try await translating { try await finishLeftBehind() }
+        try await translating {
+            try await finishLeftBehind()
+            try await composeLeftBehind()
+        }
     }
 
     /// Finishes sessions whose finalize met an error, or whose client went before it asked again.

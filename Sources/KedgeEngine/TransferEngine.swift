@@ -12,6 +12,10 @@ package final class TransferEngine: Sendable {
     let registry: SessionRegistry
     let digestLocks = KeyedLock<SHA256Digest>()
     let finalizeLocks = KeyedLock<SessionID>()
+    let fillLocks = KeyedLock<Int>()
+    let waitingCompositions = WaitingCompositions()
+    /// Where housekeeping goes on among the open compositions.
+    let lastComposition = Mutex<SessionID?>(nil)
     let logger: Logger
     let backgroundFinalizes = BackgroundTasks<SessionID>()
     let garbageCollections = BackgroundTasks<Int>()
@@ -39,6 +43,9 @@ package final class TransferEngine: Sendable {
         registry = SessionRegistry(parts: parts)
         self.logger = logger
     }
+
+    /// The time as the stores see it.
+    package var now: Timestamp { parts.clock.now() }
 
     /// The limits and times in force.
     package var configuration: EngineConfiguration { parts.configuration }

@@ -78,8 +78,10 @@ extension PostgresConnection {
             INSERT INTO session (
                 id, owner, staging_key, file_name, mime_type, file_size, chunk_size,
                 declared_sha256, metadata, state, created_at, expires_at,
-                prefix_offset, prefix_state, file_id, final_sha256, staging_state, revision)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+                prefix_offset, prefix_state, file_id, final_sha256, staging_state, revision,
+                parts)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+                $18, $19)
             ON CONFLICT (id) DO NOTHING RETURNING number
             """,
             [
@@ -90,6 +92,7 @@ extension PostgresConnection {
                 .time(record.createdAt), .time(record.expiresAt), .int8(record.prefix?.offset),
                 .bytea(record.prefix?.state), .text(record.fileID?.text),
                 .digest(record.finalDigest), .text(stagingState), .int8(revision),
+                .text(record.partsText),
             ]
         ).firstRow
         return try row?.integer()

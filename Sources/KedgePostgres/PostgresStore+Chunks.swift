@@ -8,6 +8,7 @@ extension PostgresStore {
     ) async throws -> [ChunkOutcome] {
         try await write { db in
             let session = try db.lockedSession(touch.id, in: .open)
+            for writer in touch.otherWriters { try db.check(writer, of: touch.id) }
             var firsts: [Int: SHA256Digest] = [:]
             var new: [CommittedChunk] = []
             for chunk in chunks where firsts[chunk.index] == nil {

@@ -117,13 +117,14 @@ extension PostgresStore {
     }
 
     /// Twice is once: it is gone already.
-    package func dropFinalize(of id: SessionID) async throws {
+    package func dropFinalize(of id: SessionID, by lease: WorkLease) async throws {
         try await write { db in
             _ = try db.query(
                 """
                 DELETE FROM finalize_job
                 WHERE session = (SELECT number FROM session WHERE id = $1)
-                """, [.text(id.text)])
+                    AND (holder = $2 OR lease_until <= $3)
+                """, [.text(id.text), .text(lease.holder), .time(lease.now)])
         }
     }
 

@@ -86,6 +86,19 @@ extension PostgresStore {
         }
     }
 
+    package func openCompositions(
+        after: SessionID?, limit: Int
+    ) async throws -> [SessionRecord] {
+        try await single { db in
+            try db.query(
+                """
+                SELECT \(SessionRow.columns) FROM session
+                WHERE parts IS NOT NULL AND state = 'open' AND id > $1 ORDER BY id LIMIT $2
+                """, [.text(after?.text ?? ""), .int8(Int64(limit))]
+            ).rows.map { try SessionRow($0).record }
+        }
+    }
+
     package func unfinishedSessions() async throws -> [UnfinishedSession] {
         try await single { db in
             try db.query(

@@ -18,7 +18,7 @@ struct SessionRow {
         session.mime_type, session.file_size, session.chunk_size, session.declared_sha256, \
         session.metadata, session.state, session.created_at, session.expires_at, \
         session.prefix_offset, session.prefix_state, session.file_id, session.final_sha256, \
-        session.staging_state, session.revision, session.reset_revision
+        session.staging_state, session.revision, session.reset_revision, session.parts
         """
 
     /// Reads a row that has nothing else.
@@ -51,6 +51,7 @@ struct SessionRow {
         stagingState = row.optionalText()
         revision = try row.integer()
         resetRevision = try row.integer()
+        record.parts = try SessionRecord.parts(row.optionalText())
     }
 }
 

@@ -31,8 +31,8 @@ extension Database {
             INSERT INTO session (
                 id, owner, staging_key, file_name, mime_type, file_size, chunk_size,
                 declared_sha256, metadata, state, created_at, expires_at,
-                prefix_offset, prefix_state, file_id, final_sha256)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                prefix_offset, prefix_state, file_id, final_sha256, parts)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 record.id.text, record.owner.text, record.stagingKey.text, record.fileName,
@@ -40,7 +40,7 @@ extension Database {
                 try MetadataText.encode(record.metadata), record.state.rawValue,
                 record.createdAt.millisecondsSinceEpoch, record.expiresAt.millisecondsSinceEpoch,
                 record.prefix?.offset, record.prefix?.state.data, record.fileID?.text,
-                record.finalDigest?.data,
+                record.finalDigest?.data, record.partsText,
             ])
         return lastInsertedRowID
     }

@@ -10,14 +10,16 @@ extension SQLiteStore {
             let session = try db.session(touch.id, in: .open)
             var outcomes: [ChunkOutcome] = []
             var new: [CommittedChunk] = []
+            var newDigests: [Int: SHA256Digest] = [:]
             for chunk in chunks {
                 let stored =
-                    try new.first { $0.index == chunk.index }?.digest
+                    try newDigests[chunk.index]
                     ?? db.digest(ofChunk: chunk.index, of: session)
                 switch stored {
                 case nil:
                     outcomes.append(.committed)
                     new.append(chunk)
+                    newDigests[chunk.index] = chunk.digest
                 case chunk.digest: outcomes.append(.alreadyCommitted)
                 case .some(let digest): outcomes.append(.conflict(stored: digest))
                 }

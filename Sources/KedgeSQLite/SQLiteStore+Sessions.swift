@@ -73,6 +73,19 @@ extension SQLiteStore {
         }
     }
 
+    package func openCompositions(
+        after: SessionID?, limit: Int
+    ) async throws -> [SessionRecord] {
+        try await commits.read { db in
+            try db.rows(
+                """
+                SELECT \(SessionRow.columns) FROM session
+                WHERE parts IS NOT NULL AND state = 'open' AND id > ? ORDER BY id LIMIT ?
+                """, [after?.text ?? "", limit]
+            ).map { try SessionRow($0).record }
+        }
+    }
+
     package func unfinishedSessions() async throws -> [UnfinishedSession] {
         try await commits.read { db in
             try db.rows(

@@ -38,10 +38,12 @@ extension SQLiteStore {
         }
     }
 
-    package func dropFinalize(of id: SessionID) async throws {
+    package func dropFinalize(of id: SessionID, by lease: WorkLease) async throws {
         try await commits.write { db in
             guard let session = try db.session(id) else { return }
-            try db.run("DELETE FROM finalize_job WHERE session = ?", [session.number])
+            try db.run(
+                "DELETE FROM finalize_job WHERE session = ? AND (holder = ? OR lease_until <= ?)",
+                [session.number, lease.holder, lease.now.millisecondsSinceEpoch])
         }
     }
 

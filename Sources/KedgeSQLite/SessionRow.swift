@@ -17,7 +17,7 @@ struct SessionRow {
         session.mime_type, session.file_size, session.chunk_size, session.declared_sha256, \
         session.metadata, session.state, session.created_at, session.expires_at, \
         session.prefix_offset, session.prefix_state, session.file_id, session.final_sha256, \
-        session.staging_state
+        session.staging_state, session.parts
         """
 
     init(_ row: Row) throws {
@@ -36,7 +36,8 @@ struct SessionRow {
             stagingKey: stagingKey.map { StagingKey($0) } ?? StagingKey(id),
             fileName: row["file_name"], mimeType: row["mime_type"], fileSize: row["file_size"],
             chunkSize: row["chunk_size"], declaredDigest: try row.digest("declared_sha256"),
-            metadata: try MetadataText.decode(row["metadata"]), state: state,
+            metadata: try MetadataText.decode(row["metadata"]),
+            parts: try SessionRecord.parts(row["parts"]), state: state,
             createdAt: row.time("created_at"), expiresAt: row.time("expires_at"))
         if let offset = row["prefix_offset"] as Int64?, let bytes = row["prefix_state"] as Data? {
             record.prefix = HashCheckpoint(offset: offset, state: [UInt8](bytes))

@@ -37,6 +37,7 @@ package struct KedgeService: Service {
     }
 
     package func run() async throws {
+        if configuration.cors.isOpen { warnOfOpenPages() }
         let timer = DrainTimer(
             engine: engine, drain: drain, timeout: configuration.drainTimeout, logger: logger)
         try await withGracefulShutdownHandler {
@@ -47,17 +48,30 @@ package struct KedgeService: Service {
         timer.cancel()
     }
 
+    /// Without identities a page has the rights of everybody, and nobody may grant that without knowing.
+    private func warnOfOpenPages() {
+        logger.warning(
+            """
+            cors.allowedOrigins is *: every page that a browser on this machine opens can list, read and \
+            delete all files and uploads
+            """, metadata: ["cors.allowedOrigins": "*"])
+    }
+
     private func application() -> some Service {
-        let router = RouteTable(
-            engine: engine, health: HealthRoutes(engine: engine, drain: drain)
-        ).makeRouter(gate: RequestGate(allowedHosts: configuration.allowedHosts))
+        let responder = RouteTable(
+            engine: engine, health: HealthRoutes(engine: engine, drain: drain),
+            tusEndpoint: configuration.tusEndpoint, publicAddress: configuration.publicAddress,
+            uploadTargets: configuration.uploadTargets
+        ).makeResponder(
+            gate: RequestGate(
+                allowedHosts: configuration.allowedHosts, cors: configuration.cors))
         let settings = HTTPConnection.Settings(
             idleTimeout: configuration.idleTimeout,
             minBodyBytesPerSecond: configuration.minBodyBytesPerSecond,
             lingerByteCount: Int(clamping: configuration.engine.chunkSizes.upperBound),
             drain: drain, logger: logger)
         return Application(
-            router: router,
+            responder: responder,
             server: HTTPServerBuilder { HTTPConnection(responder: $0, settings: settings) },
             configuration: ApplicationConfiguration(
                 address: .hostname(configuration.host, port: configuration.port),

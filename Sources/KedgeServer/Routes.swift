@@ -23,13 +23,22 @@ struct Route: Sendable {
 /// contract in `openapi/kedge.yaml`.
 struct RouteTable: Sendable {
     let routes: [Route]
+    private let tus: TusRoutes
 
-    init(engine: TransferEngine, health: HealthRoutes) {
+    /// - Parameters:
+    ///   - tusEndpoint: Where tus uploads are.
+    ///   - publicAddress: Where clients find the server.
+    ///   - uploadTargets: Paths that take uploads as `/files` does.
+    init(
+        engine: TransferEngine, health: HealthRoutes, tusEndpoint: EndpointPath = .tus,
+        publicAddress: PublicAddress = .ofRequests, uploadTargets: [EndpointPath] = []
+    ) {
         let sessions = SessionRoutes(engine: engine)
         let files = FileRoutes(engine: engine)
         let downloads = DownloadRoutes(engine: engine)
         let sessionPath = "/uploads/sessions/{sessionId}"
-        routes = [
+        tus = TusRoutes(engine: engine, endpoint: tusEndpoint, address: publicAddress)
+        let native = [
             Route(.post, "/uploads/sessions", sessions.create),
             Route(.get, sessionPath, sessions.status),
             Route(.delete, sessionPath, sessions.cancel),
@@ -45,6 +54,14 @@ struct RouteTable: Sendable {
             Route(.get, "/healthz", health.process),
             Route(.get, "/readyz", health.ready),
         ]
+        let resumable = ResumableUploadRoutes(engine: engine)
+        let targets = uploadTargets.flatMap { target in
+            [
+                Route(.post, target.description, files.ingest),
+                Route(.options, target.description, resumable.options),
+            ]
+        }
+        routes = native + resumable.routes + tus.routes + targets
     }
 
     /// A router with every operation.
@@ -55,6 +72,16 @@ struct RouteTable: Sendable {
             router.on(RouterPath(route.path), method: route.method, use: route.handle)
         }
         return router
+    }
+
+    /// The router, behind what decides by which method it chooses.
+    func makeResponder(gate: RequestGate) -> some HTTPResponder<KedgeRequestContext> {
+        MethodOverride(inner: makeRouter(gate: gate).buildResponder(), endpoint: tus.endpoint)
+    }
+
+    /// Puts on an answer what the dialect of its path asks of all of them.
+    func complete(_ response: inout Response, to request: Request) {
+        tus.complete(&response, to: request)
     }
 
     /// The methods that a path takes, in order; empty when nothing is at the path.

@@ -108,6 +108,32 @@ extension MetadataStoreConformance {
             try await store.reopen(records[1].id)
             #expect(try await store.finalizingSessions() == [])
         },
+        Case("open sessions that are made of others are listed in pages, with their parts") {
+            store in
+            var records: [SessionRecord] = []
+            for count in 1...4 {
+                var record = Sample.session()
+                record.parts = (0..<count).map { _ in .random() }
+                records.append(try await store.make(record))
+            }
+            _ = try await store.make()
+            try await store.cancelSession(records[3].id, owner: records[3].owner)
+            let open = records.prefix(3).sorted { $0.id.text < $1.id.text }
+            #expect(try await store.openCompositions(after: nil, limit: 9) == open)
+            #expect(try await store.openCompositions(after: nil, limit: 2) == Array(open.prefix(2)))
+            let rest = try await store.openCompositions(after: open[1].id, limit: 9)
+            #expect(rest == [open[2]])
+            #expect(try await store.openCompositions(after: open[2].id, limit: 9) == [])
+            let stored = try await store.progress(of: open[0].id, owner: open[0].owner)
+            #expect(stored?.record.parts == open[0].parts)
+        },
+        Case("a commit of nothing keeps a session for longer") { store in
+            let record = try await store.make()
+            let touch = Sample.touch(record, until: 2000)
+            #expect(try await store.commit([], touching: touch) == [])
+            let stored = try await store.progress(of: record.id, owner: record.owner)
+            #expect(stored?.record.expiresAt == Sample.time(2000))
+        },
         Case("a completed session is not reopened") { store in
             let file = try await store.makeFile()
             await #expect(throws: MetadataError.wrongState(.completed)) {

@@ -74,7 +74,7 @@ extension MetadataStoreConformance {
                 { try await store.cancelSession($0.id, owner: $0.owner) },
                 {
                     try await store.reopen($0.id)
-                    try await store.dropFinalize(of: $0.id)
+                    try await store.dropFinalize(of: $0.id, by: lease("a", at: 0))
                 },
             ]
             for (number, end) in ends.enumerated() {
@@ -119,7 +119,22 @@ extension MetadataStoreConformance {
                 try await store.takeFinalize(
                     of: file.sessionID, expecting: nil, lease: lease("a", at: 0))
             }
-            try await store.dropFinalize(of: .random())
+            try await store.dropFinalize(of: .random(), by: lease("a", at: 0))
+        },
+        Case("only who has the work takes the promise back, or anybody when nobody has it") {
+            store in
+            let record = try await store.make()
+            let take = { @Sendable (holder: String, second: Int64) in
+                try await store.takeFinalize(
+                    of: record.id, expecting: nil, lease: lease(holder, at: second))
+            }
+            _ = try await take("a", 0)
+            try await store.dropFinalize(of: record.id, by: lease("b", at: 59))
+            #expect(try await !take("b", 59))
+            try await store.dropFinalize(of: record.id, by: lease("b", at: 60))
+            let abandoned = try await store.takeAbandonedFinalizes(
+                lease: lease("c", at: 1000), limit: 9)
+            #expect(abandoned.isEmpty)
         },
         Case("the hash of a session never goes back") { store in
             let record = try await store.make()

@@ -73,8 +73,8 @@ import Testing
         let body = ScriptedBody(upload.content.prefix(2300), announcing: 2500, ending: .hangs)
         let task = Task {
             try await node.engine.append(
-                AppendPut(offset: 0, checksum: upload.digest), to: upload.id, owner: upload.owner,
-                body: body)
+                AppendPut(offset: 0, checksum: .sha256(upload.digest)), to: upload.id,
+                owner: upload.owner, body: body)
         }
         await body.watch.isHanging.wait()
         #expect(try await node.status(of: upload).receivedBytes == 0)

@@ -30,7 +30,8 @@ import Testing
             case .chunk: _ = try await node.put(upload.put(0), of: upload, body)
             case .append:
                 _ = try await node.engine.append(
-                    AppendPut(offset: 0, checksum: checksum), to: upload.id, owner: upload.owner,
+                    AppendPut(offset: 0, checksum: checksum.map { .sha256($0) }), to: upload.id,
+                    owner: upload.owner,
                     body: body)
             }
         }

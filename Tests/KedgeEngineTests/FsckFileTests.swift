@@ -228,7 +228,7 @@ import Testing
         try Damage.flip(place.databasePath, at: 3)
         await #expect(throws: DatabaseCopyError.damaged) { try await place.check() }
         try Damage.cut(place.databasePath, to: 0)
-        await #expect(throws: DatabaseCopyError.otherSchema(found: 0, known: 3)) {
+        await #expect(throws: DatabaseCopyError.otherSchema(found: 0, known: 4)) {
             try await place.check()
         }
         #expect(try files.remove(place.databasePath))

@@ -19,8 +19,8 @@ import Testing
 
     private static let retryable: Set<ErrorCode> = [
         .lengthMismatch, .chunkHashMismatch, .offsetMismatch, .writerReplaced, .missingChunks,
-        .storageFull, .requestTimeout, .busy, .unavailable, .internalError, .offline,
-        .protocolViolation,
+        .storageFull, .uploadChecksumMismatch, .requestTimeout, .busy, .unavailable, .internalError,
+        .offline, .protocolViolation,
     ]
 
     private static let statuses: [ErrorCode: Int] = [
@@ -28,9 +28,11 @@ import Testing
         .chunkHashRequired: 400, .rangeMismatch: 400, .lengthMismatch: 400, .chunkHashMismatch: 422,
         .chunkConflict: 409, .offsetMismatch: 409, .writerReplaced: 409, .missingChunks: 409,
         .sizeMismatch: 409, .integrityMismatch: 422, .idempotencyConflict: 422, .fileTooLarge: 413,
-        .storageFull: 507, .fileNotFound: 404, .fileGone: 410, .preconditionFailed: 412,
-        .rangeNotSatisfiable: 416, .badRequest: 400, .routeNotFound: 404, .methodNotAllowed: 405,
-        .unsupportedMediaType: 415, .unsupportedTransferCoding: 501, .requestTooLarge: 413,
+        .storageFull: 507, .uploadChecksumMismatch: 460, .uploadIsFinal: 403,
+        .uploadVersionUnsupported: 412, .fileNotFound: 404, .fileGone: 410,
+        .preconditionFailed: 412, .rangeNotSatisfiable: 416, .badRequest: 400,
+        .routeNotFound: 404, .methodNotAllowed: 405, .unsupportedMediaType: 415,
+        .unsupportedTransferCoding: 501, .requestTooLarge: 413,
         .requestTimeout: 408, .busy: 429,
         .unavailable: 503, .internalError: 500,
     ]

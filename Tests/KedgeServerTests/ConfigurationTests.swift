@@ -50,6 +50,17 @@ import Testing
         #expect(configuration.drainTimeout == .seconds(10))
     }
 
+    @Test(arguments: [
+        ("/tus/, /videos", nil), ("/videos,/videos/", nil), ("/files/more", nil), ("videos", nil),
+        ("/up/x", "/up"), ("/tus", "/tus/"), ("/a,,b", nil),
+    ])
+    func `upload targets that are taken are refused`(targets: String, tus: String?) async throws {
+        var flags = [ConfigurationKey.uploadTargets: targets]
+        flags[.tusPath] = tus
+        let loader = try await ConfigurationLoader(flags: flags, environment: [:], file: nil)
+        #expect(throws: ConfigurationError.self) { try loader.configuration() }
+    }
+
     @Test(arguments: ConfigurationKey.allCases)
     func `a flag beats the environment, which beats the file`(
         key: ConfigurationKey
@@ -184,6 +195,17 @@ import Testing
 
     @Test(arguments: [
         Mistake(key: .port, values: ["", "-1", "65536", "x", "1e3", "+80", " 80", "٨٠"]),
+        Mistake(
+            key: .publicAddress,
+            values: [
+                " ", "files.example", "/kedge", "https://", "https:///kedge", "ftp://files.example",
+                "https://files.example?x", "https://files.example/?x", "https://files.example/#x",
+                "https://user@files.example", "https://user:word@files.example",
+                "https://files.example:65536", "https://files example",
+                "https://files.example/../x",
+                "https://files.example/%41", "https://files.example/é",
+            ]),
+        Mistake(key: .corsOrigins, values: ["app.example", "https://app.example/", "*, *"]),
         Mistake(key: .maxFileSize, values: ["0", "-1", "1G", "9223372036854775808"]),
         Mistake(key: .minChunkSize, values: ["0", "67108865"]),
         Mistake(key: .maxChunkSize, values: ["0", "1"]),

@@ -38,7 +38,12 @@ import Testing
         Address(target: "/uploads/sessions/x", methods: ["DELETE", "GET"]),
         Address(target: "/uploads/sessions/x/chunks/0", methods: ["PUT"]),
         Address(target: "/uploads/sessions/x/finalize", methods: ["POST"]),
-        Address(target: "/files", methods: ["GET", "POST"]),
+        Address(
+            target: "/uploads/resumable/x", methods: ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH"]),
+        Address(target: "/tus/", methods: ["OPTIONS", "POST"]),
+        Address(target: "/tus", methods: ["OPTIONS", "POST"]),
+        Address(target: "/tus/x", methods: ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH"]),
+        Address(target: "/files", methods: ["GET", "OPTIONS", "POST"]),
         Address(target: "/files/x", methods: ["DELETE", "GET", "HEAD"]),
         Address(target: "/files/x/meta", methods: ["GET"]),
         Address(target: "/files/x/chunks", methods: ["GET"]),

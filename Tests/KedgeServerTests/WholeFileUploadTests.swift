@@ -57,6 +57,23 @@ import Testing
         }
     }
 
+    /// `printf abc | sha512sum`, the example of FIPS 180-4.
+    @Test func `a SHA-512 is held against the body, too`() async throws {
+        try await withServer { server in
+            let digest = [
+                (
+                    "Content-Digest",
+                    "sha-512=:3a81oZNherrMQXNJriBBMRLm+k6JqX6iCp7u5ktV05ohkpkqJ0/BqDa6PCOj/uu9RU1EI2Q86A4qmslPpUyknw==:"
+                )
+            ]
+            let wrong = try await server.ask(Self.post(Array("abd".utf8), digest))
+            try expectProblem(wrong, .chunkHashMismatch)
+            #expect(try await server.get("/files").decoded(FileList.self).files.isEmpty)
+            #expect(
+                try await server.ask(Self.post(Array("abc".utf8), digest)).status == 201)
+        }
+    }
+
     @Test(arguments: ["", "x", "sha-512=:aaaa:", "sha-256=:!:", "sha-256=::", "sha-256=:aaaa:"])
     func `a digest that is none is refused`(value: String) async throws {
         try await SharedServer.use { server in
@@ -80,6 +97,19 @@ import Testing
         ("attachment; filename=\"x\"; filename*=UTF-8''na%C3%AFve%20file", "naïve file"),
         ("attachment; filename*=utf-8'en'%E2%98%82; filename=\"x\"", "☂"),
         ("form-data; name=\"f\"; filename=\"y\"", "y"),
+        // None, or one that cannot be kept as it is.
+        ("inline", "file"), ("attachment; filename=", "file"),
+        ("attachment; filename=\"\"", "file"), ("attachment; filename=\"..\"", "file"),
+        ("attachment; filename=\"../../etc/passwd\"", "passwd"),
+        ("attachment; filename=\"a\\\\b\"", "a_b"),
+        ("attachment; filename*=UTF-8''..%2Fx", "x"),
+        ("attachment; filename*=UTF-8''a%00b", "a_b"),
+        ("attachment; filename*=UTF-8''a%0D%0Ab", "a__b"),
+        ("attachment; filename*=UTF-8''%E2%80%AEx", "_x"),
+        (
+            "attachment; filename=\"\(String(repeating: "x", count: 256))\"",
+            String(repeating: "x", count: 255)
+        ),
     ])
     func `the name comes from Content-Disposition`(value: String, name: String) async throws {
         try await SharedServer.use { server in
@@ -91,18 +121,13 @@ import Testing
     }
 
     @Test(arguments: [
-        "attachment", "attachment; filename=", "attachment; filename=\"\"",
-        "attachment; filename=\"../../etc/passwd\"", "attachment; filename=\"a\\\\b\"",
-        "attachment; filename=\"..\"", "attachment; filename*=UTF-8''..%2Fx",
-        "attachment; filename*=UTF-8''a%00b", "attachment; filename*=UTF-8''a%0D%0Ab",
-        "attachment; filename*=UTF-8''%FF", "attachment; filename*=UTF-8''%E2%80%AEx",
+        "attachment; filename*=UTF-8''%FF",
         "attachment; filename*=iso-8859-1''a", "attachment; filename*=UTF-8''%zz",
         "attachment; filename*=UTF-8''%4", "attachment; filename*=UTF-8''%",
         "attachment; filename*=UTF-8''é", "attachment; filename=\"x\"; filename*=UTF-8''%FF",
-        "attachment; filename*=a", "attachment; filename=\"\(String(repeating: "x", count: 256))\"",
-        String(repeating: "é", count: 5120),
+        "attachment; filename*=a",
     ])
-    func `a name that could do harm, or none, is refused`(value: String) async throws {
+    func `a name that cannot be decoded is refused`(value: String) async throws {
         try await SharedServer.use { server in
             let answer = try await server.ask(
                 Self.post([1], [("Content-Disposition", value)]))

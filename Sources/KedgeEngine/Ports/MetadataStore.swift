@@ -38,18 +38,21 @@ package struct SessionTouch: Sendable {
     /// The lease under which the bytes were written, in a fleet. When another writer has taken over, nothing
     /// is written and ``MetadataError/writerReplaced`` thrown.
     package var writer: WriterToken?
+    /// Further leases, when several chunks are committed at once; checked in the same way.
+    package var otherWriters: [WriterToken]
     /// What the caller knows of the session; nil in a process that is alone. A prefix from before chunks were
     /// taken back is not recorded.
     package var revision: Int64?
 
     package init(
         id: SessionID, expiresAt: Timestamp, prefix: HashCheckpoint? = nil,
-        writer: WriterToken? = nil, revision: Int64? = nil
+        writer: WriterToken? = nil, otherWriters: [WriterToken] = [], revision: Int64? = nil
     ) {
         self.id = id
         self.expiresAt = expiresAt
         self.prefix = prefix
         self.writer = writer
+        self.otherWriters = otherWriters
         self.revision = revision
     }
 }
@@ -216,8 +219,9 @@ package protocol MetadataStore: StagingRecords {
     ) async throws -> Bool
     /// Keeps the work for longer; does nothing when the promise is gone or another node has it.
     func renewFinalize(of id: SessionID, lease: WorkLease) async throws
-    /// Takes the promise back: the finalize has failed and the client was told.
-    func dropFinalize(of id: SessionID) async throws
+    /// Takes the promise back: the finalize has failed, or cannot be. Does nothing while another node has the
+    /// work.
+    func dropFinalize(of id: SessionID, by lease: WorkLease) async throws
     /// Takes promised finalizes whose holder is gone, as ``takeFinalize(of:expecting:lease:)`` does. Nodes that ask at once get different ones.
     func takeAbandonedFinalizes(lease: WorkLease, limit: Int) async throws -> [FinalizeJob]
     /// Records how far the whole-file hash has come, if that is farther than what is recorded.
@@ -258,6 +262,8 @@ package protocol MetadataStore: StagingRecords {
     func unfinishedSessions() async throws -> [UnfinishedSession]
     /// Sessions that are finalizing: those at work now, and those that an error left behind.
     func finalizingSessions() async throws -> [SessionRecord]
+    /// Open sessions that are made of others, in the order of their ids, those with greater ids than `after`.
+    func openCompositions(after: SessionID?, limit: Int) async throws -> [SessionRecord]
     /// Marks open sessions whose time is over as `expired`, apart from those whose finalize is promised.
     /// Forgets expired and canceled sessions, and completed ones whose file is gone, that expired before
     /// `graceEnd`, turning their bytes into garbage.

@@ -54,6 +54,8 @@ package struct SessionRecord: Hashable, Sendable {
     package var chunkSize: Int64
     package var declaredDigest: SHA256Digest?
     package var metadata: [String: String]
+    /// The sessions whose bytes this one gets, in their order; nil for one whose bytes come from a client.
+    package var parts: [SessionID]?
     package var state: SessionState
     package var createdAt: Timestamp
     package var expiresAt: Timestamp
@@ -66,8 +68,9 @@ package struct SessionRecord: Hashable, Sendable {
     package init(
         id: SessionID, owner: OwnerID, stagingKey: StagingKey, fileName: String,
         mimeType: String?, fileSize: Int64?, chunkSize: Int64, declaredDigest: SHA256Digest?,
-        metadata: [String: String], state: SessionState, createdAt: Timestamp,
-        expiresAt: Timestamp, prefix: HashCheckpoint? = nil, fileID: FileID? = nil,
+        metadata: [String: String], parts: [SessionID]? = nil, state: SessionState,
+        createdAt: Timestamp, expiresAt: Timestamp, prefix: HashCheckpoint? = nil,
+        fileID: FileID? = nil,
         finalDigest: SHA256Digest? = nil
     ) {
         self.id = id
@@ -79,6 +82,7 @@ package struct SessionRecord: Hashable, Sendable {
         self.chunkSize = chunkSize
         self.declaredDigest = declaredDigest
         self.metadata = metadata
+        self.parts = parts
         self.state = state
         self.createdAt = createdAt
         self.expiresAt = expiresAt

@@ -5,6 +5,9 @@ internal import KedgeModel
 enum WriterSlot: Hashable, Sendable {
     case chunk(Int)
     case append
+    /// No bytes: somebody reads the area, under a name of their own. Whoever gives the area up stops them
+    /// first, as they do writers.
+    case reading(SessionID)
 }
 
 /// Why a writer was told to stop.

@@ -2,52 +2,6 @@ internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
 
-/// What the parts of the engine share.
-struct EngineParts: Sendable {
-    let metadata: any MetadataStore
-    let bytes: any ByteStore
-    let configuration: EngineConfiguration
-    let clock: any WallClock
-    let timer: any Clock<Duration>
-    let pool: BlockingPool
-    let makeGenerator: @Sendable () -> AnyGenerator
-    let buffers: BufferPool
-    /// The metadata when other nodes use it, too; nil when this process is alone.
-    let fleet: (any FleetMetadataStore)?
-    /// Names this process among the nodes.
-    let nodeName: String
-    let space = SpaceReservations()
-    let leases = WriterLeases()
-    let openAreas = OpenAreaCount()
-
-    init(
-        metadata: any MetadataStore, bytes: any ByteStore, configuration: EngineConfiguration,
-        clock: any WallClock, timer: any Clock<Duration>, pool: BlockingPool,
-        makeGenerator: @escaping @Sendable () -> AnyGenerator, buffers: BufferPool
-    ) {
-        self.metadata = metadata
-        self.bytes = bytes
-        self.configuration = configuration
-        self.clock = clock
-        self.timer = timer
-        self.pool = pool
-        self.makeGenerator = makeGenerator
-        self.buffers = buffers
-        fleet = bytes.isShared ? metadata as? any FleetMetadataStore : nil
-        var generator = makeGenerator()
-        nodeName = SessionID.random(using: &generator).text
-    }
-
-    /// A new identifier of any kind.
-    func makeID<Identifier: RandomIdentifier>() -> Identifier {
-        var generator = makeGenerator()
-        return .random(using: &generator)
-    }
-
-    /// When a session that is active now will expire.
-    var nextExpiry: Timestamp { clock.now().advanced(by: configuration.sessionLifetime) }
-}
-
 /// A session in use: its ledger, its writers, its staging area and its whole-file hash.
 ///
 /// The actor decides who may write which bytes. State is read again after every suspension.
@@ -61,7 +15,7 @@ actor LiveSession {
     private var tokens: [Int: WriterToken] = [:]
     /// Changes that this node has made to the session.
     private(set) var changeCount = 0
-    private var staging: (any StagingArea)?
+    private(set) var staging: (any StagingArea)?
     private var openArea: OpenAreaCount.Mark?
     private(set) var lastUsed: Timestamp
     private(set) var isRetired = false
@@ -93,38 +47,6 @@ actor LiveSession {
         guard !isExpired else { throw EngineError(.sessionExpired) }
     }
 
-    /// Checks that the session takes bytes now.
-    ///
-    /// - Throws: `SESSION_EXPIRED`, `SESSION_CLOSED`.
-    func requireOpen() throws {
-        try requireCurrent()
-        guard !isRetired else { throw EngineError(.unavailable, "The session is changing hands.") }
-        guard ledger.record.state == .open else { throw EngineError.closed(ledger.record.state) }
-    }
-
-    /// The wire form of a session whose time is not over.
-    func currentStatus() throws -> SessionStatus {
-        try requireCurrent()
-        return ledger.status
-    }
-
-    /// What is known of one chunk. A small value: holding on to the ledger while bytes move would
-    /// make each commit copy the whole of it.
-    func view(ofChunk index: Int) throws -> ChunkView {
-        try requireCurrent()
-        return ChunkView(
-            layout: ledger.record.layout, digest: ledger.digest(ofChunk: index),
-            partial: ledger.partials[index])
-    }
-
-    /// The answer to a chunk that is committed.
-    func receipt(for put: ChunkPut) -> ChunkReceipt {
-        ChunkReceipt(
-            index: put.index, sha256: put.digest, receivedBytes: ledger.receivedByteCount,
-            receivedChunkCount: ledger.committed.count, totalChunks: ledger.record.layout.chunkCount
-        )
-    }
-
     /// Takes a slot, stopping the writer that has it and waiting until its bytes are saved.
     ///
     /// The writer has a moment to end by itself: on a busy machine the end of its connection, and the
@@ -151,6 +73,20 @@ actor LiveSession {
             await release(slot, writer)
             throw error
         }
+    }
+
+    /// Takes the slot of a chunk for somebody who writes more than that chunk: whoever stops the slot stops
+    /// the writer.
+    func claimChunk(_ index: Int, stopping writer: ActiveWriter) async throws -> ActiveWriter {
+        let slot = ActiveWriter()
+        slot.attach { [writer] in writer.interrupt(slot.interruption ?? .replaced) }
+        do {
+            try await claim(.chunk(index), for: slot)
+        } catch {
+            slot.finish()
+            throw error
+        }
+        return slot
     }
 
     /// Gives a slot back.
@@ -220,11 +156,13 @@ actor LiveSession {
 
     /// The session's expiry and hash progress as they go into the next transaction.
     ///
-    /// - Parameter index: The chunk that is written.
-    func touch(writing index: Int?) async -> SessionTouch {
-        SessionTouch(
-            id: id, expiresAt: parts.nextExpiry, prefix: await prefix.checkpointToSave(),
-            writer: index.flatMap { tokens[$0] },
+    /// - Parameter indexes: The chunks that are written.
+    func touch(writing indexes: [Int]) async -> SessionTouch {
+        let prefix = await prefix.checkpointToSave()
+        let writers = indexes.compactMap { tokens[$0] }
+        return SessionTouch(
+            id: id, expiresAt: parts.nextExpiry, prefix: prefix,
+            writer: writers.first, otherWriters: Array(writers.dropFirst()),
             revision: parts.fleet == nil ? nil : ledger.revision)
     }
 
@@ -249,9 +187,34 @@ actor LiveSession {
         ledger.removePartial(index)
     }
 
-    func declaredSize(_ byteCount: Int64) {
+    /// Sets the size of the file, durably and for good; does nothing when it is known to be the same.
+    ///
+    /// - Throws: `SIZE_MISMATCH` when another one was declared, or more bytes are there.
+    func declareSize(_ byteCount: Int64) async throws {
+        let known = ledger.record.fileSize
+        guard known != byteCount else { return }
+        guard known == nil, byteCount >= ledger.claimedEnd else {
+            throw EngineError(.sizeMismatch, "The file has another size than \(byteCount) bytes.")
+        }
+        do {
+            try await parts.metadata.declareSize(byteCount, of: id)
+        } catch MetadataError.wrongState(.open) {
+            // Another node was told another size just now.
+            throw EngineError(.sizeMismatch, "The file has another size than \(byteCount) bytes.")
+        }
         changeCount += 1
         ledger.declareSize(byteCount)
+    }
+
+    /// Lets an open session live as long as after any other activity. Writes only when that is worth it.
+    func stayAlive() async throws {
+        let margin = parts.configuration.sessionLifetime / 10
+        guard ledger.record.state == .open, !isExpired,
+            ledger.record.expiresAt < parts.nextExpiry.advanced(by: .zero - margin)
+        else { return }
+        let touch = await touch(writing: [])
+        _ = try await parts.metadata.commit([], touching: touch)
+        recordCommit([], touch: touch)
     }
 
     func setState(_ state: SessionState) {
@@ -269,22 +232,4 @@ actor LiveSession {
 
     /// Takes over what the store says, after others have changed it.
     func apply(_ changes: SessionChanges) { ledger.apply(changes) }
-
-    /// Lets the whole-file hash catch up with the committed prefix in the background.
-    func followPrefix() async {
-        let end = ledger.committedPrefixEnd
-        // Bytes that the hash has passed are not needed on this node any more.
-        await staging?.release(below: await prefix.offset)
-        await prefix.follow(to: end) { [weak self] in
-            guard let self else { throw EngineError(.sessionClosed) }
-            return try await self.stagingArea()
-        } save: { [weak self] checkpoint in
-            try await self?.save(checkpoint)
-        }
-    }
-
-    private func save(_ prefix: HashCheckpoint) async throws {
-        try await parts.metadata.savePrefix(
-            prefix, of: id, knowing: parts.fleet == nil ? nil : ledger.revision)
-    }
 }

@@ -68,6 +68,12 @@ package struct SessionLedger: Sendable {
         committedPrefixEnd + (partials[committed.contiguousCount]?.byteCount ?? 0)
     }
 
+    /// The chunk in which an append goes on; nil when every byte is there.
+    package var appendIndex: Int? {
+        contiguousOffset == record.fileSize
+            ? nil : record.layout.index(ofByteAt: contiguousOffset)
+    }
+
     /// Offset after the last byte that a committed chunk or a partial claims.
     package var claimedEnd: Int64 {
         let layout = record.layout
@@ -80,6 +86,12 @@ package struct SessionLedger: Sendable {
 
     /// True when the size is known and every chunk is committed.
     package var isComplete: Bool { record.layout.chunkCount == committed.count }
+
+    /// True when every byte is there, but those of the last chunk are a partial still: the size was declared
+    /// when they had come already, or a process ended just before it committed them.
+    package var lacksOnlyLastCommit: Bool {
+        record.fileSize == contiguousOffset && !isComplete
+    }
 
     /// Runs of chunks that are not committed; empty while the size is unknown.
     package var missing: [ClosedRange<Int>] {

@@ -41,7 +41,7 @@ struct ChunkPass {
     /// - Parameter turn: Lets the file's hash go along; for a chunk that is written from its start.
     init(
         chunk: ByteRange, resuming partial: PartialRecord?, staging: any StagingArea,
-        parts: EngineParts, turn: HashTurn? = nil, appendHash: SHA256Hasher? = nil,
+        parts: EngineParts, turn: HashTurn? = nil, appendHash: AppendHash? = nil,
         checkpoints: Checkpoints? = nil
     ) throws {
         start = chunk.start
@@ -67,8 +67,8 @@ struct ChunkPass {
     /// The file's hash after the chunk, when it went along.
     var fileHash: SHA256Hasher? { hashes.file }
 
-    /// The hash over everything that this append carries, across chunks.
-    var appendHash: SHA256Hasher? { hashes.append }
+    /// The checksums of everything that this append carries, across chunks.
+    var appendHash: AppendHash? { hashes.append }
 
     /// Offset after the last written byte.
     var offset: Int64 { start + verified.byteCount }

@@ -1,4 +1,5 @@
 internal import KedgeFiles
+internal import KedgeHash
 package import KedgeModel
 
 /// A native chunk upload, as parsed from its request.
@@ -74,6 +75,28 @@ func skip(_ byteCount: Int64, of reader: any ByteReader, parts: EngineParts) asy
             throw EngineError(.lengthMismatch, "The body ended early.")
         }
     }
+}
+
+/// Reads a body on, hashing, until the hash has seen so many bytes or the body is over.
+func readAndHash(
+    _ hasher: SHA256Hasher, upTo byteCount: Int64, of reader: any ByteReader, parts: EngineParts
+) async throws -> (SHA256Hasher, hasMore: Bool) {
+    let buffer = parts.buffers.take()
+    defer { parts.buffers.give(buffer) }
+    var hasher = hasher
+    var hasMore = true
+    while hasMore, hasher.byteCount < byteCount {
+        buffer.removeAll()
+        let rest = byteCount - hasher.byteCount
+        hasMore = try await reader.fill(buffer, limit: Int(min(rest, Int64(buffer.capacity))))
+        let before = hasher
+        hasher = await parts.pool.compute {
+            var after = before
+            after.update(buffer.bytes)
+            return after
+        }
+    }
+    return (hasher, hasMore)
 }
 
 /// True when the body has no further byte.

@@ -7,6 +7,8 @@ extension ErrorCode {
             .chunkConflict, .offsetMismatch, .writerReplaced, .missingChunks, .sizeMismatch,
             .integrityMismatch, .idempotencyConflict, .fileTooLarge, .storageFull:
             sessionFacts
+        case .uploadChecksumMismatch, .uploadIsFinal, .uploadVersionUnsupported:
+            uploadFacts
         case .fileNotFound, .fileGone, .preconditionFailed, .rangeNotSatisfiable, .badRequest,
             .routeNotFound, .methodNotAllowed, .unsupportedMediaType,
             .unsupportedTransferCoding, .requestTooLarge,
@@ -70,6 +72,22 @@ extension ErrorCode {
             Self.row(413, ExitStatus.tooLarge, "The file is larger than this server takes.")
         default:
             Self.row(507, ExitStatus.diskFull, retry: true, "The server's storage is full.")
+        }
+    }
+
+    /// What tus 1.0 has statuses of its own for.
+    private var uploadFacts: ErrorFacts {
+        switch self {
+        case .uploadChecksumMismatch:
+            Self.row(
+                460, ExitStatus.integrity, retry: true,
+                "The bytes of the request do not have the announced checksum.")
+        case .uploadIsFinal:
+            Self.row(
+                403, ExitStatus.failure, "The upload is made of other uploads and takes no bytes.")
+        default:
+            Self.row(
+                412, ExitStatus.failure, "The server does not speak this version of the protocol.")
         }
     }
 

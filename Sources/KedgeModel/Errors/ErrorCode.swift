@@ -23,6 +23,10 @@ public enum ErrorCode: String, CaseIterable, Sendable, Codable {
     case idempotencyConflict = "IDEMPOTENCY_CONFLICT"
     case fileTooLarge = "FILE_TOO_LARGE"
     case storageFull = "STORAGE_FULL"
+    // Uploads in the tus dialect.
+    case uploadChecksumMismatch = "UPLOAD_CHECKSUM_MISMATCH"
+    case uploadIsFinal = "UPLOAD_IS_FINAL"
+    case uploadVersionUnsupported = "UPLOAD_VERSION_UNSUPPORTED"
     // Files.
     case fileNotFound = "FILE_NOT_FOUND"
     case fileGone = "FILE_GONE"

@@ -18,6 +18,20 @@ public struct FinalizeResponse: Codable, Hashable, Sendable {
     }
 }
 
+/// Answer to a request that began or went on with a resumable upload when more bytes are to come.
+public struct UploadReceipt: Codable, Hashable, Sendable {
+    /// Names the upload in every dialect.
+    public var sessionId: SessionID
+    /// Bytes from the start of the file that are durable.
+    public var receivedBytes: Int64
+
+    /// The answer for bytes that are on stable storage.
+    public init(sessionId: SessionID, receivedBytes: Int64) {
+        self.sessionId = sessionId
+        self.receivedBytes = receivedBytes
+    }
+}
+
 /// Answer to finalize while long work runs (202).
 public struct FinalizePending: Codable, Hashable, Sendable {
     /// The session to finalize again after `Retry-After`.

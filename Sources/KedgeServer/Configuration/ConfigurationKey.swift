@@ -7,6 +7,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case host = "host"
     case port = "port"
     case allowedHosts = "allowedHosts"
+    case publicAddress = "publicAddress"
     case data = "data"
     case metadata = "metadata"
     case bytes = "bytes"
@@ -26,6 +27,9 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case drainTimeout = "shutdown.drainSeconds"
     case storageReserve = "storage.reserveBytes"
     case sweepInterval = "sweep.intervalSeconds"
+    case tusPath = "tus.path"
+    case uploadTargets = "uploads.targets"
+    case corsOrigins = "cors.allowedOrigins"
 
     /// Value when nothing is set.
     package var defaultValue: String {
@@ -33,6 +37,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .host: "127.0.0.1"
         case .port: "8080"
         case .allowedHosts: ""
+        case .publicAddress: ""
         case .data: "./kedge-data"
         case .metadata: "sqlite"
         case .bytes: "disk"
@@ -52,6 +57,9 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .drainTimeout: "10"
         case .storageReserve: "67108864"
         case .sweepInterval: "60"
+        case .tusPath: "/tus/"
+        case .uploadTargets: ""
+        case .corsOrigins: ""
         }
     }
 
@@ -62,6 +70,8 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .port: "Port to listen on; 0 takes a free one."
         case .allowedHosts:
             "Names in Host, by comma, that are answered besides loopback; * for all."
+        case .publicAddress:
+            "Where clients find the service, such as https://files.example; empty: as requests tell."
         case .data: "Directory of the embedded database and files."
         case .metadata: "Where rows are kept: sqlite (in the data directory), or postgresql://…"
         case .bytes: "Where bytes are kept: disk (in the data directory), or s3://bucket/prefix?…"
@@ -83,6 +93,11 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .drainTimeout: "Seconds that running bodies get when the server stops."
         case .storageReserve: "Bytes of the disk that uploads never use."
         case .sweepInterval: "Seconds between two rounds of housekeeping."
+        case .tusPath: "Path of the tus endpoint, such as /tus/, and not below /files or /uploads."
+        case .uploadTargets: "Paths, by comma, that take uploads as POST /files does."
+        case .corsOrigins:
+            "Origins of pages, by comma, such as https://app.example, that may use everything, listing "
+                + "and deleting included; * for every page."
         }
     }
 

@@ -116,11 +116,14 @@ package struct ConfigurationLoader {
         engine.maxConcurrentWrites = try number(.maxConcurrentWrites, in: 1...10_000)
         engine.sessionLifetime = try seconds(.sessionLifetime, atLeast: 1)
         engine.expiryGrace = try seconds(.sessionGrace, atLeast: 0)
+        let tusEndpoint = try choice(.tusPath, EndpointPath.init(text:))
         let hosts = text(.allowedHosts).lowercased().split(separator: ",")
             .map { $0.trimmingCharacters(in: .whitespaces) }
         return ServiceConfiguration(
             host: text(.host), port: try number(.port, in: 0...65_535),
-            allowedHosts: Set(hosts), dataDirectory: text(.data),
+            allowedHosts: Set(hosts),
+            publicAddress: try choice(.publicAddress, PublicAddress.init(text:)),
+            dataDirectory: text(.data),
             metadata: try choice(.metadata, MetadataPlace.init(text:)),
             bytes: try choice(.bytes, BytesPlace.init(text:)),
             durability: try choice(.durability, Durability.init(rawValue:)),
@@ -131,7 +134,17 @@ package struct ConfigurationLoader {
             minBodyBytesPerSecond: try number(.minBodyRate, in: 0...1_000_000_000),
             drainTimeout: try seconds(.drainTimeout, atLeast: 0),
             storageReserve: try bytes(.storageReserve, atLeast: 0),
-            sweepInterval: try seconds(.sweepInterval, atLeast: 1))
+            sweepInterval: try seconds(.sweepInterval, atLeast: 1),
+            tusEndpoint: tusEndpoint, uploadTargets: try uploadTargets(besides: tusEndpoint),
+            cors: try choice(.corsOrigins, CORSPolicy.init(text:)))
+    }
+
+    private func uploadTargets(besides tus: EndpointPath) throws -> [EndpointPath] {
+        let targets = try choice(.uploadTargets, EndpointPath.list)
+        guard !targets.contains(where: { tus.takes($0) }) else {
+            throw ConfigurationError("uploads.targets has a path that belongs to tus.path.")
+        }
+        return targets
     }
 
     private func text(_ key: ConfigurationKey) -> String { values[key] ?? key.defaultValue }

@@ -9,6 +9,8 @@ package struct ServiceConfiguration: Sendable {
     package var port: Int
     /// Names besides loopback ones that clients may use for this server.
     package var allowedHosts: Set<String>
+    /// Where clients find the server.
+    package var publicAddress: PublicAddress
     /// Directory of the embedded stores.
     package var dataDirectory: String
     package var metadata: MetadataPlace
@@ -28,6 +30,12 @@ package struct ServiceConfiguration: Sendable {
     /// Bytes of the disk that uploads never use.
     package var storageReserve: Int64
     package var sweepInterval: Duration
+    /// Where tus uploads are.
+    package var tusEndpoint: EndpointPath
+    /// Paths that take uploads as `/files` does.
+    package var uploadTargets: [EndpointPath]
+    /// Pages of other origins that may use the service.
+    package var cors: CORSPolicy
 
     /// True when only this machine can reach the server.
     package var isLoopback: Bool { Loopback.contains(host) }

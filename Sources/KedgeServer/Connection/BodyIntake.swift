@@ -32,6 +32,7 @@ final class BodyIntake: ChannelDuplexHandler {
         // Most requests have no body.
         var pieces = CircularBuffer<ByteBuffer>(initialCapacity: 0)
         var end: FillResult?
+        var trailers: HTTPFields?
         var demand: Demand?
     }
 
@@ -62,9 +63,11 @@ final class BodyIntake: ChannelDuplexHandler {
             bodies[bodies.index(before: bodies.endIndex)].pieces.append(piece)
             heldByteCount += piece.readableBytes
             serve()
-        case .end:
+        case .end(let trailers):
             if !bodies.isEmpty {
-                bodies[bodies.index(before: bodies.endIndex)].end = .success(false)
+                let last = bodies.index(before: bodies.endIndex)
+                bodies[last].end = .success(false)
+                bodies[last].trailers = trailers
                 serve()
             }
             context.fireChannelRead(data)
@@ -108,6 +111,9 @@ final class BodyIntake: ChannelDuplexHandler {
         guard !bodies.isEmpty else { return }
         bodies[bodies.startIndex].finish(with: .failure(CancellationError()))
     }
+
+    /// The fields after the body that is being read; nil before its end has come.
+    fileprivate var trailers: HTTPFields? { bodies.first?.trailers }
 
     private func serve() {
         heldByteCount -= bodies[bodies.startIndex].serve()
@@ -191,5 +197,11 @@ struct BodySource: Sendable {
             eventLoop.execute { intake.value.cancelFill() }
         }
         return try result.get()
+    }
+    /// The fields after the body, once it has been read to its end; empty when there are none.
+    ///
+    /// - Throws: When the connection is gone.
+    func trailers() async throws -> HTTPFields {
+        try await eventLoop.submit { intake.value.trailers ?? HTTPFields() }.get()
     }
 }

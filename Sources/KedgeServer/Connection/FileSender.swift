@@ -1,3 +1,4 @@
+internal import HTTPTypes
 internal import KedgeModel
 internal import NIOCore
 
@@ -35,4 +36,10 @@ struct RawConnection: Sendable {
 
     let bodies: BodySource
     let files: FileSender
+
+    /// The fields after the body of the request (RFC 9110 section 6.5), once the body has been read to
+    /// its end; empty when there are none.
+    ///
+    /// - Throws: When the connection is gone.
+    func trailers() async throws -> HTTPFields { try await bodies.trailers() }
 }

@@ -16,6 +16,8 @@ struct EncodedBodyError: Error {}
 struct RequestByteBody: ByteBody {
     let announcedByteCount: Int64?
     var isHeldBack: Bool { continuation.isExpected }
+    /// True when the head says that there are no bytes.
+    var isEmpty: Bool { announcedByteCount == 0 }
     private let body: RequestBody
     private let source: BodySource?
     private let continuation: ContinueAnswer

@@ -9,8 +9,12 @@ extension HTTPRequestHead {
     /// the target than its path.
     mutating func spellOut() {
         if isLastOnConnection { headers.replaceOrAdd(name: "connection", value: "close") }
-        // RFC 9110 section 10.1.1: an older client does not wait for `100 Continue`.
-        if version.minor < 1 { headers.remove(name: "expect") }
+        // RFC 9110 sections 10.1.1 and 15.2: an older client does not wait for `100 Continue`, and is
+        // sent no other interim response, either. Those to uploads come to who names a version.
+        if version.minor < 1 {
+            headers.remove(name: "expect")
+            headers.remove(name: "upload-draft-interop-version")
+        }
         // RFC 9112 section 3.2.2: the host in the target counts, and not the one beside it. None, or
         // several, stay what they are, and are refused.
         if let authority = targetAuthority, headers["host"].count == 1 {

@@ -12,6 +12,13 @@ struct DownloadRoutes: Sendable {
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
         let file = try await engine.file(context.fileID(), owner: context.principal.owner)
+        return try await answer(request, file, context)
+    }
+
+    /// Serves the file as the request asks for it, wherever its address is.
+    func answer(
+        _ request: Request, _ file: FileRecord, _ context: KedgeRequestContext
+    ) async throws -> Response {
         context.notes.set("file.id", file.id)
         if let answer = try Self.conditional(request, file) { return answer }
         switch Self.ranges(of: request, file) {

@@ -5,20 +5,37 @@ internal import KedgeModel
 
 /// Whole files: taking one from a single body, listing, describing, deleting.
 struct FileRoutes: Sendable {
+    /// Name of a file that was given none.
+    private static let defaultFileName = "file"
+
     let engine: TransferEngine
 
-    /// `POST /files`: the body is the file. The short way for small files and for curl.
+    /// `POST /files`: the body is the file. The short way for small files and for curl, and where an upload
+    /// begins for clients that can resume one.
     @Sendable func ingest(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
+        let call = ResumableUploadCall(request.headers)
+        if call.beginsUpload {
+            return try await ResumableUploadRoutes(engine: engine).create(request, context, call)
+        }
         let body = try RequestByteBody(request, context: context)
+        let (digest, checksum) = try ResumableUploadDigests.whole(request.headers)
         let new = NewSession(
             fileName: try Self.fileName(of: request), fileSize: body.announcedByteCount,
             mimeType: request.headers[.contentType])
         let file = try await engine.ingest(
-            new, owner: context.principal.owner, expecting: try Self.digest(of: request),
+            new, owner: context.principal.owner, expecting: digest, checksum: checksum,
             body: body)
         context.notes.set("file.id", file.id)
+        var response = Self.created(file)
+        // Whoever says that this is all is told that it was.
+        if call.completes == true { response.headers.set(call.stateFields(isComplete: true)) }
+        return response
+    }
+
+    /// The answer to whoever has sent a whole file.
+    static func created(_ file: FileRecord) -> Response {
         var response = Response.json(FinalizeResponse(file), status: .created)
         response.headers[.location] = "/files/\(file.id)"
         response.headers[.eTag] = file.etag
@@ -73,27 +90,20 @@ struct FileRoutes: Sendable {
         return Response(status: .noContent)
     }
 
-    private static func fileName(of request: Request) throws -> String {
-        guard let header = request.headers[.contentDisposition] else { return "file" }
-        guard let name = ContentDisposition.fileName(in: header) else {
+    /// A name that can be kept, made from the one in `Content-Disposition`; there need not be one.
+    ///
+    /// - Throws: `BAD_REQUEST` for a name that cannot be decoded.
+    static func fileName(of request: Request) throws -> String {
+        guard let header = request.headers[.contentDisposition] else { return defaultFileName }
+        // Where a parameter comes twice the first counts, so this adds a name to a field without one.
+        let named = "\(header); filename=\(defaultFileName)"
+        guard
+            let name = ContentDisposition.fileName(in: header)
+                ?? ContentDisposition.fileName(in: named)
+        else {
             throw EngineError(.badRequest, "Content-Disposition holds no readable file name.")
         }
-        return name
-    }
-
-    /// `Repr-Digest` or `Content-Digest`: here the body is the whole file, so they mean the same.
-    private static func digest(of request: Request) throws -> SHA256Digest? {
-        let fields = [request.headers[.reprDigest], request.headers[.contentDigest]]
-        let digests = try fields.compactMap { $0 }.map { value in
-            guard let digest = DigestHeader.parseRFC9530(value) else {
-                throw EngineError(.badRequest, "A digest header holds no sha-256.")
-            }
-            return digest
-        }
-        guard Set(digests).count <= 1 else {
-            throw EngineError(.badRequest, "Repr-Digest and Content-Digest disagree.")
-        }
-        return digests.first
+        return FileName.sanitized(name)
     }
 }
 

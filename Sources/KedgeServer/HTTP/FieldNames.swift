@@ -7,6 +7,9 @@ extension HTTPField.Name {
     static let contentDigest = named("Content-Digest")
     static let reprDigest = named("Repr-Digest")
     static let secFetchSite = named("Sec-Fetch-Site")
+    static let secFetchMode = named("Sec-Fetch-Mode")
+    static let xForwardedProto = named("X-Forwarded-Proto")
+    static let xHTTPMethodOverride = named("X-HTTP-Method-Override")
     static let idempotencyKey = named("Idempotency-Key")
 
     private static func named(_ text: String) -> Self {

@@ -1,8 +1,6 @@
-internal import Foundation
 internal import HTTPTypes
 internal import Hummingbird
 internal import KedgeEngine
-internal import KedgeHash
 internal import KedgeModel
 
 /// Creating, asking for, finalizing and cancelling upload sessions.
@@ -13,8 +11,12 @@ struct SessionRoutes: Sendable {
     @Sendable func create(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
-        let key = try Self.idempotencyKey(of: request)
+        let key = try IdempotencyKey.text(of: request)
         let message = try await JSONBody.decode(CreateSessionRequest.self, from: request, context)
+        guard message.metadata?.keys.contains(where: { $0.hasPrefix("kedge.") }) != true else {
+            throw EngineError(
+                .badRequest, "Metadata keys that begin with \"kedge.\" are the service's own.")
+        }
         let status = try await engine.createSession(
             NewSession(
                 fileName: message.fileName, fileSize: message.fileSize,
@@ -22,9 +24,7 @@ struct SessionRoutes: Sendable {
                 declaredDigest: message.fileHashSha256, metadata: message.metadata ?? [:],
                 adopting: message.adoptSessionId),
             owner: context.principal.owner,
-            idempotencyKey: try key.map {
-                IdempotencyKey(key: $0, fingerprint: try Self.fingerprint(of: message))
-            })
+            idempotencyKey: try key.map { try IdempotencyKey($0, for: message) })
         context.notes.set("session.id", status.sessionId)
         var response = Response.json(
             CreateSessionResponse(
@@ -89,27 +89,6 @@ struct SessionRoutes: Sendable {
             throw EngineError(.badRequest, "chunks can only be ranges.")
         }
         return asked.isEmpty ? .full : .ranges
-    }
-
-    /// The key as a structured-field string or as bare text: 1 to 255 visible ASCII characters.
-    private static func idempotencyKey(of request: Request) throws -> String? {
-        guard var key = request.headers[.idempotencyKey] else { return nil }
-        if key.count >= 2, key.hasPrefix("\""), key.hasSuffix("\"") {
-            key = String(key.dropFirst().dropLast())
-        }
-        guard (1...255).contains(key.utf8.count),
-            key.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
-        else {
-            throw EngineError(
-                .badRequest, "Idempotency-Key is 1 to 255 visible ASCII characters.")
-        }
-        return key
-    }
-
-    private static func fingerprint(of message: CreateSessionRequest) throws -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = .sortedKeys
-        return SHA256Hasher.digest(of: Array(try encoder.encode(message))).hex
     }
 }
 

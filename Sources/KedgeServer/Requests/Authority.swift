@@ -70,6 +70,13 @@ package struct WebOrigin: Hashable, Sendable {
         port = authority.port ?? Self.defaultPort(isSecure: isSecure)
     }
 
+    /// The origin of the page at an address, as `Referer` has it; nil for what is no page of the web.
+    package init?(ofPageAt address: String) {
+        guard let mark = address.firstRange(of: "://") else { return nil }
+        let authority = address[mark.upperBound...].prefix { !["/", "?", "#"].contains($0) }
+        self.init(String(address[..<mark.upperBound] + authority))
+    }
+
     /// True for pages that came from this server. `Host` leaves the scheme's own port out.
     package func isOrigin(of authority: Authority) -> Bool {
         host == authority.host

@@ -11,11 +11,14 @@ internal import KedgeModel
 struct RequestGate: Sendable {
     /// Names besides loopback ones that may stand in `Host`; `*` allows all.
     let allowedHosts: Set<String>
+    /// Pages that are answered besides those of this server.
+    var cors = CORSPolicy.sameOrigin
 
     /// - Throws: `BAD_REQUEST`, `UNSUPPORTED_TRANSFER_CODING`.
     func principal(of request: Request) throws -> Principal {
         try Self.requireKnownCoding(request)
         let host = try namedHost(of: request)
+        if isOfAllowedPage(request) { return Principal.anonymous }
         if let site = request.headers[.secFetchSite], site != "same-origin", site != "none" {
             throw EngineError(.badRequest, "Pages of other sites are not answered.")
         }
@@ -23,6 +26,16 @@ struct RequestGate: Sendable {
             throw EngineError(.badRequest, "Pages of other origins are not answered.")
         }
         return Principal.anonymous
+    }
+
+    /// True when a page that the settings name sends the request, or leads its reader here.
+    private func isOfAllowedPage(_ request: Request) -> Bool {
+        if let origin = request.headers[.origin] { return cors.allows(origin) }
+        // Browsers do not tell the origin of a page whose link is followed, or whose image is loaded. Nothing
+        // but GET and HEAD is asked for in that way without it, and no page can make up its address.
+        guard [.get, .head].contains(request.method) else { return false }
+        if let address = request.headers[.referer] { return cors.allows(pageAt: address) }
+        return cors.isOpen && request.headers[.secFetchMode] == "navigate"
     }
 
     /// Where the body ends is known for one coding alone (RFC 9112 section 6.1).

@@ -27,7 +27,13 @@ struct RequestMiddleware: RouterMiddleware {
         var failure: EngineError?
         do {
             context.principal = try gate.principal(of: request)
-            response = try await next(request, context)
+            if let answer = gate.cors.preflight(
+                request, methods: routes.methods(at: request.uri.path))
+            {
+                response = answer
+            } else {
+                response = try await next(request, context)
+            }
         } catch {
             let translated = translate(error, request)
             failure = translated
@@ -42,6 +48,9 @@ struct RequestMiddleware: RouterMiddleware {
             }
             // Says that it is the coding, not the media type (RFC 9110 section 15.5.16).
             if error is EncodedBodyError { response.headers[.acceptEncoding] = "identity" }
+            for field in (error as? DialectError)?.fields ?? [:] {
+                response.headers[field.name] = field.value
+            }
         }
         if request.method == .head {
             // The headers of the answer to GET, and not one byte more: on a connection that stays
@@ -50,6 +59,8 @@ struct RequestMiddleware: RouterMiddleware {
             response.body = ResponseBody()
             response.headers[.contentLength] = length
         }
+        routes.complete(&response, to: request)
+        gate.cors.complete(&response, to: request)
         response.headers[.xRequestID] = context.requestID
         response.headers[.cacheControl] = response.headers[.cacheControl] ?? "no-store"
         log(request, response, failure, context, start.duration(to: .now))
@@ -58,6 +69,7 @@ struct RequestMiddleware: RouterMiddleware {
 
     private func translate(_ error: any Error, _ request: Request) -> EngineError {
         switch error {
+        case let error as DialectError: error.error
         case let error as HTTPError where error.status == .notFound:
             EngineError(
                 routes.methods(at: request.uri.path).isEmpty ? .routeNotFound : .methodNotAllowed)

@@ -14,7 +14,7 @@ package enum MetadataOperation: Sendable {
     case reopen(SessionID)
     case takeFinalize(SessionID, expecting: SHA256Digest?, WorkLease)
     case renewFinalize(SessionID, WorkLease)
-    case dropFinalize(SessionID)
+    case dropFinalize(SessionID, WorkLease)
     case takeAbandonedFinalizes(WorkLease)
     case savePrefix(HashCheckpoint, SessionID)
     case cancel(SessionID, OwnerID)
@@ -84,7 +84,8 @@ package enum MetadataOperation: Sendable {
         case .reopen(let id): try await store.reopen(id)
         case .renewFinalize(let id, let lease):
             try await store.renewFinalize(of: id, lease: lease)
-        case .dropFinalize(let id): try await store.dropFinalize(of: id)
+        case .dropFinalize(let id, let lease):
+            try await store.dropFinalize(of: id, by: lease)
         case .savePrefix(let prefix, let id):
             try await store.savePrefix(prefix, of: id, knowing: nil)
         case .cancel(let id, let owner): try await store.cancelSession(id, owner: owner)

@@ -78,7 +78,7 @@ extension MetadataWalk {
         switch Int.random(in: 0..<11, using: &random) {
         case ..<4: beginning(record)
         case ..<6: completion(record)
-        case 6: chance(50) ? .reopen(record.id) : .dropFinalize(record.id)
+        case 6: chance(50) ? .reopen(record.id) : .dropFinalize(record.id, lease())
         case 7: .renewFinalize(record.id, lease())
         case 8, 9:
             .takeFinalize(

@@ -63,6 +63,17 @@ extension SimulatedMetadata {
         }
     }
 
+    package func openCompositions(
+        after: SessionID?, limit: Int
+    ) async throws -> [SessionRecord] {
+        try read { rows in
+            let open = rows.sessions.values.map(\.record).filter {
+                $0.parts != nil && $0.state == .open && $0.id.text > after?.text ?? ""
+            }
+            return Array(open.sorted { $0.id.text < $1.id.text }.prefix(limit))
+        }
+    }
+
     package func unfinishedSessions() async throws -> [UnfinishedSession] {
         try read { rows in
             rows.sessionsInOrder.filter { [.open, .finalizing].contains($0.record.state) }

@@ -32,8 +32,12 @@ extension SimulatedMetadata {
         }
     }
 
-    package func dropFinalize(of id: SessionID) async throws {
-        try write { $0.sessions[id]?.job = nil }
+    package func dropFinalize(of id: SessionID, by lease: WorkLease) async throws {
+        try write { rows in
+            guard let job = rows.sessions[id]?.job else { return }
+            let isFree = job.leaseUntil <= lease.now.millisecondsSinceEpoch
+            if isFree || job.holder == lease.holder { rows.sessions[id]?.job = nil }
+        }
     }
 
     package func takeAbandonedFinalizes(

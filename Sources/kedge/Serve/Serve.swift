@@ -49,6 +49,7 @@ struct ServerSettings: ParsableArguments {
     @Option(help: help(.host)) var host: String?
     @Option(help: help(.port)) var port: String?
     @Option(help: help(.allowedHosts)) var allowedHosts: String?
+    @Option(help: help(.publicAddress)) var publicAddress: String?
     @Option(help: help(.data)) var data: String?
     @Option(help: help(.metadata)) var metadata: String?
     @Option(help: help(.bytes)) var bytes: String?
@@ -68,11 +69,14 @@ struct ServerSettings: ParsableArguments {
     @Option(help: help(.drainTimeout)) var shutdownDrainSeconds: String?
     @Option(help: help(.storageReserve)) var storageReserveBytes: String?
     @Option(help: help(.sweepInterval)) var sweepIntervalSeconds: String?
+    @Option(help: help(.tusPath)) var tusPath: String?
+    @Option(help: help(.uploadTargets)) var uploadsTargets: String?
+    @Option(help: help(.corsOrigins)) var corsAllowedOrigins: String?
 
     private var values: [ConfigurationKey: String?] {
         [
-            .host: host, .port: port, .allowedHosts: allowedHosts, .data: data, .metadata: metadata,
-            .bytes: bytes, .durability: durability,
+            .host: host, .port: port, .allowedHosts: allowedHosts, .publicAddress: publicAddress,
+            .data: data, .metadata: metadata, .bytes: bytes, .durability: durability,
             .logLevel: logLevel, .logFormat: logFormat, .maxFileSize: limitsMaxFileSize,
             .minChunkSize: limitsMinChunkSize, .maxChunkSize: limitsMaxChunkSize,
             .defaultChunkSize: limitsDefaultChunkSize,
@@ -81,6 +85,7 @@ struct ServerSettings: ParsableArguments {
             .sessionGrace: sessionGraceSeconds, .idleTimeout: timeoutsIdleSeconds,
             .minBodyRate: timeoutsMinBodyBytesPerSecond, .drainTimeout: shutdownDrainSeconds,
             .storageReserve: storageReserveBytes, .sweepInterval: sweepIntervalSeconds,
+            .tusPath: tusPath, .uploadTargets: uploadsTargets, .corsOrigins: corsAllowedOrigins,
         ]
     }
 

@@ -101,7 +101,9 @@ struct HookedMetadata: MetadataStore {
         try await real.takeFinalize(of: id, expecting: expected, lease: lease)
     }
 
-    func dropFinalize(of id: SessionID) async throws { try await real.dropFinalize(of: id) }
+    func dropFinalize(of id: SessionID, by lease: WorkLease) async throws {
+        try await real.dropFinalize(of: id, by: lease)
+    }
 
     func takeAbandonedFinalizes(
         lease: WorkLease, limit: Int
@@ -160,6 +162,10 @@ struct HookedMetadata: MetadataStore {
 
     func unfinishedSessions() async throws -> [UnfinishedSession] {
         try await real.unfinishedSessions()
+    }
+
+    func openCompositions(after: SessionID?, limit: Int) async throws -> [SessionRecord] {
+        try await real.openCompositions(after: after, limit: limit)
     }
 
     func finalizingSessions() async throws -> [SessionRecord] {

@@ -104,7 +104,9 @@ extension EngineHolder {
         ending: ScriptedBody.Ending = .ends
     ) async throws -> Int64 {
         try await engine.append(
-            AppendPut(offset: Int64(offset), checksum: checksum, completes: completes),
+            AppendPut(
+                offset: Int64(offset), checksum: checksum.map { .sha256($0) },
+                completes: completes),
             to: upload.id, owner: upload.owner,
             body: ScriptedBody(bytes, announcing: count, ending: ending))
     }

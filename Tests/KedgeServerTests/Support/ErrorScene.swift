@@ -60,6 +60,7 @@ extension ErrorScene {
         sessionProvocations
         .merging(chunkProvocations) { $1 }.merging(fileProvocations) { $1 }
         .merging(requestProvocations) { $1 }.merging(loadProvocations) { $1 }
+        .merging(tusProvocations) { $1 }
 
     private static let sessionProvocations: [ErrorCode: Provocation] = [
         .sessionNotFound: { scene in

@@ -1,0 +1,22 @@
+internal import KedgeFiles
+internal import KedgeModel
+
+extension LiveSession {
+    /// Lets the whole-file hash catch up with the committed prefix in the background.
+    func followPrefix() async {
+        let end = ledger.committedPrefixEnd
+        // Bytes that the hash has passed are not needed on this node any more.
+        await staging?.release(below: await prefix.offset)
+        await prefix.follow(to: end) { [weak self] in
+            guard let self else { throw EngineError(.sessionClosed) }
+            return try await self.stagingArea()
+        } save: { [weak self] checkpoint in
+            try await self?.save(checkpoint)
+        }
+    }
+
+    private func save(_ prefix: HashCheckpoint) async throws {
+        try await parts.metadata.savePrefix(
+            prefix, of: id, knowing: parts.fleet == nil ? nil : ledger.revision)
+    }
+}

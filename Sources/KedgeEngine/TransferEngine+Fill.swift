@@ -1,0 +1,157 @@
+internal import KedgeModel
+
+// Bringing the bytes of parts into the upload that is made of them. They are read and written once more,
+// because the hash of the whole and those of its chunks need them anyway.
+extension TransferEngine {
+    /// Brings the bytes of complete sessions into an open one, in their order. Goes on after what is there
+    /// already; asked again after a success, it does nothing. Only one caller at a time, on all nodes.
+    ///
+    /// - Throws: `MISSING_CHUNKS` when a part is not complete; `SIZE_MISMATCH` when the session was declared
+    ///   to be of another size; what appending throws; for each part what asking for it throws, and
+    ///   `FILE_GONE`.
+    func fill(_ id: SessionID, from ids: [SessionID], owner: OwnerID) async throws {
+        let parts = try await fillParts(ids, owner: owner)
+        let sum = parts.last?.end ?? 0
+        let rest = try await registry.withSession(id, owner: owner) { live in
+            try await live.requireOpen()
+            try await live.declareSize(sum)
+            let ledger = await live.ledger
+            return self.parts.roomNeeded(
+                for: sum - ledger.contiguousOffset, chunkSize: ledger.record.chunkSize)
+        }
+        // Only asked: what is copied takes the room, and must not be counted twice.
+        try await self.parts.space.reserving(rest, of: self.parts.bytes) {}
+        for part in parts { try await copy(part, to: id, owner: owner) }
+    }
+
+    /// Where each part comes to lie in the whole.
+    ///
+    /// - Throws: `FILE_TOO_LARGE`, and what ``fill(_:from:owner:)`` throws for a part.
+    func fillParts(_ ids: [SessionID], owner: OwnerID) async throws -> [FillPart] {
+        var parts: [FillPart] = []
+        for id in ids {
+            try await commitLast(of: id, owner: owner)
+            let byteCount = try await completeByteCount(of: id, owner: owner)
+            let start = parts.last?.end ?? 0
+            guard byteCount <= configuration.maxFileSize - start else { throw tooLarge() }
+            parts.append(FillPart(id: id, start: start, byteCount: byteCount))
+        }
+        return parts
+    }
+
+    private func completeByteCount(of id: SessionID, owner: OwnerID) async throws -> Int64 {
+        try await registry.withSession(id, owner: owner) { live in
+            try await live.requireCurrent()
+            let ledger = await live.ledger
+            guard [.open, .finalizing, .completed].contains(ledger.record.state) else {
+                throw EngineError.closed(ledger.record.state)
+            }
+            guard ledger.isComplete, let byteCount = ledger.record.fileSize else {
+                var error = EngineError(.missingChunks, "A part is not complete.")
+                error.missing = ledger.missing
+                throw error
+            }
+            return byteCount
+        }
+    }
+
+    private func copy(_ part: FillPart, to id: SessionID, owner: OwnerID) async throws {
+        do {
+            try await copyNow(part, to: id, owner: owner)
+        } catch {
+            // A part that becomes a file meanwhile has its bytes in another place then; the lock waits for
+            // who is at it. Of what else may have gone wrong, the first error tells more than a second one.
+            let state = try? await finalizeLocks.withLock(part.id) {
+                try await sessionStatus(part.id, owner: owner).state
+            }
+            switch error {
+            case let damage as DamagedPart:
+                let cause = "chunk \(damage.index) of a part is not what it was when it came"
+                if damage.isCopied { _ = try await takeBack(id, owner: owner, cause: cause) }
+                guard state == .open else { throw EngineError(.internalError, cause: cause) }
+                throw try await takeBack(part.id, owner: owner, only: damage.index, cause: cause)
+            case ByteStoreError.notFound where state == .open:
+                throw try await takeBack(part.id, owner: owner, cause: "bytes of a part are gone")
+            default:
+                guard state == .completed, !isEnding else { throw error }
+                try await copyNow(part, to: id, owner: owner)
+            }
+        }
+    }
+
+    /// Takes the promise of a session's chunks back, so that they are sent or copied again.
+    ///
+    /// - Parameter index: The one that is bad; all when nil, and where none can be replaced alone.
+    private func takeBack(
+        _ id: SessionID, owner: OwnerID, only index: Int? = nil, cause: String
+    ) async throws -> EngineError {
+        try await registry.withSession(id, owner: owner) { live in
+            try await takeBack(
+                live, await live.ledger.record, only: parts.bytes.assembles ? nil : index,
+                cause: cause)
+        }
+    }
+
+    private func copyNow(_ part: FillPart, to id: SessionID, owner: OwnerID) async throws {
+        guard !isEnding else { throw EngineError(.unavailable, "The service is stopping.") }
+        let record = try await registry.withSession(part.id, owner: owner) {
+            await $0.ledger.record
+        }
+        guard record.state == .completed, let fileID = record.fileID else {
+            return try await copyStaged(part, to: id, owner: owner)
+        }
+        let file = try await file(fileID, owner: owner)
+        let digests = try await chunkDigests(of: file)
+        let opened = try await openFile(file)
+        let bytes = PartBytes(
+            byteCount: part.byteCount, chunkSize: file.chunkSize, digests: digests,
+            source: opened.reader.read)
+        let result = await Result {
+            try await append(part, bytes, to: id, owner: owner)
+        }
+        await opened.reader.close()
+        try result.get()
+    }
+
+    /// Copies from a part that is no file. While it is read, its area stays: who finalizes or cancels the
+    /// part stops the copying first.
+    private func copyStaged(_ part: FillPart, to id: SessionID, owner: OwnerID) async throws {
+        try await registry.withSession(part.id, owner: owner) { live in
+            // Before the slot: when chunks turn out to be gone, everybody in the area is stopped first.
+            if parts.bytes.assembles { try await assemble(live) }
+            try await writing(.reading(parts.makeID()), of: live) { _ in
+                let area = try await live.stagingArea()
+                let ledger = await live.ledger
+                let bytes = PartBytes(
+                    byteCount: part.byteCount, chunkSize: ledger.record.chunkSize,
+                    digests: ledger.chunks.map(\.digest), source: area.read)
+                try await self.append(part, bytes, to: id, owner: owner)
+            }
+        }
+    }
+
+    /// Appends what is missing of the part.
+    private func append(
+        _ part: FillPart, _ bytes: PartBytes, to id: SessionID, owner: OwnerID
+    ) async throws {
+        try await registry.withSession(id, owner: owner) { live in
+            let offset = await live.ledger.contiguousOffset
+            guard offset < part.end else { return }
+            guard offset >= part.start else {
+                throw EngineError(.unavailable, cause: "bytes of parts before this one are gone")
+            }
+            let body = PartBody(bytes: bytes, start: offset - part.start, parts: parts)
+            _ = try await append(AppendPut(offset: offset), to: live, body: body)
+        }
+    }
+}
+
+/// A part of an upload that is made of others.
+struct FillPart: Sendable {
+    let id: SessionID
+    /// Offset in the whole of the part's first byte.
+    let start: Int64
+    let byteCount: Int64
+
+    var end: Int64 { start + byteCount }
+}

@@ -1,0 +1,56 @@
+internal import KedgeFiles
+package import KedgeModel
+
+extension TransferEngine {
+    /// Turns a complete session into a file and waits for that, also where finalizing takes long. Asked
+    /// again, it gives the same answer.
+    ///
+    /// - Parameter patience: ``EngineConfiguration/finishPatience`` when nil.
+    /// - Throws: What ``finalize(_:owner:expecting:)`` throws; `UNAVAILABLE` when the file is not there after
+    ///   so long.
+    package func finish(
+        _ id: SessionID, owner: OwnerID, expecting expected: SHA256Digest? = nil,
+        patience: Duration? = nil
+    ) async throws -> FileRecord {
+        try await translating {
+            var waited = Duration.zero
+            var step = Duration.milliseconds(20)
+            while true {
+                var outcome: FinalizeOutcome?
+                waited += try await parts.timer.measure {
+                    outcome = try await finalize(id, owner: owner, expecting: expected)
+                }
+                if case .completed(let file) = outcome { return file }
+                guard waited < patience ?? configuration.finishPatience else {
+                    throw EngineError(.unavailable, "The file is still being verified; ask again.")
+                }
+                // Another node that has the work is not waited for inside.
+                try await parts.timer.sleep(for: step)
+                waited += step
+                step = min(step * 2, .seconds(1))
+            }
+        }
+    }
+
+    /// Commits the last chunk of a session when nothing but that is missing.
+    func commitLast(of id: SessionID, owner: OwnerID) async throws {
+        try await registry.withSession(id, owner: owner) { live in
+            let ledger = await live.ledger
+            guard ledger.record.state == .open, ledger.lacksOnlyLastCommit,
+                let end = ledger.record.fileSize
+            else { return }
+            _ = try await append(AppendPut(offset: end), to: live, body: NoBytes())
+        }
+    }
+}
+
+/// A body without bytes.
+private struct NoBytes: ByteBody {
+    var announcedByteCount: Int64? { 0 }
+
+    func makeReader() async throws -> any ByteReader { Reader() }
+
+    private final class Reader: ByteReader {
+        func fill(_ buffer: IOBuffer, limit: Int) async throws -> Bool { false }
+    }
+}

@@ -1,0 +1,52 @@
+internal import KedgeHash
+internal import KedgeModel
+
+/// The checksums of everything that an append carries, across chunks.
+struct AppendHash: Sendable {
+    /// Apart from the others, because together with a chunk's own it costs next to nothing.
+    private var sha256: SHA256Hasher?
+    private var others: [ChecksumHasher]
+
+    /// Nil when the append has no checksum and will have none.
+    init?(_ put: AppendPut) {
+        guard put.countsAtItsEnd else { return nil }
+        let algorithms =
+            put.lateChecksum != nil
+            ? Set(ChecksumAlgorithm.allCases) : Set([put.checksum?.algorithm])
+        sha256 = algorithms.contains(.sha256) ? SHA256Hasher() : nil
+        others = algorithms.compactMap(\.self).filter { $0 != .sha256 }.map { ChecksumHasher($0) }
+    }
+
+    /// Goes on over bytes, as does the hash of the chunk they belong to; blocks for as long as that takes.
+    mutating func update(_ bytes: UnsafeRawBufferPointer, beside chunk: inout SHA256Hasher) {
+        if var hasher = sha256 {
+            SHA256Hasher.update(&chunk, &hasher, with: bytes)
+            sha256 = hasher
+        } else {
+            chunk.update(bytes)
+        }
+        for index in others.indices { others[index].update(bytes) }
+    }
+
+    /// Holds the bytes seen against a checksum of them.
+    ///
+    /// - Throws: `CHUNK_HASH_MISMATCH`.
+    func require(_ expected: AppendChecksum) throws {
+        let actual = checksum(expected.algorithm)
+        guard actual != expected.bytes else { return }
+        var error = EngineError(
+            .chunkHashMismatch,
+            "The bytes do not have this \(expected.algorithm.rawValue) checksum.")
+        if expected.algorithm == .sha256 {
+            error.expectedDigest = SHA256Digest(bytes: expected.bytes)
+            error.actualDigest = actual.flatMap { SHA256Digest(bytes: $0) }
+        }
+        throw error
+    }
+
+    private func checksum(_ algorithm: ChecksumAlgorithm) -> [UInt8]? {
+        algorithm == .sha256
+            ? sha256?.digest().bytes
+            : others.first { $0.algorithm == algorithm }?.checksum()
+    }
+}

@@ -1,0 +1,83 @@
+internal import KedgeFiles
+internal import KedgeHash
+internal import KedgeModel
+
+// What makes the bytes of an append count.
+extension Appender {
+    /// Records a whole chunk, or lets it wait for the checksum.
+    mutating func record(_ pass: ChunkPass, index: Int) async throws {
+        let chunk = CommittedChunk(
+            index: index, byteCount: pass.verified.byteCount, digest: pass.verified.digest())
+        guard !put.countsAtItsEnd else {
+            guard deferredStaging.map({ $0 === pass.staging }) ?? true else {
+                throw EngineError(.unavailable, cause: "the staging area failed meanwhile")
+            }
+            deferredStaging = pass.staging
+            deferredChunks.append(chunk)
+            return
+        }
+        try await requireDeclaredDigest(chunk)
+        try await live.commitDurably(chunk, of: pass)
+        await live.followPrefix()
+    }
+
+    /// A native client that sent the first bytes of the chunk said what the whole chunk would be. When it is
+    /// something else, those bytes were damaged or are of another file: the chunk comes again.
+    private func requireDeclaredDigest(_ chunk: CommittedChunk) async throws {
+        let view = try await live.view(ofChunk: chunk.index)
+        guard let declared = view.partial?.declaredDigest, declared != chunk.digest,
+            // Nobody has said what the last chunk is of a file whose end was not known.
+            chunk.byteCount == view.layout.chunkSize || hadSize
+        else { return }
+        try await live.discardPartial(chunk.index)
+        throw await offsetMismatch()
+    }
+
+    /// Saves the bytes of the chunk in which the body ended: as the file's short last chunk, or as a
+    /// partial.
+    mutating func finish(_ pass: ChunkPass, isLast: Bool) async throws {
+        let index = await live.ledger.record.layout.index(ofByteAt: pass.start)
+        let endsFile = await live.ledger.record.fileSize == pass.offset
+        if isLast || endsFile, pass.verified.byteCount > 0 {
+            try await record(pass, index: index)
+            try await commitDeferred()
+            return
+        }
+        let declared = try await live.view(ofChunk: index).partial?.declaredDigest
+        try await live.savePartial(
+            pass.verified, index: index, declaredDigest: declared, staging: pass.staging)
+        guard await live.ledger.contiguousOffset >= offset else {
+            throw EngineError(.internalError, cause: "the end of an append was not saved")
+        }
+    }
+
+    /// The file ends here: sets its size, or holds the end against the size that was declared.
+    ///
+    /// - Throws: `SIZE_MISMATCH`; the bytes stay and the session goes on.
+    mutating func declareEnd(keeping tail: ChunkPass?) async throws {
+        let ledger = await live.ledger
+        let isRight =
+            ledger.record.fileSize.map { $0 == offset } ?? (ledger.claimedEnd <= offset)
+        guard isRight else {
+            try await commitDeferred()
+            if let tail { try await finish(tail, isLast: false) }
+            throw EngineError(.sizeMismatch, "The file is not complete at byte \(offset).")
+        }
+        try await live.declareSize(offset)
+    }
+
+    func verifyChecksum() async throws {
+        guard let appendHash else { return }
+        if let checksum = put.checksum { try appendHash.require(checksum) }
+        if let late = put.lateChecksum { try appendHash.require(try await late()) }
+    }
+
+    mutating func commitDeferred() async throws {
+        guard let staging = deferredStaging else { return }
+        let chunks = deferredChunks
+        (deferredChunks, deferredStaging) = ([], nil)
+        for chunk in chunks { try await requireDeclaredDigest(chunk) }
+        try await live.commitDurably(chunks, staging: staging)
+        await live.followPrefix()
+    }
+}

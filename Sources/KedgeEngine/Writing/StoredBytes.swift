@@ -1,0 +1,29 @@
+internal import KedgeFiles
+internal import KedgeHash
+internal import KedgeModel
+
+/// Fills a buffer's free part with bytes from the offset, at most so many.
+typealias StoredByteSource =
+    @Sendable (_ buffer: IOBuffer, _ offset: Int64, _ byteCount: Int64) async throws -> Void
+
+/// The SHA-256 of bytes that a store has.
+func digest(
+    of range: Range<Int64>, parts: EngineParts, _ source: StoredByteSource
+) async throws -> SHA256Digest {
+    var hasher = SHA256Hasher()
+    let buffer = parts.buffers.take()
+    defer { parts.buffers.give(buffer) }
+    while hasher.byteCount < Int64(range.count) {
+        try Task.checkCancellation()
+        buffer.removeAll()
+        let offset = range.lowerBound + hasher.byteCount
+        try await source(buffer, offset, range.upperBound - offset)
+        let before = hasher
+        hasher = await parts.pool.compute {
+            var after = before
+            after.update(buffer.bytes)
+            return after
+        }
+    }
+    return hasher.digest()
+}

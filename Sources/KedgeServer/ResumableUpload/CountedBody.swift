@@ -1,0 +1,41 @@
+internal import KedgeEngine
+internal import KedgeFiles
+internal import KedgeLocks
+
+/// A body that knows how much of it was read, so that one that goes on after the file's end can be told
+/// from one that broke off.
+struct CountedBody: ByteBody {
+    private let body: RequestByteBody
+    private let counter = Counter()
+
+    init(_ body: RequestByteBody) { self.body = body }
+
+    var announcedByteCount: Int64? { body.announcedByteCount }
+    var isHeldBack: Bool { body.isHeldBack }
+    /// Bytes that were read so far.
+    var readByteCount: Int64 { counter.value.withLock { $0 } }
+
+    func makeReader() async throws -> any ByteReader {
+        Reader(try await body.makeReader(), counter)
+    }
+
+    private final class Counter: Sendable {
+        let value = Mutex<Int64>(0)
+    }
+
+    private final class Reader: ByteReader {
+        private let reader: any ByteReader
+        private let counter: Counter
+
+        init(_ reader: any ByteReader, _ counter: Counter) {
+            self.reader = reader
+            self.counter = counter
+        }
+
+        func fill(_ buffer: IOBuffer, limit: Int) async throws -> Bool {
+            let before = buffer.count
+            defer { counter.value.withLock { $0 += Int64(buffer.count - before) } }
+            return try await reader.fill(buffer, limit: limit)
+        }
+    }
+}

@@ -1,0 +1,138 @@
+internal import KedgeModel
+
+/// Takes a structured field apart from its start (RFC 9651 section 4.2).
+struct StructuredFieldParser {
+    private var rest: Substring.UTF8View
+
+    init(_ text: String) { rest = Substring(text).utf8 }
+
+    var isDone: Bool { rest.isEmpty }
+
+    /// True when nothing but spaces is left.
+    mutating func isAtEnd() -> Bool {
+        skipSpaces()
+        return isDone
+    }
+
+    mutating func skipSpaces() { rest = rest.drop { $0 == UInt8(ascii: " ") } }
+
+    /// Spaces and tabs, which may stand around the commas of a dictionary.
+    mutating func skipBlanks() {
+        rest = rest.drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+    }
+
+    mutating func take(_ character: Unicode.Scalar) -> Bool {
+        guard rest.first == UInt8(ascii: character) else { return false }
+        rest.removeFirst()
+        return true
+    }
+
+    /// An item with its parameters, after any spaces.
+    mutating func item() -> StructuredField.Item? {
+        skipSpaces()
+        guard let item = bareItem(), skipParameters() else { return nil }
+        return item
+    }
+
+    /// A key of a dictionary or of parameters.
+    mutating func key() -> String? {
+        guard let first = rest.first, first == UInt8(ascii: "*") || first.isLower else {
+            return nil
+        }
+        return text { $0.isLower || $0.isDigit || "_-.*".utf8.contains($0) }
+    }
+
+    /// What follows a key in a dictionary: nothing but parameters means true.
+    mutating func memberValue() -> StructuredField.Item? {
+        guard take("=") else { return skipParameters() ? .boolean(true) : nil }
+        guard let item = bareItem(), skipParameters() else { return nil }
+        return item
+    }
+
+    private mutating func skipParameters() -> Bool {
+        while take(";") {
+            skipSpaces()
+            guard key() != nil else { return false }
+            if take("="), bareItem() == nil { return false }
+        }
+        return true
+    }
+
+    private mutating func bareItem() -> StructuredField.Item? {
+        guard let first = rest.first else { return nil }
+        switch first {
+        case UInt8(ascii: "?"): return boolean()
+        case UInt8(ascii: "\""): return string()
+        case UInt8(ascii: ":"): return bytes()
+        case UInt8(ascii: "-"): return number()
+        case _ where first.isDigit: return number()
+        case _ where first == UInt8(ascii: "*") || first.isLetter:
+            return .token(
+                text {
+                    $0.isLetter || $0.isDigit || "!#$%&'*+-.^_`|~:/".utf8.contains($0)
+                })
+        default: return nil
+        }
+    }
+
+    private mutating func boolean() -> StructuredField.Item? {
+        rest.removeFirst()
+        if take("1") { return .boolean(true) }
+        return take("0") ? .boolean(false) : nil
+    }
+
+    /// At most 15 digits, or 12 and after the point 3, so nothing can overflow.
+    private mutating func number() -> StructuredField.Item? {
+        let isNegative = take("-")
+        let whole = text { $0.isDigit }
+        guard !whole.isEmpty else { return nil }
+        guard take(".") else {
+            guard whole.utf8.count <= 15, let value = WireInteger.parse(whole) else { return nil }
+            return .integer(isNegative ? -value : value)
+        }
+        let fraction = text { $0.isDigit }
+        guard whole.utf8.count <= 12, (1...3).contains(fraction.utf8.count) else { return nil }
+        return .decimal("\(isNegative ? "-" : "")\(whole).\(fraction)")
+    }
+
+    private mutating func string() -> StructuredField.Item? {
+        rest.removeFirst()
+        var characters: [UInt8] = []
+        while var character = rest.popFirst() {
+            switch character {
+            case UInt8(ascii: "\""): return .string(String(decoding: characters, as: UTF8.self))
+            case UInt8(ascii: "\\"):
+                guard let escaped = rest.popFirst(), "\"\\".utf8.contains(escaped) else {
+                    return nil
+                }
+                character = escaped
+            case 0x20...0x7E: break
+            default: return nil
+            }
+            characters.append(character)
+        }
+        return nil
+    }
+
+    private mutating func bytes() -> StructuredField.Item? {
+        rest.removeFirst()
+        let encoded = text { $0 != UInt8(ascii: ":") }
+        guard take(":"), let bytes = Base64.decode(encoded) else { return nil }
+        return .bytes(bytes)
+    }
+
+    private mutating func text(where belongs: (UInt8) -> Bool) -> String {
+        let taken = rest.prefix(while: belongs)
+        rest = rest[taken.endIndex...]
+        return String(decoding: taken, as: UTF8.self)
+    }
+}
+
+/// The characters that keys, tokens and numbers are made of.
+extension UInt8 {
+    fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+    fileprivate var isLower: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self) }
+    fileprivate var isLetter: Bool {
+        isLower || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self)
+    }
+}

@@ -1,0 +1,72 @@
+internal import HTTPTypes
+internal import Hummingbird
+internal import KedgeEngine
+internal import KedgeModel
+
+extension TusRoutes {
+    /// `POST` (extensions creation, creation-with-upload, creation-defer-length, concatenation): makes an
+    /// upload, and may bring its first bytes.
+    ///
+    /// - Throws: `BAD_REQUEST`, `UNSUPPORTED_MEDIA_TYPE`, what creating and appending throw. An upload whose
+    ///   first bytes failed is gone again: its client has not learned where it is.
+    @Sendable func create(
+        _ request: Request, _ context: KedgeRequestContext
+    ) async throws -> Response {
+        let metadata = try TusMetadata(request.headers[TusField.metadata] ?? "")
+        let concat = request.headers[TusField.concat]
+        let concatenation = try concat.map {
+            try TusConcatenation($0, maxPartCount: engine.configuration.maxPartCount)
+        }
+        let append = try TusAppend(request, context)
+        let fields = TusRequestFields(fields: request.headers)
+        guard append.isEmpty || fields.isAppend else {
+            throw EngineError(.unsupportedMediaType, "The body is \(TusField.mediaType).")
+        }
+        var new = NewSession(
+            fileName: metadata.fileName, fileSize: nil, mimeType: metadata.mimeType)
+        new.metadata[TusUpload.MetadataKey.metadata] = metadata.text
+        new.metadata[TusUpload.MetadataKey.concat] = concat
+        if case .final(let parts) = concatenation {
+            guard append.isEmpty, fields.fields[TusField.length] == nil else {
+                throw EngineError(
+                    .badRequest, "A final upload has the length and the bytes of its parts.")
+            }
+            return try await createFinal(new, of: parts, request, context)
+        }
+        new.fileSize = try size(in: fields)
+        let status = try await engine.createSession(new, owner: context.principal.owner)
+        context.notes.set("session.id", status.sessionId)
+        do {
+            let upload = try await self.upload(status.sessionId, context)
+            let after =
+                append.isEmpty
+                ? try await finished(upload, context)
+                : try await self.append(append, to: upload, at: 0, declaring: nil, context)
+            return created(after, asked: request)
+        } catch {
+            await engine.giveUp(status.sessionId, owner: context.principal.owner)
+            throw error
+        }
+    }
+
+    /// The answer to a `POST` that made an upload.
+    func created(_ upload: TusUpload, asked request: Request) -> Response {
+        var fields = upload.progressFields
+        // A final upload has no bytes before it has all.
+        if upload.awaitsParts { fields[TusField.offset] = nil }
+        fields[.location] = address.url(
+            endpoint.path(of: upload.view.id), asked: request)
+        return Response(status: .created, headers: fields)
+    }
+
+    /// The size of the upload; nil when it comes later.
+    ///
+    /// - Throws: `BAD_REQUEST` unless the client says exactly one of the two, `FILE_TOO_LARGE`.
+    private func size(in fields: TusRequestFields) throws -> Int64? {
+        let length = try fields.length(limit: engine.configuration.maxFileSize)
+        guard try fields.defersLength() == (length == nil) else {
+            throw EngineError(.badRequest, "Send Upload-Length, or Upload-Defer-Length: 1.")
+        }
+        return length
+    }
+}

@@ -1,0 +1,73 @@
+internal import HTTPTypes
+internal import KedgeEngine
+internal import KedgeModel
+
+/// Names and fixed values of the fields of tus 1.0.
+enum TusField {
+    static let resumable = named("Tus-Resumable")
+    static let version = named("Tus-Version")
+    static let extensions = named("Tus-Extension")
+    static let maxSize = named("Tus-Max-Size")
+    static let checksumAlgorithm = named("Tus-Checksum-Algorithm")
+    static let length = named("Upload-Length")
+    static let deferLength = named("Upload-Defer-Length")
+    static let offset = named("Upload-Offset")
+    static let metadata = named("Upload-Metadata")
+    static let expires = named("Upload-Expires")
+    static let checksum = named("Upload-Checksum")
+    static let concat = named("Upload-Concat")
+
+    /// The only version there is.
+    static let supportedVersion = "1.0.0"
+    /// Media type of bodies that are appended.
+    static let mediaType = "application/offset+octet-stream"
+
+    private static func named(_ text: String) -> HTTPField.Name {
+        guard let name = HTTPField.Name(text) else { preconditionFailure("\(text) is no name") }
+        return name
+    }
+}
+
+/// Reads numbers and choices from the fields of a request.
+struct TusRequestFields: Sendable {
+    let fields: HTTPFields
+
+    /// True when the body is bytes of the upload.
+    var isAppend: Bool {
+        let type = (fields[.contentType] ?? "").prefix { $0 != ";" }
+        return type.filter { $0 != " " && $0 != "\t" }.lowercased() == TusField.mediaType
+    }
+
+    /// - Throws: `BAD_REQUEST` when it is missing or no number.
+    func offset() throws -> Int64 {
+        guard let text = fields[TusField.offset], let offset = WireInteger.parse(text) else {
+            throw EngineError(.badRequest, "Upload-Offset is a number of bytes.")
+        }
+        return offset
+    }
+
+    /// The size of the whole upload; nil when it is not told.
+    ///
+    /// - Throws: `BAD_REQUEST`; `FILE_TOO_LARGE` for a number that no file can have as its size.
+    func length(limit: Int64) throws -> Int64? {
+        guard let text = fields[TusField.length] else { return nil }
+        if let length = WireInteger.parse(text), length <= limit { return length }
+        guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else {
+            throw EngineError(.badRequest, "Upload-Length is a number of bytes.")
+        }
+        var error = EngineError(.fileTooLarge)
+        error.maxBytes = limit
+        throw error
+    }
+
+    /// True when the size comes later.
+    ///
+    /// - Throws: `BAD_REQUEST` for any value but 1.
+    func defersLength() throws -> Bool {
+        guard let text = fields[TusField.deferLength] else { return false }
+        guard text == "1" else {
+            throw EngineError(.badRequest, "Upload-Defer-Length can only be 1.")
+        }
+        return true
+    }
+}

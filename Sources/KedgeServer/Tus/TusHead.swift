@@ -1,0 +1,45 @@
+internal import HTTPTypes
+internal import Hummingbird
+internal import KedgeEngine
+internal import KedgeModel
+
+extension TusRoutes {
+    /// `HEAD`: where the upload goes on. A request that is appending still is stopped, for its client has
+    /// given it up: the offset has all that it brought. Waits for nobody else.
+    ///
+    /// Clients take an upload whose offset is its length for finished, so it is a file before that is said,
+    /// also when the process ended between the last byte and the file.
+    @Sendable func head(
+        _ request: Request, _ context: KedgeRequestContext
+    ) async throws -> Response {
+        var upload = try await upload(context)
+        if upload.awaitsParts {
+            let owner = context.principal.owner
+            if case .waiting(let length) = try await engine.compose(upload.view.id, owner: owner) {
+                return Self.head(upload, length: length)
+            }
+            upload = try await self.upload(context)
+        } else if !upload.isWhole {
+            upload = try await self.upload(context, stopsAppend: true)
+        }
+        let wasOpen = upload.view.state != .completed
+        if try await file(of: upload, context) != nil, wasOpen {
+            upload = try await self.upload(context)
+        }
+        return Self.head(upload, length: upload.view.fileSize)
+    }
+
+    private static func head(_ upload: TusUpload, length: Int64?) -> Response {
+        // A final upload that waits for its parts has no offset: until it has all bytes, it has none.
+        let offset = upload.awaitsParts ? nil : upload.view.offset
+        var fields = upload.progressFields
+        fields[.cacheControl] = "no-store"
+        fields[TusField.offset] = offset.map { String($0) }
+        fields[TusField.length] = length.map { String($0) }
+        if length == nil, upload.parts == nil { fields[TusField.deferLength] = "1" }
+        fields[TusField.metadata] = upload.metadataText
+        fields[TusField.concat] = upload.view.metadata[TusUpload.MetadataKey.concat]
+        if offset != nil, offset == length, !upload.isPartial { fields[TusField.expires] = nil }
+        return Response(status: .ok, headers: fields)
+    }
+}

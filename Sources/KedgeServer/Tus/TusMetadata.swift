@@ -1,0 +1,96 @@
+internal import HTTPTypes
+internal import KedgeEngine
+internal import KedgeModel
+
+/// `Upload-Metadata`: pairs of a key and a value in base64.
+struct TusMetadata: Hashable, Sendable {
+    /// Name of a file that was given none.
+    static let defaultFileName = "upload"
+    /// Longest text that is kept, in bytes.
+    static let maxByteCount = 8 << 10
+
+    /// As the client wrote it; it gets the same back.
+    let text: String
+    private let values: [String: [UInt8]]
+
+    /// - Throws: `BAD_REQUEST` for an empty or repeated key, for a value that is not base64, and for text that
+    ///   is too long or could not be given back as it was sent.
+    init(_ text: String) throws {
+        guard text.utf8.count <= Self.maxByteCount else {
+            throw EngineError(
+                .badRequest, "Upload-Metadata is larger than \(Self.maxByteCount) bytes.")
+        }
+        // Bytes that were no UTF-8 have become this before they come here.
+        guard !text.unicodeScalars.contains("\u{FFFD}") else {
+            throw EngineError(.badRequest, "Upload-Metadata is not UTF-8.")
+        }
+        self.text = text
+        var values: [String: [UInt8]] = [:]
+        // Clients that have nothing to tell send an empty field.
+        let pairs =
+            text.allSatisfy({ $0.isBlank })
+            ? []
+            : text.split(
+                separator: ",", omittingEmptySubsequences: false)
+        for pair in pairs {
+            let parts = Self.trim(pair).split(
+                separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let key = parts.first, !key.isEmpty else {
+                throw EngineError(.badRequest, "Upload-Metadata has an empty key.")
+            }
+            guard let value = Base64.decode(parts.count > 1 ? parts[1] : "") else {
+                throw EngineError(.badRequest, "A value of Upload-Metadata is not base64.")
+            }
+            guard values.updateValue(value, forKey: String(key)) == nil else {
+                throw EngineError(.badRequest, "Upload-Metadata has a key twice.")
+            }
+        }
+        self.values = values
+    }
+
+    /// The pairs that say what is known of a file that came through another door.
+    static func text(fileName: String, mimeType: String?) -> String {
+        let name = "filename \(Base64.encode(Array(fileName.utf8)))"
+        return mimeType.map { "\(name),filetype \(Base64.encode(Array($0.utf8)))" } ?? name
+    }
+
+    /// A name that can be kept, made from what the client calls the file.
+    var fileName: String {
+        let name = first(of: ["filename", "name"]) ?? ""
+        return name.isEmpty ? Self.defaultFileName : FileName.sanitized(name)
+    }
+
+    /// The media type. Browsers do not know it of every file, and pages then send anything, so that what is
+    /// no media type is passed over.
+    var mimeType: String? { first(of: ["filetype", "type"]).flatMap { Self.mediaType($0) } }
+
+    private func first(of keys: [String]) -> String? {
+        for key in keys {
+            if let value = values[key], !value.isEmpty,
+                let text = String(validating: value, as: UTF8.self)
+            {
+                return text
+            }
+        }
+        return nil
+    }
+
+    private static func mediaType(_ text: String) -> String? {
+        let essence = text.prefix { $0 != ";" }
+        let parts = essence.split(separator: "/", omittingEmptySubsequences: false)
+        let isType =
+            text.utf8.count <= 255 && text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
+            && parts.count == 2 && parts.allSatisfy { HTTPField.Name(String($0)) != nil }
+        return isType ? text : nil
+    }
+
+    private static func trim(_ text: Substring) -> Substring {
+        var slice = text.drop { $0.isBlank }
+        while let last = slice.last, last.isBlank { slice.removeLast() }
+        return slice
+    }
+}
+
+extension Character {
+    fileprivate var isBlank: Bool { self == " " || self == "\t" }
+}

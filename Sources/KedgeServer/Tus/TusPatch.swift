@@ -1,0 +1,89 @@
+internal import HTTPTypes
+internal import Hummingbird
+internal import KedgeEngine
+internal import KedgeModel
+
+extension TusRoutes {
+    /// `PATCH`: appends the body. What arrives counts, also when the request breaks off, unless it has a
+    /// checksum: then all of it counts or nothing.
+    ///
+    /// The answer to the last byte comes when the file exists.
+    ///
+    /// - Throws: `UPLOAD_IS_FINAL`, `UPLOAD_CHECKSUM_MISMATCH`, `OFFSET_MISMATCH`, and what appending throws.
+    @Sendable func patch(
+        _ request: Request, _ context: KedgeRequestContext
+    ) async throws -> Response {
+        let fields = TusRequestFields(fields: request.headers)
+        guard fields.isAppend else {
+            throw EngineError(.unsupportedMediaType, "The body is \(TusField.mediaType).")
+        }
+        let offset = try fields.offset()
+        let length = try fields.length(limit: engine.configuration.maxFileSize)
+        let append = try TusAppend(request, context)
+        let upload = try await upload(context)
+        guard upload.parts == nil else { throw EngineError(.uploadIsFinal) }
+        let after =
+            upload.view.state == .completed
+            ? try Self.nothing(append, at: offset, of: upload)
+            : try await self.append(
+                append, to: upload, at: offset, declaring: length, context)
+        return Response(status: .noContent, headers: after.progressFields)
+    }
+
+    /// Appends, and makes the file of an upload that has become whole.
+    ///
+    /// - Returns: The upload as it is afterwards.
+    /// - Throws: `FILE_TOO_LARGE` also for a body without an announced length that goes beyond the end, and
+    ///   what appending and finishing throw.
+    func append(
+        _ append: TusAppend, to upload: TusUpload, at offset: Int64, declaring length: Int64?,
+        _ context: KedgeRequestContext
+    ) async throws -> TusUpload {
+        let size = length ?? upload.view.fileSize
+        let put = append.put(at: offset, declaring: length, known: size)
+        let body = CountedBody(append.body)
+        do {
+            _ = try await engine.append(
+                put, to: upload.view.id, owner: context.principal.owner, body: body)
+        } catch let error as EngineError where error.code == .lengthMismatch {
+            // Or it broke off, and what came counts.
+            guard let size, body.readByteCount > size - offset else { throw error }
+            throw Self.tooLarge("The body goes on after the end of the upload.", size)
+        }
+        return try await finished(try await self.upload(upload.view.id, context), context)
+    }
+
+    /// Does what follows the last byte of an upload.
+    func finished(
+        _ upload: TusUpload, _ context: KedgeRequestContext
+    ) async throws -> TusUpload {
+        guard upload.isWhole else { return upload }
+        if upload.isPartial {
+            await finishWaiting(for: upload.view.id, context)
+            return upload
+        }
+        _ = try await file(of: upload, context)
+        return try await self.upload(upload.view.id, context)
+    }
+
+    /// A completed upload takes no bytes at its end, as often as it is asked to.
+    private static func nothing(
+        _ append: TusAppend, at offset: Int64, of upload: TusUpload
+    ) throws -> TusUpload {
+        guard offset == upload.view.offset else {
+            var error = EngineError(.offsetMismatch)
+            error.expectedOffset = upload.view.offset
+            throw error
+        }
+        guard append.isEmpty else {
+            throw tooLarge("The upload is complete.", upload.view.fileSize)
+        }
+        return upload
+    }
+
+    private static func tooLarge(_ detail: String, _ size: Int64?) -> EngineError {
+        var error = EngineError(.fileTooLarge, detail)
+        error.maxBytes = size
+        return error
+    }
+}

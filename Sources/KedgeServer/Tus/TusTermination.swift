@@ -1,0 +1,19 @@
+internal import Hummingbird
+internal import KedgeEngine
+internal import KedgeModel
+
+extension TusRoutes {
+    /// `DELETE` (extension termination): gives an upload up, or deletes the file that it has become.
+    @Sendable func terminate(
+        _ request: Request, _ context: KedgeRequestContext
+    ) async throws -> Response {
+        let upload = try await upload(context)
+        let owner = context.principal.owner
+        if upload.view.state == .completed, let file = upload.view.fileID {
+            try await engine.deleteFile(file, owner: owner)
+            return Response(status: .noContent)
+        }
+        try await engine.cancelSession(upload.view.id, owner: owner)
+        return Response(status: .noContent)
+    }
+}

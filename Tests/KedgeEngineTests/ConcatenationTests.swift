@@ -1,0 +1,392 @@
+import Glibc
+import KedgeEngine
+import KedgeHash
+import KedgeModel
+import KedgeStoreTests
+import Testing
+
+/// One upload out of several.
+@Suite(.timeLimit(.minutes(1))) struct `Concatenating uploads` {
+    private let place: EnginePlace
+
+    init() throws { place = try EnginePlace() }
+
+    /// Uploads of these sizes that have all their bytes and are no files.
+    private func parts(
+        _ sizes: [Int], on node: some EngineHolder, sized: Bool = true
+    ) async throws -> [Upload] {
+        var parts: [Upload] = []
+        for (index, size) in sizes.enumerated() {
+            let part = try await node.begin(
+                sampleBytes(size, seed: UInt64(index)), sized: sized)
+            _ = try await node.append(part.content, to: part, at: 0, completes: true)
+            parts.append(part)
+        }
+        return parts
+    }
+
+    /// An upload that is to be made of others.
+    private func whole(
+        of parts: [Upload], on node: some EngineHolder, size: Int64? = nil,
+        owner: OwnerID = .tester, key: String? = nil
+    ) async throws -> SessionID {
+        try await node.engine.createSession(
+            NewSession(
+                fileName: "whole.bin", fileSize: size, chunkSize: 1000, parts: parts.map(\.id)),
+            owner: owner, idempotencyKey: key.map { IdempotencyKey(key: $0, fingerprint: $0) }
+        ).sessionId
+    }
+
+    private func concatenate(
+        _ parts: [Upload], on node: some EngineHolder, key: String? = nil
+    ) async throws -> FileRecord {
+        try await node.made(try await whole(of: parts, on: node, key: key))
+    }
+
+    private func expectWaiting(
+        _ id: SessionID, on node: some EngineHolder, byteCount: Int64?
+    ) async throws {
+        let composition = try await node.engine.compose(id, owner: .tester)
+        guard case .waiting(byteCount) = composition else {
+            Issue.record("it is \(composition)")
+            return
+        }
+    }
+
+    @Test(arguments: [
+        [1], [2500], [1000, 1000], [999, 1, 1000], [0, 700, 0, 2300, 4000], [0], [0, 0],
+    ])
+    func `the whole has the bytes of the parts in their order`(sizes: [Int]) async throws {
+        let node = try await place.start()
+        let parts = try await parts(sizes, on: node)
+        let whole = try await concatenate(parts, on: node)
+        let other = try await concatenate(parts.reversed(), on: node)
+        #expect(try await node.content(of: whole) == parts.flatMap(\.content))
+        #expect(try await node.content(of: other) == parts.reversed().flatMap(\.content))
+        // The parts are what they were.
+        for part in parts {
+            let status = try await node.status(of: part)
+            #expect(status.state == .open)
+            #expect(status.receivedBytes == Int64(part.content.count))
+        }
+        let chunks = try await node.engine.chunkDigests(of: whole)
+        #expect(chunks.count == (sizes.reduce(0, +) + 999) / 1000)
+    }
+
+    @Test func `a part may have had no size until its end`() async throws {
+        let node = try await place.start()
+        let parts = try await parts([1300, 200], on: node, sized: false)
+        let whole = try await concatenate(parts, on: node)
+        #expect(try await node.content(of: whole) == parts.flatMap(\.content))
+    }
+
+    @Test func `a part may be a file already`() async throws {
+        let node = try await place.start()
+        let parts = try await parts([1300, 200], on: node)
+        _ = try await node.finish(parts[0])
+        let whole = try await concatenate(parts, on: node)
+        #expect(try await node.content(of: whole) == parts.flatMap(\.content))
+    }
+
+    @Test func `a part whose last bytes were no chunk yet is complete`() async throws {
+        let node = try await place.start()
+        let part = try await node.begin(sampleBytes(1300), sized: false)
+        _ = try await node.append(part.content, to: part, at: 0)
+        node.metadata.before { call in
+            if call == .commit { throw MetadataError.unavailable("planned") }
+        }
+        await #expect(throws: EngineError(.unavailable)) {
+            try await node.append([], to: part, at: 1300, completes: true)
+        }
+        node.metadata.before(nil)
+        let whole = try await concatenate([part], on: node)
+        #expect(try await node.content(of: whole) == part.content)
+    }
+
+    @Test func `it waits for parts that are incomplete, and fails with those that are gone`()
+        async throws
+    {
+        let node = try await place.start()
+        let ready = try await parts([500], on: node)[0]
+        let short = try await node.begin(sampleBytes(2500))
+        _ = try await node.append(short.content.prefix(1300), to: short, at: 0)
+        let unsized = try await node.begin(sampleBytes(10), sized: false)
+        try await expectWaiting(
+            try await whole(of: [ready, short], on: node), on: node, byteCount: 3000)
+        try await expectWaiting(
+            try await whole(of: [ready, unsized], on: node), on: node, byteCount: nil)
+        let gone = try await parts([500], on: node)[0]
+        let late = try await whole(of: [ready, gone], on: node)
+        try await node.engine.cancelSession(gone.id, owner: gone.owner)
+        await #expect(throws: EngineError(.sessionExpired)) {
+            try await node.engine.compose(late, owner: .tester)
+        }
+        await #expect(throws: EngineError(.sessionNotFound)) {
+            try await node.engine.compose(late, owner: .stranger)
+        }
+        let foreign = try await whole(of: [ready], on: node, owner: .stranger)
+        await #expect(throws: EngineError(.sessionExpired)) {
+            try await node.engine.compose(foreign, owner: .stranger)
+        }
+        for wrong in [[], [ready, ready]] {
+            await #expect(throws: EngineError(.badRequest)) { try await whole(of: wrong, on: node) }
+        }
+    }
+
+    @Test func `a part whose file was deleted is gone`() async throws {
+        let node = try await place.start()
+        let part = try await parts([500], on: node)[0]
+        let file = try await node.finish(part)
+        try await node.engine.deleteFile(file.id, owner: file.owner)
+        let late = try await whole(of: [part], on: node)
+        await #expect(throws: EngineError(.sessionExpired)) {
+            try await node.engine.compose(late, owner: .tester)
+        }
+    }
+
+    @Test func `parts that are too large together are refused`() async throws {
+        let place = try EnginePlace { $0.maxFileSize = 2500 }
+        let node = try await place.start()
+        let parts = try await parts([1300, 1201], on: node)
+        let large = try await whole(of: parts, on: node)
+        await #expect(throws: EngineError(.fileTooLarge)) {
+            try await node.engine.compose(large, owner: .tester)
+        }
+    }
+
+    @Test func `nobody but the parts brings it bytes`() async throws {
+        let node = try await place.start()
+        let part = try await node.begin(sampleBytes(1300))
+        let id = try await whole(of: [part], on: node, size: 1300)
+        let alien = Upload(
+            id: id, owner: .tester, content: sampleBytes(1300, seed: 7), chunkSize: 1000)
+        await #expect(throws: EngineError(.uploadIsFinal)) { try await node.put(0, of: alien) }
+        await #expect(throws: EngineError(.uploadIsFinal)) {
+            try await node.append([1, 2, 3], to: alien, at: 0)
+        }
+        await #expect(throws: EngineError(.missingChunks)) { try await node.finish(alien) }
+        _ = try await node.append(part.content, to: part, at: 0)
+        #expect(try await node.content(of: try await node.made(id)) == part.content)
+    }
+
+    @Test func `the last part begins the making`() async throws {
+        let node = try await place.start()
+        let part = try await node.begin(sampleBytes(1300))
+        let id = try await whole(of: [part], on: node)
+        try await expectWaiting(id, on: node, byteCount: 1300)
+        _ = try await node.append(part.content, to: part, at: 0)
+        await node.engine.completedPart(part.id, owner: part.owner)
+        try await node.untilCompleted(id)
+    }
+
+    @Test func `housekeeping makes what nobody asks for, also after a restart`() async throws {
+        var node = try await place.start()
+        let part = try await node.begin(sampleBytes(1300))
+        let id = try await whole(of: [part], on: node)
+        _ = try await node.append(part.content, to: part, at: 0)
+        node = try await node.restart()
+        try await node.engine.sweep()
+        try await node.untilCompleted(id)
+    }
+
+    @Test func `a part that is damaged makes no file, and comes again`() async throws {
+        let node = try await place.start()
+        let part = try await parts([2500], on: node)[0]
+        let id = try await whole(of: [part], on: node)
+        try place.flipByte(at: 1700, of: part.id)
+        while try await node.status(of: part).receivedBytes == 2500 {
+            _ = try await node.engine.compose(id, owner: .tester)
+            try await Task.sleep(for: .milliseconds(2))
+        }
+        #expect(try await node.status(of: part).received.indexes.elementsEqual([0, 2]))
+        try await node.put(1, of: part)
+        #expect(try await node.content(of: try await node.made(id)) == part.content)
+    }
+
+    @Test func `asking keeps it and its parts, and only asking does`() async throws {
+        let node = try await place.start()
+        let lifetime = node.engine.configuration.sessionLifetime
+        let ready = try await parts([500], on: node)[0]
+        let slow = try await node.begin(sampleBytes(500))
+        let id = try await whole(of: [ready, slow], on: node)
+        for _ in 0..<3 {
+            place.clock.advance(by: lifetime / 2)
+            try await expectWaiting(id, on: node, byteCount: 1000)
+        }
+        for _ in 0..<2 {
+            place.clock.advance(by: lifetime / 2 + .seconds(1))
+            try await node.engine.sweep()
+        }
+        await #expect(throws: EngineError(.sessionExpired)) {
+            try await node.engine.compose(id, owner: .tester)
+        }
+    }
+
+    @Test func `a promise does not keep one whose parts are over`() async throws {
+        var node = try await place.start()
+        let parts = try await parts([1300], on: node)
+        let id = try await whole(of: parts, on: node)
+        // As after a crash in the middle of it.
+        let lease = WorkLease(
+            holder: "gone", now: place.clock.now(),
+            until: place.clock.now().advanced(by: .seconds(15)))
+        #expect(try await node.metadata.takeFinalize(of: id, expecting: nil, lease: lease))
+        node = try await node.restart()
+        place.clock.advance(by: node.engine.configuration.sessionLifetime + .seconds(60))
+        for _ in 0..<2 { try await node.engine.sweep() }
+        await #expect(throws: EngineError(.sessionExpired)) {
+            try await node.engine.sessionStatus(id, owner: .tester)
+        }
+        place.clock.advance(by: node.engine.configuration.expiryGrace + .seconds(60))
+        try await node.engine.sweep()
+        #expect(try await node.bytes.stagingKeys() == [])
+    }
+
+    @Test func `with all its bytes it needs its parts no more`() async throws {
+        var node = try await place.start()
+        let parts = try await parts([1300, 400], on: node)
+        let id = try await whole(of: parts, on: node)
+        let attempts = Shared(0)
+        node.metadata.before { call in
+            if call == .beginFinalize {
+                _ = attempts.increment()
+                throw MetadataError.unavailable("planned")
+            }
+        }
+        while attempts.value == 0 {
+            _ = try await node.engine.compose(id, owner: .tester)
+            try await Task.sleep(for: .milliseconds(2))
+        }
+        for part in parts { try await node.engine.cancelSession(part.id, owner: part.owner) }
+        node = try await node.restart()
+        place.clock.advance(by: node.engine.configuration.finalizeLease)
+        #expect(
+            try await node.content(of: try await node.made(id)) == parts.flatMap(\.content))
+    }
+
+    @Test func `many at once from the same parts disturb nobody`() async throws {
+        let node = try await place.start()
+        let parts = try await parts([1300, 700, 2500], on: node)
+        let lists = [parts, parts.reversed(), [parts[1], parts[0]], [parts[2]]]
+        try await withThrowingTaskGroup { group in
+            for list in lists {
+                group.addTask {
+                    let file = try await concatenate(list, on: node)
+                    #expect(try await node.content(of: file) == list.flatMap(\.content))
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    @Test func `the same key gives the same upload, also at once and after its end`() async throws {
+        var node = try await place.start()
+        let parts = try await parts([1300, 700, 2500], on: node)
+        let files = try await withThrowingTaskGroup { [node] group in
+            for _ in 0..<4 {
+                group.addTask { try await concatenate(parts, on: node, key: "k").id }
+            }
+            return try await group.reduce(into: Set<FileID>()) { $0.insert($1) }
+        }
+        #expect(files.count == 1)
+        node = try await node.restart()
+        let again = try await concatenate(parts, on: node, key: "k")
+        #expect(files == [again.id])
+        #expect(try await node.content(of: again) == parts.flatMap(\.content))
+    }
+
+    @Test func `what was copied before an interruption is not copied again`() async throws {
+        var node = try await place.start()
+        let parts = try await parts([1300, 1700], on: node)
+        let id = try await whole(of: parts, on: node)
+        // The second chunk fails.
+        let failures = Shared(0)
+        node.metadata.before { call in
+            if call == .commit, failures.increment() >= 2 {
+                throw MetadataError.unavailable("planned")
+            }
+        }
+        while failures.value < 2 {
+            _ = try await node.engine.compose(id, owner: .tester)
+            try await Task.sleep(for: .milliseconds(2))
+        }
+        node.metadata.before(nil)
+        node = try await node.restart()
+        // The process before may have had no time to give the work back.
+        place.clock.advance(by: node.engine.configuration.finalizeLease)
+        let commitCount = Shared(0)
+        node.metadata.before { if $0 == .commit { _ = commitCount.increment() } }
+        let file = try await node.made(id)
+        #expect(commitCount.value == 2)
+        #expect(try await node.content(of: file) == parts.flatMap(\.content))
+    }
+
+    @Test func `a part that becomes a file while it is copied is copied to its end`() async throws {
+        let node = try await place.start()
+        let part = try await parts([3500], on: node)[0]
+        let slow = ThreadGate()
+        place.disk.apply { call, count in
+            if call == .read, count == 3 { slow.wait() }
+            return nil
+        }
+        let concatenation = Task { try await concatenate([part], on: node) }
+        await slow.hasArrived.wait()
+        let finish = Task { try await node.finish(part) }
+        // The reader ends with the call that is under way, and only then is the area given up.
+        slow.open()
+        let file = try await finish.value
+        let whole = try await concatenation.value
+        #expect(file.digest == part.digest)
+        #expect(try await node.content(of: whole) == part.content)
+        #expect(try await node.bytes.stagingKeys() == [])
+    }
+
+    @Test func `cancelling a part does not wait for its copy, which fails`() async throws {
+        let node = try await place.start()
+        let part = try await parts([3500], on: node)[0]
+        let slow = ThreadGate()
+        place.disk.apply { call, count in
+            if call == .read, count == 3 { slow.wait() }
+            return nil
+        }
+        let concatenation = Task { try await concatenate([part], on: node) }
+        await slow.hasArrived.wait()
+        let cancel = Task {
+            try await node.engine.cancelSession(part.id, owner: part.owner)
+        }
+        slow.open()
+        try await cancel.value
+        await #expect(throws: EngineError(.sessionExpired)) { try await concatenation.value }
+    }
+}
+
+extension EngineHolder {
+    /// Asks for an upload that is made of others until it is a file.
+    func made(_ id: SessionID, owner: OwnerID = .tester) async throws -> FileRecord {
+        while true {
+            if case .file(let file) = try await engine.compose(id, owner: owner) { return file }
+            try await Task.sleep(for: .milliseconds(2))
+        }
+    }
+
+    /// Waits without asking for it.
+    func untilCompleted(_ id: SessionID, owner: OwnerID = .tester) async throws {
+        while try await engine.sessionStatus(id, owner: owner).state != .completed {
+            try await Task.sleep(for: .milliseconds(2))
+        }
+    }
+}
+
+extension EnginePlace {
+    /// Damages a byte of a session that is open.
+    fileprivate func flipByte(at offset: Int, of id: SessionID) throws {
+        let path = "\(dataPath)/staging/\(id.text.prefix(2))/\(id)"
+        let file = open(path, O_RDWR)
+        try #require(file >= 0)
+        defer { close(file) }
+        var byte: UInt8 = 0
+        try #require(pread(file, &byte, 1, off_t(offset)) == 1)
+        byte ^= 1
+        try #require(pwrite(file, &byte, 1, off_t(offset)) == 1)
+    }
+}

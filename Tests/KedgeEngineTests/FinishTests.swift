@@ -1,0 +1,98 @@
+import KedgeEngine
+import KedgeHash
+import KedgeModel
+import KedgeStoreTests
+import Testing
+
+/// Finalizing for those who wait for the file.
+@Suite(.timeLimit(.minutes(1))) struct `Finishing an upload` {
+    @Test func `it gives the file, and the same one again`() async throws {
+        let place = try EnginePlace()
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(2500))
+        try await node.putAll(of: upload)
+        let file = try await node.engine.finish(
+            upload.id, owner: upload.owner, expecting: upload.digest)
+        #expect(try await node.content(of: file) == upload.content)
+        #expect(try await node.engine.finish(upload.id, owner: upload.owner) == file)
+    }
+
+    @Test func `it tells what finalizing tells`() async throws {
+        let place = try EnginePlace()
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(2500))
+        try await node.put(0, of: upload)
+        await #expect(throws: EngineError(.missingChunks)) {
+            try await node.engine.finish(upload.id, owner: upload.owner)
+        }
+        for index in 1..<3 { try await node.put(index, of: upload) }
+        await #expect(throws: EngineError(.integrityMismatch)) {
+            try await node.engine.finish(
+                upload.id, owner: upload.owner, expecting: SHA256Hasher.digest(of: [1]))
+        }
+        await #expect(throws: EngineError(.sessionNotFound)) {
+            try await node.engine.finish(upload.id, owner: .stranger)
+        }
+    }
+
+    /// An upload whose file cannot be verified before the gate opens: chunks in another order are hashed by
+    /// reading them back, and the disk is slow.
+    private func slowUpload(at place: EnginePlace, on node: Node) async throws -> (
+        Upload, ThreadGate
+    ) {
+        let upload = try await node.begin(sampleBytes(2500))
+        let disk = ThreadGate()
+        place.disk.apply { call, _ in
+            if call == .read { disk.wait() }
+            return nil
+        }
+        for index in [1, 2, 0] { try await node.put(index, of: upload) }
+        await disk.hasArrived.wait()
+        return (upload, disk)
+    }
+
+    /// Lets time pass for as long as the body runs.
+    private func passingTime<Result: Sendable>(
+        at place: EnginePlace, _ body: () async throws -> Result
+    ) async throws -> Result {
+        let time = Task {
+            while !Task.isCancelled {
+                place.timer.advance(by: .milliseconds(200))
+                await Task.yield()
+            }
+        }
+        defer { time.cancel() }
+        return try await body()
+    }
+
+    @Test func `it waits while the file is being verified`() async throws {
+        let place = try EnginePlace {
+            $0.finalizePatience = .zero
+            $0.finishPatience = .seconds(1_000_000)
+        }
+        let node = try await place.start()
+        let (upload, disk) = try await slowUpload(at: place, on: node)
+        let finish = Task { try await node.engine.finish(upload.id, owner: upload.owner) }
+        await place.timer.waitForSleepers(1)
+        disk.open()
+        let file = try await passingTime(at: place) { try await finish.value }
+        #expect(try await node.content(of: file) == upload.content)
+    }
+
+    @Test func `it does not wait for ever, and nothing is lost then`() async throws {
+        let place = try EnginePlace {
+            $0.finalizePatience = .zero
+            $0.finishPatience = .seconds(5)
+        }
+        var node = try await place.start()
+        let (upload, disk) = try await slowUpload(at: place, on: node)
+        await #expect(throws: EngineError(.unavailable)) {
+            try await passingTime(at: place) {
+                try await node.engine.finish(upload.id, owner: upload.owner)
+            }
+        }
+        disk.open()
+        node = try await node.restart()
+        #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
+    }
+}

@@ -1,0 +1,96 @@
+import KedgeEngine
+import KedgeModel
+import KedgeStoreTests
+import Testing
+
+/// What tus and IETF uploads need, on nodes that share a database and a bucket.
+@Suite(.timeLimit(.minutes(2))) struct `Uploads through a fleet` {
+    private func withNodes(
+        _ count: Int, _ configure: (inout EngineConfiguration) -> Void = { _ in },
+        _ body: (FleetPlace, [FleetNode]) async throws -> Void
+    ) async throws {
+        let place = try await FleetPlace()
+        var nodes: [FleetNode] = []
+        for _ in 0..<count { nodes.append(try await place.start(configure)) }
+        try await body(place, nodes)
+        for node in nodes { try await node.stop() }
+    }
+
+    private func part(_ size: Int, seed: UInt64, on node: FleetNode) async throws -> Upload {
+        let part = try await node.begin(sampleBytes(size, seed: seed), sized: false)
+        _ = try await node.append(part.content, to: part, at: 0, completes: true)
+        return part
+    }
+
+    @Test func `parts of different nodes become one file on another`() async throws {
+        try await withNodes(3) { place, nodes in
+            let parts = [
+                try await part(2300, seed: 1, on: nodes[0]),
+                try await part(700, seed: 2, on: nodes[1]),
+                try await part(0, seed: 3, on: nodes[1]),
+                try await part(1000, seed: 4, on: nodes[0]),
+            ]
+            _ = try await nodes[0].finishPatiently(parts[3])
+            for node in nodes.reversed() {
+                let whole = try await node.engine.createSession(
+                    NewSession(
+                        fileName: "whole.bin", fileSize: nil, chunkSize: 1000,
+                        parts: parts.map(\.id)),
+                    owner: .tester)
+                // Every node is asked, and one does it.
+                async let others = nodes[1].made(whole.sessionId)
+                let file = try await nodes[0].made(whole.sessionId)
+                #expect(try await others.id == file.id)
+                #expect(try await nodes[1].content(of: file) == parts.flatMap(\.content))
+                try await node.engine.deleteFile(file.id, owner: .tester)
+            }
+            // A part that was read is an upload like any other.
+            for part in parts.dropLast() {
+                try await nodes[2].engine.cancelSession(part.id, owner: part.owner)
+            }
+            for node in nodes { try await node.engine.sweep() }
+            #expect(try await place.leftovers().count == 1)
+        }
+    }
+
+    @Test func `a node asks another one's append to stop, and tells all that it brought`()
+        async throws
+    {
+        try await withNodes(2) { _, nodes in
+            let upload = try await nodes[0].begin(sampleBytes(2500))
+            let body = ScriptedBody(upload.content.prefix(1700), ending: .hangs)
+            let append = Task {
+                try await nodes[0].engine.append(
+                    AppendPut(offset: 0), to: upload.id, owner: upload.owner, body: body)
+            }
+            await body.watch.isHanging.wait()
+            let view = try await nodes[1].engine.uploadView(of: upload.id, owner: upload.owner)
+            #expect(view.offset == 1000)
+            let settled = try await nodes[1].engine.uploadView(
+                of: upload.id, owner: upload.owner, stopsAppend: true)
+            #expect(settled.offset == 1700)
+            await #expect(throws: EngineError(.writerReplaced)) { try await append.value }
+            let end = try await nodes[1].append(
+                upload.content.dropFirst(1700), to: upload, at: 1700)
+            #expect(end == 2500)
+        }
+    }
+
+    @Test func `two nodes that are told different sizes agree on one`() async throws {
+        try await withNodes(2) { _, nodes in
+            let upload = try await nodes[0].begin(sampleBytes(2500), sized: false)
+            _ = try await nodes[1].engine.append(
+                AppendPut(offset: 0, declaredSize: 2500), to: upload.id, owner: upload.owner,
+                body: ScriptedBody(upload.content.prefix(1300)))
+            await #expect(throws: EngineError(.sizeMismatch)) {
+                try await nodes[0].engine.append(
+                    AppendPut(offset: 1300, declaredSize: 2400), to: upload.id,
+                    owner: upload.owner, body: ScriptedBody([1]))
+            }
+            _ = try await nodes[0].append(
+                upload.content.dropFirst(1300), to: upload, at: 1300)
+            let file = try await nodes[1].engine.finish(upload.id, owner: upload.owner)
+            #expect(try await nodes[0].content(of: file) == upload.content)
+        }
+    }
+}

@@ -1,0 +1,184 @@
+import KedgeEngine
+import KedgeHash
+import KedgeModel
+import KedgeStoreTests
+import Testing
+
+/// Chunks to which native requests and appends bring bytes, which may differ: nothing that was announced goes
+/// back, and no bytes count that nobody sent.
+@Suite(.timeLimit(.minutes(1))) struct `A chunk that comes through two doors` {
+    private let place: EnginePlace
+
+    init() throws { place = try EnginePlace() }
+
+    private func other(_ bytes: some Collection<UInt8>) -> [UInt8] { bytes.map { ~$0 } }
+
+    @Test func `an append that ends in a committed chunk has its bytes`() async throws {
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(2500))
+        try await node.put(1, of: upload)
+        let wrong = upload.content.prefix(1200) + other(upload.content[1200..<1500])
+        await #expect(throws: EngineError(.chunkConflict)) {
+            try await node.append(wrong, to: upload, at: 0)
+        }
+        // What came before the chunk is durable, and so is the chunk.
+        #expect(try await node.offset(of: upload) == 2000)
+        let second = try await node.begin(sampleBytes(2500))
+        try await node.put(1, of: second)
+        #expect(try await node.append(second.content.prefix(1500), to: second, at: 0) == 2000)
+    }
+
+    @Test func `with a checksum, an append that ends in other bytes counts nothing`() async throws {
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(2500))
+        try await node.put(1, of: upload)
+        let before = try await node.status(of: upload)
+        let wrong = upload.content.prefix(1200) + other(upload.content[1200..<1500])
+        await #expect(throws: EngineError(.chunkConflict)) {
+            try await node.append(
+                wrong, to: upload, at: 0, checksum: SHA256Hasher.digest(of: Array(wrong)))
+        }
+        #expect(try await node.status(of: upload) == before)
+    }
+
+    @Test func `an append that ends in other first bytes of a chunk drops them`() async throws {
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(2500))
+        await node.breakOff(1, of: upload, after: 600)
+        let wrong = upload.content.prefix(1000) + other(upload.content[1000..<1300])
+        let error = await #expect(throws: EngineError.self) {
+            try await node.append(wrong, to: upload, at: 0)
+        }
+        #expect(error?.expectedOffset == 1000)
+        #expect(try await node.offset(of: upload) == 1000)
+    }
+
+    @Test func `a damaged append drops nothing`() async throws {
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(2500))
+        await node.breakOff(1, of: upload, after: 600)
+        let before = try await node.status(of: upload)
+        var damaged = upload.content
+        damaged[1100] ^= 1
+        await #expect(throws: EngineError(.chunkHashMismatch)) {
+            try await node.append(damaged, to: upload, at: 0, checksum: upload.digest)
+        }
+        #expect(try await node.status(of: upload) == before)
+    }
+
+    @Test(arguments: [0, 300])
+    func `a native chunk with a wrong hash takes nothing from an append`(
+        start: Int
+    ) async throws {
+        var node = try await place.start()
+        let upload = try await node.begin(sampleBytes(2500))
+        _ = try await node.append(upload.content.prefix(300), to: upload, at: 0)
+        let body = ScriptedBody(upload.chunk(0).dropFirst(start))
+        await #expect(throws: EngineError(.chunkHashMismatch)) {
+            try await node.put(
+                upload.put(0, from: start, digest: SHA256Hasher.digest(of: [1])), of: upload, body)
+        }
+        #expect(try await node.offset(of: upload) == 300)
+        node = try await node.restart()
+        #expect(try await node.offset(of: upload) == 300)
+        _ = try await node.append(upload.content.dropFirst(300), to: upload, at: 300)
+        #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
+    }
+
+    @Test func `a native chunk that breaks off keeps what an append was told`() async throws {
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(2500))
+        _ = try await node.append(upload.content.prefix(300), to: upload, at: 0)
+        await node.breakOff(0, of: upload, from: 300, after: 200)
+        #expect(try await node.offset(of: upload) == 500)
+        let other = SHA256Hasher.digest(of: [1])
+        await #expect(throws: EngineError(.chunkHashMismatch)) {
+            try await node.put(
+                upload.put(0, digest: other), of: upload, ScriptedBody(upload.chunk(0)))
+        }
+        #expect(try await node.offset(of: upload) == 500)
+    }
+
+    @Test func `a whole native chunk that is what it says replaces other bytes`() async throws {
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(2500))
+        _ = try await node.append(other(upload.content.prefix(300)), to: upload, at: 0)
+        let error = await #expect(throws: EngineError.self) { try await node.put(0, of: upload) }
+        #expect(error?.code == .offsetMismatch)
+        #expect(error?.expectedOffset == 0)
+        try await node.putAll(of: upload)
+        #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
+    }
+
+    @Test func `an append cannot complete a native chunk with other bytes`() async throws {
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(2500))
+        // Its first bytes were damaged on their way.
+        let damaged = ScriptedBody(
+            other(upload.content.prefix(300)), announcing: 1000, ending: .breaksOff)
+        _ = try? await node.put(upload.put(0), of: upload, damaged)
+        #expect(try await node.offset(of: upload) == 300)
+        let error = await #expect(throws: EngineError.self) {
+            try await node.append(upload.content.dropFirst(300), to: upload, at: 300)
+        }
+        #expect(error?.expectedOffset == 0)
+        _ = try await node.append(upload.content, to: upload, at: 0)
+        #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
+    }
+
+    @Test func `a damaged append decides no size`() async throws {
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(2500), sized: false)
+        let append = { @Sendable (size: Int, checksum: SHA256Digest) in
+            try await node.engine.append(
+                AppendPut(offset: 0, checksum: .sha256(checksum), declaredSize: Int64(size)),
+                to: upload.id, owner: upload.owner,
+                body: ScriptedBody(upload.content.prefix(size)))
+        }
+        await #expect(throws: EngineError(.chunkHashMismatch)) {
+            try await append(1200, upload.digest)
+        }
+        #expect(try await node.status(of: upload).fileSize == nil)
+        #expect(try await append(2500, upload.digest) == 2500)
+        #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
+    }
+
+    @Test func `a body with a checksum has a limit`() async throws {
+        let place = try EnginePlace { $0.maxCheckedByteCount = 1500 }
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(2500))
+        for announced in [true, false] {
+            let body = ScriptedBody(
+                upload.content.prefix(1501), announcing: announced ? 1501 : nil)
+            let put = AppendPut(
+                offset: 0,
+                checksum: .sha256(SHA256Hasher.digest(of: Array(upload.content.prefix(1501)))))
+            await #expect(throws: EngineError(.fileTooLarge)) {
+                try await node.engine.append(put, to: upload.id, owner: upload.owner, body: body)
+            }
+        }
+        #expect(try await node.offset(of: upload) == 0)
+        let piece = upload.content.prefix(1500)
+        let end = try await node.append(
+            piece, to: upload, at: 0, checksum: SHA256Hasher.digest(of: Array(piece)))
+        #expect(end == 1500)
+    }
+
+    @Test func `a chunk beyond a size that is declared while it comes is refused`() async throws {
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(2500), sized: false)
+        let slow = ThreadGate()
+        place.disk.apply { call, count in
+            if call == .write, count == 1 { slow.wait() }
+            return nil
+        }
+        let put = Task { try await node.put(1, of: upload) }
+        await slow.hasArrived.wait()
+        let declaring = AppendPut(offset: 0, declaredSize: 1300)
+        _ = try await node.engine.append(
+            declaring, to: upload.id, owner: upload.owner, body: ScriptedBody([]))
+        slow.open()
+        await #expect(throws: EngineError(.chunkOutOfBounds)) { try await put.value }
+        #expect(try await node.status(of: upload).fileSize == 1300)
+    }
+}

@@ -1,0 +1,89 @@
+import KedgeEngine
+import KedgeServer
+import Testing
+
+/// What a client is told while its body still comes.
+@Suite(.timeLimit(.minutes(1))) struct `Interim answers to uploads` {
+    @Test func `a client that waits is told the address and asked for the body`() async throws {
+        try await SharedServer.use { server in
+            let client = ResumableClient(dialect: .interop8)
+            let connection = try await server.connect()
+            let request = client.create([1, 2, 3], completes: true, [("Expect", "100-continue")])
+            try await connection.send(request.head)
+            #expect(try await connection.answer().status == 104)
+            #expect(try await connection.answer().status == 100)
+            try await connection.send([1, 2, 3])
+            #expect(try await connection.finalAnswer().status == 201)
+        }
+    }
+
+    @Test func `a refusal comes alone`() async throws {
+        try await SharedServer.use { server in
+            let client = ResumableClient(dialect: .interop8)
+            let request = client.create([1], completes: true, [("Upload-Length", "2")])
+            let answer = try await server.ask(request)
+            #expect(answer.status == 400)
+        }
+    }
+
+    @Test func `a client that names no version gets none`() async throws {
+        try await SharedServer.use { server in
+            let client = ResumableClient(dialect: .final)
+            for completes in [true, false] {
+                let answer = try await server.ask(client.create([1], completes: completes))
+                #expect(answer.status == 201)
+                #expect(answer.field("Upload-Complete") == (completes ? "?1" : "?0"))
+                #expect(answer.field("Upload-Draft-Interop-Version") == nil)
+            }
+        }
+    }
+
+    /// The bytes are not all sent, so what comes is about bytes that are durable.
+    @Test(arguments: ResumableClient.versioned.filter { $0.dialect.reportsProgress })
+    func `progress is told while the body comes`(client: ResumableClient) async throws {
+        try await withServer {
+            $0.engine.defaultChunkSize = 64 << 10
+        } _: { server in
+            let content = sampleBytes(256 << 10, seed: 21)
+            let connection = try await server.connect()
+            let request = client.create(content, completes: true)
+            try await connection.send(request.head + content.prefix(200 << 10))
+            let location = try #require(try await connection.answer().field("Location"))
+            let progress = try await connection.answer()
+            #expect(progress.status == 104)
+            #expect(progress.field("Location") == nil)
+            #expect(
+                progress.field("Upload-Draft-Interop-Version")
+                    == client.dialect.interopVersion.map(String.init))
+            let offset = try #require(progress.field("Upload-Offset").flatMap { Int($0) })
+            #expect((1...(200 << 10)).contains(offset))
+            try await connection.send(Array(content[(200 << 10)...]))
+            let answer = try await connection.finalAnswer()
+            #expect(try await server.fileBytes(answer) == content)
+            let state = try await server.ask(client.head(location))
+            #expect(state.field("Upload-Offset") == "\(content.count)")
+        }
+    }
+
+    /// Chunk 1 has bytes already that came through another door.
+    @Test func `a client is not told of bytes that it has not sent`() async throws {
+        try await SharedServer.use { server in
+            let client = ResumableClient(dialect: .interop8)
+            let content = sampleBytes(192 << 10, seed: 22)
+            let upload = try await server.begin(content, chunkSize: 64 << 10)
+            try await server.breakOff(1, of: upload, after: 40_000)
+            let connection = try await server.connect()
+            let append = client.append(
+                content, to: "/uploads/resumable/\(upload.id)", at: 0, completes: true)
+            let sentCount = (64 << 10) + 10_000
+            try await connection.send(append.head + content.prefix(sentCount))
+            let progress = try await connection.answer()
+            #expect(progress.status == 104)
+            let offset = try #require(progress.field("Upload-Offset").flatMap { Int($0) })
+            #expect((1...sentCount).contains(offset))
+            try await connection.send(Array(content[sentCount...]))
+            let answer = try await connection.finalAnswer()
+            #expect(try await server.fileBytes(answer) == content)
+        }
+    }
+}

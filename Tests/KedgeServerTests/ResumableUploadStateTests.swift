@@ -1,0 +1,256 @@
+import KedgeHash
+import KedgeModel
+import KedgeServer
+import Testing
+
+/// The upload as a resource: how far it has come, its end, its limits, and its other doors.
+@Suite(.timeLimit(.minutes(1))) struct `A resumable upload` {
+    private static let client = ResumableClient(dialect: .interop8)
+
+    @Test func `it speaks the dialect in which it began when a request names none`() async throws {
+        try await SharedServer.use { server in
+            let old = ResumableClient(dialect: .interop3)
+            let location = try await server.beginResumable(old, [1, 2])
+            let state = try await server.ask(HTTPRequestBytes("HEAD", location))
+            #expect(state.field("Upload-Incomplete") == "?1")
+            #expect(state.field("Upload-Draft-Interop-Version") == nil)
+            // And another one when the request does.
+            let other = try await server.ask(Self.client.head(location))
+            #expect(other.field("Upload-Complete") == "?0")
+            #expect(other.field("Upload-Draft-Interop-Version") == "8")
+        }
+    }
+
+    @Test func `GET tells what HEAD tells`() async throws {
+        try await SharedServer.use { server in
+            let location = try await server.beginResumable(Self.client, [1, 2])
+            let state = try await server.get(location, Self.client.version)
+            #expect(state.status == 204)
+            #expect(state.field("Upload-Offset") == "2")
+            #expect(state.field("Upload-Complete") == "?0")
+        }
+    }
+
+    @Test func `asking ends a request that hangs, and its bytes stay`() async throws {
+        try await SharedServer.use { server in
+            let content = sampleBytes(1000, seed: 9)
+            let location = try await server.beginResumable(Self.client)
+            let hanging = try await server.hold(
+                Self.client.append(content, to: location, at: 0, completes: true))
+            try await hanging.send(Array(content[..<400]))
+            let start = ContinuousClock.now
+            let state = try await server.ask(Self.client.head(location))
+            // Sooner than a body that does not come would have been cut.
+            #expect(start.duration(to: .now) < .seconds(2))
+            #expect(state.field("Upload-Offset") == "400")
+            // Should its client be there still, it asks and goes on after such a status.
+            try expectProblem(try await hanging.finalAnswer(to: "PATCH"), .unavailable)
+            let answer = try await server.askResumable(
+                Self.client.append(
+                    Array(content[400...]), to: location, at: 400, completes: true))
+            #expect(try await server.fileBytes(answer) == content)
+        }
+    }
+
+    @Test func `a newer append takes over from one that hangs, and its bytes stay`() async throws {
+        try await SharedServer.use { server in
+            let content = sampleBytes(1000, seed: 11)
+            let location = try await server.beginResumable(Self.client)
+            let hanging = try await server.hold(
+                Self.client.append(content, to: location, at: 0, completes: true))
+            try await hanging.send(Array(content[..<400]))
+            let rest = Array(content[400...])
+            let start = ContinuousClock.now
+            let newer = try await server.hold(
+                Self.client.append(rest, to: location, at: 400, completes: true))
+            // Sooner than a body that does not come would have been cut.
+            #expect(start.duration(to: .now) < .seconds(2))
+            try await newer.send(rest)
+            let answer = try await newer.finalAnswer(to: "PATCH")
+            #expect(try await server.fileBytes(answer) == content)
+        }
+    }
+
+    @Test func `the offset that a refusal tells is one to go on at, also when an append hangs`()
+        async throws
+    {
+        try await SharedServer.use { server in
+            let content = sampleBytes(1000, seed: 12)
+            let location = try await server.beginResumable(Self.client)
+            let hanging = try await server.hold(
+                Self.client.append(content, to: location, at: 0, completes: true))
+            try await hanging.send(Array(content[..<400]))
+            let refused = try await server.askResumable(
+                Self.client.append([1], to: location, at: 77, completes: false))
+            #expect(refused.status == 409)
+            #expect(refused.field("Upload-Offset") == "400")
+            let answer = try await server.askResumable(
+                Self.client.append(
+                    Array(content[400...]), to: location, at: 400, completes: true))
+            #expect(try await server.fileBytes(answer) == content)
+        }
+    }
+
+    @Test func `giving it up ends a request that hangs`() async throws {
+        try await SharedServer.use { server in
+            let location = try await server.beginResumable(Self.client)
+            let hanging = try await server.hold(
+                Self.client.append(sampleBytes(10), to: location, at: 0, completes: true))
+            let delete = HTTPRequestBytes("DELETE", location, Self.client.version)
+            #expect(try await server.ask(delete).status == 204)
+            try expectProblem(try await hanging.finalAnswer(to: "PATCH"), .sessionNotFound)
+        }
+    }
+
+    /// Another door told the end meanwhile.
+    @Test func `an append to what has become a file meanwhile is one to a complete upload`()
+        async throws
+    {
+        try await SharedServer.use { server in
+            let location = try await server.beginResumable(
+                Self.client, [1, 2], [("Upload-Length", "2")])
+            let hanging = try await server.hold(
+                Self.client.append([], to: location, at: 2, completes: true).chunked([]))
+            let id = location.split(separator: "/").last ?? ""
+            let finalize = HTTPRequestBytes("POST", "/uploads/sessions/\(id)/finalize")
+            #expect(try await server.ask(finalize).status == 200)
+            let answer = try await hanging.finalAnswer(to: "PATCH")
+            #expect(answer.status == 400)
+            let problem = try answer.decoded(ProblemDocument.self)
+            #expect(problem.type.hasSuffix("#completed-upload"))
+        }
+    }
+
+    @Test func `it is gone when it was given up`() async throws {
+        try await SharedServer.use { server in
+            let location = try await server.beginResumable(Self.client, [1])
+            let delete = HTTPRequestBytes("DELETE", location, Self.client.version)
+            #expect(try await server.ask(delete).status == 204)
+            let state = try await server.ask(Self.client.head(location))
+            #expect(state.status == 404)
+            #expect(state.field("Upload-Offset") == nil)
+            let append = Self.client.append([2], to: location, at: 1, completes: true)
+            try expectProblem(try await server.askResumable(append), .sessionNotFound)
+        }
+    }
+
+    @Test func `it is gone when its time is over`() async throws {
+        try await withServer { server in
+            let location = try await server.beginResumable(Self.client, [1])
+            server.place.clock.advance(by: .seconds(30 * 24 * 3600))
+            let state = try await server.ask(Self.client.head(location))
+            #expect(state.status == 410)
+            #expect(state.field("Upload-Offset") == nil)
+        }
+    }
+
+    @Test func `errors are told in the dialect in which it began, too`() async throws {
+        try await SharedServer.use { server in
+            let old = ResumableClient(dialect: .interop3)
+            let location = try await server.beginResumable(old, [1, 2])
+            let append = HTTPRequestBytes("PATCH", location, [("Upload-Offset", "2")], body: [3])
+            let answer = try await server.askResumable(append)
+            try expectProblem(answer, .badRequest)
+            #expect(answer.field("Upload-Incomplete") == "?1")
+            #expect(answer.field("Upload-Complete") == nil)
+        }
+    }
+
+    /// `?0` would be wrong, and `?1` would say that this is what the file's own resource answers.
+    @Test(arguments: ResumableClient.all)
+    func `errors about a complete one do not tell whether it is`(
+        client: ResumableClient
+    ) async throws {
+        try await SharedServer.use { server in
+            let location = try await server.beginResumable(client, [1, 2])
+            _ = try await server.askResumable(
+                client.append([], to: location, at: 2, completes: true))
+            let early = try await server.askResumable(
+                client.append([3], to: location, at: 1, completes: true))
+            #expect(early.status == 409)
+            #expect(early.field("Upload-Offset") == "2")
+            let late = try await server.askResumable(
+                client.append([3], to: location, at: 2, completes: true))
+            #expect(late.status == 400)
+            let delete = try await server.ask(HTTPRequestBytes("DELETE", location))
+            try expectProblem(delete, .sessionClosed)
+            for answer in [early, late, delete] {
+                #expect(answer.field("Upload-Complete") == nil)
+                #expect(answer.field("Upload-Incomplete") == nil)
+            }
+        }
+    }
+
+    @Test func `one that is made of others has nowhere to go on`() async throws {
+        try await SharedServer.use { server in
+            let part = try await server.tusUpload([
+                ("Upload-Length", "3"), ("Upload-Concat", "partial"),
+            ])
+            let whole = try await server.tusUpload([("Upload-Concat", "final;\(part)")])
+            let location = "/uploads/resumable/\(whole.split(separator: "/").last ?? "")"
+            let state = try await server.ask(Self.client.head(location))
+            #expect(state.status == 204)
+            #expect(state.field("Upload-Complete") == "?0")
+            #expect(state.field("Upload-Offset") == nil)
+            let append = Self.client.append([1], to: location, at: 0, completes: false)
+            try expectProblem(try await server.askResumable(append), .uploadIsFinal)
+            _ = try await server.ask(.tusPatch(part, at: 0, [1, 2, 3]))
+            #expect(try await server.get(whole).body == [1, 2, 3])
+            let complete = try await server.ask(Self.client.head(location))
+            #expect(complete.field("Upload-Complete") == "?1")
+            #expect(complete.field("Upload-Offset") == "3")
+        }
+    }
+
+    @Test(arguments: ResumableClient.all)
+    func `OPTIONS tells the limits`(client: ResumableClient) async throws {
+        try await SharedServer.use { server in
+            let location = try await server.beginResumable(client)
+            for target in ["/files", location] {
+                let answer = try await server.ask(
+                    HTTPRequestBytes("OPTIONS", target, client.version))
+                #expect(answer.status == 200)
+                let isRecent = client.dialect >= .interop6
+                #expect((answer.field("Upload-Limit") != nil) == isRecent)
+                #expect(
+                    answer.field("Accept-Patch")
+                        == (isRecent ? "application/partial-upload" : nil))
+                #expect(answer.field("Allow")?.contains("OPTIONS") == true)
+            }
+        }
+    }
+
+    @Test func `a native session is an upload, too`() async throws {
+        try await SharedServer.use { server in
+            let upload = try await server.begin(sampleBytes(2500, seed: 13))
+            _ = try await server.ask(upload.put(0))
+            let location = "/uploads/resumable/\(upload.id)"
+            let state = try await server.ask(Self.client.head(location))
+            #expect(state.field("Upload-Offset") == "1000")
+            #expect(state.field("Upload-Length") == "2500")
+            let answer = try await server.askResumable(
+                Self.client.append(
+                    Array(upload.content[1000...]), to: location, at: 1000, completes: true))
+            #expect(try answer.decoded(FinalizeResponse.self).fileHashSha256 == upload.digest)
+            #expect(try await server.status(of: upload).state == .completed)
+        }
+    }
+
+    @Test func `an upload is a session, and can be finalized as one`() async throws {
+        try await SharedServer.use { server in
+            let content = sampleBytes(1234, seed: 17)
+            let location = try await server.beginResumable(
+                Self.client, content, [("Upload-Length", "1234")])
+            let id = try #require(location.split(separator: "/").last)
+            let session = "/uploads/sessions/\(id)"
+            let status: SessionStatus = try await server.get(session).decoded()
+            #expect(status.state == .open)
+            let file = try await server.ask(HTTPRequestBytes("POST", "\(session)/finalize"))
+            #expect(
+                try file.decoded(FinalizeResponse.self).fileHashSha256
+                    == SHA256Hasher.digest(of: content))
+            let state = try await server.ask(Self.client.head(location))
+            #expect(state.field("Upload-Complete") == "?1")
+        }
+    }
+}

@@ -1,0 +1,221 @@
+import KedgeEngine
+import KedgeModel
+import KedgeServer
+import Testing
+
+/// Uploads made of others.
+@Suite(.timeLimit(.minutes(1))) struct `tus: concatenation` {
+    private static func final(
+        _ parts: [String], _ fields: [(String, String)] = []
+    ) -> HTTPRequestBytes {
+        .tus(
+            "POST", "/tus/",
+            [("Upload-Concat", "final;" + parts.joined(separator: " "))] + fields)
+    }
+
+    @Test func `a final upload has the bytes of its parts in their order`() async throws {
+        try await SharedServer.use { server in
+            let contents = [sampleBytes(5000, seed: 51), [], sampleBytes(3000, seed: 52)]
+            var parts: [String] = []
+            for content in contents { parts.append(try await server.tusPart(content)) }
+            let metadata = "filename " + Base64.encode(Array("whole.bin".utf8))
+            let answer = try await server.ask(
+                Self.final(parts, [("Upload-Metadata", metadata)]))
+            #expect(answer.status == 201)
+            let path = try #require(answer.tusPath)
+            let head = try await server.tusHead(path)
+            #expect(head.field("Upload-Offset") == "8000")
+            #expect(head.field("Upload-Length") == "8000")
+            #expect(
+                head.field("Upload-Concat") == "final;" + parts.joined(separator: " "))
+            #expect(head.field("Upload-Metadata") == metadata)
+            let file = try await server.get(path)
+            #expect(file.body == contents.flatMap { $0 })
+            #expect(file.field("Content-Disposition")?.contains("whole.bin") == true)
+        }
+    }
+
+    @Test func `the parts stay parts, and can be used again`() async throws {
+        try await SharedServer.use { server in
+            let part = try await server.tusPart([1, 2, 3])
+            let other = try await server.tusPart([4])
+            let head = try await server.tusHead(part)
+            #expect(head.field("Upload-Concat") == "partial")
+            #expect(head.field("Upload-Offset") == "3")
+            let wholes: [(parts: [String], content: [UInt8])] = [
+                ([part], [1, 2, 3]), ([other, part], [4, 1, 2, 3]),
+            ]
+            for (parts, content) in wholes {
+                let path = try #require(
+                    try await server.ask(Self.final(parts)).tusPath)
+                #expect(try await server.get(path).body == content)
+            }
+            let id = part.split(separator: "/").last ?? ""
+            let status: SessionStatus = try await server.get("/uploads/sessions/\(id)").decoded()
+            #expect(status.state == .open)
+        }
+    }
+
+    @Test(arguments: ["", "http://localhost", "https://files.example/behind/a/proxy"])
+    func `parts may be named by whole addresses`(prefix: String) async throws {
+        try await SharedServer.use { server in
+            let part = try await server.tusPart(sampleBytes(100, seed: 53))
+            let answer = try await server.ask(Self.final([prefix + part]))
+            #expect(answer.status == 201)
+        }
+    }
+
+    @Test func `a final upload takes no bytes`() async throws {
+        try await SharedServer.use { server in
+            let part = try await server.tusPart([1, 2, 3])
+            let path = try #require(try await server.ask(Self.final([part])).tusPath)
+            for offset in [0, 3] {
+                let answer = try await server.ask(.tusPatch(path, at: offset, [4]))
+                try expectProblem(answer, .uploadIsFinal)
+                #expect(answer.status == 403)
+            }
+        }
+    }
+
+    /// A client that missed the answer asks again, and must not get the bytes twice.
+    @Test func `the same request gives the same upload, until that is deleted`() async throws {
+        try await SharedServer.use { server in
+            let part = try await server.tusPart(sampleBytes(100, seed: 54))
+            let first = try await server.ask(Self.final([part])).tusPath
+            let path = try #require(first)
+            #expect(try await server.ask(Self.final([part])).tusPath == path)
+            let other = try await server.ask(Self.final([part], [("Upload-Metadata", "a")]))
+            #expect(other.tusPath != path)
+            _ = try await server.ask(.tus("DELETE", path))
+            let again = try await server.ask(Self.final([part])).tusPath
+            #expect(again != path)
+            #expect(try await server.get(try #require(again)).body.count == 100)
+        }
+    }
+
+    @Test func `one that is asked for early is a file with its last part`() async throws {
+        try await SharedServer.use { server in
+            let contents = [sampleBytes(4000, seed: 55), sampleBytes(2000, seed: 56)]
+            let whole = try await server.tusPart(contents[0])
+            let late = try await server.tusUpload([
+                ("Upload-Defer-Length", "1"), ("Upload-Concat", "partial"),
+            ])
+            let answer = try await server.ask(Self.final([whole, late]))
+            #expect(answer.status == 201)
+            #expect(answer.field("Upload-Offset") == nil)
+            let path = try #require(answer.tusPath)
+            let before = try await server.tusHead(path)
+            #expect(before.status == 200)
+            #expect(before.field("Upload-Offset") == nil)
+            #expect(before.field("Upload-Length") == nil)
+            #expect(before.field("Upload-Concat")?.hasPrefix("final;") == true)
+            try expectProblem(try await server.get(path), .missingChunks)
+            try expectProblem(
+                try await server.ask(.tusPatch(path, at: 0, [1])), .uploadIsFinal)
+            let half = HTTPRequestBytes.tusPatch(
+                late, at: 0, Array(contents[1][..<1000]), [("Upload-Length", "2000")])
+            #expect(try await server.ask(half).status == 204)
+            #expect(try await server.tusHead(path).field("Upload-Length") == "6000")
+            let rest = HTTPRequestBytes.tusPatch(late, at: 1000, Array(contents[1][1000...]))
+            #expect(try await server.ask(rest).status == 204)
+            let id = path.split(separator: "/").last ?? ""
+            let status: SessionStatus = try await server.get("/uploads/sessions/\(id)").decoded()
+            #expect(status.state == .completed)
+            let after = try await server.tusHead(path)
+            #expect(after.field("Upload-Offset") == "6000")
+            #expect(after.field("Upload-Length") == "6000")
+            #expect(try await server.get(path).body == contents.flatMap { $0 })
+        }
+    }
+
+    @Test func `one that waits is made after a restart when it is asked for`() async throws {
+        let place = try await ServerPlace()
+        let (path, late) = try await place.withServer { server in
+            let late = try await server.tusUpload([
+                ("Upload-Length", "3"), ("Upload-Concat", "partial"),
+            ])
+            let answer = try await server.ask(Self.final([late]))
+            return (try #require(answer.tusPath), late)
+        }
+        try await place.withServer { server in
+            _ = try await server.ask(.tusPatch(late, at: 0, [1, 2, 3]))
+            while try await server.get(path).status == 409 {
+                try await Task.sleep(for: .milliseconds(5))
+            }
+            #expect(try await server.get(path).body == [1, 2, 3])
+        }
+    }
+
+    @Test func `one whose part is gone has expired`() async throws {
+        try await SharedServer.use { server in
+            let late = try await server.tusUpload([
+                ("Upload-Length", "3"), ("Upload-Concat", "partial"),
+            ])
+            let path = try #require(try await server.ask(Self.final([late])).tusPath)
+            _ = try await server.ask(.tus("DELETE", late))
+            let head = try await server.tusHead(path)
+            #expect(head.status == 410)
+        }
+    }
+
+    @Test(arguments: [
+        "", "Partial", "partial;", "final", "final;", "final; ", "final;x",
+        "final;/tus/00000000000000000000000000000000", "other",
+    ])
+    func `what names no parts is refused`(value: String) async throws {
+        try await SharedServer.use { server in
+            let answer = try await server.ask(
+                .tus(
+                    "POST", "/tus/",
+                    [("Upload-Length", "1"), ("Upload-Concat", value)]
+                        .filter { $0.0 != "Upload-Length" || !value.hasPrefix("final") }))
+            try expectProblem(answer, .badRequest)
+        }
+    }
+
+    @Test func `a part that is named twice is refused`() async throws {
+        try await SharedServer.use { server in
+            let part = try await server.tusPart([1, 2, 3])
+            let other = try await server.tusPart([4])
+            let answer = try await server.ask(
+                Self.final([part, other, "http://localhost\(part)"]))
+            let problem = try expectProblem(answer, .badRequest)
+            #expect(problem.detail?.contains("Upload-Concat") == true)
+        }
+    }
+
+    @Test func `more parts than the limit are refused`() async throws {
+        try await withServer {
+            $0.engine.maxPartCount = 2
+        } _: { server in
+            let parts = [
+                try await server.tusPart([1]), try await server.tusPart([2]),
+                try await server.tusPart([3]),
+            ]
+            let answer = try await server.ask(Self.final(parts))
+            let problem = try expectProblem(answer, .badRequest)
+            #expect(problem.detail?.contains("Upload-Concat") == true)
+            #expect(try await server.ask(Self.final(Array(parts[..<2]))).status == 201)
+        }
+    }
+
+    @Test func `uploads that are no parts cannot be put together`() async throws {
+        try await SharedServer.use { server in
+            let path = try await server.tusUpload(byteCount: 3)
+            _ = try await server.ask(.tusPatch(path, at: 0, [1, 2, 3]))
+            try expectProblem(try await server.ask(Self.final([path])), .badRequest)
+        }
+    }
+
+    @Test func `a final upload has no size and no bytes of its own`() async throws {
+        try await SharedServer.use { server in
+            let part = try await server.tusPart([1, 2, 3])
+            try expectProblem(
+                try await server.ask(Self.final([part], [("Upload-Length", "3")])), .badRequest)
+            var request = Self.final(
+                [part], [("Content-Type", "application/offset+octet-stream")])
+            request.body = [1]
+            try expectProblem(try await server.ask(request), .badRequest)
+        }
+    }
+}

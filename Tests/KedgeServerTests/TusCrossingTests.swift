@@ -1,0 +1,51 @@
+import KedgeModel
+import Testing
+
+/// One session through several doors.
+@Suite(.timeLimit(.minutes(1))) struct `tus: crossing dialects` {
+    @Test func `what tus began, chunks go on with, and the other way round`() async throws {
+        try await SharedServer.use { server in
+            let content = sampleBytes(3500, seed: 61)
+            let upload = try await server.begin(content)
+            let path = "/tus/\(upload.id)"
+            _ = try await server.ask(upload.put(0))
+            try await expectOffset(1000, of: path, on: server)
+            _ = try await server.ask(.tusPatch(path, at: 1000, Array(content[1000..<1500])))
+            _ = try await server.ask(upload.put(1, from: 500))
+            _ = try await server.ask(upload.put(3))
+            try await expectOffset(2000, of: path, on: server)
+            #expect(try await server.status(of: upload).receivedChunks == [0, 1, 3])
+            let patch = try await server.ask(
+                .tusPatch(path, at: 2000, Array(content[2000...])))
+            #expect(patch.status == 204)
+            let status = try await server.status(of: upload)
+            #expect(status.state == .completed)
+            #expect(status.fileHashSha256 == upload.digest)
+            #expect(try await server.get(path).body == content)
+        }
+    }
+
+    @Test func `the same bytes are one blob, through whatever door they came`() async throws {
+        try await SharedServer.use { server in
+            let content = sampleBytes(5000, seed: 62)
+            let native = try await server.upload(content)
+            let path = try await server.tusUpload(byteCount: content.count)
+            _ = try await server.ask(.tusPatch(path, at: 0, content))
+            #expect(try await server.get(path).field("ETag") == native.etag)
+        }
+    }
+
+    @Test func `a tus upload is finalized natively with the digest it must have`() async throws {
+        try await SharedServer.use { server in
+            let content = sampleBytes(100, seed: 63)
+            let path = try await server.tusUpload(byteCount: content.count)
+            _ = try await server.ask(.tusPatch(path, at: 0, content))
+            let id = path.split(separator: "/").last ?? ""
+            let session = "/uploads/sessions/\(id)"
+            let answer = try await server.ask(HTTPRequestBytes("POST", "\(session)/finalize"))
+            #expect(answer.status == 200)
+            let status: SessionStatus = try await server.get(session).decoded()
+            #expect(try answer.decoded(FinalizeResponse.self).remoteFileId == status.remoteFileId)
+        }
+    }
+}

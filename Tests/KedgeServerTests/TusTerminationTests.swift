@@ -1,0 +1,44 @@
+import KedgeModel
+import Testing
+
+/// `DELETE` on an upload.
+@Suite(.timeLimit(.minutes(1))) struct `tus: termination` {
+    private static func requests(_ path: String) -> [HTTPRequestBytes] {
+        [.tusPatch(path, at: 0, [1]), .tus("DELETE", path), .tus("GET", path)]
+    }
+
+    @Test func `an upload that is terminated is not there any more`() async throws {
+        try await SharedServer.use { server in
+            let path = try await server.tusUpload(byteCount: 10)
+            _ = try await server.ask(.tusPatch(path, at: 0, [1, 2, 3]))
+            #expect(try await server.ask(.tus("DELETE", path)).status == 204)
+            #expect(try await server.tusHead(path).status == 404)
+            for request in Self.requests(path) {
+                try expectProblem(try await server.ask(request), .sessionNotFound)
+            }
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a finished upload goes with its file, and the file with it`(
+        isFileDeleted: Bool
+    ) async throws {
+        try await SharedServer.use { server in
+            let path = try await server.tusUpload(byteCount: 3)
+            _ = try await server.ask(.tusPatch(path, at: 0, [1, 2, 3]))
+            let id = path.split(separator: "/").last ?? ""
+            let status: SessionStatus = try await server.get("/uploads/sessions/\(id)").decoded()
+            let file = "/files/\(try #require(status.remoteFileId))"
+            let deletion =
+                isFileDeleted ? HTTPRequestBytes("DELETE", file) : .tus("DELETE", path)
+            #expect(try await server.ask(deletion).status == 204)
+            try expectProblem(try await server.get(file), .fileGone)
+            let head = try await server.tusHead(path)
+            #expect(head.status == 410)
+            #expect(head.field("Upload-Offset") == nil)
+            for request in Self.requests(path) + [.tusPatch(path, at: 3, [])] {
+                try expectProblem(try await server.ask(request), .fileGone)
+            }
+        }
+    }
+}
