@@ -11,6 +11,7 @@ TORTURE_SECONDS ?= 600
 DATA ?= ./kedge-data
 BENCH_DIR ?= /tmp
 BENCH_OPTIONS ?=
+CLIENTS_MIB ?= 200
 STORM_OPTIONS ?= --lifetime 150
 STORM_SMALL ?= --files 20 --mib 24 --seconds 3 --lifetime 60
 
@@ -21,6 +22,8 @@ BENCH_VENV := .build-bench-venv
 BENCH_REQUIREMENTS := Tests/bench/requirements.txt
 BENCH := --rclone $(BENCH_VENV)/bin/rclone --directory $(BENCH_DIR)
 PYTHON_REQUIREMENTS := Tests/contract/requirements.txt
+CLIENTS_VENV := .build-clients-venv
+CLIENTS_REQUIREMENTS := Tests/clients/requirements.txt
 # All tests at once would starve each other: a step that takes a millisecond then takes seconds, and
 # what is measured in seconds, such as a slow body, is measured wrongly.
 WIDTH := --experimental-maximum-parallelization-width 6
@@ -36,7 +39,7 @@ deps: ## Install the Debian packages that building needs, or say how
 	@.ci/require-packages build
 
 .PHONY: test-deps
-test-deps: $(VENV)/ready ## Install what the tests need besides
+test-deps: $(VENV)/ready $(CLIENTS_VENV)/ready ## Install what the tests need besides
 	@.ci/require-packages test
 
 .PHONY: build
@@ -65,6 +68,8 @@ test: test-deps ## Run every test
 	Tests/docs/check_tour.sh "$$(swift build --show-bin-path)/kedge"
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" \
 	    Tests/contract/run_schemathesis.sh "$$(swift build --show-bin-path)/kedge"
+	PATH="$(CURDIR)/$(CLIENTS_VENV)/bin:$$PATH" \
+	    Tests/clients/run_clients.sh "$$(swift build --show-bin-path)/kedge" $(CLIENTS_MIB)
 
 .PHONY: test-tsan
 test-tsan: test-deps ## Run the Swift tests under the thread sanitizer
@@ -131,13 +136,20 @@ lint: test-deps ## Check format, imports, text files, scripts and the contract
 
 .PHONY: clean
 clean: ## Remove everything that was built; data stays
-	rm -rf .build .build-tsan .build-fuzz $(VENV) $(BENCH_VENV)
+	rm -rf .build .build-tsan .build-fuzz $(VENV) $(BENCH_VENV) $(CLIENTS_VENV)
 
 # The Python tools, in an environment of their own and at known versions.
 $(VENV)/ready: $(PYTHON_REQUIREMENTS)
 	@.ci/require-packages test
 	python3 -m venv --clear $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r $(PYTHON_REQUIREMENTS)
+	touch $@
+
+# Clients of others, and servers of others that speak their protocols.
+$(CLIENTS_VENV)/ready: $(CLIENTS_REQUIREMENTS)
+	@.ci/require-packages test
+	python3 -m venv --clear $(CLIENTS_VENV)
+	$(CLIENTS_VENV)/bin/pip install --quiet --disable-pip-version-check -r $(CLIENTS_REQUIREMENTS)
 	touch $@
 
 # rclone is welcome but not needed: without it the benchmarks say so and go on.

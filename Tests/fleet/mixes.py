@@ -2,15 +2,15 @@
 
     mixes.py --binary KEDGE [--mib M]
 
-SQLite or PostgreSQL for rows, disk or a bucket for bytes, and a bucket that sends readers to itself: each takes a file
-while its node is killed, gives it back, and is found whole by `kedge fsck` and `kedge scrub`. Rows that are about
-other bytes are refused.
+Each takes a file while its node is killed, gives it back, and is found whole by `kedge fsck` and `kedge scrub`. Rows
+that are about other bytes are refused. What the dialects promise on every mix is shown by
+`Tests/clients/every_mix.py`.
 """
 
 import argparse
 import contextlib
+import dataclasses
 import hashlib
-import subprocess
 import sys
 import time
 import urllib.request
@@ -18,25 +18,21 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "servers"))
 
-from bucket import Bucket  # noqa: E402
 from nodes import Node, wait_for  # noqa: E402
-from postgres import PostgresServer  # noqa: E402
 from processes import Scratch, Unavailable  # noqa: E402
+from stores import StoreMix, Stores  # noqa: E402
 from transfers import Client, Source, Violation  # noqa: E402
 
 
 class Mix:
     """One node on one mix of stores."""
 
-    def __init__(
-        self, binary: Path, directory: Path, places: list[str], environment: dict[str, str]
-    ) -> None:
+    def __init__(self, binary: Path, directory: Path, places: StoreMix) -> None:
         directory.mkdir()
         self.directory = directory
         self._binary = binary
         self._places = places
-        self._environment = environment
-        self.node = Node(binary, directory, places, environment)
+        self.node = Node(binary, directory, places.options, places.environment)
 
     def check(self, source: Source) -> None:
         """Brings a file in and out; raises `Violation`."""
@@ -54,8 +50,7 @@ class Mix:
         client.check_download(upload, self.directory / "copy")
         self._check_plain_get(upload.file_id, source)
         self.node.kill()
-        for command in ("fsck", "scrub"):
-            self._run_check(command)
+        self._places.check_whole(self._binary, self.directory / f"node-{self.node.port}")
         moment = "during" if was_running else "after"
         print(f"  killed {moment} the upload; downloads, fsck and scrub: whole", flush=True)
 
@@ -67,17 +62,8 @@ class Mix:
             was_redirected = answer.geturl() != url
         if found != source.sha256:
             raise Violation("a plain GET gives other bytes")
-        if was_redirected != any("redirect=on" in place for place in self._places):
+        if was_redirected != self._places.redirects:
             raise Violation(f"redirected: {was_redirected}")
-
-    def _run_check(self, command: str) -> None:
-        data = ["--data", str(self.directory / f"node-{self.node.port}")]
-        done = subprocess.run(
-            [self._binary, command, *data, *self._places], capture_output=True, text=True,
-            env={"PATH": "/usr/bin:/bin", "HOME": str(self.directory)} | self._environment,
-            timeout=120)
-        if done.returncode != 0:
-            raise Violation(f"{command} ended with {done.returncode}: {done.stdout}{done.stderr}")
 
     def expect_refusal(self, what: str) -> None:
         """A node on these places does not start; raises `Violation` when it does."""
@@ -92,31 +78,17 @@ class Mix:
 
 def run(options: argparse.Namespace, directory: Path, cleanup: contextlib.ExitStack) -> None:
     """All mixes; raises `Violation`."""
-    database = PostgresServer()
-    cleanup.callback(database.stop)
-    bucket = Bucket("stub", directory, cleanup)
     source = Source(directory / "source", "mixes", options.mib)
-    rows = {"SQLite": lambda: "sqlite", "PostgreSQL": database.make_database}
-    # Each mix has a part of the bucket for itself.
-    address = bucket.url.split("?")
-    objects = f"{address[0]}/{{}}?{address[1]}"
-    redirecting = objects + "&redirect=on"
-    places = {"disk": "disk", "a bucket": objects, "a bucket that redirects": redirecting}
-    for row_name, metadata in rows.items():
-        for byte_name, template in places.items():
-            name = f"{row_name} and {byte_name}"
-            print(name, flush=True)
-            slug = name.replace(" ", "-").lower()
-            arguments = ["--metadata", metadata(), "--bytes", template.format(slug)]
-            mix = Mix(options.binary, directory / slug, arguments, bucket.environment)
-            cleanup.callback(mix.node.kill)
-            mix.check(source)
-            if row_name == "PostgreSQL":
-                other = Mix(options.binary, directory / f"{slug}-2", [
-                    *arguments[:3], "disk",
-                ], bucket.environment)
-                cleanup.callback(other.node.kill)
-                other.expect_refusal("its rows with another disk")
+    for number, places in enumerate(Stores(directory, cleanup).mixes()):
+        print(places.name, flush=True)
+        mix = Mix(options.binary, directory / f"mix-{number}", places)
+        cleanup.callback(mix.node.kill)
+        mix.check(source)
+        if places.shares_rows:
+            elsewhere = dataclasses.replace(places, bytes="disk")
+            other = Mix(options.binary, directory / f"mix-{number}-elsewhere", elsewhere)
+            cleanup.callback(other.node.kill)
+            other.expect_refusal("its rows with another disk")
 
 
 def main() -> None:

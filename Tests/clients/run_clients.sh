@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Proves that clients which others wrote upload to Kedge unchanged, over a link that fails, and that on every
+# mix of stores the service keeps tus and IETF resumable uploads as their specifications say, kills included.
+#
+#   run_clients.sh PATH_TO_KEDGE [MIB] [SEED]
+#
+# `python3` on PATH must be the one that Tests/clients/requirements.txt is installed for.
+set -euo pipefail
+
+binary=$(realpath "${1:?usage: run_clients.sh PATH_TO_KEDGE [MIB] [SEED]}")
+mebibytes=${2:-200}
+seed=${3:-$((RANDOM * 32768 + RANDOM))}
+here=$(cd "$(dirname "$0")" && pwd)
+tests=$(cd "$here/.." && pwd)
+export PYTHONDONTWRITEBYTECODE=1
+
+# The suite must find faults before it may praise.
+timeout 300s python3 "$tests/conformance/check_suite.py"
+
+timeout 900s python3 "$here/every_mix.py" --binary "$binary" --seed "$seed"
+timeout 1800s python3 "$here/run_clients.py" --binary "$binary" --mib "$mebibytes" --seed "$seed"
