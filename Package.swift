@@ -211,6 +211,12 @@ let package = Package(
                 "KedgeLocks",
                 "KedgeClient", "KedgeFiles", "KedgeHash", "KedgeModel", "KedgeStoreTests", grdb,
                 httpTypes, logging,
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOResumableUpload", package: "swift-nio-extras"),
             ]),
         .testTarget(name: "KedgeCurlTests", dependencies: ["KedgeLocks", "KedgeCurl", httpTypes]),
 

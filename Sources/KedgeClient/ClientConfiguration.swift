@@ -4,7 +4,8 @@ public import Logging
 
 /// What a ``TransferClient`` needs to know.
 public struct ClientConfiguration: Sendable {
-    /// Base URL of the Kedge server, for example `https://files.example.org`.
+    /// Base URL of the Kedge server, for example `https://files.example.org`; for uploads in another
+    /// ``UploadDialect`` the URL at which they are begun, for example `https://example.org/files/`.
     public var serverURL: String
     /// Sent to that server as bearer token, and to nobody else; never stored or logged.
     public var token: String?
@@ -51,14 +52,21 @@ public struct UploadOptions: Sendable {
     public var fileName: String?
     /// MIME type; nil guesses from the name.
     public var mimeType: String?
-    /// Chunk size to ask for, in bytes; nil for the client's.
+    /// Chunk size to ask for, in bytes; nil for the client's. In other dialects than the native one it is
+    /// only how progress is counted: requests carry as much as gets through.
     public var chunkSize: Int64?
+    /// How the server is spoken to; natively.
+    public var dialect: UploadDialect
 
     /// Makes options.
-    public init(fileName: String? = nil, mimeType: String? = nil, chunkSize: Int64? = nil) {
+    public init(
+        fileName: String? = nil, mimeType: String? = nil, chunkSize: Int64? = nil,
+        dialect: UploadDialect = .native
+    ) {
         self.fileName = fileName
         self.mimeType = mimeType
         self.chunkSize = chunkSize
+        self.dialect = dialect
     }
 }
 

@@ -6,30 +6,59 @@ extension TransferClient {
     ///
     /// The file counts as the same while its size, time of change and inode are those of the record,
     /// and the name and type that the options ask for are those it was stored with. An unfinished
-    /// transfer of the path goes first: then the answer is nil, as when nothing was found.
+    /// transfer of the path goes first: then the answer is nil, as when nothing was found. In other
+    /// dialects than the native one the server has it when it says that the upload is complete; many
+    /// forget uploads when these are.
     ///
-    /// - Throws: `FILE_MISSING` when there is no such file; the code of a server that cannot be asked.
+    /// - Throws: `FILE_MISSING` when there is no such file; the code of a server that cannot be asked, or
+    ///   does not say. ``TransferError/isRetryable`` tells whether asking again later may help.
     public func finishedUpload(
         path: String, options: UploadOptions = UploadOptions()
     ) async throws -> TransferSnapshot? {
         let path = LocalPath.absolute(path)
         let identity = try await UploadSource.identity(
             of: path, files: environment.files, pool: pool)
-        guard let upload = try await store.newestUpload(of: path, to: serverURL),
+        let server = server(for: options.dialect)
+        guard
+            let upload = try await store.newestUpload(
+                of: path, to: server, dialect: options.dialect),
             upload.status.state == .completed, upload.identity == identity,
             options.fileName.map({ FileName.sanitized($0) == upload.fileName }) ?? true,
             options.mimeType.map({ $0 == upload.mimeType }) ?? true,
-            let file = upload.remoteFileID
+            try await isAtServer(upload)
         else { return nil }
-        do {
-            _ = try await remote.fileMeta(file)
-        } catch let error as TransferError where Self.isGone(error.code) {
-            return nil
-        }
         return try await transfer(upload.status.id)
+    }
+
+    private func isAtServer(_ upload: UploadTransfer) async throws -> Bool {
+        do {
+            if upload.dialect == .native {
+                guard let file = upload.remoteFileID else { return false }
+                _ = try await remote.fileMeta(file)
+                return true
+            }
+            guard let address = upload.address else { return false }
+            let door = api(of: upload.status.serverURL).door(upload.dialect)
+            let state = try await door.state(of: address)
+            return state.isComplete && state.offset == upload.identity.byteCount
+        } catch let error as TransferError where Self.isGone(error.code) {
+            return false
+        } catch let failure as RequestFailure {
+            if failure.isCanceled { throw CancellationError() }
+            // What does not look like this upload any more is none. Other refusals may pass: not to wait
+            // for the answer could make a second copy.
+            if failure.answer != nil, Self.endsUpload(failure.code) { return false }
+            throw TransferError(
+                failure.code, operation: failure.operation, explanation: failure.message,
+                cause: failure)
+        }
     }
 
     private static func isGone(_ code: ErrorCode) -> Bool {
         code == .fileNotFound || code == .fileGone
+    }
+
+    private static func endsUpload(_ code: ErrorCode) -> Bool {
+        [.sessionNotFound, .sessionExpired, .methodNotAllowed, .protocolViolation].contains(code)
     }
 }

@@ -77,11 +77,12 @@ extension TransferClient {
             return .ended
         }
         var newer = UploadTransfer(
-            status: makeStatus(), path: old.path, fileName: old.fileName, identity: identity,
+            status: makeStatus(server: old.status.serverURL), path: old.path,
+            fileName: old.fileName, identity: identity,
             mimeType: old.mimeType,
             chunkSize: ChunkLayout.chunkSize(
                 preferred: old.chunkSize, forFileOf: identity.byteCount),
-            idempotencyKey: makeID().text)
+            idempotencyKey: makeID().text, dialect: old.dialect)
         newer.replaces = old.status.id
         try await store.replaceChangedUpload(lease, with: newer)
         configuration.logger.notice(
@@ -97,6 +98,9 @@ extension TransferClient {
         do {
             switch record {
             case .upload(let upload):
+                if let address = upload.address {
+                    return try await remove(address, of: upload)
+                }
                 guard let session = upload.sessionID, upload.remoteFileID == nil else { return }
                 try await api(of: upload.status.serverURL).deleteSession(session)
             case .download(let download):
@@ -110,6 +114,12 @@ extension TransferClient {
                     "transfer": "\(record.status.id)", "error": "\(String(reflecting: error))",
                 ])
         }
+    }
+
+    /// Removes an upload where the server does not say that this cannot be done.
+    private func remove(_ address: UploadAddress, of upload: UploadTransfer) async throws {
+        let door = api(of: upload.status.serverURL).door(upload.dialect)
+        if try await door.discover().offersRemoval { try await door.remove(address) }
     }
 }
 

@@ -129,7 +129,11 @@ extension TransferClient {
             switch context.lease.direction {
             case .upload:
                 let upload = try await store.upload(context.lease.id)
-                try await UploadWorker.open(upload, context: context).run()
+                if upload.dialect == .native {
+                    try await UploadWorker.open(upload, context: context).run()
+                } else {
+                    try await SequentialUploadWorker.open(upload, context: context).run()
+                }
             case .download:
                 let download = try await store.download(context.lease.id)
                 try await DownloadWorker(download, context: context).run()
@@ -191,8 +195,18 @@ extension TransferClient {
     /// A transfer goes on with the server that it began with, whichever one this client is for. The
     /// token is for this client's server and goes nowhere else.
     func api(of server: String) -> ServerAPI {
-        server == serverURL
-            ? api : ServerAPI(baseURL: server, token: nil, transport: api.transport)
+        if server == serverURL { return api }
+        // Where uploads of other dialects begin is kept as it was given, with a slash at its end or not.
+        let isOurs = URLText.normalizedBase(server) == serverURL
+        return ServerAPI(
+            baseURL: server, token: isOurs ? configuration.token : nil, transport: api.transport)
+    }
+
+    /// What the record of an upload names as its server.
+    func server(for dialect: UploadDialect) -> String {
+        guard dialect != .native else { return serverURL }
+        let given = configuration.serverURL
+        return given.drop { $0 != ":" }.dropFirst(3).contains("/") ? given : given + "/"
     }
 }
 

@@ -3,7 +3,8 @@ internal import KedgeLocks
 public import KedgeModel
 internal import Logging
 
-/// Moves files to and from a Kedge server, and from any HTTP server, over links that fail.
+/// Moves files to and from a Kedge server, from any HTTP server, and to any server that speaks tus or IETF
+/// resumable uploads, over links that fail.
 ///
 /// A transfer is a durable record first: it is made before the first byte moves, every confirmed chunk
 /// is written down at once, and whichever process runs it next goes on from there. Several clients, in
@@ -62,8 +63,15 @@ public final class TransferClient: Sendable {
         self.owner = try await store.makeOwner()
     }
 
-    /// Records the upload of a file, or finds the unfinished one of the same file to the same server
-    /// and makes it ready to go on. Nothing is sent before ``run(_:)``.
+    /// Records the upload of a file, or finds the unfinished one of the same file to the same server in
+    /// the same dialect and makes it ready to go on. Nothing is sent before ``run(_:)``.
+    ///
+    /// ```swift
+    /// let client = try await TransferClient(
+    ///     configuration: ClientConfiguration(serverURL: "https://example.org/files/"))
+    /// let id = try await client.enqueueUpload(
+    ///     path: "video.mp4", options: UploadOptions(dialect: .tus))
+    /// ```
     ///
     /// - Throws: `FILE_MISSING` when there is no such file; `USAGE` when it is not a regular one.
     public func enqueueUpload(
@@ -74,12 +82,13 @@ public final class TransferClient: Sendable {
             of: path, files: environment.files, pool: pool)
         let name = FileName.sanitized(options.fileName ?? LocalPath.name(of: path))
         let upload = UploadTransfer(
-            status: makeStatus(), path: path, fileName: name, identity: identity,
+            status: makeStatus(server: server(for: options.dialect)), path: path, fileName: name,
+            identity: identity,
             mimeType: options.mimeType ?? MIMEType.guess(fileName: name),
             chunkSize: ChunkLayout.chunkSize(
                 preferred: max(1, options.chunkSize ?? configuration.chunkSize),
                 forFileOf: identity.byteCount),
-            idempotencyKey: makeID().text)
+            idempotencyKey: makeID().text, dialect: options.dialect)
         let stored = try await store.findOrInsert(upload)
         return try await makeReady(stored.status)
     }
@@ -126,8 +135,10 @@ public final class TransferClient: Sendable {
         return TransferID.random(using: &generator)
     }
 
-    func makeStatus() -> TransferStatus {
-        TransferStatus(id: makeID(), serverURL: serverURL, createdAt: environment.now())
+    /// - Parameter server: Nil for this client's own.
+    func makeStatus(server: String? = nil) -> TransferStatus {
+        TransferStatus(
+            id: makeID(), serverURL: server ?? serverURL, createdAt: environment.now())
     }
 
     /// The same command again means: go on (R1).

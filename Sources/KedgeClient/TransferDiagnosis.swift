@@ -1,4 +1,3 @@
-internal import Foundation
 public import KedgeModel
 
 /// Everything support wants to know about a transfer, without secrets: no token, no query of a URL,
@@ -48,7 +47,11 @@ public struct TransferDiagnosis: Sendable, Codable, Hashable {
     public var totalAttempts: Int
     /// The upload session, once there is one.
     public var sessionId: SessionID?
-    /// When the session expires unless bytes arrive.
+    /// How the server is spoken to, when that is not the native way.
+    public var dialect: UploadDialect?
+    /// Where the upload is in that dialect, without credentials and query.
+    public var uploadURL: String?
+    /// When the session or upload expires unless bytes arrive.
     public var sessionExpiresAt: Timestamp?
     /// The file on the server.
     public var remoteFileId: FileID?
@@ -73,7 +76,7 @@ public struct TransferDiagnosis: Sendable, Codable, Hashable {
         let status = record.status
         transferId = status.id
         direction = record.direction
-        server = Self.redacted(status.serverURL)
+        server = URLText.redacted(status.serverURL)
         state = status.state
         pauseReason = status.pauseReason
         errorCode = status.lastErrorCode
@@ -96,6 +99,8 @@ public struct TransferDiagnosis: Sendable, Codable, Hashable {
             totalChunks = upload.layout.chunkCount
             confirmed = upload.uploadedChunks
             sessionId = upload.sessionID
+            dialect = upload.dialect == .native ? nil : upload.dialect
+            uploadURL = upload.uploadURL.map { URLText.redacted($0) }
             sessionExpiresAt = upload.expiresAt
             remoteFileId = upload.remoteFileID
             computedSha256 = upload.fileHash
@@ -108,7 +113,7 @@ public struct TransferDiagnosis: Sendable, Codable, Hashable {
             confirmed = download.downloadedChunks
             switch download.reference {
             case .file(let id): remoteFileId = id
-            case .url(let url): remoteURL = Self.redacted(url)
+            case .url(let url): remoteURL = URLText.redacted(url)
             }
             etag = download.etag
             expectedSha256 = download.expectedHash
@@ -120,14 +125,5 @@ public struct TransferDiagnosis: Sendable, Codable, Hashable {
         confirmedChunks = confirmed.count
         missingRanges = confirmed.missingRanges(of: totalChunks ?? 0)
             .map { [$0.lowerBound, $0.upperBound] }
-    }
-
-    private static func redacted(_ url: String) -> String {
-        guard var parts = URLComponents(string: url) else { return "" }
-        parts.user = nil
-        parts.password = nil
-        parts.query = nil
-        parts.fragment = nil
-        return parts.string ?? ""
     }
 }

@@ -29,6 +29,12 @@ public struct TransferError: Error, Sendable {
     }
 }
 
+extension TransferError {
+    /// True when the same can succeed later without anybody changing anything: that depends on what is
+    /// behind the code, too. What was found on this side no waiting cures.
+    public var isRetryable: Bool { (cause as? RequestFailure)?.isRetryable ?? false }
+}
+
 extension TransferError: Equatable {
     /// Compares the codes only.
     public static func == (left: TransferError, right: TransferError) -> Bool {

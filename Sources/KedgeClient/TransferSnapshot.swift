@@ -32,7 +32,13 @@ public struct TransferSnapshot: Sendable, Hashable {
     public let message: String
     /// True while the transfer will go on by itself.
     public let isWaiting: Bool
-    /// The file on the server: known from the start for a download of one, from finalize for an upload.
+    /// How the server is spoken to; nil for a download.
+    public let dialect: UploadDialect?
+    /// Where the upload is, once it was begun in another dialect than the native one. Whoever knows it may
+    /// be able to read and change it.
+    public let uploadURL: String?
+    /// The file on the server: known from the start for a download of one, from finalize for an upload; for
+    /// one in another dialect only where a Kedge server tells it.
     public let remoteFileID: FileID?
     /// SHA-256 of the whole file, once computed.
     public let sha256: SHA256Digest?
@@ -80,6 +86,8 @@ extension TransferSnapshot {
             name = upload.fileName
             path = upload.path
             total = upload.identity.byteCount
+            dialect = upload.dialect
+            uploadURL = upload.uploadURL
             remoteFileID = upload.remoteFileID
             sha256 = upload.fileHash
             replacedBy = upload.replacedBy
@@ -88,6 +96,8 @@ extension TransferSnapshot {
             name = LocalPath.name(of: download.destinationPath)
             path = download.destinationPath
             total = download.expectedSize
+            dialect = nil
+            uploadURL = nil
             if case .file(let id) = download.reference {
                 remoteFileID = id
             } else {
@@ -130,8 +140,10 @@ extension TransferSnapshot {
                 ? "Free some space, then retry." : FailureAdvice.text(for: status.lastErrorCode)
             return "\(cause) \(advice)"
         case .completed:
-            return status.verification == .unverified
-                ? "Completed; unverified, because no SHA-256 was known." : "Completed and verified."
+            guard status.verification == .unverified else { return "Completed and verified." }
+            return isUpload
+                ? "Completed; unverified, because the server told no SHA-256."
+                : "Completed; unverified, because no SHA-256 was known."
         case .canceled:
             return status.lastErrorCode == .fileChanged
                 ? status.lastErrorMessage ?? "Canceled." : "Canceled."
@@ -161,7 +173,11 @@ extension TransferRecord {
     /// Bytes of chunks that are confirmed.
     var confirmedByteCount: Int64 {
         switch self {
-        case .upload(let upload): upload.layout.byteCount(of: upload.uploadedChunks)
+        case .upload(let upload):
+            // In other dialects the server names a byte, which may be inside a chunk.
+            upload.dialect == .native
+                ? upload.layout.byteCount(of: upload.uploadedChunks)
+                : upload.status.lastGoodByteOffset
         case .download(let download): download.layout?.byteCount(of: download.downloadedChunks) ?? 0
         }
     }

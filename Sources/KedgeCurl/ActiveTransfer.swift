@@ -11,6 +11,9 @@ final class ActiveTransfer {
     /// moving the bytes.
     private static let flushByteCount = 256 * 1024
 
+    /// Bodies up to this size are read by any server, also by one that does not want them.
+    private static let smallBodyByteCount: Int64 = 64 * 1024
+
     let exchange: Exchange
     let easy: EasyHandle
     let request: CurlRequest
@@ -103,6 +106,7 @@ extension ActiveTransfer {
             break
         case .complete(let response):
             progress.hasResponseHead = true
+            refuseDoubtfulReuse(after: response)
             expectedByteCount = response.headerFields[.contentLength].flatMap { Int64($0) }
             exchange.deliver(response)
         case .tooLarge:
@@ -113,6 +117,15 @@ extension ActiveTransfer {
             return 0
         }
         return line.count
+    }
+
+    /// A server may refuse a request before its body, keep the connection and never read the rest. When
+    /// that fits the socket's buffer libcurl takes it for sent, and would let the next request wait behind.
+    private func refuseDoubtfulReuse(after response: HTTPResponse) {
+        guard response.status.code >= 300,
+            request.body?.byteCount ?? 0 > Self.smallBodyByteCount
+        else { return }
+        easy.forbidReuse()
     }
 
     /// Takes body bytes; the count taken, or what makes libcurl pause or abort.

@@ -45,6 +45,12 @@ import CCurl
         unsafe curl_easy_pause(pointer, CURLPAUSE_CONT)
     }
 
+    /// Makes libcurl close the connection when this transfer ends, whatever it thinks of it.
+    func forbidReuse() {
+        let result = unsafe ccurl_easy_set_long(pointer, CURLOPT_FORBID_REUSE, 1)
+        precondition(result == CURLE_OK, "libcurl always takes this option")
+    }
+
     func set(_ option: CURLoption, to value: Int) throws(Refusal) {
         try unsafe check(ccurl_easy_set_long(pointer, option, value), option)
     }

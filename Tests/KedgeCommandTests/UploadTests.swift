@@ -37,7 +37,7 @@ struct UploadTests {
         let source = try scene.sample(mebibytes: 64, plus: 12_345, seed: seed)
         let chunkCount = 65
         var servers = [try await scene.serve()]
-        let proxy = try scene.proxy(to: servers[0].port, Faults(bytesPerSecond: 24 << 20))
+        let proxy = try scene.proxy(to: servers[0].port, Faults(bytesPerSecond: 8 << 20))
         let command = command(source, proxy.url, "--chunk-size", "1048576")
         var clients = [try scene.start(command)]
         var acknowledgements: [Acknowledgement] = []

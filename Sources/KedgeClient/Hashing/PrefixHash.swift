@@ -72,6 +72,24 @@ final class PrefixHash: Sendable {
         }
     }
 
+    /// The same for a file to upload that has this size by its record, until the task is canceled.
+    ///
+    /// - Throws: ``SourceChanged`` when the file is shorter; `TransferError` when it cannot be read.
+    func digest(ofFile size: Int64) async throws -> SHA256Digest {
+        do {
+            return try await withTaskCancellationHandler {
+                try await digest(ofSize: size)
+            } onCancel: {
+                stop()
+            }
+        } catch is HashInterrupted {
+            try Task.checkCancellation()
+            throw SourceChanged(current: nil)
+        } catch {
+            throw TransferError.reading(error, operation: "hash file", role: "file to upload")
+        }
+    }
+
     /// Ends waiting jobs early. What was hashed stays in ``saved``.
     func stop() { state.withLock { $0.isStopped = true } }
 

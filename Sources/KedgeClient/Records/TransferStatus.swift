@@ -3,7 +3,8 @@ package import KedgeModel
 /// The part of a record that uploads and downloads share.
 package struct TransferStatus: Sendable, Equatable {
     package let id: TransferID
-    /// Base URL of the server, without a trailing slash.
+    /// Base URL of the server, without a trailing slash; for an upload in another dialect than the native
+    /// one the URL at which it was begun, as it was given.
     package let serverURL: String
     package var state: TransferState
     /// Set exactly while ``state`` is `paused` (R106).
@@ -46,7 +47,7 @@ package struct TransferStatus: Sendable, Equatable {
 public enum Verification: String, Sendable, Codable {
     /// The SHA-256 of the whole file is the one the other side announced.
     case sha256
-    /// No hash was known: length and TLS only (R88).
+    /// No hash was known to compare with: length and TLS only (R88).
     case unverified
 }
 

@@ -10,6 +10,13 @@ package struct UploadTransfer: Sendable, Equatable {
     /// Size, time of change and inode as they were when the transfer was made (R118).
     package let identity: SourceIdentity
     package let mimeType: String?
+    /// How the server is spoken to. In other dialects than the native one ``TransferStatus/serverURL`` is
+    /// where the upload was begun, as it was given.
+    package let dialect: UploadDialect
+    /// Where the upload is, once it was begun in another dialect than the native one.
+    package var uploadURL: String?
+    /// Version of the IETF draft in which it was begun; nil for the form without one.
+    package var interopVersion: Int?
     /// The server's chunk size once there is a session; until then what will be asked for.
     package var chunkSize: Int64
     /// The server's limit of parallel chunks, once known.
@@ -41,13 +48,15 @@ package struct UploadTransfer: Sendable, Equatable {
     /// A new record for a file, in state `queued`.
     package init(
         status: TransferStatus, path: String, fileName: String, identity: SourceIdentity,
-        mimeType: String?, chunkSize: Int64, idempotencyKey: String
+        mimeType: String?, chunkSize: Int64, idempotencyKey: String,
+        dialect: UploadDialect = .native
     ) {
         self.status = status
         self.path = path
         self.fileName = fileName
         self.identity = identity
         self.mimeType = mimeType
+        self.dialect = dialect
         self.chunkSize = chunkSize
         self.uploadedChunks = ChunkSet()
         self.idempotencyKey = idempotencyKey

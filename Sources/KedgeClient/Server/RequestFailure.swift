@@ -116,11 +116,14 @@ extension RequestFailure {
     enum Subject: Sendable {
         case session
         case file
+        /// An upload at an address of its own, in a dialect that others also speak.
+        case upload
     }
 
     /// Codes of answers from whatever stands between us and the server.
     static func code(ofStatus status: Int, subject: Subject) -> ErrorCode {
-        switch status {
+        if subject == .upload, let code = uploadCodes[status] { return code }
+        return switch status {
         case 404: subject == .session ? .sessionNotFound : .fileNotFound
         case 410: subject == .session ? .sessionExpired : .fileGone
         case 408: .requestTimeout
@@ -136,6 +139,15 @@ extension RequestFailure {
         default: .protocolViolation
         }
     }
+
+    /// What tus 1.0 and the IETF drafts mean by a status, where that is special to them.
+    private static let uploadCodes: [Int: ErrorCode] = [
+        404: .sessionNotFound, 405: .methodNotAllowed, 409: .offsetMismatch, 410: .sessionExpired,
+        412: .uploadVersionUnsupported, 415: .unsupportedMediaType,
+        // In neither specification, and what servers with locks answer.
+        423: .busy,
+        425: .busy, 460: .uploadChecksumMismatch, 501: .methodNotAllowed,
+    ]
 }
 
 /// The `Retry-After` header field (RFC 9110 section 10.2.3).
@@ -156,7 +168,8 @@ extension HTTPField.Name {
     static let reprDigest = constant("Repr-Digest")
     static let idempotencyKey = constant("Idempotency-Key")
 
-    private static func constant(_ text: String) -> Self {
+    /// A name that is known to be well formed.
+    static func constant(_ text: String) -> Self {
         guard let name = Self(text) else { preconditionFailure("\(text) is a field name") }
         return name
     }

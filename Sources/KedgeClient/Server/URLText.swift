@@ -35,6 +35,39 @@ enum URLText {
         return text
     }
 
+    /// Without user, password, query and fragment, for logs; empty for what is no URL.
+    static func redacted(_ url: String) -> String {
+        guard var parts = URLComponents(string: url) else { return "" }
+        parts.user = nil
+        parts.password = nil
+        parts.query = nil
+        parts.fragment = nil
+        return parts.string ?? ""
+    }
+
+    /// The URL with nothing changed but that user and password are gone.
+    static func withoutUserInfo(_ url: String) -> String {
+        var text = url
+        if let range = userInfoRange(of: url) { text.removeSubrange(range) }
+        return text
+    }
+
+    /// The URL with the user and password that another one has; without any when that has none.
+    static func url(_ url: String, withUserInfoOf other: String) -> String {
+        var text = withoutUserInfo(url)
+        if let range = userInfoRange(of: other), let start = text.range(of: "://")?.upperBound {
+            text.insert(contentsOf: other[range], at: start)
+        }
+        return text
+    }
+
+    /// User, password and the sign after them, as they are written.
+    private static func userInfoRange(of url: String) -> Range<String.Index>? {
+        guard let start = url.range(of: "://")?.upperBound else { return nil }
+        let authority = url[start...].prefix { !"/?#".contains($0) }
+        return authority.lastIndex(of: "@").map { start..<url.index(after: $0) }
+    }
+
     /// The last component of the path, decoded; nil when there is none.
     static func lastPathComponent(of url: String) -> String? {
         guard let path = URLComponents(string: url)?.path else { return nil }

@@ -123,7 +123,11 @@ extension UploadTransfer {
                 inode: UInt64(bitPattern: row.integer("inode") ?? 0)),
             mimeType: row.text("mime_type"),
             chunkSize: try row.required("chunk_size", row.integer("chunk_size")),
-            idempotencyKey: try row.required("idempotency_key", row.text("idempotency_key")))
+            idempotencyKey: try row.required("idempotency_key", row.text("idempotency_key")),
+            dialect: try row.required(
+                "dialect", row.text("dialect").flatMap(UploadDialect.init(rawValue:))))
+        uploadURL = row.text("upload_url")
+        interopVersion = row.integer("interop_version").map { Int($0) }
         maxConcurrentChunks = row.integer("max_concurrent_chunks").map { Int($0) }
         uploadedChunks = try row.chunks("uploaded_chunks")
         sessionID = try row.optional("session_id") { SessionID($0) }

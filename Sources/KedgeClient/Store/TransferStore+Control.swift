@@ -130,7 +130,7 @@ extension TransferStore {
         switch change.row.direction {
         case .upload:
             change.clear("session_id", "adopt_session_id", "expires_at", "max_concurrent_chunks")
-            change.clear("file_hash_sha256")
+            change.clear("file_hash_sha256", "upload_url", "interop_version")
             change.set("uploaded_chunks", [])
             change.set("last_good_byte_offset", 0)
             change.set("idempotency_key", TransferID.random().text)
@@ -165,10 +165,10 @@ extension TransferStore {
         switch record {
         case .upload(let upload):
             sql = """
-                SELECT 1 FROM upload_transfer WHERE server_url = ? AND path = ?
+                SELECT 1 FROM upload_transfer WHERE server_url = ? AND path = ? AND dialect = ?
                     AND transfer_id <> ? AND state NOT IN ('completed', 'canceled')
                 """
-            arguments = [upload.status.serverURL, upload.path, id]
+            arguments = [upload.status.serverURL, upload.path, upload.dialect.rawValue, id]
         case .download(let download):
             sql = """
                 SELECT 1 FROM download_transfer WHERE destination_path = ?

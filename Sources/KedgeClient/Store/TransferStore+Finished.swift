@@ -3,15 +3,18 @@ internal import KedgeModel
 
 extension TransferStore {
     /// The upload of a path to a server that was made last, given-up ones apart.
-    func newestUpload(of path: String, to serverURL: String) async throws -> UploadTransfer? {
+    func newestUpload(
+        of path: String, to serverURL: String, dialect: UploadDialect
+    ) async throws -> UploadTransfer? {
         try await reading("look for a finished upload") { database in
             try Row.fetchOne(
                 database,
                 sql: """
                     SELECT * FROM upload_transfer WHERE server_url = ? AND path = ?
-                        AND state <> 'canceled' ORDER BY created_at DESC, rowid DESC LIMIT 1
+                        AND dialect = ? AND state <> 'canceled'
+                        ORDER BY created_at DESC, rowid DESC LIMIT 1
                     """,
-                arguments: [serverURL, path]
+                arguments: [serverURL, path, dialect.rawValue]
             ).map { try UploadTransfer(TransferRow($0, direction: .upload)) }
         }
     }

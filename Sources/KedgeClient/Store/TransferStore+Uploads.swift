@@ -10,9 +10,11 @@ extension TransferStore {
                 database,
                 sql: """
                     SELECT * FROM upload_transfer WHERE server_url = ? AND path = ?
-                        AND state NOT IN ('completed', 'canceled')
+                        AND dialect = ? AND state NOT IN ('completed', 'canceled')
                     """,
-                arguments: [upload.status.serverURL, upload.path])
+                arguments: [
+                    upload.status.serverURL, upload.path, upload.dialect.rawValue,
+                ])
             if let existing {
                 return try Self.adopt(
                     upload, into: TransferRow(existing, direction: .upload), in: database)
@@ -153,6 +155,7 @@ extension TransferStore {
     ) throws -> UploadTransfer {
         let existing = try UploadTransfer(row)
         guard existing.sessionID == nil, existing.adoptSessionID == nil,
+            existing.uploadURL == nil,
             existing.identity == wanted.identity,
             existing.mimeType != wanted.mimeType
                 || existing.chunkSize != wanted.chunkSize
@@ -170,9 +173,9 @@ extension TransferStore {
             sql: """
                 INSERT INTO upload_transfer (transfer_id, server_url, path, file_name, file_size,
                     modified_nanoseconds, inode, mime_type, chunk_size, idempotency_key, replaces,
-                    state, created_at, updated_at)
+                    dialect, state, created_at, updated_at)
                 VALUES (:id, :server, :path, :name, :size, :modified, :inode, :type, :chunk, :key,
-                    :replaces, :state, :created, :created)
+                    :replaces, :dialect, :state, :created, :created)
                 """,
             arguments: [
                 "id": status.id.text, "server": status.serverURL, "path": upload.path,
@@ -180,7 +183,8 @@ extension TransferStore {
                 "modified": upload.identity.modifiedNanoseconds,
                 "inode": Int64(bitPattern: upload.identity.inode), "type": upload.mimeType,
                 "chunk": upload.chunkSize, "key": upload.idempotencyKey,
-                "replaces": upload.replaces?.text, "state": status.state.rawValue,
+                "replaces": upload.replaces?.text, "dialect": upload.dialect.rawValue,
+                "state": status.state.rawValue,
                 "created": status.createdAt.millisecondsSinceEpoch,
             ])
     }

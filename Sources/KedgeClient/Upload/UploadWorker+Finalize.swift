@@ -10,7 +10,7 @@ extension UploadWorker {
     /// - Returns: False when the server misses chunks; they are known then and have to be sent.
     func finalize() async throws -> Bool {
         guard let session = upload.sessionID else { throw trouble(.reconcile, .sessionNotFound) }
-        let digest = try await wholeFileDigest()
+        let digest = try await wholeFile.digest(ofFile: upload.identity.byteCount)
         try await source.verifyUnchanged()
         if upload.fileHash != digest {
             try await context.store.setFileHash(digest, of: context.lease)
@@ -71,23 +71,6 @@ extension UploadWorker {
                 }
                 try await context.environment.sleep(min(wait, .seconds(30)))
             }
-        }
-    }
-
-    private func wholeFileDigest() async throws -> SHA256Digest {
-        let hash = wholeFile
-        let size = upload.identity.byteCount
-        do {
-            return try await withTaskCancellationHandler {
-                try await hash.digest(ofSize: size)
-            } onCancel: {
-                hash.stop()
-            }
-        } catch is HashInterrupted {
-            try Task.checkCancellation()
-            throw SourceChanged(current: nil)
-        } catch {
-            throw TransferError.reading(error, operation: "hash file", role: "file to upload")
         }
     }
 

@@ -140,7 +140,8 @@ struct TransferRun {
         if options.json { return JSONLine.text(.result, snapshot) }
         guard snapshot.state == .completed else { return nil }
         let text =
-            snapshot.direction == .upload ? snapshot.remoteFileID?.text ?? "" : snapshot.path
+            snapshot.direction == .upload
+            ? snapshot.remoteFileID?.text ?? snapshot.uploadURL ?? "" : snapshot.path
         return (StandardOutput.isTerminal ? printable(text) : text) + "\n"
     }
 

@@ -11,12 +11,18 @@ struct Upload: AsyncParsableCommand {
 
             A file that was uploaded to this server before, has not changed since and is still there
             is not sent again: its id is printed once more. --again uploads another copy.
+
+            With --dialect tus or resumable-upload (IETF) files go to any server that
+            speaks it; --server is then the URL at which uploads begin, for example
+            https://example.org/files/. Where the server tells no id, the address of
+            the upload is printed instead.
             """)
 
     @Argument(help: "Files to upload; each is a transfer of its own.", completion: .file())
     var files: [String]
     @Option(help: "Media type to store with the files.") var mimeType: String?
     @Option(help: "Chunk size to ask for, in bytes.") var chunkSize: Int64?
+    @Option(help: "How to speak to the server.") var dialect = DialectArgument(.native)
     @Option(help: "Files that are uploaded at the same time.") var parallel = 2
     @Flag(help: "Uploads also files that the server has from an earlier upload.") var again = false
     @Option(help: ContainerChecking.help) var checkContainer = ContainerChecking.off
@@ -30,7 +36,8 @@ struct Upload: AsyncParsableCommand {
 
     func run() async throws {
         let client = try await options.makeClient { $0.maxConcurrentTransfers = parallel }
-        let uploadOptions = UploadOptions(mimeType: mimeType, chunkSize: chunkSize)
+        let uploadOptions = UploadOptions(
+            mimeType: mimeType, chunkSize: chunkSize, dialect: dialect.dialect)
         let (files, again, checking) = (files, again, checkContainer)
         try await TransferRun(client: client, options: options)(files) { position, display in
             let path = files[position]
@@ -54,11 +61,26 @@ struct Upload: AsyncParsableCommand {
         while true {
             do {
                 return try await client.finishedUpload(path: path, options: options)
-            } catch let error as TransferError where error.code.facts.isRetryable {
+            } catch let error as TransferError where error.isRetryable {
                 display.say("\(printable(path)): \(printable(error.description)) Trying again.")
                 try await Task.sleep(for: wait)
                 wait = min(wait * 2, .seconds(30))
             }
         }
     }
+}
+
+/// The dialect of an upload as an argument. A type of its own, because the client knows no command line.
+struct DialectArgument: ExpressibleByArgument {
+    let dialect: UploadDialect
+
+    init(_ dialect: UploadDialect) { self.dialect = dialect }
+
+    init?(argument: String) {
+        guard let dialect = UploadDialect(rawValue: argument) else { return nil }
+        self.dialect = dialect
+    }
+
+    static var allValueStrings: [String] { UploadDialect.allCases.map(\.rawValue) }
+    var defaultValueDescription: String { dialect.rawValue }
 }

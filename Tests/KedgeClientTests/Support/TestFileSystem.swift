@@ -9,6 +9,7 @@ final class TestFileSystem: ForwardingFileSystem {
         var readByteCounts: [String: Int64] = [:]
         var writableByteCount = Int64.max
         var availableByteCount: Int64?
+        var beforeRead: (action: @Sendable () -> Void, skipCount: Int)?
     }
 
     let base = POSIXFileSystem()
@@ -20,6 +21,20 @@ final class TestFileSystem: ForwardingFileSystem {
     func setWritable(_ byteCount: Int64) { state.withLock { $0.writableByteCount = byteCount } }
 
     func setAvailable(_ byteCount: Int64?) { state.withLock { $0.availableByteCount = byteCount } }
+
+    /// Something that happens once, when a file is about to be read after so many reads from now on.
+    func beforeRead(after skipCount: Int, _ action: @escaping @Sendable () -> Void) {
+        state.withLock { $0.beforeRead = (action, skipCount) }
+    }
+
+    fileprivate func beginRead() {
+        let action = state.withLock { state -> (@Sendable () -> Void)? in
+            guard let planned = state.beforeRead else { return nil }
+            state.beforeRead = planned.skipCount > 0 ? (planned.action, planned.skipCount - 1) : nil
+            return planned.skipCount > 0 ? nil : planned.action
+        }
+        action?()
+    }
 
     fileprivate func noteRead(_ path: String, _ count: Int) {
         state.withLock { $0.readByteCounts[path, default: 0] += Int64(count) }
@@ -63,6 +78,7 @@ private final class TestFile: ForwardingFile {
     func read(
         into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
     ) throws(FileError) -> Int {
+        system.beginRead()
         let count = try base.read(into: buffer, at: offset)
         system.noteRead(path, count)
         return count

@@ -1,0 +1,164 @@
+internal import HTTPTypes
+internal import KedgeModel
+
+/// IETF resumable uploads. Begins with an empty part, so that the upload has an address before its bytes
+/// move: a 104 that tells it earlier is dropped by proxies, and never waited for.
+struct ResumableUploadDoor: UploadDoor {
+    let endpoint: UploadEndpoint
+
+    /// Answers by which a server refuses a version that it does not speak. 404 is among them where the
+    /// version decides the route.
+    private static let refusals: Set<Int> = [400, 404, 405, 406, 412, 415, 422, 426, 501]
+
+    /// Nothing: what the server offers comes with the answer to ``create(_:)``, of the same version.
+    func discover() async throws -> UploadOffer { UploadOffer() }
+
+    func create(_ description: UploadDescription) async throws -> CreatedUpload {
+        var refusal: RequestFailure?
+        for version in ResumableUploadVersion.candidates {
+            let call = creation(description, version)
+            let reply = try await endpoint.reply(to: call)
+            guard Self.refusals.contains(reply.status) else {
+                return try created(reply, version, call.operation)
+            }
+            // The newest version's refusal says most.
+            refusal = refusal ?? endpoint.failure(reply, call.operation)
+        }
+        throw refusal ?? RequestFailure(.uploadVersionUnsupported, operation: "create upload")
+    }
+
+    private func creation(
+        _ description: UploadDescription, _ version: ResumableUploadVersion
+    ) -> UploadEndpoint.Call {
+        var call = call("create upload", .post, endpoint.creationURL, version)
+        call.fields.setCompleteness(false, version)
+        if version.hasLength { call.fields[.uploadLength] = String(description.byteCount) }
+        call.fields[.contentType] = description.mimeType ?? "application/octet-stream"
+        call.fields[.contentDisposition] = Self.disposition(description.fileName)
+        call.fields[.reprDigest] = description.digest.map { DigestHeader.rfc9530($0) }
+        call.body = .bytes([])
+        call.isPatient = true
+        return call
+    }
+
+    /// - Throws: `UPLOAD_VERSION_UNSUPPORTED` for a success of a server that does not know the protocol.
+    private func created(
+        _ reply: UploadEndpoint.Reply, _ version: ResumableUploadVersion, _ operation: String
+    ) throws -> CreatedUpload {
+        guard reply.isSuccess else { throw endpoint.failure(reply, operation) }
+        let isComplete = version.isComplete(reply.fields[version.completenessName])
+        guard isComplete != true, reply.fields[.location] != nil else {
+            throw Self.unsupported(operation)
+        }
+        let url = try endpoint.target(reply.fields[.location], from: reply.url, operation)
+        let address = UploadAddress(url: url, interopVersion: version.interop)
+        // Not every version of the draft, nor every server, says so here.
+        guard isComplete != nil else { return CreatedUpload(address: address, state: nil) }
+        return CreatedUpload(
+            address: address, state: try state(reply, version, assuming: 0, operation))
+    }
+
+    /// Said at once: trying other versions could leave an empty file for each.
+    static func unsupported(_ operation: String) -> TransferError {
+        TransferError(
+            .uploadVersionUnsupported, operation: operation,
+            explanation: "The server does not speak resumable uploads at this address;"
+                + " it may have made an empty file.")
+    }
+
+    func state(of address: UploadAddress) async throws -> UploadState {
+        let call = call("upload status", .head, address.url, address.version)
+        let reply = try await endpoint.success(of: call)
+        guard address.version.isComplete(reply.fields[address.version.completenessName]) != nil
+        else {
+            throw RequestFailure(
+                .protocolViolation, operation: call.operation, answer: reply.answer)
+        }
+        return try state(reply, address.version, assuming: nil, call.operation)
+    }
+
+    func append(
+        _ piece: UploadPiece, to address: UploadAddress,
+        onBytesSent: @escaping @Sendable (Int64) -> Void
+    ) async throws -> UploadState {
+        let version = address.version
+        var call = call("append", .patch, address.url, version)
+        call.fields[.contentType] = version.appendMediaType
+        call.fields[.uploadOffset] = String(piece.range.start)
+        call.fields.setCompleteness(piece.isLast, version)
+        if let checksum = piece.checksum, let digest = SHA256Digest(bytes: checksum.bytes) {
+            call.fields[.contentDigest] = DigestHeader.rfc9530(digest)
+        }
+        call.body = piece.body
+        call.isPatient = piece.isLast
+        call.onBytesSent = onBytesSent
+        let reply = try await endpoint.success(of: call)
+        var state = try state(reply, version, assuming: piece.range.end, call.operation)
+        // The answer to the last bytes is the target's own, which need not know the protocol.
+        if piece.isLast, reply.fields[version.completenessName] == nil { state.isComplete = true }
+        return state
+    }
+
+    func remove(_ address: UploadAddress) async throws {
+        _ = try await endpoint.success(
+            of: call("remove upload", .delete, address.url, address.version))
+    }
+
+    private func call(
+        _ operation: String, _ method: HTTPRequest.Method, _ url: String,
+        _ version: ResumableUploadVersion
+    ) -> UploadEndpoint.Call {
+        var call = UploadEndpoint.Call(operation: operation, method: method, url: url)
+        call.fields[.interopVersion] = version.interop.map { String($0) }
+        return call
+    }
+
+    /// - Parameter offset: What no `Upload-Offset` means; nil when it has to be there.
+    private func state(
+        _ reply: UploadEndpoint.Reply, _ version: ResumableUploadVersion, assuming offset: Int64?,
+        _ operation: String
+    ) throws -> UploadState {
+        let told = reply.fields[.uploadOffset].flatMap { WireInteger.parse($0) }
+        guard let offset = told ?? offset else {
+            throw RequestFailure(.protocolViolation, operation: operation, answer: reply.answer)
+        }
+        return UploadState(
+            offset: offset,
+            isComplete: version.isComplete(reply.fields[version.completenessName]) ?? false,
+            byteCount: reply.fields[.uploadLength].flatMap { WireInteger.parse($0) },
+            offer: UploadLimitField.parse(reply.fields[.uploadLimit]),
+            evidence: UploadEvidence(reply), answer: reply.answer)
+    }
+
+    /// The name as RFC 6266 has it: a plain form for everybody, and the whole in UTF-8.
+    private static func disposition(_ name: String) -> String {
+        let plain = name.unicodeScalars.map { scalar in
+            scalar.isASCII && scalar != "\"" && scalar != "\\" ? Character(scalar) : "_"
+        }
+        return "attachment; filename=\"\(String(plain))\"; "
+            + "filename*=UTF-8''\(URLText.escapeQuery(name))"
+    }
+}
+
+extension UploadAddress {
+    fileprivate var version: ResumableUploadVersion {
+        ResumableUploadVersion(interop: interopVersion)
+    }
+}
+
+extension ResumableUploadVersion {
+    fileprivate var completenessName: HTTPField.Name { .constant(completenessField) }
+}
+
+extension HTTPFields {
+    fileprivate mutating func setCompleteness(
+        _ isComplete: Bool, _ version: ResumableUploadVersion
+    ) {
+        self[version.completenessName] = version.value(isComplete: isComplete)
+    }
+}
+
+extension HTTPField.Name {
+    fileprivate static let interopVersion = constant("Upload-Draft-Interop-Version")
+    fileprivate static let uploadLimit = constant("Upload-Limit")
+}

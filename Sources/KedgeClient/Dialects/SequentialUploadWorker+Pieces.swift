@@ -1,0 +1,105 @@
+internal import KedgeFiles
+internal import KedgeHash
+internal import KedgeModel
+
+extension SequentialUploadWorker {
+    /// Sends what the server does not have, one piece after the other.
+    ///
+    /// - Returns: The state in which the server has all, and wants no more.
+    func sendRest(
+        from first: UploadState, to address: UploadAddress
+    ) async throws -> UploadState {
+        var state = first
+        while !state.isComplete {
+            try Task.checkCancellation()
+            state = try await sendPiece(at: state, to: address)
+        }
+        return state
+    }
+
+    private func sendPiece(
+        at state: UploadState, to address: UploadAddress
+    ) async throws -> UploadState {
+        let range = pieces.range(from: state.offset, ofSize: size)
+        let isLast = range.end == size
+        // The server makes the file when it has the last byte: after that it is too late to look.
+        if isLast { try await source.verifyUnchanged() }
+        let piece = try await prepare(range, isLast: isLast)
+        // A chunk that takes several pieces is tried once.
+        let chunkStart = upload.layout.range(ofChunk: chunk)?.start
+        uncountedTries = !range.isEmpty && range.start == chunkStart ? 1 : 0
+        let began = context.environment.now()
+        do {
+            let countRate = context.rate.cumulativeCounter()
+            let after = try await door.append(piece, to: address, onBytesSent: countRate)
+            try validate(after)
+            guard (range.start...range.end).contains(after.offset) else {
+                throw RequestFailure(
+                    .protocolViolation, operation: "append", answer: after.answer)
+            }
+            let isIdle = after.offset <= range.start && !after.isComplete
+            pieces.recordSuccess(
+                in: context.environment.now().duration(since: began), byteCount: range.byteCount)
+            adopt(after.offer)
+            isTakenWhole = after.isComplete
+            try await note(after)
+            if isIdle {
+                // Taken, and nothing came of it: not for ever.
+                try await backOff(
+                    after: RequestFailure(
+                        .offsetMismatch, operation: "append", answer: after.answer),
+                    isReachable: true)
+            }
+            return after
+        } catch let failure as RequestFailure {
+            return try await goOn(after: failure, of: range, to: address)
+        }
+    }
+
+    /// Reads bytes once, for the request, its checksum and the whole file's hash.
+    private func prepare(_ range: ByteRange, isLast: Bool) async throws -> UploadPiece {
+        guard !range.isEmpty else {
+            return UploadPiece(range: range, body: .bytes([]), checksum: nil, isLast: isLast)
+        }
+        let isBehind = wholeFile.saved.offsetBytes < range.start
+        let chunk = try await source.prepare(self.chunk, range: range, feeding: wholeFile)
+        if case .file = chunk.content { hasReadUnseen = true }
+        hasReadUnseen = hasReadUnseen || isBehind
+        return UploadPiece(
+            range: range, body: chunk.body(from: 0), checksum: try await checksum(of: chunk),
+            isLast: isLast)
+    }
+
+    private func checksum(of chunk: PreparedChunk) async throws -> PieceChecksum? {
+        guard pieces.carriesChecksum else { return nil }
+        // The IETF way needs no offer: a server that does not know `Content-Digest` passes it over.
+        let algorithm = upload.dialect == .resumableUpload ? .sha256 : offer.checksum
+        guard let algorithm else { return nil }
+        if algorithm == .sha256 {
+            return PieceChecksum(algorithm: algorithm, bytes: chunk.digest.bytes)
+        }
+        let bytes = try await context.pool.run { try chunk.checksum(algorithm) }
+        return PieceChecksum(algorithm: algorithm, bytes: bytes)
+    }
+}
+
+extension PreparedChunk {
+    /// Another checksum than SHA-256, over the bytes in memory, or in the file when they are many.
+    fileprivate func checksum(_ algorithm: ChecksumAlgorithm) throws -> [UInt8] {
+        var hasher = ChecksumHasher(algorithm)
+        switch content {
+        case .memory(let buffer):
+            buffer.withBytes { hasher.update($0) }
+        case .file(let file):
+            let body = FileBody(file: file, start: range.start, byteCount: range.byteCount)
+            var bytes = [UInt8](repeating: 0, count: 1 << 20)
+            var offset: Int64 = 0
+            while offset < range.byteCount {
+                let count = try bytes.withUnsafeMutableBytes { try body.read(into: $0, at: offset) }
+                hasher.update(Array(bytes[..<count]))
+                offset += Int64(count)
+            }
+        }
+        return hasher.checksum()
+    }
+}

@@ -1,0 +1,200 @@
+import HTTPTypes
+import KedgeLocks
+import KedgeModel
+import Testing
+
+@testable import KedgeClient
+
+/// What is waited for, how long, and what is counted as a try.
+@Suite(.timeLimit(.minutes(2)))
+struct DialectPatienceTests {
+    private let bytes = Scene.bytes(600_000)
+
+    @Test(arguments: DialectScene.dialects, [502, 503, 504])
+    func `a server that is there and takes no bytes is not asked for ever`(
+        dialect: UploadDialect, status: Int
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        scene.plan(.answer(Reply(status: status)), count: 300) { $0.method == "PATCH" }
+        let snapshot = try await scene.upload(bytes)
+        #expect(snapshot.state == .failed)
+        #expect(snapshot.errorCode == .unavailable)
+        #expect(scene.seen("PATCH").count == 12)
+        // Not one of them short, with all of the bounds that grow: next to impossible.
+        let longest = scene.scene.delays.withLock { $0.max() } ?? .zero
+        #expect(longest > .seconds(1))
+    }
+
+    @Test(arguments: DialectScene.dialects)
+    func `a server that answers nothing but that it is away is waited for`(
+        dialect: UploadDialect
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        let counter = Counter()
+        scene.plan(.answer(Reply(status: 503)), count: 60) { _ in counter.next() >= 2 }
+        scene.expectUploaded(try await scene.upload(bytes), bytes)
+    }
+
+    @Test func `limits that keep changing do not make it begin again with large pieces`()
+        async throws
+    {
+        let scene = try DialectScene(.resumableUpload)
+        let counter = Counter()
+        scene.plan(
+            .rewrite { reply in
+                let most = 8 << 20 - counter.next()
+                reply.fields[.named("Upload-Limit")] = "max-append-size=\(most)"
+            }, count: 1000
+        ) { $0.method == "HEAD" }
+        scene.plan(.answer(Reply(status: 413)), count: 500) { $0.method == "PATCH" }
+        let snapshot = try await scene.upload(bytes)
+        #expect(snapshot.state == .failed)
+        #expect(snapshot.errorCode == .fileTooLarge)
+        #expect(scene.seen("PATCH").count < 20)
+    }
+
+    @Test func `a server that refuses what it asks for is not fed for ever`() async throws {
+        let scene = try DialectScene(.resumableUpload)
+        // Each time a little less than what it just refused.
+        let least = Int(PieceSize.initial) - 1
+        scene.set { $0.limit = "min-append-size=\(least)" }
+        let counter = Counter()
+        scene.plan(
+            .rewrite { reply in
+                let next = least - 1 - counter.next()
+                reply.fields[.named("Upload-Limit")] = "min-append-size=\(next)"
+            }, count: 1000
+        ) { $0.method == "HEAD" }
+        scene.plan(.answer(Reply(status: 413)), count: 500) { $0.method == "PATCH" }
+        let snapshot = try await scene.upload(bytes)
+        #expect(snapshot.errorCode == .fileTooLarge)
+        #expect((2..<20).contains(scene.seen("PATCH").count))
+    }
+
+    @Test(arguments: DialectScene.dialects, [500, 503, 429, 423, 408])
+    func `a finished upload is waited for when the server does not say`(
+        dialect: UploadDialect, status: Int
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        let id = try await scene.upload(bytes).id
+        let client = try await scene.client()
+        let (path, options) = (scene.scene.path("source.bin"), UploadOptions(dialect: dialect))
+        scene.plan(.answer(Reply(status: status))) { $0.method == "HEAD" }
+        let error = await #expect(throws: TransferError.self) {
+            try await client.finishedUpload(path: path, options: options)
+        }
+        #expect(error?.isRetryable == true)
+        #expect(try await client.finishedUpload(path: path, options: options)?.id == id)
+    }
+
+    @Test(arguments: DialectScene.dialects, [404, 410, 405, 200, 303])
+    func `a finished upload that is none any more is not found`(
+        dialect: UploadDialect, status: Int
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        _ = try await scene.upload(bytes)
+        let client = try await scene.client()
+        scene.plan(.answer(Reply(status: status)), count: 10) { $0.method == "HEAD" }
+        #expect(
+            try await client.finishedUpload(
+                path: scene.scene.path("source.bin"), options: UploadOptions(dialect: dialect))
+                == nil)
+    }
+
+    @Test(arguments: DialectScene.dialects, ["circle", "certificate", "token", "offline"])
+    func `only what can pass is said to be worth another try`(
+        dialect: UploadDialect, trouble: String
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        _ = try await scene.upload(bytes)
+        let client = try await scene.client()
+        let faults: [String: Fault] = [
+            "circle": .answer(Reply(status: 307, fields: [.location: "/files/1"])),
+            "certificate": .fail(.tls), "token": .answer(Reply(status: 401)),
+            "offline": .offline,
+        ]
+        scene.plan(try #require(faults[trouble]), count: 100) { $0.method == "HEAD" }
+        let error = await #expect(throws: TransferError.self) {
+            try await client.finishedUpload(
+                path: scene.scene.path("source.bin"), options: UploadOptions(dialect: dialect))
+        }
+        #expect(error?.isRetryable == (trouble == "offline"))
+    }
+
+    @Test func `natively, too, only what can pass is said to be worth another try`() async throws {
+        let scene = try Scene()
+        let path = try scene.write("source.bin", bytes)
+        let client = try await scene.client()
+        _ = try await client.run(try await client.enqueueUpload(path: path))
+        let faults: [(Fault, Bool)] = [
+            (.fail(.tls), false), (.offline, true), (.answer(Reply(status: 503)), true),
+        ]
+        for (fault, isRetryable) in faults {
+            scene.plan(fault)
+            let error = await #expect(throws: TransferError.self) {
+                try await client.finishedUpload(path: path)
+            }
+            #expect(error?.isRetryable == isRetryable)
+        }
+    }
+
+    /// A server whose answer to the creation does not say where the upload stands.
+    private func sceneWithoutFirstState() throws -> DialectScene {
+        let scene = try DialectScene(.resumableUpload)
+        scene.plan(.rewrite { $0.fields[.named("Upload-Complete")] = nil }, count: 1000) {
+            $0.method == "POST"
+        }
+        return scene
+    }
+
+    @Test(arguments: [nil, 423, 429, 500, 503])
+    func `an upload that was begun is asked until it answers, and no other is begun`(
+        status: Int?
+    ) async throws {
+        let scene = try sceneWithoutFirstState()
+        let fault = status.map { Fault.answer(Reply(status: $0)) } ?? .offline
+        scene.plan(fault, count: 7) { $0.method == "HEAD" }
+        scene.expectUploaded(try await scene.upload(bytes), bytes)
+        #expect(scene.seen("POST").count == 1)
+    }
+
+    @Test(arguments: [200, 404, 405])
+    func `what was begun and is no upload is said so at once, and forgotten`(
+        status: Int
+    ) async throws {
+        let scene = try sceneWithoutFirstState()
+        scene.plan(.answer(Reply(status: status)), count: 1000) { $0.method == "HEAD" }
+        let snapshot = try await scene.upload(bytes)
+        #expect(snapshot.state == .failed)
+        #expect(snapshot.errorCode == .uploadVersionUnsupported)
+        #expect(snapshot.uploadURL == nil)
+        #expect(scene.seen("POST").count == 1)
+        #expect(scene.seen("HEAD").count == 1)
+    }
+
+    // R139.
+    @Test func `pieces of a chunk are no tries of it`() async throws {
+        let scene = try DialectScene(.resumableUpload)
+        scene.set { $0.limit = "max-append-size=16384" }
+        let snapshot = try await scene.upload(bytes)
+        scene.expectUploaded(snapshot, bytes)
+        let diagnosis = try await scene.client().diagnose(snapshot.id)
+        #expect(diagnosis.repeatedChunks == [:])
+        #expect(diagnosis.totalAttempts == diagnosis.totalChunks)
+    }
+
+    // R139.
+    @Test(arguments: ["idle", "busy", "offset"])
+    func `a piece that brought nothing is one try`(kind: String) async throws {
+        let scene = try DialectScene(.resumableUpload)
+        let replies = [
+            "idle": Reply(
+                status: 204, fields: [.uploadOffset: "0", .named("Upload-Complete"): "?0"]),
+            "busy": Reply(status: 503), "offset": Reply(status: 409),
+        ]
+        scene.plan(.answer(try #require(replies[kind]))) { $0.method == "PATCH" }
+        let snapshot = try await scene.upload(bytes)
+        scene.expectUploaded(snapshot, bytes)
+        #expect(try await scene.client().diagnose(snapshot.id).repeatedChunks == [0: 2])
+    }
+}

@@ -1,0 +1,185 @@
+import HTTPTypes
+import KedgeLocks
+import KedgeModel
+import Testing
+
+@testable import KedgeClient
+
+/// Servers that say what cannot be, and addresses that lead elsewhere.
+@Suite(.timeLimit(.minutes(2)))
+struct DialectRefusalTests {
+    private let bytes = Scene.bytes(600_000)
+    private let large = Scene.bytes(9 << 20)
+
+    @Test(arguments: DialectScene.dialects, ["HEAD", "PATCH"])
+    func `an offset beyond the size ends the transfer`(
+        dialect: UploadDialect, method: String
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        scene.set { $0.limit = "max-append-size=100000" }
+        scene.plan(
+            .rewrite { reply in
+                if reply.fields[.uploadOffset] != nil { reply.fields[.uploadOffset] = "600001" }
+            }, count: 1000
+        ) { $0.method == method }
+        let snapshot = try await scene.upload(bytes)
+        #expect(snapshot.state == .failed)
+        #expect(snapshot.errorCode == .sizeMismatch)
+    }
+
+    @Test(arguments: DialectScene.dialects)
+    func `an offset that falls back once is followed`(dialect: UploadDialect) async throws {
+        let scene = try DialectScene(dialect)
+        let counter = Counter()
+        scene.plan(.fail(.dropped)) { $0.method == "PATCH" && counter.next() == 1 }
+        let head = Counter()
+        scene.plan(
+            .rewrite { $0.fields[.uploadOffset] = "1000" }
+        ) { $0.method == "HEAD" && head.next() == 0 }
+        scene.expectUploaded(try await scene.upload(large), large)
+    }
+
+    @Test(arguments: DialectScene.dialects)
+    func `an offset that always falls back is not followed for ever`(
+        dialect: UploadDialect
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        scene.set { $0.limit = "max-append-size=100000" }
+        // It loses everything whenever it is asked.
+        scene.plan(.fail(.dropped), count: 1000) { seen in
+            seen.method == "PATCH" && seen.fields[.uploadOffset] != "0"
+        }
+        scene.plan(.rewrite { $0.fields[.uploadOffset] = "0" }, count: 10_000) {
+            $0.method == "HEAD"
+        }
+        let snapshot = try await scene.upload(large)
+        #expect(snapshot.state == .failed)
+        #expect(snapshot.errorCode == .offsetMismatch)
+        #expect(scene.server.state.withLock { $0.seen.count } < 200)
+    }
+
+    @Test(arguments: DialectScene.dialects)
+    func `a server that takes bytes and stays where it is is not fed for ever`(
+        dialect: UploadDialect
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        let reply =
+            dialect == .tus
+            ? Reply(status: 204, fields: [.uploadOffset: "0"])
+            : Reply(
+                status: 204,
+                fields: [.uploadOffset: "0", .named("Upload-Complete"): "?0"])
+        scene.plan(.answer(reply), count: 1000) { $0.method == "PATCH" }
+        let snapshot = try await scene.upload(bytes)
+        #expect(snapshot.state == .failed)
+        #expect(snapshot.errorCode == .offsetMismatch)
+        #expect(scene.seen("PATCH").count <= 40)
+    }
+
+    @Test(arguments: DialectScene.dialects)
+    func `an upload of another size is not touched`(dialect: UploadDialect) async throws {
+        let scene = try DialectScene(dialect)
+        scene.plan(.fail(.dropped)) { $0.method == "PATCH" }
+        scene.plan(.rewrite { $0.fields[.uploadLength] = "7" }) { $0.method == "HEAD" }
+        let snapshot = try await scene.upload(bytes)
+        #expect(snapshot.errorCode == .sizeMismatch)
+    }
+
+    @Test(
+        arguments: DialectScene.dialects,
+        ["/files/", "", "./", "//up.test/files/", "http://up.test:80/files/"])
+    func `the address of an upload may be relative`(
+        dialect: UploadDialect, prefix: String
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        scene.set { $0.location = { prefix + $0 } }
+        scene.expectUploaded(try await scene.upload(bytes), bytes)
+        #expect(scene.seen("PATCH").allSatisfy { $0.fields[.authorization] != nil })
+    }
+
+    @Test(arguments: DialectScene.dialects)
+    func `another origin gets the bytes and not the token`(
+        dialect: UploadDialect
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        scene.set { $0.location = { "http://elsewhere.test/u/\($0)" } }
+        scene.expectUploaded(try await scene.upload(bytes), bytes)
+        #expect(scene.seen("POST").allSatisfy { $0.fields[.authorization] == "Bearer secret" })
+        for method in ["HEAD", "PATCH"] {
+            #expect(!scene.seen(method).isEmpty)
+            #expect(scene.seen(method).allSatisfy { $0.fields[.authorization] == nil })
+        }
+    }
+
+    @Test(arguments: DialectScene.dialects, ["Location", "redirect"])
+    func `bytes that were to be encrypted are not sent in clear`(
+        dialect: UploadDialect, way: String
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        try scene.scene.write("source.bin", bytes)
+        let elsewhere = "http://up.test/files/1"
+        if way == "Location" {
+            scene.set { $0.location = { _ in elsewhere } }
+        } else {
+            scene.plan(.answer(Reply(status: 308, fields: [.location: elsewhere]))) {
+                $0.method == "POST"
+            }
+        }
+        let client = try await scene.client { $0.serverURL = "https://up.test/files/" }
+        let snapshot = try await client.run(try await scene.enqueue(client))
+        #expect(snapshot.state == .failed)
+        #expect(snapshot.errorCode == .protocolViolation)
+        #expect(scene.seen("PATCH").isEmpty)
+    }
+
+    @Test(arguments: DialectScene.dialects, [301, 302, 307, 308])
+    func `a redirect of the creation is followed with its method`(
+        dialect: UploadDialect, status: Int
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        scene.set { $0.location = { "../v2/uploads/\($0)" } }
+        scene.plan(
+            .answer(Reply(status: status, fields: [.location: "http://up.test/v2/new/"]))
+        ) { $0.method == "POST" }
+        let snapshot = try await scene.upload(bytes)
+        scene.expectUploaded(snapshot, bytes)
+        // Relative to what was asked in the end.
+        #expect(snapshot.uploadURL == "http://up.test/v2/v2/uploads/1")
+    }
+
+    @Test(arguments: DialectScene.dialects)
+    func `redirects in circles end the transfer`(dialect: UploadDialect) async throws {
+        let scene = try DialectScene(dialect)
+        scene.plan(
+            .answer(Reply(status: 307, fields: [.location: "/files/"])), count: 1000
+        ) { $0.method == "POST" }
+        let snapshot = try await scene.upload(bytes)
+        #expect(snapshot.errorCode == .protocolViolation)
+        #expect(scene.seen("POST").count < 10)
+    }
+
+    @Test(arguments: DialectScene.dialects)
+    func `a body that is too large for something on the way is sent in smaller ones`(
+        dialect: UploadDialect
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        try scene.scene.write("source.bin", large)
+        scene.plan(.answer(Reply(status: 413)), count: 3) { $0.method == "PATCH" }
+        let client = try await scene.client()
+        scene.expectUploaded(try await client.run(try await scene.enqueue(client)), large)
+        let most = scene.seen("PATCH").map(\.carriedByteCount).max() ?? 0
+        #expect(most <= Int(PieceSize.initial) / 8)
+    }
+
+    @Test(arguments: DialectScene.dialects)
+    func `a refusal ends the transfer`(dialect: UploadDialect) async throws {
+        for (status, code) in [403: ErrorCode.badRequest, 413: .fileTooLarge] {
+            let scene = try DialectScene(dialect)
+            scene.plan(.answer(Reply(status: status)), count: 1000) { $0.method == "POST" }
+            let snapshot = try await scene.upload(bytes)
+            #expect(snapshot.state == .failed)
+            #expect(snapshot.errorCode == code)
+            #expect(scene.seen("POST").count == 1)
+        }
+    }
+}

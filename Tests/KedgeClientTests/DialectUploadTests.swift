@@ -1,0 +1,255 @@
+import HTTPTypes
+import KedgeHash
+import KedgeLocks
+import KedgeModel
+import Testing
+
+@testable import KedgeClient
+
+/// Uploads in tus and IETF resumable uploads to a server that is not ours: what both must do.
+@Suite(.timeLimit(.minutes(2)))
+struct DialectUploadTests {
+    private let bytes = Scene.bytes(600_000)
+    /// More than the first piece.
+    private let large = Scene.bytes(9 << 20)
+
+    @Test(arguments: DialectScene.dialects)
+    func `a file arrives as it is and is read once`(dialect: UploadDialect) async throws {
+        let scene = try DialectScene(dialect)
+        let snapshot = try await scene.upload(large)
+        scene.expectUploaded(snapshot, large)
+        #expect(snapshot.verification == .unverified)
+        #expect(snapshot.dialect == dialect)
+        #expect(snapshot.remoteFileID == nil)
+        let read = scene.scene.files.readByteCount(scene.scene.path("source.bin"))
+        #expect(read < Int64(large.count) * 3 / 2)
+        #expect(scene.seen("PATCH").count > 1)
+        let state = scene.server.state.withLock { $0 }
+        #expect(state.seen.allSatisfy { $0.fields[.authorization] == "Bearer secret" })
+    }
+
+    @Test(arguments: DialectScene.dialects)
+    func `a file of no bytes completes`(dialect: UploadDialect) async throws {
+        let scene = try DialectScene(dialect)
+        scene.expectUploaded(try await scene.upload([]), [])
+    }
+
+    // R133.
+    @Test(arguments: DialectScene.dialects, ["lost answer", "dropped", "stalled", "offline"])
+    func `any one request may be lost, before or after it was carried out`(
+        dialect: UploadDialect, kind: String
+    ) async throws {
+        let faults: [String: Fault] = [
+            "lost answer": .loseResponse, "dropped": .fail(.dropped),
+            "stalled": .fail(.stalled), "offline": .offline,
+        ]
+        let fault = try #require(faults[kind])
+        for position in 0..<5 {
+            let scene = try DialectScene(dialect)
+            let counter = Counter()
+            scene.plan(fault) { _ in counter.next() == position }
+            let snapshot = try await scene.upload(bytes)
+            scene.expectUploaded(snapshot, bytes)
+        }
+    }
+
+    // R132.
+    @Test(arguments: DialectScene.dialects)
+    func `a link that dies every few kilobytes still finishes where bytes are kept`(
+        dialect: UploadDialect
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        scene.plan(.dropBody(after: 9_000), count: 60) { $0.method == "PATCH" }
+        scene.expectUploaded(try await scene.upload(bytes), bytes)
+    }
+
+    @Test(arguments: DialectScene.dialects)
+    func `pieces shrink until they get through where broken requests lose all`(
+        dialect: UploadDialect
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        scene.set { $0.keepsBrokenBodies = false }
+        scene.plan(.dropBody(after: 100_000), count: 1000) { $0.method == "PATCH" }
+        let snapshot = try await scene.upload(bytes)
+        scene.expectUploaded(snapshot, bytes)
+        #expect(scene.seen("PATCH").contains { (1...100_000).contains($0.carriedByteCount) })
+    }
+
+    // R1, R6, R105, R134.
+    @Test(arguments: DialectScene.dialects)
+    func `after a kill the next client goes on where the server stands`(
+        dialect: UploadDialect
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        try scene.scene.write("source.bin", large)
+        let (gate, counter) = (Gate(), Counter())
+        scene.plan(.wait(gate), count: 100) { $0.method == "PATCH" && counter.next() >= 1 }
+        let id: TransferID
+        do {
+            let client = try await scene.client()
+            id = try await scene.enqueue(client)
+            let run = Task { try await client.run(id) }
+            await gate.waitForArrival()
+            run.cancel()
+            #expect(try await run.value.pauseReason == .shutdown)
+        }
+        gate.open()
+        // More arrived than was told, as with a kill between the two.
+        scene.set { state in
+            state.faults = []
+            let kept = state.uploads["1"]?.bytes.count ?? 0
+            state.uploads["1"]?.bytes += large[kept..<kept + 1000]
+        }
+        let next = try await scene.client()
+        #expect(try await scene.enqueue(next) == id)
+        #expect(try await next.transfer(id).bytesTransferred == PieceSize.initial)
+        let snapshot = try await next.run(id)
+        scene.expectUploaded(snapshot, large)
+        #expect(scene.uploads.count == 1)
+        #expect(
+            scene.seen("PATCH").contains {
+                $0.fields[.uploadOffset] == "\(PieceSize.initial + 1000)"
+            })
+    }
+
+    @Test(arguments: DialectScene.dialects, [404, 410])
+    func `an upload that is gone is begun anew`(
+        dialect: UploadDialect, status: Int
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        let counter = Counter()
+        scene.plan(.answer(Reply(status: status))) {
+            $0.method == "PATCH" && counter.next() == 1
+        }
+        scene.expectUploaded(try await scene.upload(large), large)
+        #expect(scene.uploads.count == 2)
+    }
+
+    @Test(arguments: DialectScene.dialects)
+    func `a server that forgets every upload is not fed for ever`(
+        dialect: UploadDialect
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        scene.plan(.answer(Reply(status: 404)), count: 1000) { $0.method == "PATCH" }
+        let snapshot = try await scene.upload(bytes)
+        #expect(snapshot.state == .failed)
+        #expect(snapshot.errorCode == .sessionNotFound)
+        #expect(scene.seen("POST").count == 5)
+    }
+
+    @Test(arguments: DialectScene.dialects)
+    func `a locked upload is waited for as long as the server says`(
+        dialect: UploadDialect
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        scene.plan(
+            .answer(Reply(status: 423, fields: [.retryAfter: "7"])), count: 3
+        ) { $0.method == "PATCH" }
+        scene.expectUploaded(try await scene.upload(bytes), bytes)
+        #expect(scene.scene.delays.withLock { $0.filter { $0 >= .seconds(7) }.count } == 3)
+    }
+
+    @Test(arguments: DialectScene.dialects)
+    func `a piece that arrives damaged is sent again, and not for ever`(
+        dialect: UploadDialect
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        scene.plan(.corruptBody, count: 2) { $0.method == "PATCH" }
+        scene.expectUploaded(try await scene.upload(bytes), bytes)
+        let worse = try DialectScene(dialect)
+        worse.plan(.corruptBody, count: 1000) { $0.method == "PATCH" }
+        let snapshot = try await worse.upload(bytes)
+        #expect(snapshot.state == .failed)
+        #expect([.uploadChecksumMismatch, .chunkHashMismatch].contains(snapshot.errorCode))
+        #expect(worse.seen("PATCH").count <= 40)
+    }
+
+    @Test(arguments: DialectScene.dialects)
+    func `the same digest of the server makes a verified upload`(
+        dialect: UploadDialect
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        scene.set { $0.digest = SHA256Hasher.digest(of: bytes) }
+        let snapshot = try await scene.upload(bytes)
+        scene.expectUploaded(snapshot, bytes)
+        #expect(snapshot.verification == .sha256)
+    }
+
+    // R79, R119.
+    @Test(arguments: DialectScene.dialects)
+    func `another digest of the server starts the upload over once`(
+        dialect: UploadDialect
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        scene.set { $0.digest = SHA256Hasher.digest(of: [1]) }
+        let snapshot = try await scene.upload(bytes)
+        #expect(snapshot.state == .failed)
+        #expect(snapshot.errorCode == .integrityMismatch)
+        #expect(scene.seen("POST").count == 2)
+        #expect(scene.seen("DELETE").count == 2)
+    }
+
+    @Test(arguments: DialectScene.dialects)
+    func `a server that forgets finished uploads had all bytes`(
+        dialect: UploadDialect
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        scene.set { $0.forgetsFinished = true }
+        scene.expectUploaded(try await scene.upload(bytes), bytes)
+        #expect(scene.seen("POST").count == 1)
+    }
+
+    // R100.
+    @Test(arguments: DialectScene.dialects)
+    func `a file that changes is uploaded anew, and the old upload removed`(
+        dialect: UploadDialect
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        // The piece that is under way when it changes is not the last one.
+        try scene.scene.write("source.bin", Scene.bytes(13 << 20))
+        let gate = Gate()
+        let counter = Counter()
+        scene.plan(.wait(gate)) { $0.method == "PATCH" && counter.next() == 1 }
+        let client = try await scene.client()
+        let id = try await scene.enqueue(client)
+        let run = Task { try await client.run(id) }
+        await gate.waitForArrival()
+        try scene.scene.write("source.bin", bytes)
+        gate.open()
+        let snapshot = try await run.value
+        scene.expectUploaded(snapshot, bytes)
+        #expect(snapshot.replaces == id)
+        #expect(try await client.transfer(id).errorCode == .fileChanged)
+        #expect(scene.uploads.count == 1)
+    }
+
+    // R109.
+    @Test(arguments: DialectScene.dialects)
+    func `cancelling removes the upload`(dialect: UploadDialect) async throws {
+        let scene = try DialectScene(dialect)
+        try scene.scene.write("source.bin", large)
+        let (gate, counter) = (Gate(), Counter())
+        scene.plan(.wait(gate), count: 100) { $0.method == "PATCH" && counter.next() >= 1 }
+        let client = try await scene.client()
+        let id = try await scene.enqueue(client)
+        let run = Task { try await client.run(id) }
+        await gate.waitForArrival()
+        try await client.cancel(id)
+        #expect(try await run.value.state == .canceled)
+        #expect(scene.uploads.isEmpty)
+    }
+
+    @Test(arguments: DialectScene.dialects)
+    func `a finished upload is found while the server has it`(
+        dialect: UploadDialect
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        let snapshot = try await scene.upload(bytes)
+        let client = try await scene.client()
+        let (path, options) = (scene.scene.path("source.bin"), UploadOptions(dialect: dialect))
+        #expect(
+            try await client.finishedUpload(path: path, options: options)?.id == snapshot.id)
+        scene.set { $0.uploads = [:] }
+        #expect(try await client.finishedUpload(path: path, options: options) == nil)
+    }
+}

@@ -1,0 +1,116 @@
+import KedgeModel
+import Testing
+
+@testable import KedgeClient
+
+struct PieceSizeTests {
+    private func offer(_ change: (inout UploadOffer) -> Void = { _ in }) -> UploadOffer {
+        var offer = UploadOffer()
+        change(&offer)
+        return offer
+    }
+
+    @Test func `pieces grow where they get through quickly, up to what is read at once`() {
+        var size = PieceSize(offer: offer())
+        #expect(size.byteCount == PieceSize.initial)
+        for _ in 0..<9 { size.recordSuccess(in: .seconds(1), byteCount: size.byteCount) }
+        #expect(size.byteCount == PieceSize.maximum)
+        size.recordSuccess(in: .seconds(5), byteCount: size.byteCount)
+        #expect(size.byteCount == PieceSize.maximum)
+        size.recordSuccess(in: .seconds(60), byteCount: size.byteCount)
+        #expect(size.byteCount == PieceSize.maximum / 2)
+    }
+
+    @Test func `a short last piece says nothing about larger ones`() {
+        var size = PieceSize(offer: offer())
+        size.recordSuccess(in: .milliseconds(1), byteCount: 10)
+        #expect(size.byteCount == PieceSize.initial)
+    }
+
+    @Test func `pieces shrink to the smallest, and then go without a checksum`() {
+        var size = PieceSize(offer: offer())
+        while size.recordBreak() { #expect(size.byteCount >= PieceSize.minimum) }
+        #expect(size.byteCount == PieceSize.minimum)
+        #expect(!size.carriesChecksum)
+        for _ in 0..<4 { size.recordSuccess(in: .seconds(1), byteCount: size.byteCount) }
+        #expect(size.carriesChecksum)
+    }
+
+    @Test func `a size that was refused is not tried again`() {
+        var size = PieceSize(offer: offer())
+        let isSmaller = size.recordRefusal()
+        #expect(isSmaller)
+        for _ in 0..<9 { size.recordSuccess(in: .zero, byteCount: size.byteCount) }
+        #expect(size.byteCount == PieceSize.initial / 2)
+    }
+
+    @Test func `what was learnt on the way outlives other limits of the server`() {
+        var size = PieceSize(offer: offer())
+        _ = size.recordRefusal()
+        size.adopt(offer { $0.maxAppendSize = 7 << 20 })
+        #expect(size.byteCount == PieceSize.initial / 2)
+        for _ in 0..<9 { size.recordSuccess(in: .zero, byteCount: size.byteCount) }
+        #expect(size.byteCount == PieceSize.initial / 2)
+        size.adopt(offer { $0.maxAppendSize = 1000 })
+        #expect(size.byteCount == 1000)
+        // Less than this the server takes in no case.
+        size.adopt(offer { $0.minAppendSize = 20 << 20 })
+        #expect(size.byteCount == 20 << 20)
+    }
+
+    @Test(
+        arguments: [
+            (nil, 1000, 1000), (20 << 20, nil, 20 << 20), (5, 1000, 1000), (nil, 0, 1),
+            (0, nil, 4 << 20),
+            (2000, 1000, 1000), (Int64.max, nil, Int64.max),
+        ] as [(Int64?, Int64?, Int64)])
+    func `what the server asks for counts`(least: Int64?, most: Int64?, expected: Int64) {
+        var size = PieceSize(
+            offer: offer {
+                $0.minAppendSize = least
+                $0.maxAppendSize = most
+            })
+        #expect(size.byteCount == expected)
+        while size.recordBreak() {}
+        #expect(size.byteCount >= min(least ?? 0, most ?? .max))
+        #expect(size.range(from: 7, ofSize: 10).end <= 10)
+        for _ in 0..<70 { size.recordSuccess(in: .zero, byteCount: size.byteCount) }
+        #expect(size.byteCount <= max(1, most ?? .max))
+    }
+
+    @Test(
+        arguments: [
+            ("max-size=7, min-append-size=5;a=b", 7, nil, 5),
+            ("max-append-size = 9", nil, 9, nil),
+            ("unknown, other=?1, max-size=1", 1, nil, nil), ("", nil, nil, nil),
+        ] as [(String, Int64?, Int64?, Int64?)])
+    func `limits are read`(text: String, size: Int64?, most: Int64?, least: Int64?) throws {
+        let offer = try #require(UploadLimitField.parse(text))
+        #expect(offer.maxSize == size)
+        #expect(offer.maxAppendSize == most)
+        #expect(offer.minAppendSize == least)
+    }
+
+    @Test(arguments: [
+        "max-size=a", "max-size=1.5", "max-size", "min-append-size=5, max-size=\"7\"",
+    ])
+    func `a limit of another type voids all of them`(text: String) {
+        #expect(UploadLimitField.parse(text) == nil)
+    }
+
+    @Test func `completeness is read as each version has it`() {
+        let (old, new) = (
+            ResumableUploadVersion(interop: 3), ResumableUploadVersion(interop: nil)
+        )
+        #expect(new.isComplete("?1") == true)
+        #expect(new.isComplete(" ?0;a=1") == false)
+        #expect(old.isComplete("?1") == false)
+        #expect(old.isComplete("?0") == true)
+        for value in [nil, "", "1", "true", "?2"] { #expect(new.isComplete(value) == nil) }
+        for version in ResumableUploadVersion.candidates {
+            for isComplete in [true, false] {
+                #expect(version.isComplete(version.value(isComplete: isComplete)) == isComplete)
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import HTTPTypes
+import KedgeFiles
+import KedgeHash
+import KedgeLocks
+import KedgeModel
+import Logging
+import Testing
+
+@testable import KedgeClient
+
+/// A place with a server that others could have written.
+struct DialectScene {
+    let scene: Scene
+    let server: FakeUploadServer
+    let dialect: UploadDialect
+
+    init(_ dialect: UploadDialect) throws {
+        self.dialect = dialect
+        scene = try Scene()
+        server = FakeUploadServer(dialect)
+    }
+
+    func client(
+        _ change: (inout ClientConfiguration) -> Void = { _ in }
+    ) async throws -> TransferClient {
+        var configuration = ClientConfiguration(
+            serverURL: FakeUploadServer.creationURL, token: "secret",
+            stateDirectory: scene.directory + "/state")
+        configuration.chunkSize = 64 << 10
+        configuration.logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        change(&configuration)
+        return try await TransferClient(
+            configuration: configuration, transport: server, environment: scene.environment)
+    }
+
+    func set(_ change: (inout FakeUploadServer.State) -> Void) {
+        server.state.withLock { change(&$0) }
+    }
+
+    func plan(
+        _ fault: Fault, count: Int = 1,
+        when matches: @escaping @Sendable (FakeServer.Seen) -> Bool = { _ in true }
+    ) {
+        set {
+            $0.faults.append(PlannedFault(matches: matches, fault: fault, remainingCount: count))
+        }
+    }
+
+    func enqueue(_ client: TransferClient) async throws -> TransferID {
+        try await client.enqueueUpload(
+            path: scene.path("source.bin"), options: UploadOptions(dialect: dialect))
+    }
+
+    func upload(_ bytes: [UInt8]) async throws -> TransferSnapshot {
+        try scene.write("source.bin", bytes)
+        let client = try await client()
+        return try await client.run(try await enqueue(client))
+    }
+
+    func seen(_ method: String) -> [FakeServer.Seen] {
+        server.state.withLock { $0.seen.filter { $0.method == method } }
+    }
+
+    var uploads: [String: FakeUploadServer.Upload] { server.state.withLock { $0.uploads } }
+
+    /// The upload is done, and the server has the bytes under the address that the transfer names.
+    func expectUploaded(
+        _ snapshot: TransferSnapshot, _ bytes: [UInt8],
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        #expect(
+            snapshot.state == .completed, "\(snapshot.message)", sourceLocation: sourceLocation)
+        let number = snapshot.uploadURL?.split(separator: "/").last.map(String.init)
+        let upload = number.flatMap { uploads[$0] }
+        // Compared without printing millions of numbers.
+        let isStored = upload?.bytes == bytes
+        #expect(isStored, sourceLocation: sourceLocation)
+        #expect(upload?.isComplete == true, sourceLocation: sourceLocation)
+        #expect(
+            snapshot.sha256 == SHA256Hasher.digest(of: bytes), sourceLocation: sourceLocation)
+        #expect(snapshot.bytesTransferred == Int64(bytes.count), sourceLocation: sourceLocation)
+        #expect(snapshot.errorCode == nil, sourceLocation: sourceLocation)
+        #expect(
+            server.state.withLock { $0.repeatedByteCount } == 0, sourceLocation: sourceLocation)
+    }
+
+    static let dialects: [UploadDialect] = [.tus, .resumableUpload]
+}

@@ -1,0 +1,120 @@
+import HTTPTypes
+import KedgeHash
+import KedgeModel
+import Testing
+
+@testable import KedgeClient
+
+/// What only tus has.
+@Suite(.timeLimit(.minutes(1)))
+struct TusUploadTests {
+    private let scene: DialectScene
+    private let bytes = Scene.bytes(600_000)
+    private let checksum = HTTPField.Name.named("Upload-Checksum")
+
+    init() throws { scene = try DialectScene(.tus) }
+
+    @Test func `an upload is begun with its size, name and type`() async throws {
+        scene.expectUploaded(try await scene.upload(bytes), bytes)
+        let creation = try #require(scene.seen("POST").first)
+        #expect(creation.fields[.uploadLength] == "600000")
+        #expect(creation.fields[.named("Tus-Resumable")] == "1.0.0")
+        let metadata = try #require(creation.fields[.named("Upload-Metadata")])
+        #expect(
+            metadata == "filename \(Base64.encode(Array("source.bin".utf8)))"
+                + ",filetype \(Base64.encode(Array("application/octet-stream".utf8)))")
+        #expect(scene.seen("OPTIONS").allSatisfy { $0.fields[.named("Tus-Resumable")] == nil })
+    }
+
+    @Test(
+        arguments: [
+            ("sha1,sha256", "sha256 "), ("md5,sha1", "sha1 "), ("md5,crc32c", nil), (nil, nil),
+        ] as [(String?, String?)])
+    func `the best checksum that the server offers goes along`(
+        offered: String?, used: String?
+    ) async throws {
+        scene.set { $0.algorithms = offered }
+        scene.expectUploaded(try await scene.upload(bytes), bytes)
+        for patch in scene.seen("PATCH") {
+            #expect(
+                patch.fields[checksum].map { $0.prefix { $0 != " " } + " " } == used.map { $0[...] }
+            )
+        }
+    }
+
+    @Test func `no checksum goes along without the extension`() async throws {
+        scene.set { $0.extensions = "creation" }
+        scene.expectUploaded(try await scene.upload(bytes), bytes)
+        #expect(scene.seen("PATCH").allSatisfy { $0.fields[checksum] == nil })
+    }
+
+    @Test func `a server without an answer to OPTIONS is given a try`() async throws {
+        scene.plan(.answer(Reply(status: 405)), count: 10) { $0.method == "OPTIONS" }
+        scene.expectUploaded(try await scene.upload(bytes), bytes)
+    }
+
+    @Test func `a server of other versions gets nothing`() async throws {
+        scene.plan(.rewrite { $0.fields[.named("Tus-Version")] = "0.2.2, 2.0.0" }) {
+            $0.method == "OPTIONS"
+        }
+        let snapshot = try await scene.upload(bytes)
+        #expect(snapshot.errorCode == .uploadVersionUnsupported)
+        #expect(scene.seen("POST").isEmpty)
+    }
+
+    @Test func `a file that is larger than the server takes is not begun`() async throws {
+        scene.set { $0.maxSize = 599_999 }
+        let snapshot = try await scene.upload(bytes)
+        #expect(snapshot.errorCode == .fileTooLarge)
+        #expect(scene.seen("POST").isEmpty)
+    }
+
+    @Test func `nothing is removed where the server cannot`() async throws {
+        scene.set { $0.extensions = "creation" }
+        scene.plan(.answer(Reply(status: 400)), count: 10) { $0.method == "PATCH" }
+        let id = try await scene.upload(bytes).id
+        try await scene.client().cancel(id)
+        #expect(scene.seen("DELETE").isEmpty)
+        #expect(scene.uploads.count == 1)
+    }
+
+    @Test func `the slash at the end of the creation URL stays, and the token is known by it`()
+        async throws
+    {
+        let snapshot = try await scene.upload(bytes)
+        #expect(snapshot.serverURL == FakeUploadServer.creationURL)
+        #expect(scene.seen("POST").allSatisfy { $0.url == FakeUploadServer.creationURL })
+    }
+
+    @Test func `a piece beyond what has arrived is not believed`() async throws {
+        scene.plan(.rewrite { $0.fields[.uploadOffset] = nil }) { $0.method == "PATCH" }
+        scene.expectUploaded(try await scene.upload(bytes), bytes)
+    }
+
+    @Test func `a digest of the bytes so far is none of the file`() async throws {
+        let large = Scene.bytes(9 << 20)
+        let digest = DigestHeader.rfc9530(SHA256Hasher.digest(of: [1]))
+        scene.plan(.rewrite { $0.fields[.reprDigest] = digest }) { $0.method == "PATCH" }
+        let snapshot = try await scene.upload(large)
+        scene.expectUploaded(snapshot, large)
+        #expect(snapshot.verification == .unverified)
+    }
+
+    @Test(arguments: [0, 600_000]) func `a largest size that is none or enough is no hindrance`(
+        size: Int64
+    ) async throws {
+        scene.set { $0.maxSize = size }
+        scene.expectUploaded(try await scene.upload(bytes), bytes)
+    }
+
+    @Test func `an upload in one dialect is not another one's`() async throws {
+        let path = try scene.scene.write("source.bin", bytes)
+        let client = try await scene.client()
+        let tus = try await scene.enqueue(client)
+        let other = try await client.enqueueUpload(
+            path: path, options: UploadOptions(dialect: .resumableUpload))
+        let native = try await client.enqueueUpload(path: path)
+        #expect(Set([tus, other, native]).count == 3)
+        #expect(try await scene.enqueue(client) == tus)
+    }
+}

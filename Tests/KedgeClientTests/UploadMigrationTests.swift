@@ -1,0 +1,63 @@
+import Foundation
+import GRDB
+import KedgeFiles
+import KedgeHash
+import KedgeModel
+import Testing
+
+@testable import KedgeClient
+
+/// Records that were written before there were dialects.
+@Suite(.timeLimit(.minutes(1)))
+struct UploadMigrationTests {
+    @Test func `an unfinished upload of an older kedge goes on`() async throws {
+        let scene = try Scene()
+        let bytes = Scene.bytes(200_000)
+        let path = try scene.write("source.bin", bytes)
+        let id: TransferID
+        do {
+            let client = try await scene.client()
+            id = try await client.enqueueUpload(path: path)
+            try await client.close()
+        }
+        // The older schema is the first migration alone; its rows are those that both know.
+        let file = scene.path("state/transfers.sqlite")
+        let old = scene.path("old.sqlite")
+        let queue = try DatabaseQueue(path: old)
+        let first = try #require(EmbeddedMigrations.all.first)
+        try await queue.writeWithoutTransaction { database in
+            try database.execute(sql: first.sql)
+            try database.execute(
+                sql: """
+                    CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL,
+                        sha256 TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT
+                    """)
+            try database.execute(
+                sql: "INSERT INTO schema_migration VALUES (?, ?, ?, 0)",
+                arguments: [
+                    first.number, first.name, SHA256Hasher.digest(of: Array(first.sql.utf8)).hex,
+                ])
+            try database.execute(sql: "ATTACH ? AS newer", arguments: [file])
+            let columns = try String.fetchAll(
+                database,
+                sql: "SELECT name FROM pragma_table_info('upload_transfer') ORDER BY cid"
+            ).joined(separator: ", ")
+            try database.execute(
+                sql: """
+                    INSERT INTO upload_transfer (\(columns))
+                    SELECT \(columns) FROM newer.upload_transfer
+                    """)
+        }
+        try queue.close()
+        for suffix in ["-wal", "-shm"] {
+            try? FileManager.default.removeItem(atPath: file + suffix)
+        }
+        try FileManager.default.removeItem(atPath: file)
+        try FileManager.default.moveItem(atPath: old, toPath: file)
+
+        let client = try await scene.client()
+        #expect(try await client.enqueueUpload(path: path) == id)
+        #expect(try await client.transfer(id).dialect == .native)
+        scene.expectUploaded(try await client.run(id), bytes)
+    }
+}

@@ -1,0 +1,161 @@
+import Foundation
+import KedgeModel
+import Testing
+
+/// `kedge upload --dialect` to servers that others wrote, and to the other doors of our own.
+///
+/// Serialized, because each test runs processes of its own that hash and sync: several at a time would
+/// only measure the machine.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct ForeignServerTests {
+    private let scene: Scene
+
+    init() throws { scene = try Scene() }
+
+    private static let names = ["tuspyserver", "resumable-upload"]
+    private static let hasServers = ForeignServer.python != nil
+    private static let reason: Comment = "the servers are not installed: make test-deps"
+
+    private func command(_ source: Sample, _ dialect: UploadDoorName, _ url: String) -> [String] {
+        ["upload", source.path, "--server", url, "--dialect", dialect.rawValue, "--json"]
+    }
+
+    /// Kills the command once so many bytes of an upload are acknowledged.
+    ///
+    /// - Returns: How many were.
+    private func kill(
+        _ command: [String], after byteCount: Int64, through proxy: FaultyProxy
+    ) async throws -> Int64 {
+        let client = try scene.start(command)
+        try await eventually("bytes pass") { proxy.counts.upByteCount > Int(byteCount) }
+        _ = try await scene.transfer { ($0.bytesTransferred ?? 0) >= byteCount }
+        client.signal(SIGKILL)
+        #expect(try await client.wait() == .signaled(SIGKILL))
+        return try #require(try await scene.transfers().last?.bytesTransferred)
+    }
+
+    // R1, R6, R105, R134.
+    @Test(
+        "a killed upload to a server of others goes on where that one stands",
+        .enabled(if: hasServers, reason), arguments: names)
+    func killed(name: String) async throws {
+        let source = try scene.sample(mebibytes: 48, plus: 1)
+        let server = try await ForeignServer.start(name, in: scene)
+        let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 16 << 20))
+        let command = command(source, .tus, server.url(through: proxy))
+        let acknowledged = try await kill(command, after: 4 << 20, through: proxy)
+        proxy.faults = Faults()
+        let before = proxy.counts.upByteCount
+        let finished = try await scene.run(command)
+        try finished.expectCompleted(source)
+        #expect(try finished.result.verification == "unverified")
+        #expect(try finished.result.remoteFileId == nil)
+        #expect(try server.digests(ofFilesWith: source.byteCount) == [source.digest])
+        let sent = proxy.counts.upByteCount - before
+        // Requests have heads, too.
+        #expect(sent <= source.byteCount - Int(acknowledged) + 64 << 10)
+        // Done is done.
+        let again = proxy.counts.upByteCount
+        try await scene.run(command).expectCompleted(source)
+        #expect(proxy.counts.upByteCount - again < 64 << 10)
+    }
+
+    // R132.
+    @Test(
+        "an upload to a server of others gets there over a link that keeps dying",
+        .enabled(if: hasServers, reason), arguments: names, Faults.Cut.allCases)
+    func cut(name: String, cut: Faults.Cut) async throws {
+        let source = try scene.sample(mebibytes: 12, plus: 1)
+        let server = try await ForeignServer.start(name, in: scene)
+        let proxy = try scene.proxy(
+            to: server.port, Faults(direction: .up, cutsAfter: 900 << 10, cut: cut))
+        let finished = try await scene.run(
+            command(source, .tus, server.url(through: proxy)), within: .seconds(200))
+        try finished.expectCompleted(source)
+        #expect(try server.digests(ofFilesWith: source.byteCount) == [source.digest])
+        #expect(proxy.counts.cutCount > 0)
+    }
+
+    @Test(
+        "a canceled upload is removed from a server of others",
+        .enabled(if: hasServers, reason), arguments: names)
+    func canceled(name: String) async throws {
+        let source = try scene.sample(mebibytes: 24)
+        let server = try await ForeignServer.start(name, in: scene)
+        let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 8 << 20))
+        let client = try scene.start(command(source, .tus, server.url(through: proxy)))
+        let transfer = try await scene.transfer { ($0.bytesTransferred ?? 0) > 0 }
+        let id = try #require(transfer.transferId)
+        #expect(try await scene.run(["transfers", "cancel", id]).termination == .exited(0))
+        #expect(try await client.wait() == .exited(1))
+        try await eventually("the bytes are gone") {
+            server.files.values.allSatisfy { $0 < 1 << 20 }
+        }
+    }
+
+    // R1, R134: kills of both sides.
+    @Test(
+        "a killed upload through another door of ours goes on", arguments: UploadDoorName.allCases)
+    func ourDoors(door: UploadDoorName) async throws {
+        let source = try scene.sample(mebibytes: 48, plus: 1)
+        var server = try await scene.serve()
+        let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 16 << 20))
+        let command = command(source, door, proxy.url + door.path)
+        let acknowledged = try await kill(command, after: 4 << 20, through: proxy)
+        server.process.signal(SIGKILL)
+        _ = try await server.process.wait()
+        server = try await scene.serve()
+        proxy.upstreamPort = server.port
+        proxy.faults = Faults()
+        let before = proxy.counts.upByteCount
+        let id = try #require(try await scene.transfers().last?.transferId)
+        let finished = try await scene.run(["transfers", "resume", id, "--json"])
+        try finished.expectCompleted(source)
+        #expect(
+            proxy.counts.upByteCount - before <= source.byteCount - Int(acknowledged) + 64 << 10)
+        #expect(try finished.result.verification == "sha256")
+        try await scene.expectServed(
+            source, id: try finished.result.remoteFileId, at: server.url)
+    }
+
+    // R1: what cannot pass is not waited for.
+    @Test(
+        "a finished upload whose server sends round in circles ends the command with an error",
+        arguments: UploadDoorName.allCases)
+    func circles(door: UploadDoorName) async throws {
+        let source = try scene.sample(mebibytes: 1)
+        let server = try await scene.serve()
+        let proxy = try scene.proxy(to: server.port, Faults())
+        let command = command(source, door, proxy.url + door.path)
+        try await scene.run(command).expectCompleted(source)
+        let circle = try RangeServer { _, _, _ in
+            RangeServer.Answer(status: 307, fields: ["Location": "/files/1"])
+        }
+        proxy.upstreamPort = circle.port
+        let again = try await scene.run(command, within: .seconds(30))
+        #expect(again.termination == .exited(ExitStatus.failure))
+        #expect(again.lines.contains { $0.contains("PROTOCOL_VIOLATION") })
+    }
+
+    /// The dialects by their names on the command line, and where our own server has them.
+    enum UploadDoorName: String, CaseIterable, Sendable {
+        case tus
+        case resumableUpload = "resumable-upload"
+
+        var path: String { self == .tus ? "/tus/" : "/files" }
+    }
+}
+
+extension Finished {
+    /// Where the upload is, by the result.
+    var uploadURL: String? {
+        get throws {
+            struct Line: Decodable {
+                var type: String
+                var uploadUrl: String?
+            }
+            return try lines.map { try JSONDecoder().decode(Line.self, from: Data($0.utf8)) }
+                .last { $0.type == "result" }?.uploadUrl
+        }
+    }
+}
