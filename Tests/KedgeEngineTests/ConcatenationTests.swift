@@ -43,6 +43,20 @@ import Testing
         try await node.made(try await whole(of: parts, on: node, key: key))
     }
 
+    /// A copy of the part that stands still in the middle of it, until the gate is opened.
+    private func stalled(
+        _ part: Upload, on node: Node
+    ) async -> (gate: ThreadGate, copy: Task<FileRecord, any Error>) {
+        let gate = ThreadGate()
+        place.disk.apply { call, count in
+            if call == .read, count == 3 { gate.wait() }
+            return nil
+        }
+        let copy = Task { try await concatenate([part], on: node) }
+        await gate.hasArrived.wait()
+        return (gate, copy)
+    }
+
     private func expectWaiting(
         _ id: SessionID, on node: some EngineHolder, byteCount: Int64?
     ) async throws {
@@ -324,13 +338,7 @@ import Testing
     @Test func `a part that becomes a file while it is copied is copied to its end`() async throws {
         let node = try await place.start()
         let part = try await parts([3500], on: node)[0]
-        let slow = ThreadGate()
-        place.disk.apply { call, count in
-            if call == .read, count == 3 { slow.wait() }
-            return nil
-        }
-        let concatenation = Task { try await concatenate([part], on: node) }
-        await slow.hasArrived.wait()
+        let (slow, concatenation) = await stalled(part, on: node)
         let finish = Task { try await node.finish(part) }
         // The reader ends with the call that is under way, and only then is the area given up.
         slow.open()
@@ -344,13 +352,7 @@ import Testing
     @Test func `cancelling a part does not wait for its copy, which fails`() async throws {
         let node = try await place.start()
         let part = try await parts([3500], on: node)[0]
-        let slow = ThreadGate()
-        place.disk.apply { call, count in
-            if call == .read, count == 3 { slow.wait() }
-            return nil
-        }
-        let concatenation = Task { try await concatenate([part], on: node) }
-        await slow.hasArrived.wait()
+        let (slow, concatenation) = await stalled(part, on: node)
         let cancel = Task {
             try await node.engine.cancelSession(part.id, owner: part.owner)
         }

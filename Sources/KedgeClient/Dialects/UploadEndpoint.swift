@@ -136,6 +136,7 @@ extension UploadEvidence {
     ///
     /// An id counts only together with a digest: only then is it of the file that was sent.
     init(_ reply: UploadEndpoint.Reply) {
+        // Servers of others answer with whatever they like; only ours says this.
         let message = try? JSONDecoder().decode(FinalizeResponse.self, from: Data(reply.body))
         digest =
             reply.fields[.reprDigest].flatMap { DigestHeader.parseRFC9530($0) }

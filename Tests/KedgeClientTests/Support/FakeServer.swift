@@ -75,12 +75,7 @@ final class FakeServer: HTTPTransport {
             url: request.url)
         let fault = state.withLock { state -> Fault? in
             state.seen.append(seen)
-            guard let place = state.faults.firstIndex(where: { $0.matches(seen) }) else {
-                return nil
-            }
-            state.faults[place].remainingCount -= 1
-            defer { state.faults.removeAll { $0.remainingCount <= 0 } }
-            return state.faults[place].fault
+            return state.faults.take(for: seen)
         }
         if case .wait(let gate) = fault {
             await gate.pass()
@@ -178,6 +173,16 @@ struct PlannedFault: Sendable {
     let matches: @Sendable (FakeServer.Seen) -> Bool
     let fault: Fault
     var remainingCount: Int
+}
+
+extension [PlannedFault] {
+    /// The first fault that is planned for the request; used up when it was the last time.
+    mutating func take(for seen: FakeServer.Seen) -> Fault? {
+        guard let place = firstIndex(where: { $0.matches(seen) }) else { return nil }
+        self[place].remainingCount -= 1
+        defer { removeAll { $0.remainingCount <= 0 } }
+        return self[place].fault
+    }
 }
 
 /// Lets those who wait pass once it is open, or when their task is canceled.

@@ -57,12 +57,7 @@ final class FakeUploadServer: HTTPTransport {
             url: request.url)
         let fault = state.withLock { state -> Fault? in
             state.seen.append(seen)
-            guard let place = state.faults.firstIndex(where: { $0.matches(seen) }) else {
-                return nil
-            }
-            state.faults[place].remainingCount -= 1
-            defer { state.faults.removeAll { $0.remainingCount <= 0 } }
-            return state.faults[place].fault
+            return state.faults.take(for: seen)
         }
         var sendLimit = Int.max
         switch fault {

@@ -108,3 +108,15 @@ struct FleetNode: EngineHolder {
         }
     }
 }
+
+/// Runs the body with so many nodes at a new place, and stops them after a success.
+func withNodes(
+    _ count: Int, _ configure: (inout EngineConfiguration) -> Void = { _ in },
+    _ body: (FleetPlace, [FleetNode]) async throws -> Void
+) async throws {
+    let place = try await FleetPlace()
+    var nodes: [FleetNode] = []
+    for _ in 0..<count { nodes.append(try await place.start(configure)) }
+    try await body(place, nodes)
+    for node in nodes { try await node.stop() }
+}

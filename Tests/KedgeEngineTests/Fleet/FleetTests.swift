@@ -9,17 +9,6 @@ import Testing
 
 /// Nodes that share a database and a bucket, and nothing else.
 @Suite(.timeLimit(.minutes(2))) struct `A fleet` {
-    private func withNodes(
-        _ count: Int, _ configure: (inout EngineConfiguration) -> Void = { _ in },
-        _ body: (FleetPlace, [FleetNode]) async throws -> Void
-    ) async throws {
-        let place = try await FleetPlace()
-        var nodes: [FleetNode] = []
-        for _ in 0..<count { nodes.append(try await place.start(configure)) }
-        try await body(place, nodes)
-        for node in nodes { try await node.stop() }
-    }
-
     @Test(arguments: [[0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0], [3, 0, 5, 1, 4, 2]])
     func `chunks may go to any node in any order, and the file is one`(
         order: [Int]

@@ -5,17 +5,6 @@ import Testing
 
 /// What tus and IETF uploads need, on nodes that share a database and a bucket.
 @Suite(.timeLimit(.minutes(2))) struct `Uploads through a fleet` {
-    private func withNodes(
-        _ count: Int, _ configure: (inout EngineConfiguration) -> Void = { _ in },
-        _ body: (FleetPlace, [FleetNode]) async throws -> Void
-    ) async throws {
-        let place = try await FleetPlace()
-        var nodes: [FleetNode] = []
-        for _ in 0..<count { nodes.append(try await place.start(configure)) }
-        try await body(place, nodes)
-        for node in nodes { try await node.stop() }
-    }
-
     private func part(_ size: Int, seed: UInt64, on node: FleetNode) async throws -> Upload {
         let part = try await node.begin(sampleBytes(size, seed: seed), sized: false)
         _ = try await node.append(part.content, to: part, at: 0, completes: true)
