@@ -38,7 +38,9 @@ final class CuttingProxy: Sendable {
 
     struct ProxyError: Error { let number: Int32 }
 
-    /// Ends everything.
+    deinit { close(listener) }
+
+    /// Takes no more connections. Those that it carries end when either side does.
     func stop() { shutdown(listener, Int32(SHUT_RDWR)) }
 
     /// Cuts the next connection that commits.
@@ -57,47 +59,43 @@ final class CuttingProxy: Sendable {
                 close(client)
                 continue
             }
-            let state = CarriedConnection()
-            start { [self] in carryQuestions(from: client, to: server, state) }
-            start { Self.carryAnswers(from: server, to: client, state) }
+            let connection = CarriedConnection(client: client, server: server)
+            start { [self] in carryQuestions(of: connection) }
+            start { Self.carryAnswers(of: connection) }
         }
-        close(listener)
     }
 
-    private func carryQuestions(from client: Int32, to server: Int32, _ state: CarriedConnection) {
+    private func carryQuestions(of connection: CarriedConnection) {
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while true {
-            let count = recv(client, &buffer, buffer.count, 0)
+            let count = recv(connection.client, &buffer, buffer.count, 0)
             guard count > 0 else { break }
             // A simple query: its letter, four bytes of length, the text.
             let isCommit =
                 buffer[0] == UInt8(ascii: "Q") && buffer[5..<11].elementsEqual("COMMIT".utf8)
             let order = isCommit ? takeOrder() : nil
-            if order != nil { state.mute() }
-            if order?.kind != .question { send(server, buffer, count, Int32(MSG_NOSIGNAL)) }
+            if order != nil { connection.mute() }
+            if order?.kind != .question {
+                send(connection.server, buffer, count, Int32(MSG_NOSIGNAL))
+            }
             if let order {
-                if order.kind == .answer { state.awaitAnswer() }
+                if order.kind == .answer { connection.awaitAnswer() }
                 order.then()
                 break
             }
         }
-        shutdown(client, Int32(SHUT_RDWR))
-        shutdown(server, Int32(SHUT_RDWR))
-        close(client)
+        connection.cut()
     }
 
-    private static func carryAnswers(
-        from server: Int32, to client: Int32, _ state: CarriedConnection
-    ) {
+    private static func carryAnswers(of connection: CarriedConnection) {
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while true {
-            let count = recv(server, &buffer, buffer.count, 0)
+            let count = recv(connection.server, &buffer, buffer.count, 0)
             guard count > 0 else { break }
-            if state.swallowsAnswer() { continue }
-            send(client, buffer, count, Int32(MSG_NOSIGNAL))
+            if connection.swallowsAnswer() { continue }
+            send(connection.client, buffer, count, Int32(MSG_NOSIGNAL))
         }
-        shutdown(client, Int32(SHUT_RDWR))
-        close(server)
+        connection.cut()
     }
 
     private func takeOrder() -> (kind: Cut, then: @Sendable () -> Void)? {
@@ -135,10 +133,30 @@ final class CuttingProxy: Sendable {
     }
 }
 
-/// What the two directions of a connection tell each other.
+/// What the two directions of a connection share.
 private final class CarriedConnection: Sendable {
+    let client: Int32
+    let server: Int32
     private let isMute = Mutex(false)
     private let answer = DispatchSemaphore(value: 0)
+
+    init(client: Int32, server: Int32) {
+        self.client = client
+        self.server = server
+    }
+
+    /// Only once both directions have ended: the number of a closed socket soon is somebody else's,
+    /// whom ``cut()`` would cut off.
+    deinit {
+        close(client)
+        close(server)
+    }
+
+    /// Ends both sides.
+    func cut() {
+        shutdown(client, Int32(SHUT_RDWR))
+        shutdown(server, Int32(SHUT_RDWR))
+    }
 
     /// From now on answers do not arrive.
     func mute() { isMute.withLock { $0 = true } }

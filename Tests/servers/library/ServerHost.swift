@@ -123,6 +123,8 @@ final class ServerHost: Sendable {
             }
             if let line { return line }
             let count = recv(socket, &buffer, buffer.count, 0)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw ServersError("the server's socket: \(errno)") }
             guard count > 0 else { throw ServersError("the server ended; its complaint is above") }
             let bytes = buffer[..<count]
             received.withLock { $0 += bytes }
