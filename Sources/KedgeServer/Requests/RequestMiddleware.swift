@@ -25,6 +25,7 @@ struct RequestMiddleware: RouterMiddleware {
         context.logger[metadataKey: "hb.request.id"] = nil
         var response: Response
         var failure: EngineError?
+        var reason: ErrorCode?
         do {
             context.principal = try gate.principal(of: request)
             if let answer = gate.cors.preflight(
@@ -37,6 +38,7 @@ struct RequestMiddleware: RouterMiddleware {
         } catch {
             let translated = translate(error, request)
             failure = translated
+            reason = (error as? DialectError)?.reason ?? translated.code
             response = Self.problem(translated, context)
             if translated.code == .methodNotAllowed {
                 response.headers[.allow] = routes.methods(at: request.uri.path).joined(
@@ -63,7 +65,9 @@ struct RequestMiddleware: RouterMiddleware {
         gate.cors.complete(&response, to: request)
         response.headers[.xRequestID] = context.requestID
         response.headers[.cacheControl] = response.headers[.cacheControl] ?? "no-store"
-        log(request, response, failure, context, start.duration(to: .now))
+        // A link that fails is normal, also where its client is answered as if the service had failed.
+        let isOurs = (reason?.facts.httpStatus ?? response.status.code) >= 500
+        log(request, response, failure, context, isOurs ? .error : .info, since: start)
         return response
     }
 
@@ -109,8 +113,9 @@ struct RequestMiddleware: RouterMiddleware {
 
     private func log(
         _ request: Request, _ response: Response, _ failure: EngineError?,
-        _ context: KedgeRequestContext, _ duration: Duration
+        _ context: KedgeRequestContext, _ level: Logger.Level, since start: ContinuousClock.Instant
     ) {
+        let duration = start.duration(to: .now)
         var metadata = context.notes.metadata
         metadata["http.method"] = "\(request.method)"
         metadata["http.route"] = "\(context.endpointPath ?? "unknown")"
@@ -120,7 +125,6 @@ struct RequestMiddleware: RouterMiddleware {
             metadata["error.code"] = "\(failure.code.rawValue)"
             if let cause = failure.cause { metadata["error.cause"] = "\(cause)" }
         }
-        let level: Logger.Level = response.status.code >= 500 ? .error : .info
         context.logger.log(level: level, "request", metadata: metadata)
     }
 }

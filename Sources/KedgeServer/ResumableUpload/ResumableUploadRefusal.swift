@@ -12,6 +12,8 @@ enum ResumableUploadRefusal: Error {
     case wrongMediaType
     /// All bytes are here, and what they are to become is refused: resuming would not help.
     case failedProcessing(EngineError)
+    /// The body ends too early, and whoever still hears of it is to resume.
+    case brokenBody(EngineError)
 }
 
 /// A problem document of a type that the drafts define, with its members beside ours.
@@ -78,7 +80,12 @@ struct ResumableUploadErrors {
             failure.fields[.acceptPatch] = type
             throw failure
         case .failedProcessing(let error):
-            throw DialectError(error: error, fields: call.stateFields(isComplete: true))
+            throw DialectError(
+                error: error, fields: call.stateFields(isComplete: true), reason: error.code)
+        case .brokenBody(let error):
+            throw DialectError(
+                error: EngineError(.unavailable, error.detail, cause: error.cause),
+                fields: call.stateFields(isComplete: false), reason: error.code)
         }
     }
 
@@ -88,6 +95,7 @@ struct ResumableUploadErrors {
     }
 
     private func dialectError(_ error: EngineError, isComplete: Bool) -> DialectError {
+        let reason = error.code
         var error = error
         // Clients resume after a status from 500 on, and need not after another below.
         if [.busy, .requestTimeout, .writerReplaced].contains(error.code) {
@@ -98,7 +106,7 @@ struct ResumableUploadErrors {
         // the upload. Of a complete one that leaves nothing to say.
         var fields = isComplete ? call.versionFields : call.stateFields(isComplete: false)
         if error.code.facts.httpStatus == 413 { fields.set(limits) }
-        return DialectError(error: error, fields: fields)
+        return DialectError(error: error, fields: fields, reason: reason)
     }
 
     /// - Throws: The failure when this version has no type for it.

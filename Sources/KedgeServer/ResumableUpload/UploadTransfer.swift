@@ -97,8 +97,7 @@ struct UploadTransfer: Sendable {
             try await endBeyondLength()
             return ResumableUploadRefusal.inconsistentLength
         case .lengthMismatch:
-            // The body broke off, and whoever still hears of it is to resume.
-            return EngineError(.unavailable, error.detail, cause: error.cause)
+            return ResumableUploadRefusal.brokenBody(error)
         default:
             return error
         }

@@ -8,6 +8,7 @@ enum TusErrors {
     /// that its answer has; any other error passes.
     static func translated(_ error: any Error) -> any Error {
         guard var error = error as? EngineError else { return error }
+        let reason = error.code
         var fields: HTTPFields = [:]
         switch error.code {
         case .chunkHashMismatch:
@@ -26,6 +27,6 @@ enum TusErrors {
         default:
             return error
         }
-        return DialectError(error: error, fields: fields)
+        return DialectError(error: error, fields: fields, reason: reason)
     }
 }
