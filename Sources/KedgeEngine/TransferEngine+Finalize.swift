@@ -33,7 +33,10 @@ extension TransferEngine {
                 return .pending(verifiedBytes: verified)
             }
             do {
-                return try await finalizeLocked(id, owner: owner, expecting: expected)
+                let outcome = try await finalizeLocked(id, owner: owner, expecting: expected)
+                // One that is made of it may have waited for nothing else.
+                if case .completed = outcome { await completedPart(id, owner: owner) }
+                return outcome
             } catch let error as EngineError where error.isAnswerToFinalize {
                 // Told to the client, so there is nothing to promise any more.
                 if parts.bytes.assembles {

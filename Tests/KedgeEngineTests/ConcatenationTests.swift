@@ -193,6 +193,16 @@ import Testing
         try await node.untilCompleted(id)
     }
 
+    @Test func `the last part begins the making also when it is a file by itself`() async throws {
+        let node = try await place.start()
+        let part = try await node.begin(sampleBytes(1300))
+        let id = try await whole(of: [part], on: node)
+        try await expectWaiting(id, on: node, byteCount: 1300)
+        _ = try await node.append(part.content, to: part, at: 0)
+        _ = try await node.finish(part)
+        try await node.untilCompleted(id)
+    }
+
     @Test func `housekeeping makes what nobody asks for, also after a restart`() async throws {
         var node = try await place.start()
         let part = try await node.begin(sampleBytes(1300))
