@@ -117,7 +117,7 @@ struct EvilWire {
 
     /// - Returns: True when the connection can take another request.
     func send(_ answer: EvilAnswer, withBody: Bool) -> Bool {
-        guard send(answer.head[...]) else { return false }
+        guard Loopback.send(answer.head, to: socket) else { return false }
         if withBody || answer.hasBodyAlways {
             for step in answer.body {
                 guard perform(step) else { return false }
@@ -137,12 +137,12 @@ struct EvilWire {
     private func perform(_ step: EvilAnswer.Step) -> Bool {
         switch step {
         case .bytes(let bytes):
-            return send(bytes)
+            return Loopback.send(bytes, to: socket)
         case .pause(let milliseconds):
             return !isLeft(within: milliseconds)
         case .endless(let bytes):
             // Slow enough that a client which takes it all does not fill a disk before the test ends.
-            while send(bytes[...]), !isLeft(within: 5) {}
+            while Loopback.send(bytes, to: socket), !isLeft(within: 5) {}
             return false
         case .silence:
             _ = isLeft(within: 60_000)
@@ -161,19 +161,5 @@ struct EvilWire {
         shutdown(socket, Int32(SHUT_WR))
         var rest: UInt8 = 0
         while isLeft(within: 2000), recv(socket, &rest, 1, 0) == 1 {}
-    }
-
-    private func send(_ bytes: ArraySlice<UInt8>) -> Bool {
-        bytes.withUnsafeBytes { bytes in
-            var sent = 0
-            while sent < bytes.count {
-                let count = Foundation.send(
-                    socket, bytes.baseAddress.map { $0 + sent }, bytes.count - sent,
-                    Int32(MSG_NOSIGNAL))
-                guard count > 0 else { return false }
-                sent += count
-            }
-            return true
-        }
     }
 }

@@ -160,20 +160,3 @@ final class MessageReader {
         return count > 0
     }
 }
-
-extension Loopback {
-    /// Sends everything; false when the other side is gone.
-    static func send(_ bytes: [UInt8], to socket: Int32) -> Bool {
-        bytes.withUnsafeBytes { bytes in
-            var sent = 0
-            while sent < bytes.count {
-                let count = Foundation.send(
-                    socket, bytes.baseAddress.map { $0 + sent }, bytes.count - sent,
-                    Int32(MSG_NOSIGNAL))
-                guard count > 0 else { return false }
-                sent += count
-            }
-            return true
-        }
-    }
-}

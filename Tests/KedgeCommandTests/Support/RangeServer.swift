@@ -67,21 +67,8 @@ final class RangeServer: Sendable {
         let head =
             "HTTP/1.1 \(answer.status) Answer\r\n"
             + fields.map { "\($0.key): \($0.value)\r\n" }.joined() + "\r\n"
-        return send(Array(head.utf8), to: socket) && (!withBody || send(answer.body, to: socket))
-    }
-
-    private static func send(_ bytes: [UInt8], to socket: Int32) -> Bool {
-        bytes.withUnsafeBytes { bytes in
-            var sent = 0
-            while sent < bytes.count {
-                let count = Foundation.send(
-                    socket, bytes.baseAddress.map { $0 + sent }, bytes.count - sent,
-                    Int32(MSG_NOSIGNAL))
-                guard count > 0 else { return false }
-                sent += count
-            }
-            return true
-        }
+        return Loopback.send(Array(head.utf8), to: socket)
+            && (!withBody || Loopback.send(answer.body, to: socket))
     }
 }
 

@@ -57,6 +57,21 @@ enum Loopback {
         setsockopt(descriptor, SOL_SOCKET, option, &value, socklen_t(MemoryLayout<Int32>.size))
     }
 
+    /// Sends everything; false when the other side is gone.
+    static func send(_ bytes: some ContiguousBytes, to socket: Int32) -> Bool {
+        bytes.withUnsafeBytes { bytes in
+            var sent = 0
+            while sent < bytes.count {
+                let count = Foundation.send(
+                    socket, bytes.baseAddress.map { $0 + sent }, bytes.count - sent,
+                    Int32(MSG_NOSIGNAL))
+                guard count > 0 else { return false }
+                sent += count
+            }
+            return true
+        }
+    }
+
     /// From here on closing means a reset.
     static func resetOnClose(_ descriptor: Int32) {
         var linger = linger(l_onoff: 1, l_linger: 0)
