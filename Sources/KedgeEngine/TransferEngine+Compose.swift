@@ -50,7 +50,9 @@ extension TransferEngine {
                 } catch {
                     // The part is durable, and that is what was asked for. Whoever asks for the whole learns
                     // why there is none.
-                    waitingCompositions.remove(id)
+                    if (error as? EngineError)?.endsComposition == true {
+                        waitingCompositions.remove(id)
+                    }
                     logger.warning(
                         "an upload cannot be made of its parts",
                         metadata: [
@@ -59,6 +61,12 @@ extension TransferEngine {
                 }
             }
         }
+    }
+
+    /// Looks, beside the request that made a session a file, at what waits for it.
+    func lookAtWholes(of part: SessionID, owner: OwnerID) {
+        guard !waitingCompositions.waiting(for: part, owner: owner).isEmpty else { return }
+        compositionChecks.start(part) { [self] in await completedPart(part, owner: owner) }
     }
 
     /// Waits until this node has made the file or given up, or, while another one makes it, for a second.
@@ -191,7 +199,7 @@ extension TransferEngine {
             let composition = try await composition(
                 of: record.id, owner: record.owner, keepsAlive: false)
             if !composition.isReady { await dropPromise(of: record.id) }
-        } catch let error as EngineError where error.meansGone || error.code == .fileTooLarge {
+        } catch let error as EngineError where error.endsComposition {
             waitingCompositions.remove(record.id)
             await dropPromise(of: record.id)
         } catch {
@@ -207,4 +215,7 @@ extension EngineError {
     fileprivate var meansGone: Bool {
         [.sessionNotFound, .sessionExpired, .sessionClosed, .fileGone].contains(code)
     }
+
+    /// True when there never will be a whole.
+    fileprivate var endsComposition: Bool { meansGone || code == .fileTooLarge }
 }

@@ -35,7 +35,7 @@ extension TransferEngine {
             do {
                 let outcome = try await finalizeLocked(id, owner: owner, expecting: expected)
                 // One that is made of it may have waited for nothing else.
-                if case .completed = outcome { await completedPart(id, owner: owner) }
+                if case .completed = outcome { lookAtWholes(of: id, owner: owner) }
                 return outcome
             } catch let error as EngineError where error.isAnswerToFinalize {
                 // Told to the client, so there is nothing to promise any more.

@@ -161,6 +161,7 @@ extension TransferEngine {
     /// Stops everything and closes the stores. Nothing may be called afterwards.
     package func close() async throws {
         await interruptWriters()
+        await compositionChecks.close()
         await backgroundFinalizes.close()
         await garbageCollections.close()
         try await translating {

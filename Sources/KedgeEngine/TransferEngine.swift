@@ -18,6 +18,7 @@ package final class TransferEngine: Sendable {
     let lastComposition = Mutex<SessionID?>(nil)
     let logger: Logger
     let backgroundFinalizes = BackgroundTasks<SessionID>()
+    let compositionChecks = BackgroundTasks<SessionID>()
     let garbageCollections = BackgroundTasks<Int>()
     /// Finalizes that this node has in the eyes of the others.
     let heldFinalizes = Mutex<[SessionID: Int]>([:])

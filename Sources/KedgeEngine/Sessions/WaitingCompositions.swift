@@ -12,7 +12,24 @@ final class WaitingCompositions: Sendable {
 
     private struct State {
         var entries: [SessionID: Entry] = [:]
+        /// Of each part the sessions that wait for it: every finalize asks.
+        var wholes: [SessionID: Set<SessionID>] = [:]
         var partCount = 0
+
+        mutating func insert(_ id: SessionID, _ entry: Entry) {
+            entries[id] = entry
+            partCount += entry.parts.count
+            for part in entry.parts { wholes[part, default: []].insert(id) }
+        }
+
+        mutating func remove(_ id: SessionID) {
+            guard let entry = entries.removeValue(forKey: id) else { return }
+            partCount -= entry.parts.count
+            for part in entry.parts {
+                wholes[part]?.remove(id)
+                if wholes[part]?.isEmpty == true { wholes[part] = nil }
+            }
+        }
     }
 
     /// Parts that are remembered, over all sessions; some tens of bytes each.
@@ -26,28 +43,20 @@ final class WaitingCompositions: Sendable {
             guard state.entries[id] == nil else { return }
             let entry = Entry(owner: owner, parts: Set(parts))
             while state.partCount + entry.parts.count > Self.maxPartCount,
-                let victim = state.entries.popFirst()
+                let victim = state.entries.keys.first
             {
-                state.partCount -= victim.value.parts.count
+                state.remove(victim)
             }
-            state.entries[id] = entry
-            state.partCount += entry.parts.count
+            state.insert(id, entry)
         }
     }
 
-    func remove(_ id: SessionID) {
-        state.withLock { state in
-            if let entry = state.entries.removeValue(forKey: id) {
-                state.partCount -= entry.parts.count
-            }
-        }
-    }
+    func remove(_ id: SessionID) { state.withLock { $0.remove(id) } }
 
     /// The sessions of the part's owner that wait for it.
-    func waiting(for part: SessionID, owner: OwnerID) -> [SessionID] {
+    func waiting(for part: SessionID, owner: OwnerID) -> Set<SessionID> {
         state.withLock { state in
-            state.entries.filter { $0.value.owner == owner && $0.value.parts.contains(part) }
-                .map(\.key)
+            state.wholes[part, default: []].filter { state.entries[$0]?.owner == owner }
         }
     }
 }
