@@ -187,10 +187,11 @@ import Testing
             let broken = try await connection.finalAnswer()
             try expectProblem(broken, .unavailable)
             // All the same it is no error of the service, which an operator would have to look at.
-            let line = server.place.log.lines.first {
-                $0.metadata["request.id"] == broken.field("X-Request-Id").map { "\($0)" }
-            }
-            #expect(line?.level == .info)
+            let id = try #require(broken.field("X-Request-Id"))
+            let lines = server.place.log.lines.filter { $0.metadata["request.id"] == "\(id)" }
+            #expect(lines.count == 1)
+            #expect(lines.first?.level == .info)
+            #expect(lines.first?.metadata["error.reason"] == "LENGTH_MISMATCH")
             let state = try await server.ask(client.head(location))
             #expect(state.field("Upload-Offset") == "2000")
             #expect(client.completeness(in: state) == false)

@@ -67,6 +67,9 @@ struct RequestMiddleware: RouterMiddleware {
         response.headers[.cacheControl] = response.headers[.cacheControl] ?? "no-store"
         // A link that fails is normal, also where its client is answered as if the service had failed.
         let isOurs = (reason?.facts.httpStatus ?? response.status.code) >= 500
+        if let reason, reason != failure?.code {
+            context.notes.set("error.reason", reason.rawValue)
+        }
         log(request, response, failure, context, isOurs ? .error : .info, since: start)
         return response
     }
