@@ -4,7 +4,8 @@
 
 Each client sends the same file through a proxy that cuts every connection after some hundred KiB to 2 MiB.
 What comes back is compared with what was sent. At the end the content is stored once, whichever way it came.
-The seed is printed; the same seed makes the same cuts at the same bytes of each connection.
+The seed is printed; the same seed makes the same cuts at the same bytes of each connection, as far as a client opens
+its connections in the same order.
 """
 
 import argparse
@@ -18,16 +19,18 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[1:1] = [str(TESTS / name) for name in ("servers", "fleet", "conformance")]
 
 import curl
+from browser import Browser, PageServer
 from checks import Failed
 from crash import IetfDoor, TusDoor, check_crash
 from faulty_proxy import FaultyProxy
 from processes import Unavailable
-from service import Service, Source, Violation, expect
+from service import MEBIBYTE, Service, Source, Violation, expect
 from uploaders import UPLOADERS
 from wire import WireError
 
@@ -37,8 +40,11 @@ Scenario = Callable[[], str]
 class Trial:
     """The scenarios; each returns a sentence, or raises."""
 
-    def __init__(self, service: Service, source: Source, options: argparse.Namespace) -> None:
+    def __init__(self, service: Service, pages: PageServer, source: Source,
+                 options: argparse.Namespace) -> None:
         self.service = service
+        self.browser = Browser(pages)
+        self.pages = pages
         self.source = source
         self.options = options
         self.tags: set[str] = set()
@@ -48,6 +54,14 @@ class Trial:
         return tus | {
             "curl with IETF fields": self.upload_by_curl,
             "kedge upload": self.upload_natively,
+            "page: tus-js-client": self.upload_from_page,
+            "page: tus-js-client in parts": self.upload_from_page_in_parts,
+            "page: reloaded midway": self.reload_page,
+            "page: upload given up": self.terminate_from_page,
+            "page: IETF by fetch": lambda: self.upload_by_fetch("ietf"),
+            "page: native by fetch": lambda: self.upload_by_fetch("native"),
+            "page: ranges": self.ranges_in_page,
+            "page of a stranger": self.page_of_stranger,
             "kill -9 in tus": lambda: self.crash(TusDoor),
             "kill -9 in IETF": lambda: self.crash(IetfDoor),
             "one blob": self.one_blob,
@@ -79,6 +93,63 @@ class Trial:
             file = self.service.upload_natively(proxy.url, self.source)
         self.tags.add(self.service.check_upload(file, self.source))
         return f"{proxy.cut_count} connections cut"
+
+    def over_bad_link(self, scenario: str) -> tuple[dict[str, Any], int]:
+        """What a page reports of an upload that it made, and how many connections were cut."""
+        with self.bad_link() as proxy:
+            answer = self.browser.run(scenario, proxy.url)
+        self.tags.add(self.service.check_upload(answer["url"], self.source))
+        expect(proxy.cut_count > 0, "no connection was cut; the file is too small")
+        return answer, proxy.cut_count
+
+    def upload_from_page(self) -> str:
+        _, cuts = self.over_bad_link("tus")
+        return f"{cuts} connections cut"
+
+    def upload_from_page_in_parts(self) -> str:
+        answer, cuts = self.over_bad_link("tusInParts")
+        # One may have been made twice, its first answer lost.
+        expect(answer["concats"].count("partial") >= 3 and "final" in answer["concats"],
+               f"the page made {answer['concats']}")
+        return f"{cuts} connections cut"
+
+    def reload_page(self) -> str:
+        answer, _ = self.over_bad_link("tusAfterReload")
+        kept = answer["resumedAt"]
+        # What the page believes sent may still be in buffers on the way.
+        least = max(1, self.source.byte_count // 2 - 16 * MEBIBYTE)
+        expect(kept is not None and kept >= least, f"half was sent, and the page went on at {kept}")
+        return f"went on at {kept >> 20} MiB"
+
+    def terminate_from_page(self) -> str:
+        with self.bad_link() as proxy:
+            statuses = self.browser.run("tusTermination", proxy.url)["statuses"]
+        expect(statuses[0] == "POST 201" and statuses[-2:] == ["DELETE 204", "HEAD 404"],
+               f"the page was answered {statuses}")
+        return "gone"
+
+    def upload_by_fetch(self, scenario: str) -> str:
+        url = self.browser.run(scenario, self.service.url)["url"]
+        self.tags.add(self.service.check_upload(url, self.source))
+        return "same bytes"
+
+    def ranges_in_page(self) -> str:
+        file = self.service.upload_natively(self.service.url, self.source)
+        self.tags.add(self.browser.run("ranges", self.service.url, file=file)["etag"])
+        return "same bytes"
+
+    def page_of_stranger(self) -> str:
+        before = self.service.file_names()
+        refused = self.browser.run("attempts", self.service.url, origin=self.pages.other_origin)
+        # A page may send what it may not read the answer to, which then has the status 0 for it.
+        expect(refused.pop("POST /files, unread") == 0, "the browser lets the page read everything")
+        expect(set(refused.values()) == {"refused"}, f"a stranger was answered {refused}")
+        expect(self.service.file_names() == before, "the page of a stranger left a file")
+        # The same from a page that is known, so that it was not for another reason.
+        taken = self.browser.run("attempts", self.service.url)
+        expect(all(taken[name] in (200, 201) for name in refused), f"a friend was answered {taken}")
+        expect(len(self.service.file_names()) == len(before) + 3, "the page of a friend left no files")
+        return f"{len(refused) + 1} attempts refused"
 
     def crash(self, door: type[TusDoor] | type[IetfDoor]) -> str:
         chooser = random.Random(self.options.seed)
@@ -142,11 +213,17 @@ def main() -> int:
     logging.getLogger("aiotus").setLevel(logging.ERROR)
     print(f"clients, {options.mib} MiB, seed {options.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="kedge-clients-") as name:
-        service = Service(options.binary.resolve(), Path(name))
+        source = Source(Path(name) / "source.bin", options.seed, options.mib)
+        try:
+            pages = PageServer(source)
+        except Unavailable as error:
+            print(error, file=sys.stderr)
+            return 1
+        service = Service(
+            options.binary.resolve(), Path(name), ["--cors-allowed-origins", pages.origin])
         try:
             service.start()
-            source = Source(Path(name) / "source.bin", options.seed, options.mib)
-            failed = run(Trial(service, source, options), options.only)
+            failed = run(Trial(service, pages, source, options), options.only)
             # A server that cannot drain fails the test as well.
             service.stop()
         except Unavailable as error:
@@ -154,6 +231,7 @@ def main() -> int:
             return 1
         finally:
             service.kill()
+            pages.stop()
     if failed:
         print(f"{failed} failed; repeat with seed {options.seed}", file=sys.stderr)
     return 1 if failed else 0

@@ -1,6 +1,7 @@
 """The service under test with the file that all clients upload, and what must be true of every upload."""
 
 import hashlib
+import json
 import random
 import subprocess
 import urllib.error
@@ -123,6 +124,11 @@ class Service:
         blobs = [path for path in (self.data / "blobs").rglob("*") if path.is_file()]
         same = [path.name for path in blobs if path.stat().st_size == source.byte_count]
         expect_stored_once(same, source)
+
+    def file_names(self) -> list[str]:
+        """The names of the newest files, newest first."""
+        with urllib.request.urlopen(f"{self.url}/files?limit=1000", timeout=60) as answer:
+            return [file["fileName"] for file in json.load(answer)["files"]]
 
     def upload_natively(self, server: str, source: Source) -> str:
         """With the command of Kedge; returns the file's address."""
