@@ -98,6 +98,7 @@ final class ServerHost: Sendable {
                 let count = send(
                     socket, bytes.baseAddress.map { $0 + sent }, bytes.count - sent,
                     Int32(MSG_NOSIGNAL))
+                if count < 0, errno == EINTR { continue }
                 guard count > 0 else { throw ServersError("the server is gone") }
                 sent += count
             }
