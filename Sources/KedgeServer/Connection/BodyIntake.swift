@@ -21,7 +21,7 @@ final class BodyIntake: ChannelDuplexHandler {
     fileprivate struct Demand {
         let buffer: IOBuffer
         var byteCount: Int
-        let continuation: CheckedContinuation<FillResult, Never>
+        let wait: BodyWait
     }
 
     /// True: the buffer has all that was wanted. False: the body has ended.
@@ -93,22 +93,22 @@ final class BodyIntake: ChannelDuplexHandler {
     }
 
     /// Appends up to `limit` bytes of the body that is being read, and tells when they have come.
-    fileprivate func fill(
-        _ buffer: IOBuffer, limit: Int, _ continuation: CheckedContinuation<FillResult, Never>
-    ) {
+    fileprivate func fill(_ buffer: IOBuffer, limit: Int, _ wait: BodyWait) {
         guard !bodies.isEmpty else {
-            continuation.resume(returning: .failure(ChannelError.ioOnClosedChannel))
+            wait.end(with: .failure(ChannelError.ioOnClosedChannel))
             return
         }
+        // The last one to ask gets the bytes; nobody waits for ever.
+        bodies[bodies.startIndex].finish(with: .failure(CancellationError()))
         bodies[bodies.startIndex].demand = Demand(
-            buffer: buffer, byteCount: min(limit, buffer.freeCount), continuation: continuation)
+            buffer: buffer, byteCount: min(limit, buffer.freeCount), wait: wait)
         serve()
         readIfWanted()
     }
 
-    /// Ends the wait for bytes, if somebody waits; what has come stays.
-    fileprivate func cancelFill() {
-        guard !bodies.isEmpty else { return }
+    /// Ends the wait for bytes, if it has not ended; what has come stays.
+    fileprivate func cancelFill(_ wait: BodyWait) {
+        guard bodies.first?.demand?.wait === wait else { return }
         bodies[bodies.startIndex].finish(with: .failure(CancellationError()))
     }
 
@@ -158,8 +158,48 @@ extension BodyIntake.IncomingBody {
     }
 
     fileprivate mutating func finish(with result: BodyIntake.FillResult) {
-        demand?.continuation.resume(returning: result)
+        demand?.wait.end(with: result)
         demand = nil
+    }
+}
+
+/// One wait for bytes, between the task that waits and the event loop that ends it.
+///
+/// The buffer's bytes become the task's with the lock, not with the continuation alone: the sanitizer does not see
+/// all that the runtime does to resume a task, and would report a race.
+private final class BodyWait: Sendable {
+    private struct State {
+        var isCancelled = false
+        var continuation: CheckedContinuation<Void, Never>?
+        var result: BodyIntake.FillResult?
+    }
+
+    private let state = Mutex(State())
+
+    var isCancelled: Bool { state.withLock { $0.isCancelled } }
+
+    func cancel() { state.withLock { $0.isCancelled = true } }
+
+    /// Waits for the end of what `begin` begins.
+    func wait(_ begin: () -> Void) async throws -> Bool {
+        await withCheckedContinuation { continuation in
+            state.withLock { $0.continuation = continuation }
+            begin()
+        }
+        guard let result = state.withLock({ $0.result }) else {
+            preconditionFailure("a wait for bytes was ended without a result")
+        }
+        return try result.get()
+    }
+
+    func end(with result: BodyIntake.FillResult) {
+        let continuation = state.withLock { state in
+            precondition(state.result == nil, "a wait for bytes was ended twice")
+            state.result = result
+            defer { state.continuation = nil }
+            return state.continuation
+        }
+        continuation?.resume()
     }
 }
 
@@ -180,24 +220,24 @@ struct BodySource: Sendable {
     /// - Throws: What broke the body off, `CancellationError`.
     func fill(_ buffer: IOBuffer, limit: Int) async throws -> Bool {
         guard limit > 0, buffer.freeCount > 0 else { return true }
-        let isCancelled = Mutex(false)
-        let result: BodyIntake.FillResult = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
+        let wait = BodyWait()
+        return try await withTaskCancellationHandler {
+            try await wait.wait {
                 eventLoop.execute {
                     // Whoever was cancelled before this has nobody to wake it.
-                    if isCancelled.withLock({ $0 }) {
-                        continuation.resume(returning: .failure(CancellationError()))
+                    if wait.isCancelled {
+                        wait.end(with: .failure(CancellationError()))
                     } else {
-                        intake.value.fill(buffer, limit: limit, continuation)
+                        intake.value.fill(buffer, limit: limit, wait)
                     }
                 }
             }
         } onCancel: {
-            isCancelled.withLock { $0 = true }
-            eventLoop.execute { intake.value.cancelFill() }
+            wait.cancel()
+            eventLoop.execute { intake.value.cancelFill(wait) }
         }
-        return try result.get()
     }
+
     /// The fields after the body, once it has been read to its end; empty when there are none.
     ///
     /// - Throws: When the connection is gone.
