@@ -1,7 +1,7 @@
 internal import KedgeModel
 
-// Bringing the bytes of parts into the upload that is made of them. They are read and written once more,
-// because the hash of the whole and those of its chunks need them anyway.
+// Bringing the bytes of parts into the upload that is made of them. They are read once more, because the hash of the
+// whole and those of its chunks need them anyway. A store that can copies them by itself; otherwise they are written.
 extension TransferEngine {
     /// Brings the bytes of complete sessions into an open one, in their order. Goes on after what is there
     /// already; asked again after a success, it does nothing. Only one caller at a time, on all nodes.
@@ -105,7 +105,7 @@ extension TransferEngine {
         let opened = try await openFile(file)
         let bytes = PartBytes(
             byteCount: part.byteCount, chunkSize: file.chunkSize, digests: digests,
-            source: opened.reader.read)
+            source: opened.reader.read, copySource: opened.reader.copySource)
         let result = await Result {
             try await append(part, bytes, to: id, owner: owner)
         }
@@ -124,7 +124,8 @@ extension TransferEngine {
                 let ledger = await live.ledger
                 let bytes = PartBytes(
                     byteCount: part.byteCount, chunkSize: ledger.record.chunkSize,
-                    digests: ledger.chunks.map(\.digest), source: area.read)
+                    digests: ledger.chunks.map(\.digest), source: area.read,
+                    copySource: area.copySource)
                 try await self.append(part, bytes, to: id, owner: owner)
             }
         }
@@ -139,6 +140,9 @@ extension TransferEngine {
             guard offset < part.end else { return }
             guard offset >= part.start else {
                 throw EngineError(.unavailable, cause: "bytes of parts before this one are gone")
+            }
+            if let source = try await bytes.copySource() {
+                try await live.stagingArea().noteCopies(of: source, at: part.start)
             }
             let body = PartBody(bytes: bytes, start: offset - part.start, parts: parts)
             _ = try await append(AppendPut(offset: offset), to: live, body: body)

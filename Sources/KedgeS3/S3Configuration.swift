@@ -36,6 +36,9 @@ package struct S3Configuration: Hashable, Sendable {
     /// How long a request may be repeated at least while the store fails; 60 seconds. Large ones get more.
     package var patience = Duration.seconds(60)
 
+    /// How long nothing is copied within the store after that has failed once; 10 minutes.
+    package var copyPause = Duration.seconds(600)
+
     /// Reads `s3://bucket/prefix?endpoint=&region=&style=path|virtual&redirect=on|off&spool=&checksum=auto|off`.
     ///
     /// - Parameter environment: `AWS_REGION`, `AWS_DEFAULT_REGION` and `TMPDIR` fill what is left out.

@@ -37,11 +37,14 @@ PURPOSES = {
     "checked": ["--cors-allowed-origins", ORIGIN],
     "brief": ["--session-lifetime-seconds", "2"],
     "killed": ["--sweep-interval-seconds", "1"],
+    # Otherwise an upload whose size is not known has the largest chunks that there are.
+    "parts": ["--limits-max-chunk-size", str(8 << 20)],
 }
 # What is held against the stores at the end. To hash all that the suite leaves would take long.
-CHECKS_OF_STORES = {"checked": ["fsck"], "killed": ["fsck", "scrub"]}
+CHECKS_OF_STORES = {"checked": ["fsck"], "killed": ["fsck", "scrub"], "parts": ["fsck", "scrub"]}
 # Most of a check is waiting.
 JOBS = 8
+LARGE_MIB = 40
 # In a bucket the bytes of a chunk under way come to count every ten seconds, and progress is told then.
 PATIENCE_SECONDS = 14
 SLOW = ("append-progress", "expired")
@@ -68,7 +71,7 @@ class Trial:
             options.binary, directory, [*mix.options, *PURPOSES[purpose]], mix.environment)
             for purpose, mix in places.items()}
 
-    def run(self, source: Source, pool: ThreadPoolExecutor) -> None:
+    def run(self, source: Source, large: Source, pool: ThreadPoolExecutor) -> None:
         """Raises `Violation`, or what the suite raises."""
         for node in self._nodes.values():
             node.begin()
@@ -84,6 +87,8 @@ class Trial:
             print(f"  kill -9 in {door.name}: went on at {offset}, {seconds:.1f} s", flush=True)
         _, seconds = timed(self._check_one_blob, kept, source, tags)
         print(f"  one blob: {seconds:.1f} s", flush=True)
+        count, seconds = timed(self._check_parts, self._nodes["parts"], large)
+        print(f"  in parts: {count} requests to copy, {seconds:.1f} s", flush=True)
         count, seconds = suite_run.result()
         print(f"  conformance: {count} checks passed, {seconds:.1f} s", flush=True)
         self.end()
@@ -129,6 +134,18 @@ class Trial:
         wait_for(lambda: len(self._objects_like(source, prefix)) == 1, 20)
         expect_stored_once(self._objects_like(source, prefix), source)
 
+    def _check_parts(self, node: Service, large: Source) -> int:
+        """A file that comes in parts; a bucket copies the chunks that lie within one by itself."""
+        before = self._copy_count()
+        node.check_upload(UPLOADERS["aiotus in parts"](node.url + "/tus/", large.path), large)
+        count = self._copy_count() - before
+        # The first one tries whether the store copies.
+        expect((count > 1) == (self._places["parts"].prefix is not None), f"{count} requests to copy")
+        return count
+
+    def _copy_count(self) -> int:
+        return self._stores.bucket.stub.state()["requests"].get("UploadPartCopy", 0)
+
     def _objects_like(self, source: Source, prefix: str) -> list[str]:
         """The SHA-256 in the key of everything that has the source's size."""
         return [entry["key"].rpartition("-")[2] for entry in self._stores.bucket.stub.state()["objects"]
@@ -163,6 +180,8 @@ def is_excused(check: Check, dialect: str) -> bool:
 def run(options: argparse.Namespace, directory: Path, cleanup: contextlib.ExitStack) -> None:
     stores = Stores(directory, cleanup)
     source = Source(directory / "source.bin", options.seed, options.mib)
+    # Some of the service's chunks lie within a part of it.
+    large = Source(directory / "large.bin", options.seed, LARGE_MIB)
     pool = cleanup.enter_context(ThreadPoolExecutor(2))
     for number, mixes in enumerate(zip(*(stores.mixes(purpose) for purpose in PURPOSES), strict=True)):
         name = mixes[0].name
@@ -172,7 +191,7 @@ def run(options: argparse.Namespace, directory: Path, cleanup: contextlib.ExitSt
         places = dict(zip(PURPOSES, mixes, strict=True))
         trial = Trial(stores, places, directory / f"mix-{number}", options)
         cleanup.callback(trial.end)
-        trial.run(source, pool)
+        trial.run(source, large, pool)
 
 
 def main() -> None:

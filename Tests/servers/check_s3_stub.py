@@ -163,6 +163,35 @@ class Check:
         assert middle["Body"].read() == whole[PART - 7:3 * PART + 7]
         self.s3.delete_object(**self.place)
 
+    def copies(self) -> None:
+        """Parts that are ranges of an object."""
+        data = os.urandom(3 * PART)
+        put = self.s3.put_object(**self.place, Body=data)
+        target = {"Bucket": self.stub.bucket, "Key": "copy"}
+        begun = self.s3.create_multipart_upload(**target, ChecksumAlgorithm="SHA256")
+        upload = target | {"UploadId": begun["UploadId"]}
+        parts = []
+        for number, (first, last) in enumerate([(7, 7 + PART), (0, 2 * PART), (5, 5)], 1):
+            answer = self.s3.upload_part_copy(
+                **upload, PartNumber=number, CopySource=self.place, CopySourceIfMatch=put["ETag"],
+                CopySourceRange=f"bytes={first}-{last}")["CopyPartResult"]
+            assert answer["ChecksumSHA256"] == checksum(data[first:last + 1])
+            parts.append({
+                "PartNumber": number, "ETag": answer["ETag"],
+                "ChecksumSHA256": answer["ChecksumSHA256"]})
+        copy = self.s3.upload_part_copy
+        asked = upload | {"PartNumber": 1, "CopySource": self.place}
+        refused("PreconditionFailed", copy, **asked, CopySourceIfMatch='"x"')
+        refused("InvalidArgument", copy, **asked, CopySourceRange=f"bytes=0-{3 * PART}")
+        refused("NoSuchKey", copy, **asked | {"CopySource": self.place | {"Key": "other"}})
+        refused("NoSuchUpload", copy, **asked | {"UploadId": "other"})
+        refused("NotImplemented", self.s3.copy_object, **target, CopySource=self.place)
+        self.s3.delete_object(**self.place)
+        self.s3.complete_multipart_upload(**upload, MultipartUpload={"Parts": parts})
+        got = self.s3.get_object(**target)["Body"].read()
+        assert got == data[7:8 + PART] + data[:2 * PART + 1] + data[5:6]
+        self.s3.delete_object(**target)
+
     def lists(self) -> None:
         """Objects and uploads in pages of three."""
         keys = [f"d{number % 3}/{number:02} é" for number in range(10)]
@@ -240,7 +269,7 @@ def main() -> int:
     try:
         check = Check(stub)
         for part in (
-            check.objects, check.signatures, check.uploads, check.lists, check.faults,
+            check.objects, check.signatures, check.uploads, check.copies, check.lists, check.faults,
             check.many_at_once,
         ):
             part()

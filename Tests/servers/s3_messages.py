@@ -9,6 +9,7 @@ from typing import BinaryIO
 from xml.sax.saxutils import escape
 
 PIECE_BYTE_COUNT = 1 << 20
+COPY_SOURCE = "x-amz-copy-source"
 
 
 class S3Error(Exception):
@@ -137,7 +138,8 @@ class Request:
         table = KEY_OPERATIONS if self.key else BUCKET_OPERATIONS if self.bucket else SERVICE_OPERATIONS
         for method, parameter, name in table:
             if method == self.method and (not parameter or parameter in self.query):
-                return name
+                is_copy = name == "UploadPart" and COPY_SOURCE in self.headers
+                return "UploadPartCopy" if is_copy else name
         raise S3Error(405, "MethodNotAllowed")
 
 

@@ -4,11 +4,12 @@ import base64
 import email.utils
 import hashlib
 import re
+import urllib.parse
 import xml.etree.ElementTree
 from collections.abc import Callable
 
 from s3_lists import list_objects, list_parts, list_uploads, xml_answer
-from s3_messages import Answer, Request, S3Error, Segment, element, text
+from s3_messages import COPY_SOURCE, Answer, Request, S3Error, Segment, element, text
 from s3_signature import UNSIGNED
 from s3_storage import NamedPart, Storage, Stored, Upload
 
@@ -33,6 +34,7 @@ class Operations:
             "DeleteObjects": self._delete_objects,
             "CreateMultipartUpload": self._create_upload,
             "UploadPart": self._upload_part,
+            "UploadPartCopy": self._copy_part,
             "CompleteMultipartUpload": self._complete_upload,
             "AbortMultipartUpload": self._abort_upload,
             "PutObject": self._put_object,
@@ -43,8 +45,8 @@ class Operations:
 
     def perform(self, request: Request, payload: str) -> Answer:
         """Does it. `payload` is what the body's SHA-256 must be, or `UNSIGNED`."""
-        if "x-amz-copy-source" in request.headers:
-            raise S3Error(501, "NotImplemented", "copies")
+        if COPY_SOURCE in request.headers and request.operation != "UploadPartCopy":
+            raise S3Error(501, "NotImplemented", "copies of objects")
         return self._table[request.operation](request, payload)
 
     # Buckets
@@ -95,17 +97,60 @@ class Operations:
             element("Key", text(request.key)), element("UploadId", upload_id))
 
     def _upload_part(self, request: Request, payload: str) -> Answer:
-        number, upload_id = request.query.get("partNumber", ""), request.query["uploadId"]
-        if not number.isdecimal() or not 1 <= int(number) <= 10_000:
-            raise S3Error(400, "InvalidArgument", "partNumber")
+        number, upload_id = asked_part(request)
         self._storage.upload(request.bucket, request.key, upload_id)
         part = self._take(request, payload)
+        self._put_part(request, number, upload_id, part)
+        return Answer(200, tag_headers(part))
+
+    def _copy_part(self, request: Request, payload: str) -> Answer:
+        number, upload_id = asked_part(request)
+        if take_text(request, payload):
+            raise S3Error(400, "InvalidRequest", "a copy has no body")
+        upload = self._storage.upload(request.bucket, request.key, upload_id)
+        part = self._copied(request, upload.has_checksums)
+        self._put_part(request, number, upload_id, part)
+        return xml_answer(
+            "CopyPartResult", element("LastModified", "2026-01-01T00:00:00.000Z"),
+            element("ETag", text(part.tag)), element("ChecksumSHA256", part.checksum))
+
+    def _put_part(self, request: Request, number: int, upload_id: str, part: Stored) -> None:
         try:
-            self._storage.put_part(request.bucket, request.key, upload_id, int(number), part)
+            self._storage.put_part(request.bucket, request.key, upload_id, number, part)
         except S3Error:
             part.discard()
             raise
-        return Answer(200, tag_headers(part))
+
+    def _copied(self, request: Request, has_checksum: bool) -> Stored:
+        """A range of an object as new bytes."""
+        source = urllib.parse.unquote(request.headers[COPY_SOURCE]).removeprefix("/")
+        with self._storage.lock:
+            stored = self._storage.find(*source.split("/", 1))
+            if request.headers.get("x-amz-copy-source-if-match", stored.tag) != stored.tag:
+                raise S3Error(412, "PreconditionFailed")
+            answer = Answer(byte_count=stored.byte_count, segments=stored.segments)
+            asked = request.headers.get("x-amz-copy-source-range")
+            if asked is not None:
+                # Unlike a read, a copy is never of less than was asked for.
+                match = re.fullmatch("bytes=([0-9]+)-([0-9]+)", asked)
+                if match is None or not int(match[1]) <= int(match[2]) < stored.byte_count:
+                    raise S3Error(400, "InvalidArgument", "x-amz-copy-source-range")
+                if stored.byte_count <= self._storage.least_part_byte_count:
+                    raise S3Error(400, "InvalidRequest", "too small for a range of it")
+                answer.first, answer.byte_count = int(match[1]), int(match[2]) - int(match[1]) + 1
+            answer.open_segments()
+        path, digest = self._storage.new_file(), hashlib.sha256()
+        try:
+            with open(path, "wb") as file:
+                for segment, offset, count in answer.stretches():
+                    segment.seek(offset)
+                    piece = segment.read(count)
+                    digest.update(piece)
+                    file.write(piece)
+        finally:
+            answer.close()
+        checksum = base64_text(digest.digest()) if has_checksum else None
+        return Stored([Segment(path, answer.byte_count)], answer.byte_count, checksum)
 
     def _complete_upload(self, request: Request, payload: str) -> Answer:
         named = [
@@ -165,6 +210,14 @@ class Operations:
             raise
         count = request.body.byte_count
         return Stored([Segment(path, count)], count, request.headers.get(CHECKSUM))
+
+
+def asked_part(request: Request) -> tuple[int, str]:
+    """The number of the part that a request brings, and its upload."""
+    number = request.query.get("partNumber", "")
+    if not number.isdecimal() or not 1 <= int(number) <= 10_000:
+        raise S3Error(400, "InvalidArgument", "partNumber")
+    return int(number), request.query["uploadId"]
 
 
 def take_text(request: Request, payload: str) -> bytes:

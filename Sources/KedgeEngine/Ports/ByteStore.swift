@@ -62,6 +62,13 @@ package protocol StagingArea: AnyObject, Sendable {
     func saveChunk(
         _ place: ChunkPlace, digest: SHA256Digest, after earlier: String?
     ) async throws -> String?
+    /// What the store can copy these bytes from; nil when it cannot, or they are not one object yet.
+    ///
+    /// - Throws: `notFound` when the bytes are not there.
+    func copySource() async throws -> CopySource?
+    /// Tells that the bytes of the source are those that are written from the offset on. Whoever saves them may
+    /// have the store copy them, and finds out whether they are the same.
+    func noteCopies(of source: CopySource, at offset: Int64)
     /// Fills the buffer's free part, at most `byteCount` bytes, from the offset.
     ///
     /// - Throws: `notFound` when the bytes are not there, `notAssembled` when they are but cannot be read.
@@ -79,8 +86,25 @@ extension StagingArea {
         try await write(buffer, at: offset)
     }
 
+    package func copySource() async throws -> CopySource? { nil }
+    package func noteCopies(of source: CopySource, at offset: Int64) {}
     package var isInDoubt: Bool { false }
     package func release(below offset: Int64) async {}
+}
+
+/// Bytes that a store can copy by itself, without sending them through this process.
+package struct CopySource: Hashable, Sendable {
+    /// What the store calls them.
+    package var name: String
+    /// Another one when the bytes are others.
+    package var tag: String
+    package var byteCount: Int64
+
+    package init(name: String, tag: String, byteCount: Int64) {
+        self.name = name
+        self.tag = tag
+        self.byteCount = byteCount
+    }
 }
 
 /// The bytes of one finished file.
@@ -88,6 +112,8 @@ package protocol BlobReader: AnyObject, Sendable {
     var byteCount: Int64 { get }
     /// Fills the buffer's free part, at most `byteCount` bytes, from the offset.
     func read(into buffer: IOBuffer, at offset: Int64, byteCount: Int64) async throws
+    /// What the store can copy them from; nil when it cannot.
+    func copySource() async -> CopySource?
     /// Brings bytes to where sending them does not wait for a disk.
     func load(_ byteCount: Int64, at offset: Int64) async throws
     /// A descriptor of the file's own that the caller closes, for the kernel to send from; nil when the
@@ -98,6 +124,7 @@ package protocol BlobReader: AnyObject, Sendable {
 }
 
 extension BlobReader {
+    package func copySource() async -> CopySource? { nil }
     package func load(_ byteCount: Int64, at offset: Int64) async throws {}
     package func duplicateDescriptor() async throws -> Int32? { nil }
 }

@@ -9,6 +9,8 @@ struct PartBytes: Sendable {
     /// Digests of all chunks, in their order.
     let digests: [SHA256Digest]
     let source: StoredByteSource
+    /// Where the store can copy them from.
+    let copySource: @Sendable () async throws -> CopySource?
 
     /// Holds a chunk against its digest.
     ///

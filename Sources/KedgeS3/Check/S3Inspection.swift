@@ -45,10 +45,12 @@ package struct S3Inspection: CheckedBytes {
         try await forEachUpload(below: store.keys.prefix) { object in
             let owner = store.keys.owner(of: object)
             defer { last = owner }
-            guard case .staging(let key) = owner, object == store.keys.assembled(key) else {
-                return try await body(.unknown(object))
+            switch owner {
+            case .staging(let key) where object == store.keys.assembled(key):
+                if owner != last { try await body(.bytes(.staging(key))) }
+            case .probe: try await body(.leftover(object))
+            case .staging, .unknown: try await body(.unknown(object))
             }
-            if owner != last { try await body(.bytes(.staging(key))) }
         }
     }
 

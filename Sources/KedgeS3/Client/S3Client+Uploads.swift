@@ -22,7 +22,7 @@ struct UploadedPart: Hashable, Sendable {
 
 extension S3Client {
     /// How long a store may be silent while it puts parts together.
-    private static let completionTimeout = Duration.seconds(300)
+    static let completionTimeout = Duration.seconds(300)
 
     /// Begins a multipart upload. One whose answer is lost stays behind, and is found by listing.
     func createUpload(_ key: String) async throws(S3Failure) -> UploadReference {
@@ -76,38 +76,45 @@ extension S3Client {
         // It may have to wait for its own work to end.
         call.patience = configuration.patience * 5
         call.body = S3Body(Array(Self.completion(of: parts).utf8))
+        _ = try await late(
+            call, "CompleteMultipartUploadResult", repeatsMalformed: true,
+            finalCodes: [
+                "NoSuchUpload", "InvalidPart", "InvalidPartOrder", "EntityTooSmall",
+                "AccessDenied", "InvalidRequest", "MalformedXML",
+            ])
+    }
+
+    /// The document of an answer whose status is sent before the work is done, so that only the body tells how
+    /// it ended.
+    ///
+    /// - Parameters:
+    ///   - repeatsMalformed: An answer that is no document is worth another try.
+    ///   - finalCodes: Errors that are not; others that come with status 200 say nothing about it.
+    func late(
+        _ call: S3Call, _ name: String, repeatsMalformed: Bool, finalCodes: Set<String>
+    ) async throws(S3Failure) -> XMLElement {
         try await perform(call) { (response) async throws(S3Failure) in
             let body: [UInt8]
             do {
                 body = try await response.body.collect(upTo: 1 << 20)
             } catch {
                 throw S3Failure(
-                    code: "closedEarly", detail: "CompleteMultipartUpload: \(error)",
-                    isTransient: true)
+                    code: "closedEarly", detail: "\(call.operation): \(error)", isTransient: true)
             }
-            // The status is sent before the work is done, so only the body tells how it ended.
             guard let root = XMLElement(document: body) else {
                 throw S3Failure(
-                    code: "MalformedAnswer", status: 200, detail: "CompleteMultipartUpload",
-                    isTransient: true)
+                    code: "MalformedAnswer", status: 200, detail: call.operation,
+                    isTransient: repeatsMalformed)
             }
-            guard root.name == "CompleteMultipartUploadResult" else {
-                throw Self.failure(inCompletion: root)
+            guard root.name == name else {
+                let code = root.text(of: "Code") ?? "InternalError"
+                throw S3Failure(
+                    code: code, status: 200,
+                    detail: "\(call.operation): 200 \(code) \(root.text(of: "Message") ?? "")",
+                    isTransient: !finalCodes.contains(code))
             }
+            return root
         }
-    }
-
-    /// Some failures that come with status 200 have codes that say nothing about another try.
-    private static func failure(inCompletion root: XMLElement) -> S3Failure {
-        let code = root.text(of: "Code") ?? "InternalError"
-        let isFinal = [
-            "NoSuchUpload", "InvalidPart", "InvalidPartOrder", "EntityTooSmall", "AccessDenied",
-            "InvalidRequest", "MalformedXML",
-        ].contains(code)
-        return S3Failure(
-            code: code, status: 200,
-            detail: "CompleteMultipartUpload: 200 \(code) \(root.text(of: "Message") ?? "")",
-            isTransient: !isFinal)
     }
 
     private static func completion(of parts: [UploadedPart]) -> String {

@@ -64,6 +64,7 @@ extension S3StagingArea {
         }
         let object = store.keys.assembled(key)
         var upload = try await uploads.upload()
+        if let tag = await copyPart(place, body.digest, to: upload) { return .part(tag: tag) }
         do throws(S3Failure) {
             return .part(
                 tag: try await store.client.uploadPart(place.index + 1, of: object, upload, body))
@@ -73,6 +74,25 @@ extension S3StagingArea {
         upload = try await uploads.replacement(for: upload)
         return .part(
             tag: try await store.client.uploadPart(place.index + 1, of: object, upload, body))
+    }
+
+    /// Has the store copy the chunk from where its bytes are, too; nil when they have to be sent.
+    private func copyPart(
+        _ place: ChunkPlace, _ digest: SHA256Digest, to upload: UploadReference
+    ) async -> String? {
+        // Only a checksum tells that the store has copied what it should.
+        guard upload.hasChecksums, let copy = copy(of: place), await store.copyTrial.copies() else {
+            return nil
+        }
+        do throws(S3Failure) {
+            return try await store.client.copyPart(
+                place.index + 1, of: store.keys.assembled(key), upload, from: copy.source,
+                copy.range, digest: digest)
+        } catch {
+            // Whatever it is, the bytes are here and can be sent.
+            await store.copyTrial.pause()
+            return nil
+        }
     }
 
     private func pieces(_ earlier: String?, of place: ChunkPlace) throws -> PieceList {

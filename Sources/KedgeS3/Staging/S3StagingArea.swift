@@ -13,6 +13,8 @@ final class S3StagingArea: StagingArea {
         /// Pieces whose bytes the spool holds as they are in the bucket.
         var piecesAtHand: Set<Piece> = []
         var object: S3BlobReader?
+        /// Where bytes of a range are, too.
+        var copies: [(range: Range<Int64>, source: CopySource)] = []
         var isClosed = false
     }
 
@@ -38,6 +40,34 @@ final class S3StagingArea: StagingArea {
             state.piecesAtHand = state.piecesAtHand.filter { !$0.range.overlaps(range) }
         }
         try await store.onPool { [spool] in try spool.write(buffer.bytes, at: offset) }
+    }
+
+    func copySource() async throws -> CopySource? {
+        do {
+            return try await assembledReader(reaching: 0).copySource()
+        } catch ByteStoreError.notAssembled {
+            return nil
+        }
+    }
+
+    func noteCopies(of source: CopySource, at offset: Int64) {
+        state.withLock { state in
+            state.copies.removeAll { $0.range.lowerBound == offset }
+            state.copies.append((offset..<offset + source.byteCount, source))
+        }
+    }
+
+    /// An object that has the bytes of the chunk, and where in it.
+    func copy(of place: ChunkPlace) -> (source: CopySource, range: Range<Int64>)? {
+        let wanted = place.start..<place.end
+        let found = state.withLock { state in
+            state.copies.last {
+                $0.range.lowerBound <= wanted.lowerBound && $0.range.upperBound >= wanted.upperBound
+            }
+        }
+        guard let found else { return nil }
+        let start = wanted.lowerBound - found.range.lowerBound
+        return (found.source, start..<start + place.byteCount)
     }
 
     func read(into buffer: IOBuffer, at offset: Int64, byteCount: Int64) async throws {

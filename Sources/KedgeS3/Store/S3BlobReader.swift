@@ -59,6 +59,10 @@ actor S3BlobReader: BlobReader {
         }
     }
 
+    func copySource() async -> CopySource? {
+        tag.map { CopySource(name: object, tag: $0, byteCount: byteCount) }
+    }
+
     func close() async {
         isClosed = true
         // Dropping it ends the request.

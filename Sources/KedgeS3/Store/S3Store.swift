@@ -18,6 +18,7 @@ package final class S3Store: ByteStore {
     let records: SafeRecords
     let keys: ObjectKeys
     let budget: SpoolBudget
+    let copyTrial: CopyTrial
     /// For bytes that come from the bucket and go into a spool.
     let buffers = BufferPool(bufferCapacity: 256 << 10, keptCount: 4)
     private let configuration: S3Configuration
@@ -42,6 +43,7 @@ package final class S3Store: ByteStore {
         budget = SpoolBudget(limit: configuration.spoolBudgetByteCount)
         client = S3Client(
             configuration, credentials: credentials, clock: clock, pacing: pacing)
+        copyTrial = CopyTrial(client, keys)
     }
 
     package func identity() async throws -> String {

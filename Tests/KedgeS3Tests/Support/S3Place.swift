@@ -16,6 +16,7 @@ struct S3Place: Sendable {
     /// Added to the address of the bucket.
     var parameters = ""
     var patience = Duration.seconds(20)
+    var copyPause = Duration.seconds(600)
 
     init(on server: any ObjectStoreServer) throws {
         self.server = server
@@ -33,6 +34,7 @@ struct S3Place: Sendable {
             url: "s3://\(server.bucket)/\(prefix)?endpoint=\(server.endpoint)"
                 + "&spool=\(spool.path)\(parameters)", environment: [:])
         configuration.patience = patience
+        configuration.copyPause = copyPause
         if let spoolBudget { configuration.spoolBudgetByteCount = spoolBudget }
         return S3Store(
             configuration, credentials: credentials, records: records,

@@ -13,8 +13,10 @@ struct SmallUpload: Sendable {
     let content: [UInt8]
     var chunks: [CommittedChunk] = []
 
+    init(content: [UInt8]) { self.content = content }
+
     init(byteCount: Int) {
-        content = (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+        self.init(content: (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) })
     }
 
     var file: StagedFile {

@@ -10,6 +10,7 @@ package enum S3Operation: String, Encodable, Sendable {
     case deleteObjects = "DeleteObjects"
     case createMultipartUpload = "CreateMultipartUpload"
     case uploadPart = "UploadPart"
+    case uploadPartCopy = "UploadPartCopy"
     case listParts = "ListParts"
     case completeMultipartUpload = "CompleteMultipartUpload"
     case abortMultipartUpload = "AbortMultipartUpload"

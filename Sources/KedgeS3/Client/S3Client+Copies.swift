@@ -1,0 +1,55 @@
+internal import HTTPTypes
+internal import KedgeEngine
+internal import KedgeModel
+
+// Parts whose bytes are in the bucket already: the store copies them by itself.
+extension S3Client {
+    /// The slowest rate at which a store is taken to be copying, in bytes per second.
+    private static let slowestCopyRate = 4 << 20
+
+    /// Has the store copy a range of an object of the bucket into a part. Durable when it returns.
+    ///
+    /// - Returns: The part's tag.
+    /// - Throws: Also when the store has copied other bytes than those of the digest, or does not say what it
+    ///   has copied. Then the part is nobody's until it is sent.
+    /// - Precondition: The upload has checksums.
+    func copyPart(
+        _ number: Int, of key: String, _ upload: UploadReference, from source: CopySource,
+        _ range: Range<Int64>, digest: SHA256Digest, patience: Duration? = nil
+    ) async throws(S3Failure) -> String {
+        var call = S3Call("UploadPartCopy", .put, key: key)
+        call.query = [
+            QueryItem("partNumber", String(number)), QueryItem("uploadId", upload.id),
+        ]
+        let name = PercentEncoding.encode(source.name, keepingSlashes: true)
+        call.fields = [
+            ("x-amz-copy-source", "/\(configuration.bucket)/\(name)"),
+            ("x-amz-copy-source-if-match", source.tag),
+        ]
+        // Ranges are for objects of more than 5 MiB alone.
+        if range != 0..<source.byteCount {
+            call.fields.append(
+                ("x-amz-copy-source-range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)"))
+        }
+        call.stallTimeout = Self.completionTimeout
+        call.patience =
+            (patience ?? configuration.patience) + .seconds(range.count / Self.slowestCopyRate)
+        call.body = S3Body([])
+        let root = try await late(
+            call, "CopyPartResult", repeatsMalformed: false,
+            finalCodes: [
+                "NoSuchUpload", "NoSuchKey", "PreconditionFailed", "AccessDenied", "InvalidRequest",
+                "InvalidArgument", "InvalidRange", "NotImplemented",
+            ])
+        guard let checksum = root.text(of: "ChecksumSHA256"), let tag = root.text(of: "ETag") else {
+            throw S3Failure(
+                code: "NoChecksum", status: 200,
+                detail: "UploadPartCopy: an answer without checksum")
+        }
+        guard checksum == Base64.encode(digest.bytes) else {
+            throw S3Failure(
+                code: "BadDigest", status: 200, detail: "UploadPartCopy: other bytes were copied")
+        }
+        return tag
+    }
+}
