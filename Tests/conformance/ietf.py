@@ -155,6 +155,8 @@ class IetfServer:
             connection.send_head("PATCH", {**fields, "Content-Length": str(len(body))})
             connection.send_body(body[:count])
             connection.settle()
+        # The server needs a moment, too, to see the end.
+        time.sleep(0.2)
 
     def finish(self, url: str, data: bytes) -> Answer:
         """Sends what is missing, from the announced offset, and completes the upload."""

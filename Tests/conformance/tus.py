@@ -159,6 +159,8 @@ class TusServer:
             connection.send_head("PATCH", {**all_fields, "Content-Length": str(len(body))})
             connection.send_body(body[:count])
             connection.settle()
+        # The server needs a moment, too, to see the end.
+        time.sleep(0.2)
 
     def finish(self, url: str, data: bytes) -> None:
         """Sends what is missing, from the announced offset, until the upload is complete."""
