@@ -180,6 +180,7 @@ import Testing
         area.noteCopies(of: scene.source, at: Int64(Self.offset))
         for index in 0..<5 { try await scene.whole.save(index, in: area) }
         await area.close()
+        // Until the store has done what it hung at; nothing else tells when a request that was given up ends.
         try await Task.sleep(for: .seconds(2))
         let name = try await scene.whole.promote(in: scene.store)
         #expect(try await scene.store.content(of: name) == scene.whole.content)
