@@ -41,15 +41,8 @@ struct DialectTrustTests {
     func `nor does it after a kill, whatever the record says`(dialect: UploadDialect) async throws {
         let scene = try DialectScene(dialect)
         try scene.scene.write("source.bin", bytes)
-        let gate = Gate()
-        scene.plan(.wait(gate)) { $0.method == "HEAD" }
-        let client = try await scene.client()
-        let id = try await scene.enqueue(client)
-        let run = Task { try await client.run(id) }
-        await gate.waitForArrival()
-        run.cancel()
-        #expect(try await run.value.bytesTransferred == 600_000)
-        gate.open()
+        let (id, stopped) = try await scene.stopUpload(at: "HEAD")
+        #expect(stopped.bytesTransferred == 600_000)
         loseHalf(scene, count: 1)
         scene.expectUploaded(try await scene.client().run(id), bytes)
         #expect(scene.seen("POST").count == 2)
@@ -107,15 +100,7 @@ struct DialectTrustTests {
     ) async throws {
         let scene = try DialectScene(dialect)
         try scene.scene.write("source.bin", bytes)
-        let gate = Gate()
-        scene.plan(.wait(gate)) { $0.method == "PATCH" }
-        let client = try await scene.client()
-        let id = try await scene.enqueue(client)
-        let run = Task { try await client.run(id) }
-        await gate.waitForArrival()
-        run.cancel()
-        _ = try await run.value
-        gate.open()
+        let (id, _) = try await scene.stopUpload(at: "PATCH")
         // All of it, or nearly, arrived before the kill, and nothing of that was recorded.
         let (place, newer) = (scene.scene, Scene.bytes(600_000, seed: 8))
         scene.set { state in
@@ -151,15 +136,7 @@ struct DialectTrustTests {
     @Test func `nor after a kill where the last byte is the end`() async throws {
         let scene = try DialectScene(.tus)
         try scene.scene.write("source.bin", bytes)
-        let gate = Gate()
-        scene.plan(.wait(gate)) { $0.method == "HEAD" }
-        let client = try await scene.client()
-        let id = try await scene.enqueue(client)
-        let run = Task { try await client.run(id) }
-        await gate.waitForArrival()
-        run.cancel()
-        _ = try await run.value
-        gate.open()
+        let (id, _) = try await scene.stopUpload(at: "HEAD")
         scene.plan(.answer(Reply(status: 200)), count: 1000) { $0.method == "HEAD" }
         scene.expectUploaded(try await scene.client().run(id), bytes)
         #expect(scene.seen("POST").count == 1)

@@ -52,6 +52,22 @@ struct DialectScene {
             path: scene.path("source.bin"), options: UploadOptions(dialect: dialect))
     }
 
+    /// Begins to upload what is at the source, and stops the client while it waits for an answer.
+    func stopUpload(
+        at method: String
+    ) async throws -> (id: TransferID, snapshot: TransferSnapshot) {
+        let gate = Gate()
+        plan(.wait(gate)) { $0.method == method }
+        let client = try await client()
+        let id = try await enqueue(client)
+        let run = Task { try await client.run(id) }
+        await gate.waitForArrival()
+        run.cancel()
+        let snapshot = try await run.value
+        gate.open()
+        return (id, snapshot)
+    }
+
     func upload(_ bytes: [UInt8]) async throws -> TransferSnapshot {
         try scene.write("source.bin", bytes)
         let client = try await client()
