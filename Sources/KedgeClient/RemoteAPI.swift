@@ -8,9 +8,15 @@ public struct RemoteAPI: Sendable {
 
     /// One page of the caller's files, newest first.
     ///
-    /// - Parameter after: `next` of the page before; nil for the first.
-    public func listFiles(after: String? = nil, limit: Int? = nil) async throws -> FileList {
-        try await call { try await api.listFiles(after: after, limit: limit).value }
+    /// - Parameters:
+    ///   - after: `next` of the page before; nil for the first.
+    ///   - onlyDamaged: Only files of which the server knows that its copy is damaged.
+    public func listFiles(
+        after: String? = nil, limit: Int? = nil, onlyDamaged: Bool = false
+    ) async throws -> FileList {
+        try await call {
+            try await api.listFiles(after: after, limit: limit, onlyDamaged: onlyDamaged).value
+        }
     }
 
     /// What the server knows about a file.

@@ -55,7 +55,8 @@ extension TransferClient {
     }
 
     private static func isGone(_ code: ErrorCode) -> Bool {
-        code == .fileNotFound || code == .fileGone
+        // A damaged copy is healed by the same bytes.
+        code == .fileNotFound || code == .fileGone || code == .fileDamaged
     }
 
     private static func endsUpload(_ code: ErrorCode) -> Bool {

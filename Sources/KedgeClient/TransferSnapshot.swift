@@ -161,6 +161,7 @@ enum FailureAdvice {
         case .storageFull: "Retry once the server has space."
         case .destinationExists: "Choose another name, or overwrite."
         case .integrityMismatch, .chunkHashMismatch, .chunkConflict: "Retry from scratch."
+        case .fileDamaged: "Upload the same file again, or fetch it from another place."
         case .fileNotFound, .fileGone: "Check the id or address."
         case .fileTooLarge: "Nothing to retry: the server's limit has to be raised."
         case .remoteChanged: "Retry to fetch the new version."

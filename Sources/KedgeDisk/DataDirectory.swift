@@ -7,6 +7,7 @@ internal import KedgeModel
 ///     identity               random, made when rows are kept elsewhere: tells this directory from others
 ///     staging/<2 hex>/<key>  bytes of sessions on their way in
 ///     blobs/ab/cd/<64 hex>   bytes of finished files, named by their SHA-256
+///     superseded/<64 hex>.<key>   blobs whose name a later upload of the same bytes has taken
 ///     quarantine/<key>.<n>   staging files that no session knew
 ///     **/resync              empty, for a moment: made and removed to change a directory
 struct DataDirectory: Sendable {
@@ -21,6 +22,7 @@ struct DataDirectory: Sendable {
     var staging: String { path("staging") }
     var blobs: String { path("blobs") }
     var quarantine: String { path("quarantine") }
+    var superseded: String { path("superseded") }
 
     func stagingDirectory(of key: StagingKey) -> String {
         path("staging", String(key.text.prefix(2)))
@@ -42,6 +44,11 @@ struct DataDirectory: Sendable {
     func blob(_ digest: SHA256Digest) -> String {
         let hex = digest.hex
         return path("blobs", String(hex.prefix(2)), String(hex.dropFirst(2).prefix(2)), hex)
+    }
+
+    /// - Parameter key: The staging area that has taken the name.
+    func superseded(_ digest: SHA256Digest, by key: StagingKey) -> String {
+        path("superseded", "\(digest.hex).\(key.text)")
     }
 
     func quarantine(_ key: StagingKey, number: Int) -> String {

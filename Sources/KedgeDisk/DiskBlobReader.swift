@@ -25,6 +25,13 @@ final class DiskBlobReader: BlobReader {
         try await store.onPool { try file.load(byteCount, at: offset) }
     }
 
+    func dropCached(_ byteCount: Int64, at offset: Int64) async {
+        // A closed blob has nothing to drop.
+        try? await store.onPool { [self] in
+            try openFile().dropCached(byteCount, at: offset)
+        }
+    }
+
     func duplicateDescriptor() async throws -> Int32? {
         let file = try openFile()
         return try await store.onPool { try file.duplicateDescriptor() }

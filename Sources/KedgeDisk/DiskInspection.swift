@@ -4,7 +4,7 @@ internal import KedgeModel
 
 /// Looks at a data directory without changing anything in it, not even a time or a missing directory.
 ///
-/// It holds the lock meanwhile. A directory without a lock file, a restored copy for example, is looked
+/// It holds the lock meanwhile, or looks beside the process that has it. A directory without a lock file, a restored copy for example, is looked
 /// at without one, because making it would be a change; ``confirmUndisturbed()`` tells afterwards
 /// whether a process came and began to use it.
 package final class DiskInspection: CheckedFiles {
@@ -19,6 +19,8 @@ package final class DiskInspection: CheckedFiles {
         case lock(any OpenFile)
         /// The lock of a store of this process, which outlives this inspection.
         case store
+        /// Another process has the lock and goes on working.
+        case otherProcess
         /// Nothing: there was no lock file.
         case nothing
     }
@@ -32,11 +34,18 @@ package final class DiskInspection: CheckedFiles {
         self.hold = hold
     }
 
+    /// True while another process changes what is looked at.
+    package var isShared: Bool {
+        if case .otherProcess = hold { true } else { false }
+    }
+
     /// Takes an existing directory.
     ///
+    /// - Parameter besideOthers: Looks also while another process uses the directory.
     /// - Throws: `inUse` while a process uses it, `unusable` when it cannot be read.
     package static func open(
-        _ path: String, pool: BlockingPool, fileSystem: any FileSystem = POSIXFileSystem()
+        _ path: String, pool: BlockingPool, fileSystem: any FileSystem = POSIXFileSystem(),
+        besideOthers: Bool = false
     ) async throws(DiskStoreError) -> DiskInspection {
         let directory = DataDirectory(root: path)
         do {
@@ -45,7 +54,8 @@ package final class DiskInspection: CheckedFiles {
                 _ = try fileSystem.list(path)
                 guard try fileSystem.status(of: directory.lock) != nil else { return .nothing }
                 let lock = try fileSystem.open(directory.lock, .read)
-                try lock.lockExclusively()
+                if besideOthers, try isTaken(lock) { return .otherProcess }
+                if !besideOthers { try lock.lockExclusively() }
                 return .lock(lock)
             }
             return DiskInspection(directory, fileSystem: fileSystem, pool: pool, hold: hold)
@@ -53,6 +63,18 @@ package final class DiskInspection: CheckedFiles {
             throw error.code == .locked ? .inUse(directory: path) : .unusable(error)
         } catch {
             preconditionFailure("only the file system throws here")
+        }
+    }
+
+    /// Takes the lock, or closes the file when another process has it.
+    private static func isTaken(_ lock: any OpenFile) throws(FileError) -> Bool {
+        do throws(FileError) {
+            try lock.lockExclusively()
+            return false
+        } catch {
+            guard error.code == .locked else { throw error }
+            try lock.close()
+            return true
         }
     }
 
@@ -118,6 +140,16 @@ package final class DiskInspection: CheckedFiles {
             else { return try await body(.unknown(name)) }
             try await body(.bytes(.blob(digest)))
         }
+        for name in try await names(in: directory.superseded) {
+            let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+            guard parts.count == 2, let digest = SHA256Digest(hex: parts[0]),
+                SessionID.isWellFormed(parts[1]), parts[0] == digest.hex
+            else {
+                try await body(.unknown(name))
+                continue
+            }
+            try await body(.bytes(.superseded(digest, by: StagingKey(String(parts[1])))))
+        }
     }
 
     /// Hands out what lies so many directories below the path, with the directories' names; and what
@@ -166,6 +198,7 @@ extension DataDirectory {
         switch bytes {
         case .staging(let key): staging(key)
         case .blob(let digest): blob(digest)
+        case .superseded(let digest, let key): superseded(digest, by: key)
         }
     }
 }

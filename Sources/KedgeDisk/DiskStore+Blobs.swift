@@ -3,6 +3,14 @@ internal import KedgeFiles
 package import KedgeModel
 
 extension DiskStore {
+    /// Turns a staging file into a blob, in an order of which every step can be repeated:
+    ///
+    /// 1. the directory of the blob is there, durably;
+    /// 2. a blob of the same size gets a second name among the superseded ones, durably;
+    /// 3. the staging file is renamed to the blob, which replaces the name of the old one;
+    /// 4. both directories are synced.
+    ///
+    /// The row of step 2 was written before. Between any two steps the name leads to all bytes of one copy.
     package func promote(_ file: StagedFile, to digest: SHA256Digest) async throws -> String? {
         let (key, byteCount) = (file.key, file.byteCount)
         try await onPool { [self] in
@@ -10,21 +18,50 @@ extension DiskStore {
             let parent = directory.blobDirectory(of: digest)
             let staging = directory.staging(key)
             try names.makeDirectory(parent, upTo: directory.root)
-            // A blob of another size is damaged, and the staging file cures it.
             let isThere = try fileSystem.status(of: blob)?.byteCount == byteCount
-            if !isThere {
+            // Without its bytes an earlier call has renamed the staging file, or the file has none.
+            let stagedCount = try fileSystem.status(of: staging)?.byteCount ?? 0
+            if stagedCount > 0 || !isThere {
                 // A file without bytes never had a writer that would have made its staging file.
                 if byteCount == 0 { try makeEmptyFile(staging, in: key) }
                 try cut(staging, to: byteCount)
+                // A blob of another size is damaged for certain.
+                if isThere, byteCount > 0 { try supersede(digest, by: key) }
                 try fileSystem.rename(staging, to: blob)
             }
             // Also when the blob was there: an earlier call may have stopped before this.
             try names.sync(parent)
-            if isThere { try fileSystem.remove(staging) }
+            try fileSystem.remove(staging)
             let stagingParent = directory.stagingDirectory(of: key)
             if try fileSystem.status(of: stagingParent) != nil { try names.sync(stagingParent) }
         }
         return nil
+    }
+
+    /// Keeps the present blob under another name, durably.
+    private func supersede(_ digest: SHA256Digest, by key: StagingKey) throws(FileError) {
+        let (blob, copy) = (directory.blob(digest), directory.superseded(digest, by: key))
+        do throws(FileError) {
+            try fileSystem.link(blob, to: copy)
+        } catch {
+            switch error.code {
+            // An earlier call has done this and stopped.
+            case .exists: break
+            // For a moment the blob has no name then; a kill in it is made good by the next finalize.
+            case _ where error.isUnsupportedLink: try fileSystem.rename(blob, to: copy)
+            default: throw error
+            }
+        }
+        try names.sync(directory.superseded)
+    }
+
+    package func supersedes(_ key: StagingKey, _ name: BlobName) async throws -> Bool {
+        try await onPool { [self] in
+            guard name.byteCount > 0, try fileSystem.status(of: directory.staging(key)) != nil
+            else { return false }
+            return try fileSystem.status(of: directory.blob(name.digest))?.byteCount
+                == name.byteCount
+        }
     }
 
     private func makeEmptyFile(_ staging: String, in key: StagingKey) throws {
@@ -33,13 +70,42 @@ extension DiskStore {
     }
 
     package func openBlob(_ name: BlobName) async throws -> any BlobReader {
+        try await open(directory.blob(name.digest))
+    }
+
+    package func openSuperseded(_ blob: SupersededBlob) async throws -> any BlobReader {
+        try await open(directory.superseded(blob.digest, by: blob.key))
+    }
+
+    private func open(_ path: String) async throws -> any BlobReader {
         try await onPool { [self] in
             do throws(FileError) {
-                let file = try fileSystem.open(directory.blob(name.digest), .read)
+                let file = try fileSystem.open(path, .read)
                 return DiskBlobReader(file, byteCount: try file.status().byteCount, store: self)
             } catch  where error.code == .notFound {
                 throw ByteStoreError.notFound
             }
+        }
+    }
+
+    package func removeSuperseded(_ blob: SupersededBlob) async throws {
+        try await onPool { [self] in
+            try remove(
+                directory.superseded(blob.digest, by: blob.key), from: directory.superseded)
+        }
+    }
+
+    package func restoreSuperseded(_ blob: SupersededBlob) async throws {
+        try await onPool { [self] in
+            let copy = directory.superseded(blob.digest, by: blob.key)
+            let parent = directory.blobDirectory(of: blob.digest)
+            if try fileSystem.status(of: copy) != nil {
+                try names.makeDirectory(parent, upTo: directory.root)
+                try fileSystem.rename(copy, to: directory.blob(blob.digest))
+            }
+            // Also without it: an earlier call may have stopped before this.
+            if try fileSystem.status(of: parent) != nil { try names.sync(parent) }
+            try names.sync(directory.superseded)
         }
     }
 

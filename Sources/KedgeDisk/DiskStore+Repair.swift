@@ -1,4 +1,4 @@
-internal import KedgeEngine
+package import KedgeEngine
 internal import KedgeFiles
 package import KedgeModel
 
@@ -9,13 +9,24 @@ extension DiskStore: RepairableBytes {
     }
 
     package func quarantine(_ digest: SHA256Digest) async throws {
+        try await quarantine(
+            directory.blob(digest), in: directory.blobDirectory(of: digest), digest)
+    }
+
+    package func quarantine(_ digest: SHA256Digest, supersededBy key: StagingKey) async throws {
+        try await quarantine(
+            directory.superseded(digest, by: key), in: directory.superseded, digest)
+    }
+
+    private func quarantine(
+        _ source: String, in parent: String, _ digest: SHA256Digest
+    ) async throws {
         try await onPool { [self] in
-            let source = directory.blob(digest)
             guard try fileSystem.status(of: source) != nil else { return }
             try moveToQuarantine(source, digest)
             // The new name first: were the old one gone and the new one lost, the bytes would be.
             try names.sync(directory.quarantine)
-            try names.sync(directory.blobDirectory(of: digest))
+            try names.sync(parent)
         }
     }
 

@@ -60,7 +60,10 @@ package final class DiskStore: LocalByteStore {
         let lock = try await DirectoryLock.take(path, pool: pool, fileSystem: fileSystem)
         do {
             try await pool.run {
-                for name in [directory.staging, directory.blobs, directory.quarantine] {
+                for name in [
+                    directory.staging, directory.blobs, directory.superseded,
+                    directory.quarantine,
+                ] {
                     try names.makeDirectory(name, upTo: path)
                 }
             }

@@ -21,6 +21,11 @@ final class InspectedFile: BlobReader {
         }
     }
 
+    func dropCached(_ byteCount: Int64, at offset: Int64) async {
+        // It throws nothing but a cancellation, which the next read meets, too.
+        try? await pool.run { [file] in file.dropCached(byteCount, at: offset) }
+    }
+
     func close() async {
         // A reader has nothing to lose at close.
         try? await pool.run { [file] in try file.close() }

@@ -72,6 +72,18 @@ package struct EngineConfiguration: Sendable {
     /// Largest total of metadata keys and values that a client gives one session, in bytes.
     package var maxMetadataByteCount = 8 << 10
 
+    /// How soon after its upload a file is to be read back: a target, for transfers go first.
+    package var scrubNewFilesWithin: Duration = .seconds(3600)
+    /// How often every file is read back; zero for never again after the first time.
+    package var scrubPeriod: Duration = .seconds(30 * 24 * 3600)
+    /// Most bytes a second that are read back while no transfers are under way; an eighth of them meanwhile.
+    package var scrubBytesPerSecond: Int64 = 64 << 20
+    /// For how long a node has a blob to read without renewing.
+    package var scrubLease: Duration = .seconds(60)
+    /// For how long an object stays that a later upload of the same bytes has superseded: longer than
+    /// addresses for readers are good. Nodes keep what their own readers still read.
+    package var supersededLifetime: Duration = .seconds(3600)
+
     package init() {}
 
     /// True when a file of this size has no more chunks than the store can keep.

@@ -10,29 +10,51 @@ package struct OpenedFile: Sendable {
 extension TransferEngine {
     /// The file's record.
     ///
-    /// - Throws: `FILE_NOT_FOUND`, `FILE_GONE` after its deletion.
+    /// - Throws: `FILE_NOT_FOUND`, `FILE_GONE` after its deletion, `FILE_DAMAGED` while its bytes are known to
+    ///   be wrong or gone.
     package func file(_ id: FileID, owner: OwnerID) async throws -> FileRecord {
         try await translating {
             guard let record = try await parts.metadata.file(id, owner: owner) else {
                 throw EngineError(.fileNotFound)
             }
             guard record.deletedAt == nil else { throw EngineError(.fileGone) }
+            guard record.damagedAt == nil else { throw EngineError(.fileDamaged) }
             return record
         }
     }
 
     /// Opens the bytes of a file. They stay readable until closed, also when the file is deleted
     /// meanwhile.
+    ///
+    /// - Throws: `FILE_GONE`, and `FILE_DAMAGED` when there are not as many bytes as there should be: the
+    ///   file is marked then, and the scrub looks for another copy.
     package func openFile(_ record: FileRecord) async throws -> OpenedFile {
         try await translating {
-            do {
-                return OpenedFile(
-                    record: record, reader: try await parts.bytes.openBlob(record.blob))
-            } catch ByteStoreError.notFound {
-                // Deleted since the record was read, or damage.
-                _ = try await file(record.id, owner: record.owner)
-                throw ByteStoreError.notFound
+            if let reader = try await openWhole(record) {
+                return OpenedFile(record: record, reader: reader)
             }
+            // Deleted since the record was read, or the blob has moved: not damage then.
+            let now = try await file(record.id, owner: record.owner)
+            if let reader = try await openWhole(now) {
+                return OpenedFile(record: now, reader: reader)
+            }
+            try await reportDamage(of: now)
+            throw EngineError(.fileDamaged)
+        }
+    }
+
+    /// - Returns: Nil when there is no blob, or one of another size.
+    func openWhole(_ record: FileRecord) async throws -> (any BlobReader)? {
+        do {
+            let reader = try await parts.bytes.openBlob(record.blob)
+            guard reader.byteCount == record.byteCount else {
+                await reader.close()
+                return nil
+            }
+            openBlobs.add(reader, at: record.location)
+            return reader
+        } catch ByteStoreError.notFound {
+            return nil
         }
     }
 
@@ -48,11 +70,15 @@ extension TransferEngine {
     }
 
     /// Files of an owner, newest first.
+    ///
+    /// - Parameter onlyDamaged: Leaves out those whose bytes are not known to be damaged.
     package func files(
-        of owner: OwnerID, after cursor: FileCursor?, limit: Int
+        of owner: OwnerID, after cursor: FileCursor?, limit: Int, onlyDamaged: Bool = false
     ) async throws -> [FileRecord] {
         try await translating {
-            try await parts.metadata.files(of: owner, after: cursor, limit: limit)
+            onlyDamaged
+                ? try await parts.metadata.damagedFiles(of: owner, after: cursor, limit: limit)
+                : try await parts.metadata.files(of: owner, after: cursor, limit: limit)
         }
     }
 
@@ -119,6 +145,7 @@ extension TransferEngine {
     ) async throws -> Result {
         try await translating {
             guard !isEnding else { throw EngineError(.unavailable, "The service is stopping.") }
+            transferClock.tick()
             let buffer = parts.buffers.take()
             defer { parts.buffers.give(buffer) }
             try await file.reader.read(into: buffer, at: offset, byteCount: limit)
@@ -130,6 +157,7 @@ extension TransferEngine {
     package func load(_ file: OpenedFile, at offset: Int64, byteCount: Int64) async throws {
         try await translating {
             guard !isEnding else { throw EngineError(.unavailable, "The service is stopping.") }
+            transferClock.tick()
             try await file.reader.load(byteCount, at: offset)
         }
     }

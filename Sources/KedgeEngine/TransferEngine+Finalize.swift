@@ -168,22 +168,41 @@ extension TransferEngine {
                 of: live.id, digest: digest, fileID: parts.makeID())
             await live.began(record)
             var location: String?
-            if record.state != .completed { location = try await promote(live, record, digest) }
-            let damaged = try await damagedBlob(of: digest, record.fileSize, besides: location)
+            if record.state != .completed {
+                try await supersedeBlob(record, digest)
+                location = try await promote(live, record, digest)
+            }
+            let now = parts.clock.now()
             let file: FileRecord
             do {
                 file = try await parts.metadata.completeFinalize(
-                    of: live.id, at: parts.clock.now(), location: location, replacing: damaged)
+                    of: live.id, at: now, location: location,
+                    keepUntil: now.advanced(by: configuration.supersededLifetime))
             } catch MetadataError.wrongState(let state) where location != nil {
                 // Canceled meanwhile, and perhaps swept before the blob was there.
                 try await parts.metadata.leaveToSweep(record.stagingKey)
                 throw MetadataError.wrongState(state)
             }
             await live.setState(.completed)
-            // The session may have been completed long ago, and its file deleted since.
+            // The session may have been completed long ago, and its file deleted or damaged since.
             guard file.deletedAt == nil else { throw EngineError(.fileGone) }
+            guard file.damagedAt == nil else { throw EngineError(.fileDamaged) }
             return file
         }
+    }
+
+    /// Records that the session's bytes are about to take the name of a blob, before they do: a copy has a
+    /// row from its first moment on.
+    private func supersedeBlob(_ record: SessionRecord, _ digest: SHA256Digest) async throws {
+        guard let local = parts.bytes as? any LocalByteStore, let byteCount = record.fileSize,
+            try await local.supersedes(
+                record.stagingKey, BlobName(digest: digest, byteCount: byteCount))
+        else { return }
+        // Readers keep a descriptor, so the copy is kept for the scrub alone.
+        try await parts.metadata.supersede(
+            SupersededBlob(
+                digest: digest, byteCount: byteCount, key: record.stagingKey, location: nil,
+                keepUntil: parts.clock.now()))
     }
 
     private func promote(
@@ -199,22 +218,6 @@ extension TransferEngine {
             if await live.ledger.record.state == .completed { return nil }
             throw try await takeBack(live, record, cause: "the staging area is gone")
         }
-    }
-
-    /// Where other files have the same bytes, when those are gone there: what was just uploaded takes their
-    /// place instead of being dropped for them.
-    private func damagedBlob(
-        of digest: SHA256Digest, _ byteCount: Int64?, besides location: String?
-    ) async throws -> String? {
-        guard let location, let byteCount,
-            let known = try await parts.metadata.blobLocation(of: digest), known != location
-        else { return nil }
-        let name = BlobName(digest: digest, byteCount: byteCount, location: known)
-        guard try await !parts.bytes.hasBlob(name) else { return nil }
-        logger.critical(
-            "the bytes of a file were gone, and are replaced by those of an upload",
-            metadata: ["file.sha256": "\(digest)"])
-        return known
     }
 
     /// Makes the bytes of a complete session readable from end to end.

@@ -144,6 +144,11 @@ extension TransferEngine {
             try await digestLocks.withLock(digest) {
                 // A finalize may have taken the blob up again before this lock was held.
                 guard try await !parts.metadata.isNeeded(digest) else { return }
+                for copy in try await parts.metadata.supersededBlobs(of: digest)
+                where copy.location == nil {
+                    try await parts.bytes.removeSuperseded(copy)
+                    try await parts.metadata.forgetSuperseded(copy)
+                }
                 try await parts.bytes.removeBlob(digest)
             }
         }

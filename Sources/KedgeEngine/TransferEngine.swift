@@ -20,6 +20,9 @@ package final class TransferEngine: Sendable {
     let backgroundFinalizes = BackgroundTasks<SessionID>()
     let compositionChecks = BackgroundTasks<SessionID>()
     let garbageCollections = BackgroundTasks<Int>()
+    let openBlobs = OpenBlobs()
+    let transferClock = TransferClock()
+    let scrubCounts = Mutex(ScrubCounts())
     /// Finalizes that this node has in the eyes of the others.
     let heldFinalizes = Mutex<[SessionID: Int]>([:])
     private let writeCount = Mutex(0)
@@ -64,7 +67,10 @@ package final class TransferEngine: Sendable {
             return true
         }
         guard isAdmitted else { throw EngineError(.busy) }
-        defer { writeCount.withLock { $0 -= 1 } }
+        defer {
+            writeCount.withLock { $0 -= 1 }
+            transferClock.tick()
+        }
         return try await translating(body)
     }
 

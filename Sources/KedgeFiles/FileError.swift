@@ -47,6 +47,13 @@ package struct FileError: Error, Sendable, Equatable {
     }
 }
 
+extension FileError {
+    /// True when a file system has no hard links, or this file has as many as it can have (link(2)).
+    package var isUnsupportedLink: Bool {
+        [EPERM, EOPNOTSUPP, EMLINK, ENOSYS].contains(number)
+    }
+}
+
 extension FileError: CustomStringConvertible, CustomDebugStringConvertible {
     package var description: String { "\(operation) failed" }
     package var debugDescription: String {

@@ -60,6 +60,9 @@ package protocol OpenFile: AnyObject, Sendable {
     ///
     /// - Throws: `notFound` when the file ends before.
     func load(_ byteCount: Int64, at offset: Int64) throws(FileError)
+    /// Drops clean bytes from the page cache, so that the next read of them comes from the disk. Best
+    /// effort: what cannot be dropped stays.
+    func dropCached(_ byteCount: Int64, at offset: Int64)
     /// A descriptor of the same open file that the caller closes, for the kernel to send from; nil when
     /// there is none to give.
     func duplicateDescriptor() throws(FileError) -> Int32?
@@ -83,6 +86,8 @@ extension OpenFile {
 
     package func load(_ byteCount: Int64, at offset: Int64) throws(FileError) {}
 
+    package func dropCached(_ byteCount: Int64, at offset: Int64) {}
+
     package func duplicateDescriptor() throws(FileError) -> Int32? { nil }
 }
 
@@ -100,6 +105,11 @@ package protocol FileSystem: Sendable {
     func rename(_ source: String, to target: String) throws(FileError)
     /// Renames; throws ``FileError/Code/exists`` instead of replacing what is at the target.
     func renameWithoutReplacing(_ source: String, to target: String) throws(FileError)
+    /// Gives a file a second name; throws ``FileError/Code/exists`` when the target is there. Durable after
+    /// ``syncDirectory(_:)``.
+    ///
+    /// - Throws: An error with ``FileError/isUnsupportedLink`` where files have one name each.
+    func link(_ source: String, to target: String) throws(FileError)
     /// Removes a file; true when there was one. Durable after ``syncDirectory(_:)``.
     @discardableResult
     func remove(_ path: String) throws(FileError) -> Bool

@@ -25,6 +25,10 @@ extension ForwardingFileSystem {
         try base.renameWithoutReplacing(source, to: target)
     }
 
+    package func link(_ source: String, to target: String) throws(FileError) {
+        try base.link(source, to: target)
+    }
+
     package func remove(_ path: String) throws(FileError) -> Bool { try base.remove(path) }
 
     package func syncDirectory(_ path: String) throws(FileError) { try base.syncDirectory(path) }
@@ -54,6 +58,10 @@ extension ForwardingFile {
 
     package func load(_ byteCount: Int64, at offset: Int64) throws(FileError) {
         try base.load(byteCount, at: offset)
+    }
+
+    package func dropCached(_ byteCount: Int64, at offset: Int64) {
+        base.dropCached(byteCount, at: offset)
     }
 
     package func duplicateDescriptor() throws(FileError) -> Int32? {

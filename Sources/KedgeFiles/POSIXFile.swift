@@ -112,6 +112,17 @@ final class POSIXFile: OpenFile {
         }
     }
 
+    func dropCached(_ byteCount: Int64, at offset: Int64) {
+        // Pages that are only partly in the range stay (posix_fadvise(2)), so the range is widened.
+        let start = offset & ~4095
+        let end = (offset + byteCount + 4095) & ~4095
+        // A closed file has nothing to drop, and the advice cannot fail in a way that matters.
+        try? call("posix_fadvise") { (descriptor) throws(FileError) in
+            _ = posix_fadvise(
+                descriptor, off_t(start), off_t(end - start), Int32(POSIX_FADV_DONTNEED))
+        }
+    }
+
     func duplicateDescriptor() throws(FileError) -> Int32? {
         try call("dup") { (descriptor) throws(FileError) in
             try retrying("dup", path) { fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }

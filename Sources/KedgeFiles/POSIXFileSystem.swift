@@ -64,9 +64,9 @@ package struct POSIXFileSystem: FileSystem {
         // A hard link never replaces. renameat2(2) with RENAME_NOREPLACE would do it in one call, but
         // is hidden from Swift behind a feature macro of the C library.
         do throws(FileError) {
-            _ = try retrying("link", target) { link(source, target) }
+            try link(source, to: target)
             _ = try remove(source)
-        } catch  where [EPERM, EOPNOTSUPP, EMLINK, ENOSYS].contains(error.number) {
+        } catch  where error.isUnsupportedLink {
             // File systems without hard links. Somebody else's file could appear between the two
             // calls; without the kernel's help there is no closing that gap.
             guard try status(of: target) == nil else {
@@ -74,6 +74,10 @@ package struct POSIXFileSystem: FileSystem {
             }
             try rename(source, to: target)
         }
+    }
+
+    package func link(_ source: String, to target: String) throws(FileError) {
+        _ = try retrying("link", target) { Glibc.link(source, target) }
     }
 
     package func remove(_ path: String) throws(FileError) -> Bool {

@@ -46,6 +46,18 @@ package enum DatabaseFile {
         return queue
     }
 
+    /// Opens an existing database for reading beside the process that writes it; blocks.
+    ///
+    /// Such a connection writes no page and makes no checkpoint, so it cannot meet the fault that needs two
+    /// connections which do. Each read sees the last commit before it.
+    package static func openForReading(at path: String) throws -> DatabaseQueue {
+        var configuration = Configuration()
+        configuration.label = "kedge.reading"
+        configuration.readonly = true
+        configuration.busyMode = .timeout(Double(busyTimeoutMilliseconds) / 1000)
+        return try DatabaseQueue(path: path, configuration: configuration)
+    }
+
     private static let busyTimeoutMilliseconds = 5000
 
     /// In this order; each one is read back, because SQLite ignores what it cannot do.

@@ -2,32 +2,40 @@ internal import KedgeEngine
 internal import KedgeModel
 
 extension PostgresConnection {
-    /// Makes the blob of a finalizing session known, unless there is one of these bytes already,
-    /// and leaves everything else of the staging area to the sweep: pieces, lost uploads, and the
-    /// object itself when another one is the blob.
-    func keepBlob(of session: SessionRow, at location: String) throws {
-        // The update changes nothing, but locks the row that is there: deleting its last file
-        // waits.
+    /// Makes the blob of a finalizing session known. The same bytes elsewhere are superseded. Everything else
+    /// of the staging area is left to the sweep: pieces and lost uploads.
+    func keepBlob(
+        of session: SessionRow, at location: String, keepUntil: Timestamp
+    ) throws {
+        guard let digest = session.record.finalDigest, let size = session.record.fileSize else {
+            throw MetadataError.failed("a finalizing session has no digest")
+        }
+        // Two sessions of the same bytes that end at once wait here for each other: the later one
+        // supersedes the earlier. Deleting the last file waits, too.
         _ = try query(
             """
             INSERT INTO blob (sha256, byte_count, staging_key, location) VALUES ($1, $2, $3, $4)
             ON CONFLICT (sha256) DO UPDATE SET sha256 = excluded.sha256
             """,
             [
-                .digest(session.record.finalDigest), .int8(session.record.fileSize),
-                .text(session.record.stagingKey.text), .text(location),
+                .digest(digest), .int8(size), .text(session.record.stagingKey.text),
+                .text(location),
             ])
+        let known = try query(
+            "SELECT staging_key, location FROM blob WHERE sha256 = $1", [.digest(digest)])
+        if var row = known.firstRow {
+            let (key, old) = (StagingKey(try row.text()), try row.text())
+            if old != location {
+                try add(
+                    SupersededBlob(
+                        digest: digest, byteCount: size, key: key, location: old,
+                        keepUntil: keepUntil))
+                _ = try query(
+                    "UPDATE blob SET staging_key = $2, location = $3 WHERE sha256 = $1",
+                    [.digest(digest), .text(session.record.stagingKey.text), .text(location)])
+            }
+        }
         try add(.staging(session.record.stagingKey, state: session.stagingState))
-    }
-
-    /// Forgets where the bytes were; the sweep removes what is left there. Readers of files that have them are
-    /// given the new place as soon as this transaction ends.
-    func dropBlob(at location: String, of digest: SHA256Digest?) throws {
-        let dropped = try query(
-            "DELETE FROM blob WHERE sha256 = $1 AND location = $2 RETURNING staging_key",
-            [.digest(digest), .text(location)])
-        guard var row = dropped.firstRow else { return }
-        try add(.staging(StagingKey(try row.text()), state: nil))
     }
 
     /// Makes the file of a finalizing session and completes the session.

@@ -128,6 +128,13 @@ extension PostgresStore: CheckedRows {
         case .staging(let key):
             if try await isKnown(key) { return true }
             return try await blobLocation(fromStaging: key) != nil
+        case .superseded(let digest, let key):
+            return try await single { db in
+                try db.query(
+                    "SELECT 1 FROM superseded_blob WHERE staging_key = $1 AND sha256 = $2",
+                    [.text(key.text), .digest(digest)]
+                ).rowCount > 0
+            }
         case .blob(let digest):
             return try await single { db in
                 let isGarbage =

@@ -57,22 +57,19 @@ extension PostgresStore {
             _ = try db.query(
                 "UPDATE file SET deleted_at = $2 WHERE id = $1", [.text(id.text), .time(now)])
             try db.letGo(ofBlob: file.digest)
+            if try !db.isNeeded(file.digest) { try db.dropScrub(of: file.digest) }
         }
     }
 
     package func blobLocation(fromStaging key: StagingKey) async throws -> String? {
         try await single { db in
             var row = try db.query(
-                "SELECT location FROM blob WHERE staging_key = $1", [.text(key.text)]
-            ).firstRow
-            return row?.optionalText()
-        }
-    }
-
-    package func blobLocation(of digest: SHA256Digest) async throws -> String? {
-        try await single { db in
-            var row = try db.query(
-                "SELECT location FROM blob WHERE sha256 = $1", [.digest(digest)]
+                """
+                SELECT location FROM blob WHERE staging_key = $1
+                UNION ALL SELECT location FROM superseded_blob
+                WHERE staging_key = $1 AND location IS NOT NULL
+                LIMIT 1
+                """, [.text(key.text)]
             ).firstRow
             return row?.optionalText()
         }
@@ -118,10 +115,14 @@ extension FileRecord {
     /// What ``init(_:)`` reads, in order, from ``source``.
     static let columns = """
         file.id, file.owner, file.session_id, file.file_name, file.mime_type, file.byte_count, \
-        file.sha256, file.chunk_size, file.created_at, file.deleted_at, blob.location
+        file.sha256, file.chunk_size, file.created_at, file.deleted_at, blob.location, \
+        blob_scrub.damaged_at
         """
 
-    static let source = "file LEFT JOIN blob ON blob.sha256 = file.sha256"
+    static let source = """
+        file LEFT JOIN blob ON blob.sha256 = file.sha256 \
+        LEFT JOIN blob_scrub ON blob_scrub.sha256 = file.sha256
+        """
 
     init(_ row: PostgresRow) throws {
         var row = row
@@ -131,6 +132,7 @@ extension FileRecord {
             mimeType: row.optionalText(), byteCount: try row.integer(), digest: try row.digest(),
             chunkSize: try row.integer(), createdAt: try row.time(),
             deletedAt: row.optionalInteger().map { Timestamp(millisecondsSinceEpoch: $0) },
-            location: row.optionalText())
+            location: row.optionalText(),
+            damagedAt: row.optionalInteger().map { Timestamp(millisecondsSinceEpoch: $0) })
     }
 }

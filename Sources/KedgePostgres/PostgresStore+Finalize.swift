@@ -26,7 +26,7 @@ extension PostgresStore {
 
     /// Twice is once: the second run answers the file.
     package func completeFinalize(
-        of id: SessionID, at now: Timestamp, location: String?, replacing damaged: String?
+        of id: SessionID, at now: Timestamp, location: String?, keepUntil: Timestamp
     ) async throws -> FileRecord {
         try await write { db in
             let session = try db.lockedSession(id, in: .finalizing, .completed)
@@ -35,9 +35,13 @@ extension PostgresStore {
                 guard try db.isComplete(session) else {
                     throw MetadataError.failed("session \(id) does not have all its chunks")
                 }
-                if let damaged { try db.dropBlob(at: damaged, of: session.record.finalDigest) }
-                if let location { try db.keepBlob(of: session, at: location) }
                 try db.makeFile(of: session, at: now)
+                if let location {
+                    try db.keepBlob(of: session, at: location, keepUntil: keepUntil)
+                }
+                if let digest = session.record.finalDigest, let size = session.record.fileSize {
+                    try db.beginScrub(of: digest, byteCount: size, at: now)
+                }
                 try db.notify(id)
             }
             guard let file = try db.file(fileID) else { throw MetadataError.notFound }

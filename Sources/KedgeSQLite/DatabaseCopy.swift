@@ -103,19 +103,24 @@ package final class DatabaseCopy: Sendable {
     private static func open(_ path: String) throws -> DatabaseQueue {
         do {
             let queue = try DatabaseFile.open(at: path)
-            let found = try queue.read { db in
-                try db.tableExists("schema_migration")
-                    ? Int.fetchOne(db, sql: "SELECT max(number) FROM schema_migration") ?? 0 : 0
-            }
-            let known = SQLiteStore.migrations.newestNumber
-            guard found == known else {
-                throw DatabaseCopyError.otherSchema(found: found, known: known)
-            }
+            try requireSchema(of: queue)
             return queue
         } catch let error as DatabaseError
             where [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode)
         {
             throw DatabaseCopyError.damaged
+        }
+    }
+
+    /// - Throws: ``DatabaseCopyError/otherSchema(found:known:)``.
+    static func requireSchema(of queue: DatabaseQueue) throws {
+        let found = try queue.read { db in
+            try db.tableExists("schema_migration")
+                ? Int.fetchOne(db, sql: "SELECT max(number) FROM schema_migration") ?? 0 : 0
+        }
+        let known = SQLiteStore.migrations.newestNumber
+        guard found == known else {
+            throw DatabaseCopyError.otherSchema(found: found, known: known)
         }
     }
 }

@@ -109,6 +109,12 @@ extension SQLiteStore: CheckedRows {
         case .staging(let key):
             if try await isKnown(key) { return true }
             return try await blobLocation(fromStaging: key) != nil
+        case .superseded(let digest, let key):
+            return try await commits.read { db in
+                try db.exists(
+                    "SELECT 1 FROM superseded_blob WHERE staging_key = ? AND sha256 = ?",
+                    [key.text, digest.data])
+            }
         case .blob(let digest):
             return try await commits.read { db in
                 let isGarbage = try db.exists(

@@ -60,18 +60,19 @@ extension SQLiteStore {
             } else {
                 try db.makeGarbage(unlessNeeded: file.digest)
             }
+            if try !db.isNeeded(file.digest) { try db.dropScrub(of: file.digest) }
         }
     }
 
     package func blobLocation(fromStaging key: StagingKey) async throws -> String? {
         try await commits.read { db in
-            try db.row("SELECT location FROM blob WHERE staging_key = ?", [key.text])?["location"]
-        }
-    }
-
-    package func blobLocation(of digest: SHA256Digest) async throws -> String? {
-        try await commits.read { db in
-            try db.row("SELECT location FROM blob WHERE sha256 = ?", [digest.data])?["location"]
+            try db.row(
+                """
+                SELECT location FROM blob WHERE staging_key = ?1
+                UNION ALL SELECT location FROM superseded_blob
+                WHERE staging_key = ?1 AND location IS NOT NULL
+                LIMIT 1
+                """, [key.text])?["location"]
         }
     }
 }
@@ -88,9 +89,13 @@ extension Database {
 extension FileRecord {
     static let columns = """
         file.id, file.owner, file.session_id, file.file_name, file.mime_type, file.byte_count, \
-        file.sha256, file.chunk_size, file.created_at, file.deleted_at, blob.location
+        file.sha256, file.chunk_size, file.created_at, file.deleted_at, blob.location, \
+        blob_scrub.damaged_at
         """
-    static let source = "file LEFT JOIN blob ON blob.sha256 = file.sha256"
+    static let source = """
+        file LEFT JOIN blob ON blob.sha256 = file.sha256 \
+        LEFT JOIN blob_scrub ON blob_scrub.sha256 = file.sha256
+        """
 
     init(_ row: Row) throws {
         guard let digest = try row.digest("sha256") else {
@@ -102,6 +107,8 @@ extension FileRecord {
             mimeType: row["mime_type"], byteCount: row["byte_count"], digest: digest,
             chunkSize: row["chunk_size"], createdAt: row.time("created_at"),
             deletedAt: (row["deleted_at"] as Int64?)
-                .map { Timestamp(millisecondsSinceEpoch: $0) }, location: row["location"])
+                .map { Timestamp(millisecondsSinceEpoch: $0) }, location: row["location"],
+            damagedAt: (row["damaged_at"] as Int64?)
+                .map { Timestamp(millisecondsSinceEpoch: $0) })
     }
 }

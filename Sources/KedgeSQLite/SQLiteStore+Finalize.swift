@@ -23,7 +23,7 @@ extension SQLiteStore {
     }
 
     package func completeFinalize(
-        of id: SessionID, at now: Timestamp, location: String?, replacing damaged: String?
+        of id: SessionID, at now: Timestamp, location: String?, keepUntil: Timestamp
     ) async throws -> FileRecord {
         try await commits.write { db in
             let session = try db.session(id, in: .finalizing, .completed)
@@ -32,8 +32,13 @@ extension SQLiteStore {
                 guard try db.isComplete(session) else {
                     throw MetadataError.failed("session \(id) does not have all its chunks")
                 }
-                if let damaged { try db.dropBlob(at: damaged, of: session.record.finalDigest) }
-                try db.makeFile(of: session, at: now, location: location)
+                try db.makeFile(of: session, at: now)
+                if let location {
+                    try db.keepBlob(of: session, at: location, keepUntil: keepUntil)
+                }
+                if let digest = session.record.finalDigest, let size = session.record.fileSize {
+                    try db.beginScrub(of: digest, byteCount: size, at: now)
+                }
             }
             guard let file = try db.file(fileID) else { throw MetadataError.notFound }
             return file
@@ -70,9 +75,7 @@ extension SQLiteStore {
 
 extension Database {
     /// Makes the file of a finalizing session and completes the session.
-    fileprivate func makeFile(
-        of session: SessionRow, at now: Timestamp, location: String?
-    ) throws {
+    fileprivate func makeFile(of session: SessionRow, at now: Timestamp) throws {
         try run(
             """
             INSERT INTO file (
@@ -88,31 +91,33 @@ extension Database {
                 prefix_offset = NULL, prefix_state = NULL
             WHERE number = ?
             """, [session.number])
-        if let location { try keepBlob(of: session, at: location) }
         try dropFinalize(of: session)
         try run("DELETE FROM partial_chunk WHERE session = ?", [session.number])
     }
 
-    /// Remembers where the file's blob is, unless the same bytes are somewhere already. What is left of the
-    /// staging area, perhaps the blob itself, becomes garbage.
-    private func keepBlob(of session: SessionRow, at location: String) throws {
+    /// Remembers where the file's blob is. The same bytes elsewhere are superseded; what else is left of the
+    /// staging area becomes garbage.
+    fileprivate func keepBlob(
+        of session: SessionRow, at location: String, keepUntil: Timestamp
+    ) throws {
         let record = session.record
+        if let digest = record.finalDigest, let size = record.fileSize,
+            let old = try row(
+                "SELECT staging_key, location FROM blob WHERE sha256 = ?", [digest.data])
+        {
+            try add(
+                SupersededBlob(
+                    digest: digest, byteCount: size,
+                    key: StagingKey(old["staging_key"] as String), location: old["location"],
+                    keepUntil: keepUntil))
+        }
         try run(
             """
             INSERT INTO blob (sha256, byte_count, staging_key, location) VALUES (?, ?, ?, ?)
-            ON CONFLICT DO NOTHING
+            ON CONFLICT (sha256) DO UPDATE SET staging_key = excluded.staging_key,
+                location = excluded.location
             """, [record.finalDigest?.data, record.fileSize, record.stagingKey.text, location])
         try add(.staging(record.stagingKey, state: session.stagingState))
-    }
-
-    /// Forgets where the bytes were; the sweep removes what is left there.
-    fileprivate func dropBlob(at location: String, of digest: SHA256Digest?) throws {
-        let row = try row(
-            "SELECT staging_key FROM blob WHERE sha256 = ? AND location = ?",
-            [digest?.data, location])
-        guard let row else { return }
-        try run("DELETE FROM blob WHERE sha256 = ?", [digest?.data])
-        try add(.staging(StagingKey(row["staging_key"] as String)))
     }
 
     func dropFinalize(of session: SessionRow) throws {

@@ -48,6 +48,22 @@ package final class SQLiteStore: MetadataStore {
             queue: queue, pool: pool, commits: GroupCommit(queue: queue, onFatal: onFatal))
     }
 
+    /// Opens the database of a service that runs, to look at its rows; whatever writes fails.
+    ///
+    /// - Throws: ``DatabaseCopyError``, or what SQLite says.
+    package static func openForReading(
+        at path: String, pool: BlockingPool
+    ) async throws -> SQLiteStore {
+        let queue = try await pool.run {
+            let queue = try DatabaseFile.openForReading(at: path)
+            try DatabaseCopy.requireSchema(of: queue)
+            return queue
+        }
+        // It cannot lose a commit, for it makes none.
+        return SQLiteStore(
+            queue: queue, pool: pool, commits: GroupCommit(queue: queue, onFatal: { _ in }))
+    }
+
     package func checkHealth() async throws {
         // Writes the first page with what it has already: a real commit that changes nothing.
         try await commits.write { try $0.execute(sql: "PRAGMA user_version = 0") }

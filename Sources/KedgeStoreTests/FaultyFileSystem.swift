@@ -88,6 +88,11 @@ package final class FaultyFileSystem: FileSystem {
         try real.renameWithoutReplacing(source, to: target)
     }
 
+    package func link(_ source: String, to target: String) throws(FileError) {
+        try enter(.rename, target)
+        try real.link(source, to: target)
+    }
+
     package func remove(_ path: String) throws(FileError) -> Bool {
         try enter(.remove, path)
         return try real.remove(path)

@@ -81,19 +81,20 @@ extension MetadataStore {
     /// Makes a file out of a new sample session.
     func makeFile(
         _ content: String = "content", owner: OwnerID = Sample.owner, at seconds: Int64 = 10,
-        location: String? = nil, replacing damaged: String? = nil
+        location: String? = nil
     ) async throws -> FileRecord {
         let record = try await make(Sample.session(owner: owner))
         try await fill(record)
         _ = try await beginFinalize(
             of: record.id, digest: Sample.digest(content), fileID: .random())
         return try await completeFinalize(
-            of: record.id, at: Sample.time(seconds), location: location, replacing: damaged)
+            of: record.id, at: Sample.time(seconds), location: location,
+            keepUntil: Sample.time(seconds + 60))
     }
 
     /// Completes a session whose blob is named by its digest.
     package func completeFinalize(of id: SessionID, at now: Timestamp) async throws -> FileRecord {
-        try await completeFinalize(of: id, at: now, location: nil, replacing: nil)
+        try await completeFinalize(of: id, at: now, location: nil, keepUntil: now)
     }
 
     /// Forgets what ``claimAll(at:)`` has claimed.

@@ -64,14 +64,21 @@ struct FsckTests {
     }
 
     @Test(arguments: ["fsck", "scrub"])
-    func `a service that runs keeps its data to itself`(command: String) async throws {
+    func `a check works beside a service, and a repair does not`(command: String) async throws {
         let server = try await scene.serve()
-        for arguments in [[], ["--repair"]] {
-            let refused = try await check(command, arguments)
-            #expect(refused.termination == .exited(ExitStatus.busy))
-            #expect(refused.output == "")
-            #expect(refused.errors.contains(scene.path("data")))
-        }
+        _ = try await scene.upload(try scene.sample("file.bin", mebibytes: 3), to: server.url)
+        let beside = try await check(command)
+        #expect(beside.termination == .exited(ExitStatus.success), "\(beside.errors)")
+        #expect(try FindingLine.all(beside.output).map(\.type) == ["summary"])
+        try flip(try largest(below: "blobs"), at: 1_000_000)
+        #expect(
+            try await check(command).termination
+                == .exited(command == "scrub" ? ExitStatus.integrity : ExitStatus.success))
+        let refused = try await check(command, ["--repair"])
+        #expect(refused.termination == .exited(ExitStatus.busy))
+        #expect(refused.output == "")
+        #expect(refused.errors.contains(scene.path("data")))
+        try flip(try largest(below: "blobs"), at: 1_000_000)
         server.process.end()
         let finished = try await check(command)
         #expect(finished.termination == .exited(ExitStatus.success), "\(finished.errors)")

@@ -228,8 +228,11 @@ import Testing
         try Damage.flip(place.databasePath, at: 3)
         await #expect(throws: DatabaseCopyError.damaged) { try await place.check() }
         try Damage.cut(place.databasePath, to: 0)
-        await #expect(throws: DatabaseCopyError.otherSchema(found: 0, known: 4)) {
+        await #expect {
             try await place.check()
+        } throws: { error in
+            guard case DatabaseCopyError.otherSchema(found: 0, _) = error else { return false }
+            return true
         }
         #expect(try files.remove(place.databasePath))
         await #expect(throws: DatabaseCopyError.missing) { try await place.check() }

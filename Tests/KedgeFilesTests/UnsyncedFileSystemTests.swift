@@ -110,6 +110,11 @@ private final class RecordingFileSystem: FileSystem {
         try real.renameWithoutReplacing(source, to: target)
     }
 
+    func link(_ source: String, to target: String) throws(FileError) {
+        note("link")
+        try real.link(source, to: target)
+    }
+
     func remove(_ path: String) throws(FileError) -> Bool {
         note("remove")
         return try real.remove(path)

@@ -29,7 +29,7 @@ import Testing
         .chunkConflict: 409, .offsetMismatch: 409, .writerReplaced: 409, .missingChunks: 409,
         .sizeMismatch: 409, .integrityMismatch: 422, .idempotencyConflict: 422, .fileTooLarge: 413,
         .storageFull: 507, .uploadChecksumMismatch: 460, .uploadIsFinal: 403,
-        .uploadVersionUnsupported: 412, .fileNotFound: 404, .fileGone: 410,
+        .uploadVersionUnsupported: 412, .fileNotFound: 404, .fileGone: 410, .fileDamaged: 500,
         .preconditionFailed: 412, .rangeNotSatisfiable: 416, .badRequest: 400,
         .routeNotFound: 404, .methodNotAllowed: 405, .unsupportedMediaType: 415,
         .unsupportedTransferCoding: 501, .requestTooLarge: 413,
@@ -77,7 +77,8 @@ import Testing
             (.integrityMismatch, ExitStatus.integrity), (.chunkHashMismatch, ExitStatus.integrity),
             (.remoteChanged, ExitStatus.remoteChanged), (.offline, ExitStatus.network),
             (.sessionNotFound, ExitStatus.notFound), (.fileGone, ExitStatus.notFound),
-            (.fileTooLarge, ExitStatus.tooLarge), (.busy, ExitStatus.busy),
+            (.fileDamaged, ExitStatus.integrity), (.fileTooLarge, ExitStatus.tooLarge),
+            (.busy, ExitStatus.busy),
             (.usage, ExitStatus.usage),
         ] as [(ErrorCode, Int32)])
     func `causes that a person acts on differently end differently`(code: ErrorCode, status: Int32)

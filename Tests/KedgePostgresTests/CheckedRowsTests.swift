@@ -35,7 +35,8 @@ import Testing
         _ = try await store.beginFinalize(
             of: record.id, digest: Sample.digest(content), fileID: .random())
         return try await store.completeFinalize(
-            of: record.id, at: Sample.time(1), location: location, replacing: nil)
+            of: record.id, at: Sample.time(1), location: location,
+            keepUntil: Sample.time(61))
     }
 
     @Test func `pages follow each other without a gap or a repetition`() async throws {

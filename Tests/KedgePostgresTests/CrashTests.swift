@@ -24,8 +24,7 @@ import Testing
                 record.id, expecting: Sample.digest("a"),
                 WorkLease(holder: "node", now: Sample.time(10), until: Sample.time(70))),
             .beginFinalize(record.id, Sample.digest("a"), fileID),
-            .completeFinalize(
-                record.id, at: Sample.time(20), location: "objects/1", replacing: nil),
+            .completeFinalize(record.id, at: Sample.time(20), location: "objects/1"),
             .deleteFile(fileID, record.owner, at: Sample.time(30)),
             claim(40, 100),
             // What a claim took that nobody heard of comes again.

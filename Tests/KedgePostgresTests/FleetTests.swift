@@ -110,7 +110,7 @@ import Testing
                     old.id, owner: old.owner, at: Sample.time(20))
                 async let made = first.completeFinalize(
                     of: record.id, at: Sample.time(20), location: "objects/\(round)-new",
-                    replacing: nil)
+                    keepUntil: Sample.time(80))
                 let file = try await made
                 try await deleted
                 let kept = try await first.file(file.id, owner: file.owner)?.location
@@ -183,7 +183,8 @@ extension PostgresStore {
         _ = try await beginFinalize(
             of: record.id, digest: Sample.digest(content), fileID: .random())
         return try await completeFinalize(
-            of: record.id, at: Sample.time(10), location: location, replacing: nil)
+            of: record.id, at: Sample.time(10), location: location,
+            keepUntil: Sample.time(70))
     }
 
     /// Everything that a sweep at the second would remove.

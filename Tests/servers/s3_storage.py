@@ -85,6 +85,19 @@ class Storage:
                 raise S3Error(404, "NoSuchKey")
             return stored
 
+    def damage(self, bucket: str, key: str, offset: int) -> None:
+        """Flips a bit of an object at rest: neither its size nor its tag tells."""
+        with self.lock:
+            for segment in self.find(bucket, key).segments:
+                if offset < segment.byte_count:
+                    with segment.path.open("r+b") as file:
+                        file.seek(offset)
+                        byte = file.read(1)[0]
+                        file.seek(offset)
+                        file.write(bytes([byte ^ 1]))
+                    return
+                offset -= segment.byte_count
+
     def put(self, bucket: str, key: str, stored: Stored, conditions: dict[str, str]) -> None:
         """Replaces an object as a whole, if the conditions hold at this moment."""
         with self.lock:

@@ -6,7 +6,7 @@
 Prints one line of JSON with its port when it listens, and ends when its standard input does. It checks what
 S3 checks: signature, digests of bodies, part rules, conditions. Buckets are named by the path or by the first
 label of the host. `POST /_faults` takes rules (see s3_faults.py), `DELETE /_faults` removes them, and
-`GET /_state` tells what is stored and what was asked.
+`POST /_damage` flips a bit of a stored object, `GET /_state` tells what is stored and what was asked.
 """
 
 import argparse
@@ -206,6 +206,10 @@ class Handler(BaseHTTPRequestHandler):
         if (self.command, self.path) == ("GET", "/_state"):
             state = self.server.storage.state() | self.server.counts.state()
             return Answer(200, {"Content-Type": "application/json"}, json.dumps(state).encode())
+        if (self.command, self.path) == ("POST", "/_damage"):
+            where = json.loads(self.rfile.read(int(self.headers.get("content-length", "0"))))
+            self.server.storage.damage(**where)
+            return Answer(204)
         if self.path != "/_faults" or self.command not in ("POST", "DELETE"):
             return Answer(404)
         if self.command == "DELETE":

@@ -109,10 +109,13 @@ struct ServerAPI: Sendable {
             maxBytes: Self.maxMessageByteCount + chunkCount * 80)
     }
 
-    func listFiles(after: String?, limit: Int?) async throws -> Answered<FileList> {
+    func listFiles(
+        after: String?, limit: Int?, onlyDamaged: Bool
+    ) async throws -> Answered<FileList> {
         var query: [String] = []
         if let after { query.append("after=\(URLText.escapeQuery(after))") }
         if let limit { query.append("limit=\(limit)") }
+        if onlyDamaged { query.append("damaged=true") }
         let suffix = query.isEmpty ? "" : "?" + query.joined(separator: "&")
         return try await exchange(
             Call("list files", .get, "/files\(suffix)", .file), maxBytes: 16 << 20)

@@ -22,18 +22,33 @@ struct RunningHashes: Sendable {
 }
 
 /// Reads stored bytes back and hashes them, one buffer at a time and no faster than it may.
+///
+/// Bytes are dropped from the page cache before they are read, so that the disk is read and not what was
+/// written to it, and afterwards, so that they push nothing out that readers want.
 package final class ByteScrubber: Sendable {
     private let pool: BlockingPool
     private let buffers: BufferPool
-    private let pacer: Mutex<RatePacer?>
+    private let rate: @Sendable () -> Int64?
+    private let pacer: Mutex<RatePacer>
     private let start = ContinuousClock.now
 
     /// - Parameters:
     ///   - bytesPerSecond: Most bytes to read; nil for as fast as the disk gives them.
     ///   - bufferCapacity: Bytes of the one buffer.
-    package init(pool: BlockingPool, bytesPerSecond: Int64?, bufferCapacity: Int = 512 << 10) {
+    package convenience init(
+        pool: BlockingPool, bytesPerSecond: Int64?, bufferCapacity: Int = 512 << 10
+    ) {
+        self.init(pool: pool, bufferCapacity: bufferCapacity) { bytesPerSecond }
+    }
+
+    /// - Parameter rate: Asked before each buffer.
+    package init(
+        pool: BlockingPool, bufferCapacity: Int = 512 << 10,
+        rate: @escaping @Sendable () -> Int64?
+    ) {
         self.pool = pool
-        pacer = Mutex(bytesPerSecond.map { RatePacer(bytesPerSecond: $0) })
+        self.rate = rate
+        pacer = Mutex(RatePacer(bytesPerSecond: rate() ?? .max))
         buffers = BufferPool(bufferCapacity: bufferCapacity, keptCount: 1)
     }
 
@@ -47,14 +62,20 @@ package final class ByteScrubber: Sendable {
         var hashes = hashes
         hashes.piece = SHA256Hasher()
         if hashes.whole?.byteCount != min(range.start, hashes.wholeEnd) { hashes.whole = nil }
-        let step = pacer.withLock { $0?.stepByteCount } ?? .max
         var offset = range.start
         while offset < range.end {
             try Task.checkCancellation()
             let buffer = buffers.take()
             defer { buffers.give(buffer) }
-            try await reader.read(
-                into: buffer, at: offset, byteCount: min(range.end - offset, step))
+            let rate = rate()
+            let step = pacer.withLock { pacer in
+                pacer.bytesPerSecond = rate ?? .max
+                return pacer.stepByteCount
+            }
+            let wanted = min(range.end - offset, step, Int64(buffer.capacity))
+            await reader.dropCached(wanted, at: offset)
+            try await reader.read(into: buffer, at: offset, byteCount: wanted)
+            await reader.dropCached(wanted, at: offset)
             let before = hashes
             hashes = try await pool.run {
                 var hashes = before
@@ -64,14 +85,14 @@ package final class ByteScrubber: Sendable {
             let count = Int64(buffer.count)
             offset += count
             tally.count { $0.hashedByteCount += count }
-            try await pause(after: count)
+            if rate != nil { try await pause(after: count) }
         }
         return hashes
     }
 
     private func pause(after byteCount: Int64) async throws {
         let now = start.duration(to: .now)
-        let pause = pacer.withLock { $0?.pause(after: byteCount, at: now) } ?? .zero
+        let pause = pacer.withLock { $0.pause(after: byteCount, at: now) }
         if pause > .zero { try await Task.sleep(for: pause) }
     }
 }

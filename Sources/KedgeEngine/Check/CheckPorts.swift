@@ -4,6 +4,8 @@ package import KedgeModel
 package enum StoredBytes: Hashable, Sendable {
     case staging(StagingKey)
     case blob(SHA256Digest)
+    /// A copy whose name the bytes of the staging area have taken; see ``SupersededBlob``.
+    case superseded(SHA256Digest, by: StagingKey)
 }
 
 /// A name that a walk over the store comes by.
@@ -83,6 +85,8 @@ package protocol RepairableBytes: LocalByteStore {
     /// Moves a blob that no row knows out of the way without destroying it; an absent one is no
     /// error.
     func quarantine(_ digest: SHA256Digest) async throws
+    /// The same for a superseded copy.
+    func quarantine(_ digest: SHA256Digest, supersededBy key: StagingKey) async throws
 }
 
 /// The stores that a repair changes; the check holds them for itself.

@@ -3,7 +3,10 @@
 /// A value without a clock: it is told the time. Time in which nothing was read is not made up for,
 /// so that a slow disk is not followed by a burst.
 package struct RatePacer: Hashable, Sendable {
-    private let bytesPerSecond: Int64
+    /// May change between two reads.
+    package var bytesPerSecond: Int64 {
+        didSet { precondition(bytesPerSecond > 0, "a rate lets something pass") }
+    }
     /// When the bytes that passed so far are paid for.
     private var paidAt = Duration.zero
 

@@ -102,7 +102,7 @@ package struct StoreCheck: Sendable {
         tally.count { summary in
             switch stored {
             case .staging: summary.stagingCount += 1
-            case .blob: summary.blobCount += 1
+            case .blob, .superseded: summary.blobCount += 1
             }
         }
         guard try await !rows.isKnown(stored) else { return }
@@ -114,11 +114,15 @@ package struct StoreCheck: Sendable {
                 CheckFinding(.stagingOrphaned, key.text, "no session has these bytes")
             case .blob(let digest):
                 CheckFinding(.blobOrphaned, digest.hex, "no file has these bytes")
+            case .superseded(let digest, _):
+                CheckFinding(.blobOrphaned, digest.hex, "no row knows this superseded copy")
             }
         if let bytes = repairs?.bytes {
             switch stored {
             case .staging(let key): try await bytes.quarantine(key)
             case .blob(let digest): try await bytes.quarantine(digest)
+            case .superseded(let digest, let key):
+                try await bytes.quarantine(digest, supersededBy: key)
             }
             finding.isRepaired = true
         }

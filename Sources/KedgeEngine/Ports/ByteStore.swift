@@ -116,6 +116,8 @@ package protocol BlobReader: AnyObject, Sendable {
     func copySource() async -> CopySource?
     /// Brings bytes to where sending them does not wait for a disk.
     func load(_ byteCount: Int64, at offset: Int64) async throws
+    /// Drops bytes from memory, so that the next read of them shows what is stored. Best effort.
+    func dropCached(_ byteCount: Int64, at offset: Int64) async
     /// A descriptor of the file's own that the caller closes, for the kernel to send from; nil when the
     /// bytes are not in a local file.
     func duplicateDescriptor() async throws -> Int32?
@@ -126,6 +128,7 @@ package protocol BlobReader: AnyObject, Sendable {
 extension BlobReader {
     package func copySource() async -> CopySource? { nil }
     package func load(_ byteCount: Int64, at offset: Int64) async throws {}
+    package func dropCached(_ byteCount: Int64, at offset: Int64) async {}
     package func duplicateDescriptor() async throws -> Int32? { nil }
 }
 
@@ -180,8 +183,10 @@ package protocol ByteStore: Sendable {
     ///
     /// - Throws: `notFound` when bytes are gone that the chunks name.
     func assemble(_ file: StagedFile) async throws
-    /// Turns the area into the blob, durably, in one step; drops the area when the blob is there already.
-    /// Asked again after a success, it does nothing.
+    /// Turns the area into the blob, durably, in one step. Asked again after a success, it does nothing.
+    ///
+    /// Bytes of the same size that have the blob's name already are not trusted: the area takes the name,
+    /// and they stay as a ``SupersededBlob`` where blobs are named by their digest.
     ///
     /// - Returns: Where the blob is; nil when the store names it by its digest.
     /// - Throws: `notFound` when there is neither the area nor a blob of this size.
@@ -190,6 +195,13 @@ package protocol ByteStore: Sendable {
     func hasBlob(_ name: BlobName) async throws -> Bool
     /// Opens a blob for reading.
     func openBlob(_ name: BlobName) async throws -> any BlobReader
+    /// Opens a superseded copy for reading.
+    func openSuperseded(_ blob: SupersededBlob) async throws -> any BlobReader
+    /// Removes a superseded copy that has no location, durably; an absent one is no error.
+    func removeSuperseded(_ blob: SupersededBlob) async throws
+    /// Gives a superseded copy that has no location its name back, durably; what has the name now is gone.
+    /// Without such a copy it does nothing.
+    func restoreSuperseded(_ blob: SupersededBlob) async throws
     /// Removes a blob that is named by its digest, durably; an absent one is no error.
     func removeBlob(_ digest: SHA256Digest) async throws
     /// An address of the blob's bytes that needs no credentials for some minutes; nil when there is none.
@@ -215,6 +227,11 @@ extension ByteStore {
             return false
         }
     }
+    package func openSuperseded(_ blob: SupersededBlob) async throws -> any BlobReader {
+        try await openBlob(blob.blob)
+    }
+    package func removeSuperseded(_ blob: SupersededBlob) async throws {}
+    package func restoreSuperseded(_ blob: SupersededBlob) async throws {}
     package func publicURL(
         of name: BlobName, responseFields: [String: String]
     ) async throws -> String? { nil }
@@ -226,6 +243,8 @@ package protocol LocalByteStore: ByteStore {
     func stagingByteCount(_ key: StagingKey) async throws -> Int64?
     /// The staging areas that exist.
     func stagingKeys() async throws -> [StagingKey]
+    /// True when promoting the area would supersede a blob: both are there, with bytes.
+    func supersedes(_ key: StagingKey, _ name: BlobName) async throws -> Bool
     /// Moves a staging area that no row knows out of the way without destroying it.
     func quarantine(_ key: StagingKey) async throws
 }

@@ -142,7 +142,7 @@ package enum MetadataError: Error, Hashable, Sendable {
 ///
 /// An operation is never abandoned because the calling task is cancelled: a row that may have been
 /// written is always reported.
-package protocol MetadataStore: StagingRecords {
+package protocol MetadataStore: StagingRecords, ScrubRecords {
     /// Creates a session, or finds the one that the key made before.
     ///
     /// - Parameter adopting: An expired, still remembered session of the same owner, file size and
@@ -196,13 +196,15 @@ package protocol MetadataStore: StagingRecords {
     /// Makes the file and moves the session to `completed`, in one transaction. Asked again, it
     /// answers the same file.
     ///
-    /// - Parameter location: Where the byte store put the blob; nil when it is named by its digest. When
-    ///   another file has the same bytes already, the new file gets that one's blob, and the new one becomes
-    ///   garbage. With a location, what is left of the staging area becomes garbage in any case.
-    /// - Parameter damaged: A location at which the bytes are not any more: files that have their blob there get
-    ///   the new one instead.
+    /// The new bytes are the blob of every file that has this digest from now on, and are due to be read.
+    ///
+    /// - Parameters:
+    ///   - location: Where the byte store put the blob; nil when it is named by its digest. With a location,
+    ///     what else is left of the staging area becomes garbage, and the blob that was elsewhere before is
+    ///     kept as a ``SupersededBlob``.
+    ///   - keepUntil: Until when readers may still read that one.
     func completeFinalize(
-        of id: SessionID, at now: Timestamp, location: String?, replacing damaged: String?
+        of id: SessionID, at now: Timestamp, location: String?, keepUntil: Timestamp
     ) async throws -> FileRecord
 
     /// Moves a finalizing session back to `open`: its bytes turned out not to be there.
@@ -245,12 +247,9 @@ package protocol MetadataStore: StagingRecords {
     /// does nothing.
     func deleteFile(_ id: FileID, owner: OwnerID, at now: Timestamp) async throws
 
-    /// Where the blob is that the area became, while a file needs it; nil otherwise, and for blobs that are
-    /// named by their digest.
+    /// Where the blob is that the area became, while a file needs it or it is kept as a superseded copy; nil
+    /// otherwise, and for blobs that are named by their digest.
     func blobLocation(fromStaging key: StagingKey) async throws -> String?
-
-    /// Where the blob of these bytes is; as above.
-    func blobLocation(of digest: SHA256Digest) async throws -> String?
     /// Leaves to the sweep what came into a staging area after its session had ended. Does nothing while a
     /// session has it.
     func leaveToSweep(_ key: StagingKey) async throws

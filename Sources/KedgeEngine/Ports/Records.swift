@@ -179,11 +179,13 @@ package struct FileRecord: Hashable, Sendable {
     package var deletedAt: Timestamp?
     /// Where the byte store put the blob; nil when it is named by its digest.
     package var location: String?
+    /// Since when its bytes are known to be damaged; nil while they are not.
+    package var damagedAt: Timestamp?
 
     package init(
         id: FileID, owner: OwnerID, sessionID: SessionID, fileName: String, mimeType: String?,
         byteCount: Int64, digest: SHA256Digest, chunkSize: Int64, createdAt: Timestamp,
-        deletedAt: Timestamp? = nil, location: String? = nil
+        deletedAt: Timestamp? = nil, location: String? = nil, damagedAt: Timestamp? = nil
     ) {
         self.id = id
         self.owner = owner
@@ -196,6 +198,7 @@ package struct FileRecord: Hashable, Sendable {
         self.createdAt = createdAt
         self.deletedAt = deletedAt
         self.location = location
+        self.damagedAt = damagedAt
     }
 
     /// The name of its bytes.

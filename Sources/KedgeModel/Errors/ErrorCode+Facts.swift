@@ -9,8 +9,8 @@ extension ErrorCode {
             sessionFacts
         case .uploadChecksumMismatch, .uploadIsFinal, .uploadVersionUnsupported:
             uploadFacts
-        case .fileNotFound, .fileGone, .preconditionFailed, .rangeNotSatisfiable, .badRequest,
-            .routeNotFound, .methodNotAllowed, .unsupportedMediaType,
+        case .fileNotFound, .fileGone, .fileDamaged, .preconditionFailed, .rangeNotSatisfiable,
+            .badRequest, .routeNotFound, .methodNotAllowed, .unsupportedMediaType,
             .unsupportedTransferCoding, .requestTooLarge,
             .requestTimeout, .busy, .unavailable, .internalError:
             requestFacts
@@ -95,6 +95,10 @@ extension ErrorCode {
         switch self {
         case .fileNotFound: Self.row(404, ExitStatus.notFound, "There is no such file.")
         case .fileGone: Self.row(410, ExitStatus.notFound, "The file has been deleted.")
+        case .fileDamaged:
+            Self.row(
+                500, ExitStatus.integrity,
+                "The server's copy of the file is damaged; upload the same file again to heal it.")
         case .preconditionFailed:
             Self.row(412, ExitStatus.remoteChanged, "The file is not the version asked for.")
         case .rangeNotSatisfiable:

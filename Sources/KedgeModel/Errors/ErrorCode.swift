@@ -30,6 +30,7 @@ public enum ErrorCode: String, CaseIterable, Sendable, Codable {
     // Files.
     case fileNotFound = "FILE_NOT_FOUND"
     case fileGone = "FILE_GONE"
+    case fileDamaged = "FILE_DAMAGED"
     case preconditionFailed = "PRECONDITION_FAILED"
     case rangeNotSatisfiable = "RANGE_NOT_SATISFIABLE"
     // Requests in general.

@@ -67,11 +67,15 @@ public struct FileMeta: Codable, Hashable, Sendable {
     public var chunkSize: Int64
     /// When the upload was finalized.
     public var createdAt: Timestamp
+    /// Since when the server knows that its copy is damaged; nil for a file that can be read. Told in lists
+    /// alone: everything else that is asked of such a file answers `FILE_DAMAGED`.
+    public var damagedAt: Timestamp?
 
-    /// Describes a finished file; none of it ever changes.
+    /// Describes a finished file; but for ``damagedAt``, none of it ever changes.
     public init(
         remoteFileId: FileID, fileName: String, size: Int64, sha256: SHA256Digest,
-        mimeType: String?, etag: String, chunkSize: Int64, createdAt: Timestamp
+        mimeType: String?, etag: String, chunkSize: Int64, createdAt: Timestamp,
+        damagedAt: Timestamp? = nil
     ) {
         self.remoteFileId = remoteFileId
         self.fileName = fileName
@@ -81,6 +85,7 @@ public struct FileMeta: Codable, Hashable, Sendable {
         self.etag = etag
         self.chunkSize = chunkSize
         self.createdAt = createdAt
+        self.damagedAt = damagedAt
     }
 }
 

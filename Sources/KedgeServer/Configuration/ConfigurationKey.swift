@@ -27,6 +27,9 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case drainTimeout = "shutdown.drainSeconds"
     case storageReserve = "storage.reserveBytes"
     case sweepInterval = "sweep.intervalSeconds"
+    case scrubNewFilesWithin = "scrub.newFilesWithin"
+    case scrubPeriod = "scrub.period"
+    case scrubRate = "scrub.bytesPerSecond"
     case tusPath = "tus.path"
     case uploadTargets = "uploads.targets"
     case corsOrigins = "cors.allowedOrigins"
@@ -57,6 +60,9 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .drainTimeout: "10"
         case .storageReserve: "67108864"
         case .sweepInterval: "60"
+        case .scrubNewFilesWithin: "3600"
+        case .scrubPeriod: "2592000"
+        case .scrubRate: "67108864"
         case .tusPath: "/tus/"
         case .uploadTargets: ""
         case .corsOrigins: ""
@@ -93,6 +99,11 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .drainTimeout: "Seconds that running bodies get when the server stops."
         case .storageReserve: "Bytes of the disk that uploads never use."
         case .sweepInterval: "Seconds between two rounds of housekeeping."
+        case .scrubNewFilesWithin:
+            "Seconds within which a new file is to be read back; when it takes longer, a log line says so."
+        case .scrubPeriod: "Seconds within which every file is read back again; 0 for never."
+        case .scrubRate:
+            "Most bytes a second that are read back; an eighth of them while transfers are under way."
         case .tusPath: "Path of the tus endpoint, such as /tus/, and not below /files or /uploads."
         case .uploadTargets: "Paths, by comma, that take uploads as POST /files does."
         case .corsOrigins:

@@ -116,6 +116,9 @@ package struct ConfigurationLoader {
         engine.maxConcurrentWrites = try number(.maxConcurrentWrites, in: 1...10_000)
         engine.sessionLifetime = try seconds(.sessionLifetime, atLeast: 1)
         engine.expiryGrace = try seconds(.sessionGrace, atLeast: 0)
+        engine.scrubNewFilesWithin = try seconds(.scrubNewFilesWithin, atLeast: 1)
+        engine.scrubPeriod = try seconds(.scrubPeriod, atLeast: 0)
+        engine.scrubBytesPerSecond = try bytes(.scrubRate, atLeast: 1)
         let tusEndpoint = try choice(.tusPath, EndpointPath.init(text:))
         let hosts = text(.allowedHosts).lowercased().split(separator: ",")
             .map { $0.trimmingCharacters(in: .whitespaces) }

@@ -57,10 +57,19 @@ struct FileRoutes: Sendable {
             return cursor
         }
         let files = try await engine.files(
-            of: context.principal.owner, after: cursor, limit: Int(limit) + 1)
+            of: context.principal.owner, after: cursor, limit: Int(limit) + 1,
+            onlyDamaged: try Self.asksForDamaged(request))
         let page = files.prefix(Int(limit))
         let next = files.count > page.count ? page.last.map { FileCursor($0).opaque } : nil
         return .json(FileList(files: page.map { FileMeta($0) }, next: next))
+    }
+
+    private static func asksForDamaged(_ request: Request) throws -> Bool {
+        switch request.uri.queryParameters.get("damaged") {
+        case nil, "false": false
+        case "true": true
+        default: throw EngineError(.badRequest, "damaged is true or false.")
+        }
     }
 
     /// `GET /files/{fileId}/meta`
@@ -112,7 +121,7 @@ extension FileMeta {
         self.init(
             remoteFileId: file.id, fileName: file.fileName, size: file.byteCount,
             sha256: file.digest, mimeType: file.mimeType, etag: file.etag,
-            chunkSize: file.chunkSize, createdAt: file.createdAt)
+            chunkSize: file.chunkSize, createdAt: file.createdAt, damagedAt: file.damagedAt)
     }
 }
 

@@ -56,7 +56,7 @@ package struct MetadataObservation: Hashable, Sendable {
                 blobLocation: try await store.blobLocation(fromStaging: key))
         }
         for digest in known.digests {
-            blobs[digest] = try await store.blobLocation(of: digest)
+            blobs[digest] = try await store.liveFiles(with: digest, limit: 1).first?.location
             if try await store.isNeeded(digest) { needed.insert(digest) }
         }
         unfinished = Set(try await store.unfinishedSessions())

@@ -10,7 +10,7 @@ package enum MetadataOperation: Sendable {
     case declareSize(Int64, SessionID)
     case dropChunks([Int], SessionID)
     case beginFinalize(SessionID, SHA256Digest, FileID)
-    case completeFinalize(SessionID, at: Timestamp, location: String?, replacing: String?)
+    case completeFinalize(SessionID, at: Timestamp, location: String?)
     case reopen(SessionID)
     case takeFinalize(SessionID, expecting: SHA256Digest?, WorkLease)
     case renewFinalize(SessionID, WorkLease)
@@ -47,10 +47,11 @@ package enum MetadataOperation: Sendable {
             return .outcomes(try await store.commit(chunks, touching: touch))
         case .beginFinalize(let id, let digest, let fileID):
             return .session(try await store.beginFinalize(of: id, digest: digest, fileID: fileID))
-        case .completeFinalize(let id, let now, let location, let damaged):
+        case .completeFinalize(let id, let now, let location):
             return .file(
                 try await store.completeFinalize(
-                    of: id, at: now, location: location, replacing: damaged))
+                    of: id, at: now, location: location,
+                    keepUntil: now.advanced(by: .seconds(60))))
         case .takeFinalize(let id, let expected, let lease):
             return .flag(
                 try await store.takeFinalize(of: id, expecting: expected, lease: lease))

@@ -201,10 +201,8 @@ extension MetadataWalk {
 
     private mutating func completion(_ record: SessionRecord) -> MetadataOperation {
         let id = chance(80) ? finalizing.last?.id ?? record.id : record.id
-        // Sometimes the blob of an earlier file with these bytes turns out to be gone.
-        let damaged = chance(20) ? files.randomElement(using: &random)?.location : nil
         return .completeFinalize(
-            id, at: time(), location: hasLocations ? "objects/\(id)" : nil, replacing: damaged)
+            id, at: time(), location: hasLocations ? "objects/\(id)" : nil)
     }
 
     private mutating func deletion() -> MetadataOperation {

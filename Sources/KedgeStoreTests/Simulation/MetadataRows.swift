@@ -45,6 +45,20 @@ struct MetadataRows: Sendable {
         var digests: [SHA256Digest]
     }
 
+    /// What is known of the bytes of a blob.
+    struct Scrub: Sendable {
+        var byteCount: Int64
+        var generation: Int64
+        var verifiedAt: Timestamp?
+        var damagedAt: Timestamp?
+        var dueAt: Timestamp
+        var checkedChunkCount = 0
+        var holder: String?
+        var leaseUntil: Int64 = 0
+
+        var isNew: Bool { verifiedAt == nil && damagedAt == nil }
+    }
+
     struct Key: Hashable, Sendable {
         let owner: OwnerID
         let key: String
@@ -60,6 +74,8 @@ struct MetadataRows: Sendable {
     var files: [FileID: File] = [:]
     var garbage: [GarbageKey: GarbageRow] = [:]
     var blobs: [SHA256Digest: Blob] = [:]
+    var scrubs: [SHA256Digest: Scrub] = [:]
+    var superseded: [SupersededBlob] = []
     var bytePlace: String?
     private var nextNumber = 0
 

@@ -211,7 +211,21 @@ extension SimulatedDisk {
 
     package func renameWithoutReplacing(_ source: String, to target: String) throws(FileError) {
         // A link and an unlink, as on the real file system: a failure, a kill or a cut may leave both.
-        let new = try call(.link, target) { state throws(FileError) in
+        let new = try addName(source, at: target)
+        try call(.remove, source) { state throws(FileError) in
+            let (directory, name) = try state.image.parent(of: source)
+            state.image.setName(name, in: directory, to: nil, counterpart: new)
+            state.image.prune(keeping: state.open.keys)
+        }
+    }
+
+    package func link(_ source: String, to target: String) throws(FileError) {
+        _ = try addName(source, at: target)
+    }
+
+    /// - Returns: The number of the change.
+    private func addName(_ source: String, at target: String) throws(FileError) -> Int {
+        try call(.link, target) { state throws(FileError) in
             guard let inode = state.image.inode(at: source) else {
                 throw .simulated("link", source, .notFound)
             }
@@ -220,11 +234,6 @@ extension SimulatedDisk {
                 throw .simulated("link", target, .exists)
             }
             return state.image.setName(name, in: directory, to: inode)
-        }
-        try call(.remove, source) { state throws(FileError) in
-            let (directory, name) = try state.image.parent(of: source)
-            state.image.setName(name, in: directory, to: nil, counterpart: new)
-            state.image.prune(keeping: state.open.keys)
         }
     }
 

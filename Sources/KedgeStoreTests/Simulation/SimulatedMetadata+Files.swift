@@ -24,7 +24,7 @@ extension SimulatedMetadata {
     }
 
     package func completeFinalize(
-        of id: SessionID, at now: Timestamp, location: String?, replacing damaged: String?
+        of id: SessionID, at now: Timestamp, location: String?, keepUntil: Timestamp
     ) async throws -> FileRecord {
         try write { rows in
             let session = try rows.session(id, in: .finalizing, .completed)
@@ -33,8 +33,8 @@ extension SimulatedMetadata {
                 guard session.isComplete else {
                     throw MetadataError.failed("session \(id) does not have all its chunks")
                 }
-                if let damaged { rows.dropBlob(at: damaged, of: session.record.finalDigest) }
-                try rows.makeFile(fileID, of: session, at: now, location: location)
+                try rows.makeFile(
+                    fileID, of: session, at: now, location: location, keepUntil: keepUntil)
             }
             guard let file = rows.file(fileID) else { throw MetadataError.notFound }
             return file
@@ -102,31 +102,25 @@ extension SimulatedMetadata {
             } else {
                 rows.dropBlob(unlessNeeded: file.digest)
             }
+            if !rows.isNeeded(file.digest) { rows.dropScrub(of: file.digest) }
         }
     }
 
     package func blobLocation(fromStaging key: StagingKey) async throws -> String? {
-        try read { rows in rows.blobs.values.first { $0.stagingKey == key }?.location }
-    }
-
-    package func blobLocation(of digest: SHA256Digest) async throws -> String? {
-        try read { $0.blobs[digest]?.location }
+        try read { rows in
+            rows.blobs.values.first { $0.stagingKey == key }?.location
+                ?? rows.superseded.first { $0.key == key }?.location
+        }
     }
 }
 
 extension MetadataRows {
     /// The file of this id, deleted or not.
-    fileprivate func file(_ id: FileID) -> FileRecord? {
+    func file(_ id: FileID) -> FileRecord? {
         guard var record = files[id]?.record else { return nil }
         record.location = blobs[record.digest]?.location
+        record.damagedAt = scrubs[record.digest]?.damagedAt
         return record
-    }
-
-    /// Forgets where the bytes were.
-    fileprivate mutating func dropBlob(at location: String, of digest: SHA256Digest?) {
-        guard let digest, let blob = blobs[digest], blob.location == location else { return }
-        blobs[digest] = nil
-        add(.staging(blob.stagingKey))
     }
 
     fileprivate mutating func dropBlob(unlessNeeded digest: SHA256Digest) {
@@ -141,7 +135,8 @@ extension MetadataRows {
     ///
     /// - Throws: `failed` when there is a file of that id, or was one.
     fileprivate mutating func makeFile(
-        _ id: FileID, of session: Session, at now: Timestamp, location: String?
+        _ id: FileID, of session: Session, at now: Timestamp, location: String?,
+        keepUntil: Timestamp
     ) throws {
         let record = session.record
         guard files[id] == nil else { throw MetadataError.failed("file \(id) is there already") }
@@ -158,10 +153,15 @@ extension MetadataRows {
         completed.giveUpBytes()
         completed.record.state = .completed
         sessions[record.id] = completed
+        beginScrub(of: digest, byteCount: byteCount, at: now)
         guard let location else { return }
-        if blobs[digest] == nil {
-            blobs[digest] = Blob(stagingKey: record.stagingKey, location: location)
+        if let old = blobs[digest], old.location != location {
+            add(
+                SupersededBlob(
+                    digest: digest, byteCount: byteCount, key: old.stagingKey,
+                    location: old.location, keepUntil: keepUntil))
         }
+        blobs[digest] = Blob(stagingKey: record.stagingKey, location: location)
         add(.staging(record.stagingKey, state: session.stagingState))
     }
 }

@@ -10,6 +10,8 @@ struct Files: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Lists the files, newest first.")
+        @Flag(help: "Lists only files of which the server knows that its copy is damaged.")
+        var damaged = false
         @OptionGroup var options: ClientOptions
 
         func run() async throws {
@@ -17,7 +19,8 @@ struct Files: AsyncParsableCommand {
                 var cursor: String?
                 var seen: Set<String> = []
                 repeat {
-                    let page = try await client.remote.listFiles(after: cursor)
+                    let page = try await client.remote.listFiles(
+                        after: cursor, onlyDamaged: damaged)
                     for file in page.files { StandardOutput.write(line(file)) }
                     cursor = page.next
                     if let next = page.next, !seen.insert(next).inserted {
@@ -31,7 +34,7 @@ struct Files: AsyncParsableCommand {
         private func line(_ file: FileMeta) -> String {
             if options.json { return JSONLine.encode(VersionedLine(value: file)) }
             return "\(file.remoteFileId)  \(file.createdAt)  \(ByteText.size(file.size))  "
-                + "\(printable(file.fileName))\n"
+                + "\(printable(file.fileName))\(file.damagedAt == nil ? "" : "  DAMAGED")\n"
         }
     }
 

@@ -69,6 +69,9 @@ struct ServerSettings: ParsableArguments {
     @Option(help: help(.drainTimeout)) var shutdownDrainSeconds: String?
     @Option(help: help(.storageReserve)) var storageReserveBytes: String?
     @Option(help: help(.sweepInterval)) var sweepIntervalSeconds: String?
+    @Option(help: help(.scrubNewFilesWithin)) var scrubNewFilesWithin: String?
+    @Option(help: help(.scrubPeriod)) var scrubPeriod: String?
+    @Option(help: help(.scrubRate)) var scrubBytesPerSecond: String?
     @Option(help: help(.tusPath)) var tusPath: String?
     @Option(help: help(.uploadTargets)) var uploadsTargets: String?
     @Option(help: help(.corsOrigins)) var corsAllowedOrigins: String?
@@ -85,6 +88,8 @@ struct ServerSettings: ParsableArguments {
             .sessionGrace: sessionGraceSeconds, .idleTimeout: timeoutsIdleSeconds,
             .minBodyRate: timeoutsMinBodyBytesPerSecond, .drainTimeout: shutdownDrainSeconds,
             .storageReserve: storageReserveBytes, .sweepInterval: sweepIntervalSeconds,
+            .scrubNewFilesWithin: scrubNewFilesWithin, .scrubPeriod: scrubPeriod,
+            .scrubRate: scrubBytesPerSecond,
             .tusPath: tusPath, .uploadTargets: uploadsTargets, .corsOrigins: corsAllowedOrigins,
         ]
     }

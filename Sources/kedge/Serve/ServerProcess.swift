@@ -36,6 +36,7 @@ struct ServerProcess {
         var group = ServiceGroupConfiguration(
             services: [
                 .init(service: sweep),
+                .init(service: ScrubService(engine: engine, logger: logger)),
                 .init(service: FleetService(engine: engine)),
                 .init(service: http, successTerminationBehavior: .gracefullyShutdownGroup),
             ],

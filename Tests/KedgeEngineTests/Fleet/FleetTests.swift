@@ -127,8 +127,13 @@ import Testing
         }
     }
 
-    @Test func `the same bytes are stored once, and go with their last file`() async throws {
-        try await withNodes(2) { place, nodes in
+    @Test func `the same bytes are stored once when they were read, and go with their last file`()
+        async throws
+    {
+        func shorten(_ configuration: inout EngineConfiguration) {
+            configuration.supersededLifetime = .zero
+        }
+        try await withNodes(2, shorten) { place, nodes in
             var files: [FileRecord] = []
             for node in nodes {
                 let upload = try await node.begin(sampleBytes(2500))
@@ -136,7 +141,11 @@ import Testing
                 files.append(try await node.finishPatiently(upload))
             }
             for node in nodes { try await node.engine.sweep() }
+            #expect(try await place.leftovers().count == 2)
+            try await nodes[0].scrubAll()
+            for node in nodes { try await node.engine.sweep() }
             #expect(try await place.leftovers().count == 1)
+            files = try await nodes[0].engine.files(of: .tester, after: nil, limit: 9)
             try await nodes[1].engine.deleteFile(files[0].id, owner: files[0].owner)
             #expect(try await nodes[0].content(of: files[1]) == sampleBytes(2500))
             try await nodes[0].engine.deleteFile(files[1].id, owner: files[1].owner)

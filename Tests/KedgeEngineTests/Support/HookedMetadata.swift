@@ -78,19 +78,77 @@ struct HookedMetadata: MetadataStore {
     }
 
     func completeFinalize(
-        of id: SessionID, at now: Timestamp, location: String?, replacing damaged: String?
+        of id: SessionID, at now: Timestamp, location: String?, keepUntil: Timestamp
     ) async throws -> FileRecord {
         try await enter(.completeFinalize)
         return try await real.completeFinalize(
-            of: id, at: now, location: location, replacing: damaged)
+            of: id, at: now, location: location, keepUntil: keepUntil)
     }
 
     func renewFinalize(of id: SessionID, lease: WorkLease) async throws {
         try await real.renewFinalize(of: id, lease: lease)
     }
 
-    func blobLocation(of digest: SHA256Digest) async throws -> String? {
-        try await real.blobLocation(of: digest)
+    func supersede(_ blob: SupersededBlob) async throws { try await real.supersede(blob) }
+
+    func supersededBlobs(of digest: SHA256Digest) async throws -> [SupersededBlob] {
+        try await real.supersededBlobs(of: digest)
+    }
+
+    func releasableBlobs(at now: Timestamp, limit: Int) async throws -> [SupersededBlob] {
+        try await real.releasableBlobs(at: now, limit: limit)
+    }
+
+    func forgetSuperseded(_ blob: SupersededBlob) async throws {
+        try await real.forgetSuperseded(blob)
+    }
+
+    func restoreSuperseded(
+        _ blob: SupersededBlob, of target: ScrubTarget, at now: Timestamp, nextAt: Timestamp,
+        keepUntil: Timestamp
+    ) async throws -> Bool {
+        try await real.restoreSuperseded(
+            blob, of: target, at: now, nextAt: nextAt, keepUntil: keepUntil)
+    }
+
+    func keepSuperseded(at locations: [String], until time: Timestamp) async throws {
+        try await real.keepSuperseded(at: locations, until: time)
+    }
+
+    func claimScrub(lease: WorkLease) async throws -> ScrubTarget? {
+        try await real.claimScrub(lease: lease)
+    }
+
+    func renewScrub(
+        _ target: ScrubTarget, lease: WorkLease, checkedChunkCount: Int
+    ) async throws -> Bool {
+        try await real.renewScrub(target, lease: lease, checkedChunkCount: checkedChunkCount)
+    }
+
+    func finishScrub(
+        _ target: ScrubTarget, _ verdict: ScrubVerdict, at now: Timestamp, nextAt: Timestamp
+    ) async throws -> Bool {
+        try await real.finishScrub(target, verdict, at: now, nextAt: nextAt)
+    }
+
+    func markDamaged(_ digest: SHA256Digest, at now: Timestamp) async throws -> Bool {
+        try await real.markDamaged(digest, at: now)
+    }
+
+    func addMissingScrubs(at now: Timestamp) async throws {
+        try await real.addMissingScrubs(at: now)
+    }
+
+    func scrubBacklog() async throws -> ScrubBacklog { try await real.scrubBacklog() }
+
+    func liveFiles(with digest: SHA256Digest, limit: Int) async throws -> [FileRecord] {
+        try await real.liveFiles(with: digest, limit: limit)
+    }
+
+    func damagedFiles(
+        of owner: OwnerID, after: FileCursor?, limit: Int
+    ) async throws -> [FileRecord] {
+        try await real.damagedFiles(of: owner, after: after, limit: limit)
     }
 
     func leaveToSweep(_ key: StagingKey) async throws { try await real.leaveToSweep(key) }

@@ -169,3 +169,11 @@ extension ChunkPutOutcome {
         }
     }
 }
+
+extension EngineHolder {
+    /// Reads back everything that is due.
+    func scrubAll() async throws {
+        while try await engine.scrubNext() {}
+        try await engine.tendScrub()
+    }
+}

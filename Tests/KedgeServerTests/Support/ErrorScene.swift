@@ -144,6 +144,13 @@ extension ErrorScene {
             _ = try await scene.server.ask(HTTPRequestBytes("DELETE", scene.filePath))
             return try await scene.server.get(scene.filePath)
         },
+        .fileDamaged: { scene in
+            let hex = scene.file.fileHashSha256.hex
+            let parent = "\(hex.prefix(2))/\(hex.dropFirst(2).prefix(2))"
+            let blob = "\(scene.server.place.configuration.dataDirectory)/blobs/\(parent)/\(hex)"
+            #expect(truncate(blob, 1000) == 0)
+            return try await scene.server.get(scene.filePath)
+        },
         .preconditionFailed: { scene in
             try await scene.server.get(scene.filePath, [("If-Match", "\"other\"")])
         },

@@ -10,6 +10,12 @@ package final class S3Stub: ObjectStoreServer {
         var rules: [S3Fault]
     }
 
+    private struct DamageCommand: Encodable, Sendable {
+        var command = "damage"
+        var key: String
+        var offset: Int64
+    }
+
     private let host: ServerHost
     package let address: ObjectStoreAddress
 
@@ -58,6 +64,11 @@ package final class S3Stub: ObjectStoreServer {
     /// What is stored and what was asked.
     package func state() async throws -> S3StubState {
         try await host.ask(PlainCommand(command: "state"))
+    }
+
+    /// Flips a bit of an object at rest: neither its size nor its tag tells.
+    package func damage(_ key: String, at offset: Int64 = 0) async throws {
+        try await host.tell(DamageCommand(key: key, offset: offset))
     }
 
     /// From now on it takes connections and says nothing.

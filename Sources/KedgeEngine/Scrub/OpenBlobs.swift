@@ -1,0 +1,28 @@
+internal import KedgeLocks
+
+/// The locations of blobs that readers of this node have open, so that a superseded one is kept for them.
+final class OpenBlobs: Sendable {
+    /// Does not keep the reader: its end is its release.
+    private struct Entry: Sendable {
+        weak let reader: (any BlobReader)?
+    }
+
+    private let entries = Mutex<[String: [Entry]]>([:])
+
+    /// Remembers the location for as long as the reader lives; does nothing without a location.
+    func add(_ reader: any BlobReader, at location: String?) {
+        guard let location else { return }
+        entries.withLock { entries in
+            let others = (entries[location] ?? []).filter { $0.reader != nil }
+            entries[location] = others + [Entry(reader: reader)]
+        }
+    }
+
+    /// Locations that are being read now.
+    var locations: [String] {
+        entries.withLock { entries in
+            entries = entries.filter { $0.value.contains { $0.reader != nil } }
+            return Array(entries.keys)
+        }
+    }
+}

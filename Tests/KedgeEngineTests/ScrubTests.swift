@@ -1,0 +1,188 @@
+import Glibc
+import KedgeEngine
+import KedgeFiles
+import KedgeHash
+import KedgeModel
+import KedgeStoreTests
+import Testing
+
+/// Bytes at rest on a disk: damage is found, told, and healed.
+@Suite(.timeLimit(.minutes(1))) struct `Scrub` {
+    private let place: EnginePlace
+    private let content = sampleBytes(2500)
+
+    init() throws { place = try EnginePlace() }
+
+    private var blobPath: String { place.blobPath(SHA256Hasher.digest(of: content)) }
+    private var copies: String { "\(place.dataPath)/superseded" }
+
+    /// Flips a bit, keeping the size.
+    private func damage(_ path: String, at offset: Int64 = 1200) throws {
+        let file = try POSIXFileSystem().open(path, .readWrite)
+        var byte: UInt8 = 0
+        _ = try withUnsafeMutableBytes(of: &byte) { try file.read(into: $0, at: offset) }
+        byte ^= 1
+        try withUnsafeBytes(of: byte) { try file.write($0, at: offset) }
+        try file.close()
+    }
+
+    private func expectDamaged(_ file: FileRecord, on node: Node) async throws {
+        await #expect(throws: EngineError(.fileDamaged)) {
+            try await node.engine.file(file.id, owner: file.owner)
+        }
+    }
+
+    @Test func `a good upload takes the place of a damaged blob of the same size`() async throws {
+        let node = try await place.start()
+        let first = try await node.file(content)
+        try damage(blobPath)
+        let second = try await node.file(content)
+        for file in [first, second] {
+            #expect(try await node.content(of: file) == content)
+        }
+        try await node.scrubAll()
+        #expect(try POSIXFileSystem().list(copies) == [])
+        #expect(try await node.content(of: first) == content)
+    }
+
+    @Test func `an earlier copy comes back when the later one is damaged`() async throws {
+        let node = try await place.start()
+        let first = try await node.file(content)
+        let second = try await node.file(content)
+        try damage(blobPath)
+        try await node.scrubAll()
+        for file in [first, second] {
+            #expect(try await node.content(of: try await node.now(file)) == content)
+        }
+        #expect(try POSIXFileSystem().list(copies) == [])
+        #expect(node.engine.scrubbed.restoredCount == 1)
+    }
+
+    @Test func `a damaged file is refused, listed, and healed by the same content`() async throws {
+        let node = try await place.start()
+        let upload = try await node.begin(content)
+        try await node.putAll(of: upload)
+        let file = try await node.finish(upload)
+        try damage(blobPath)
+        try await node.scrubAll()
+        try await expectDamaged(file, on: node)
+        await #expect(throws: EngineError(.fileDamaged)) { try await node.finish(upload) }
+        let listed = try await node.engine.files(
+            of: .tester, after: nil, limit: 9, onlyDamaged: true)
+        #expect(listed.map(\.id) == [file.id])
+        #expect(node.engine.scrubbed.damagedCount == 1)
+
+        let again = try await node.file(content)
+        #expect(try await node.content(of: try await node.now(file)) == content)
+        #expect(try await node.content(of: again) == content)
+        #expect(
+            try await node.engine.files(of: .tester, after: nil, limit: 9, onlyDamaged: true) == [])
+    }
+
+    @Test func `damage between a chunk and the finalize is found soon after`() async throws {
+        let node = try await place.start()
+        let upload = try await node.begin(content)
+        try await node.putAll(of: upload)
+        try damage(place.stagingPath(upload))
+        let file = try await node.finish(upload)
+        try await node.scrubAll()
+        try await expectDamaged(file, on: node)
+    }
+
+    @Test(arguments: [0, 2499, 5000])
+    func `a blob of another size, or none, is never opened`(size: Int) async throws {
+        let node = try await place.start()
+        let file = try await node.file(content)
+        if size == 0 {
+            unlink(blobPath)
+        } else {
+            truncate(blobPath, off_t(size))
+        }
+        await #expect(throws: EngineError(.fileDamaged)) { try await node.engine.openFile(file) }
+        try await expectDamaged(file, on: node)
+        let again = try await node.file(content)
+        #expect(try await node.content(of: again) == content)
+        #expect(try await node.content(of: try await node.now(file)) == content)
+    }
+
+    @Test func `a file is read once after its upload and again when the period is over`()
+        async throws
+    {
+        let node = try await place.start()
+        let file = try await node.file(content)
+        #expect(try await node.engine.scrubBacklog().newCount == 1)
+        try await node.scrubAll()
+        #expect(try await node.engine.scrubBacklog().newCount == 0)
+        try damage(blobPath)
+        try await node.scrubAll()
+        #expect(try await node.content(of: file) != content)
+        place.clock.advance(by: EngineConfiguration().scrubPeriod)
+        try await node.scrubAll()
+        try await expectDamaged(file, on: node)
+    }
+
+    @Test func `what the scrub knows survives a restart`() async throws {
+        var node = try await place.start()
+        let file = try await node.file(content)
+        try damage(blobPath)
+        try await node.scrubAll()
+        node = try await node.restart()
+        try await expectDamaged(file, on: node)
+        #expect(try await node.engine.scrubNext() == false)
+    }
+
+    @Test func `an upload during a scrub makes its verdict void`() async throws {
+        let node = try await place.start()
+        let file = try await node.file(content)
+        try damage(blobPath)
+        let lease = WorkLease(
+            holder: "other", now: place.clock.now(),
+            until: place.clock.now().advanced(by: .seconds(60)))
+        let target = try #require(try await node.metadata.claimScrub(lease: lease))
+        _ = try await node.file(content)
+        let isCurrent = try await node.metadata.finishScrub(
+            target, .damaged, at: place.clock.now(), nextAt: place.clock.now())
+        #expect(!isCurrent)
+        #expect(try await node.content(of: try await node.now(file)) == content)
+    }
+
+    @Test func `copies go with the last file that has the bytes`() async throws {
+        let node = try await place.start()
+        let files = [try await node.file(content), try await node.file(content)]
+        #expect(try POSIXFileSystem().list(copies).count == 1)
+        for file in files { try await node.engine.deleteFile(file.id, owner: .tester) }
+        try await node.engine.sweep()
+        #expect(try POSIXFileSystem().list(copies) == [])
+        #expect(try POSIXFileSystem().status(of: blobPath) == nil)
+        #expect(try await node.engine.scrubBacklog().newCount == 0)
+    }
+
+    @Test func `a deleted file that was damaged takes its bytes along`() async throws {
+        let node = try await place.start()
+        let file = try await node.file(content)
+        try damage(blobPath)
+        try await node.scrubAll()
+        try await node.engine.deleteFile(file.id, owner: .tester)
+        #expect(try POSIXFileSystem().status(of: blobPath) == nil)
+    }
+
+    @Test func `a check knows superseded copies, and puts others aside`() async throws {
+        let node = try await place.start()
+        for _ in 0..<2 { _ = try await node.file(content) }
+        try await node.kill()
+        #expect(try await place.check(scrubbing: true).isEmpty)
+        let digest = SHA256Hasher.digest(of: content)
+        let stray = "\(copies)/\(digest.hex).\(SessionID.random().text)"
+        try POSIXFileSystem().open(stray, .createNew).close()
+        #expect(try await place.check().map(\.kind) == [.blobOrphaned])
+        #expect(try await place.repair().map(\.isRepaired) == [true])
+        #expect(try POSIXFileSystem().list(copies).count == 1)
+    }
+}
+
+extension Node {
+    /// The record as it is now, damaged or not.
+    fileprivate func now(_ file: FileRecord) async throws -> FileRecord {
+        try await engine.file(file.id, owner: file.owner)
+    }
+}

@@ -1,0 +1,46 @@
+-- Bytes at rest are read again: what is known of each blob, and copies that are kept until a later copy of
+-- the same bytes was read.
+
+-- One row for each blob that a file needs. Nodes of the version before make none: the others add it.
+CREATE TABLE blob_scrub (
+    sha256 BYTEA PRIMARY KEY CHECK (octet_length(sha256) = 32),
+    byte_count BIGINT NOT NULL CHECK (byte_count >= 0),
+    -- Grows when other bytes become the blob, so that a verdict on earlier ones does not count.
+    generation BIGINT NOT NULL DEFAULT 1,
+    -- When these bytes were last read and found right; NULL before they were read at all. 0 for blobs
+    -- from before this table.
+    verified_at BIGINT,
+    -- Since when they are known to be damaged; NULL while they are not.
+    damaged_at BIGINT,
+    -- When they are to be read next.
+    due_at BIGINT NOT NULL,
+    -- Chunks from the start that an interrupted reading has found right.
+    checked_chunks BIGINT NOT NULL DEFAULT 0 CHECK (checked_chunks >= 0),
+    -- Until then one node alone reads them.
+    holder TEXT,
+    lease_until BIGINT NOT NULL DEFAULT 0
+);
+
+CREATE INDEX blob_scrub_by_due ON blob_scrub (due_at);
+CREATE INDEX blob_scrub_new ON blob_scrub (due_at)
+    WHERE verified_at IS NULL AND damaged_at IS NULL;
+CREATE INDEX blob_scrub_damaged ON blob_scrub (sha256) WHERE damaged_at IS NOT NULL;
+
+INSERT INTO blob_scrub (sha256, byte_count, verified_at, due_at)
+SELECT sha256, max(byte_count), 0, 0 FROM file WHERE deleted_at IS NULL GROUP BY sha256;
+
+-- Copies of blobs whose name a later upload of the same bytes has taken.
+CREATE TABLE superseded_blob (
+    sha256 BYTEA NOT NULL CHECK (octet_length(sha256) = 32),
+    -- Where blobs are named by their digest: the staging area that took the name. Elsewhere: the staging
+    -- area that the copy was.
+    staging_key TEXT COLLATE "C" NOT NULL UNIQUE CHECK (staging_key ~ '^[0-9a-f]{32}$'),
+    byte_count BIGINT NOT NULL CHECK (byte_count >= 0),
+    -- NULL where blobs are named by their digest.
+    location TEXT,
+    -- Until then readers may still read it.
+    keep_until BIGINT NOT NULL,
+    PRIMARY KEY (sha256, staging_key)
+);
+
+CREATE INDEX superseded_blob_by_time ON superseded_blob (keep_until);
