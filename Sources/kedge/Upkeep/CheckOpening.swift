@@ -25,13 +25,13 @@ struct CheckOpening {
         configuration.metadata == .sqlite || configuration.bytes == .disk
     }
 
-    /// Opens the stores to look only.
+    /// Opens the stores to look only, beside a service that runs if there is one.
     ///
     /// - Throws: ``CommandFailure`` when they cannot be looked at, ``DatabaseCopyError/damaged``.
     func open() async throws -> CheckPlace {
         try await collecting { open in
             let hold = usesDirectory ? try await holdDirectory(&open) : nil
-            let rows = try await openRows(&open)
+            let rows = try await openRows(besideService: hold?.isShared == true, &open)
             let (bytes, identity) = try await openBytes(rows, hold, &open)
             try await compare(rows, with: identity)
             return CheckPlace(rows: rows, bytes: bytes, repairs: nil, hold: hold, open: open)
@@ -44,6 +44,12 @@ struct CheckOpening {
     /// - Throws: As ``open()``.
     func openForRepair() async throws -> CheckPlace {
         let look = try await open()
+        if look.isBesideService {
+            await look.close()
+            throw CommandFailure(
+                "kedge: \(directory) is in use; stop the service before a repair",
+                exitStatus: ExitStatus.busy)
+        }
         do {
             guard try await look.rows.databaseFaults().isEmpty else { return look }
         } catch {
@@ -78,14 +84,22 @@ struct CheckOpening {
 extension CheckOpening {
     private func holdDirectory(_ open: inout OpenThings) async throws -> DiskInspection {
         let hold = try await Self.naming(directory) {
-            try await DiskInspection.open(directory, pool: pool)
+            try await DiskInspection.open(directory, pool: pool, besideOthers: true)
         }
         open.willClose { await hold.close() }
         return hold
     }
 
-    private func openRows(_ open: inout OpenThings) async throws -> Rows {
+    private func openRows(
+        besideService: Bool, _ open: inout OpenThings
+    ) async throws -> Rows {
         switch configuration.metadata {
+        case .sqlite where besideService:
+            let store = try await Self.naming(directory) {
+                try await SQLiteStore.openForReading(at: directory + "/kedge.sqlite", pool: pool)
+            }
+            open.willClose { await Self.close(store) }
+            return store
         case .sqlite:
             let copy = try await Self.naming(directory) {
                 try await DatabaseCopy.make(of: directory + "/kedge.sqlite", pool: pool)

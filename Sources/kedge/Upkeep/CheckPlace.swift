@@ -23,6 +23,9 @@ struct CheckPlace {
         self.open = open
     }
 
+    /// True while another process uses the data directory.
+    var isBesideService: Bool { hold?.isShared == true }
+
     /// - Throws: ``CommandFailure`` when a process came in between.
     func confirmUndisturbed() async throws {
         guard let hold else { return }

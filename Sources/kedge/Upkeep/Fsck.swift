@@ -9,15 +9,15 @@ struct Fsck: AsyncParsableCommand {
         abstract: "Compares the records of a service with its bytes.",
         discussion: """
             Compares names and sizes; kedge scrub reads every byte, too. Nothing is changed without \
-            --repair. The service is stopped, and the rows of SQLite are read from a copy in the \
-            directory for temporary files (TMPDIR). Where rows are in PostgreSQL and bytes in S3, nodes \
-            may work meanwhile, except with --repair: what is wrong is then looked at twice, and a \
-            finding about an upload under way may still be gone the next time.
+            --repair. The service may run meanwhile, except with --repair: what is wrong is then looked \
+            at twice, and a finding about an upload under way may still be gone the next time. Of a \
+            service that is stopped, the rows of SQLite are read from a copy in the directory for \
+            temporary files (TMPDIR).
 
             Settings are those of kedge serve: flags beat KEDGE_* variables, which beat the file.
 
             Exit status: 0 when nothing is wrong, or nothing any more; 7 when something is; 10 when a \
-            process uses the data directory; 1 when the check cannot be made.
+            process uses the data directory that is to be repaired; 1 when the check cannot be made.
             """)
 
     @OptionGroup var options: CheckOptions
