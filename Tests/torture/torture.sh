@@ -42,9 +42,8 @@ kills() {
 part "simulator" "$binaries/kedge-simulator" \
     --first "$first_seed" --seeds 100000000 --seconds $((seconds / 2))
 part "its mutants" "$binaries/kedge-simulator" --mutants
-part "power cuts" python3 Tests/powercut/power_cut.py --binary "$binaries/kedge" \
+part "power cuts" Tests/powercut/gate.sh "$binaries/kedge" \
     --seed $((EPOCHSECONDS % 100000)) --images 60 --seconds $((seconds / 2))
-part "their mutants" Tests/powercut/mutants_are_caught.sh "$binaries/kedge"
 part "kills" kills
 
 echo "==> tortured for $SECONDS s"
