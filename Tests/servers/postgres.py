@@ -40,17 +40,26 @@ def programs() -> Path:
 
 
 class PostgresServer:
-    """A new cluster with one database, `kedge`, that everybody on this machine may use."""
+    """A cluster with one database, `kedge`, that everybody on this machine may use.
 
-    def __init__(self, settings: Mapping[str, str] | None = None) -> None:
+    It is new, and gone at the end; or it is in a place that is given, where it stays, and is taken as it is
+    when there is one.
+    """
+
+    def __init__(
+        self, settings: Mapping[str, str] | None = None, place: Path | None = None
+    ) -> None:
         self._programs = programs()
         self._account = unprivileged_account("PostgreSQL")
         self._settings = SETTINGS | dict(settings or {})
-        self._scratch = Scratch("postgres", self._account)
+        self._scratch = Scratch("postgres", self._account, place)
         self._child: Child | None = None
         self.port = free_port()
         try:
-            self._create()
+            if self._data.exists():
+                self.restart()
+            else:
+                self._create()
         except BaseException:
             self.stop()
             raise

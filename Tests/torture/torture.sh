@@ -42,8 +42,7 @@ kills() {
 part "simulator" "$binaries/kedge-simulator" \
     --first "$first_seed" --seeds 100000000 --seconds $((seconds / 2))
 part "its mutants" "$binaries/kedge-simulator" --mutants
-part "power cuts" Tests/powercut/gate.sh "$binaries/kedge" \
-    --seed $((EPOCHSECONDS % 100000)) --images 60 --seconds $((seconds / 2))
+part "power cuts" Tests/powercut/gate.sh "$binaries/kedge" $((seconds / 2))
 part "proofs" Tests/torture/proofs.sh "$binaries/kedge" --long
 part "kills" kills
 
