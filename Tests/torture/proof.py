@@ -36,7 +36,11 @@ __all__ = [
 
 
 class Skipped(Exception):
-    """This system does not permit what the proof needs."""
+    """This system does not permit what the proof needs; `name` is what must be allowed to skip it."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(reason)
+        self.name = name
 
 
 class Stage:
@@ -87,7 +91,7 @@ def run_proof(name: str, options: argparse.Namespace, play: Callable[[Stage], st
         with contextlib.ExitStack() as cleanup:
             result = play(Stage(options, scratch.path, cleanup))
     except Skipped as reason:
-        return skipped(name, reason)
+        return skipped(reason.name, reason)
     except (Violation, Unavailable) as error:
         is_kept = True
         print(f"{name}: {error}\nlogs are in {scratch.path}", file=sys.stderr)
