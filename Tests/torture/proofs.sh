@@ -18,7 +18,7 @@ if [[ ${1:-} == --long ]]; then
 fi
 proofs=("$@")
 if ((${#proofs[@]} == 0)); then
-    proofs=(failover start_up cut_bodies migrations secret_search)
+    proofs=(failover start_up cut_bodies migrations secret_search overload)
 fi
 
 failed=() count=0
