@@ -18,7 +18,8 @@ if [[ ${1:-} == --long ]]; then
 fi
 proofs=("$@")
 if ((${#proofs[@]} == 0)); then
-    proofs=(failover start_up cut_bodies migrations secret_search overload)
+    proofs=(failover start_up cut_bodies migrations secret_search overload
+        slow_disk limits)
 fi
 
 failed=() count=0
