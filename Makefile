@@ -27,6 +27,9 @@ CLIENTS_REQUIREMENTS := Tests/clients/requirements.txt
 # All tests at once would starve each other: a step that takes a millisecond then takes seconds, and
 # what is measured in seconds, such as a slow body, is measured wrongly.
 WIDTH := --experimental-maximum-parallelization-width 6
+# What `make` allows to be skipped: tests that take minutes are part of `make torture`, and no package of
+# Debian brings kubectl. Everything else that cannot run is a failure; see Tests/support/skip.sh.
+export KEDGE_ALLOW_SKIP := $(strip $(KEDGE_ALLOW_SKIP) long-runs kubectl)
 SCRIPTS := $(wildcard .ci/* docs/*.sh Tests/*/*.sh)
 PROGRAMS := $(wildcard Tests/*/*.py)
 
@@ -63,6 +66,7 @@ test: test-deps ## Run every test
 	python3 Tests/fleet/storm.py --binary "$$(swift build --show-bin-path)/kedge" $(STORM_SMALL)
 	python3 Tests/fleet/mixes.py --binary "$$(swift build --show-bin-path)/kedge"
 	Tests/powercut/gate.sh "$$(swift build --show-bin-path)/kedge"
+	Tests/torture/proofs.sh "$$(swift build --show-bin-path)/kedge"
 	Tests/interruptions/check_interruptions.sh "$$(swift build --show-bin-path)/kedge"
 	Tests/deploy/check_deploy.sh "$$(swift build --show-bin-path)/kedge"
 	Tests/docs/check_tour.sh "$$(swift build --show-bin-path)/kedge"
@@ -128,6 +132,7 @@ lint: test-deps ## Check format, imports, text files, scripts and the contract
 	Tests/lint/check_imports.sh
 	Tests/lint/check_text.sh
 	Tests/docs/check_proof.sh
+	Tests/support/check_skips.sh
 	for script in $(SCRIPTS); do bash -n "$$script"; done
 	for script in $(PROGRAMS); do \
 	    python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$$script"; \

@@ -254,7 +254,7 @@ struct DownloadTests {
 
     // R107, R114.
     @Test(
-        .enabled(if: SmallDisk.isAvailable, "needs the right to mount"), arguments: Moment.allCases)
+        .enabled(if: SmallDisk.isAvailable, "mounts: not permitted"), arguments: Moment.allCases)
     func `a full disk is its own error, and the download goes on once there is space`(
         moment: Moment
     ) async throws {

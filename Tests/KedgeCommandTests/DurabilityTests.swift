@@ -35,7 +35,7 @@ struct DurabilityTests {
         }
     }
 
-    @Test(.enabled(if: SyncTrace.isAvailable, "needs strace, and the right to trace"))
+    @Test(.enabled(if: SyncTrace.isAvailable, "tracing: no strace, or not permitted"))
     func `an upload is synced only with durability`() async throws {
         let source = try scene.sample(mebibytes: 8)
         for (options, isSynced) in [([], true), (Self.off, false)] {

@@ -5,7 +5,7 @@ import Testing
 /// Disks that turn read-only under the command, as file systems do when a device reports an error.
 @Suite(
     .serialized, .timeLimit(.minutes(2)),
-    .enabled(if: FailingDisk.isAvailable, "needs the right to mount, loop devices and mkfs.ext4"))
+    .enabled(if: FailingDisk.isAvailable, "mounts: no loop devices, or not permitted"))
 struct FailingDiskTests {
     private let scene: Scene
     private let disk: FailingDisk

@@ -14,7 +14,7 @@ struct ForeignServerTests {
 
     private static let names = ["tuspyserver", "resumable-upload"]
     private static let hasServers = ForeignServer.python != nil
-    private static let reason: Comment = "the servers are not installed: make test-deps"
+    private static let reason: Comment = "foreign-servers: not installed; see make test-deps"
 
     private func command(_ source: Sample, _ dialect: UploadDoorName, _ url: String) -> [String] {
         ["upload", source.path, "--server", url, "--dialect", dialect.rawValue, "--json"]

@@ -17,7 +17,7 @@ struct OutageTests {
 
     @Test(
         "a captive portal that stays is a failure at last, and the same command goes on after it",
-        .enabled(if: Torture.isOn, "takes minutes: KEDGE_TORTURE=1"))
+        .enabled(if: Torture.isOn, "long-runs: KEDGE_TORTURE=1 asks for them"))
     func portalThatStays() async throws {
         try await MeddlingTrial.run(
             Interference(

@@ -3,7 +3,7 @@ import KedgeModel
 import Testing
 
 /// The example in `deploy/nginx.conf` in front of a real server.
-@Suite(.timeLimit(.minutes(2)), .enabled(if: Nginx.path != nil, "nginx is not installed"))
+@Suite(.timeLimit(.minutes(2)), .enabled(if: Nginx.path != nil, "nginx: not installed"))
 struct NginxTests {
     private let scene: Scene
 

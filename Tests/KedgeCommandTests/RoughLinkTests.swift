@@ -37,7 +37,8 @@ struct RoughLinkTests {
     // R1, R16, R132, R137.
     @Test(
         "a large file gets there and back over a link that is bad all the time",
-        .enabled(if: Torture.isOn, "takes minutes: KEDGE_TORTURE=1"), arguments: Trouble.allCases)
+        .enabled(if: Torture.isOn, "long-runs: KEDGE_TORTURE=1 asks for them"),
+        arguments: Trouble.allCases)
     func large(trouble: Trouble) async throws {
         let source = try scene.sample(mebibytes: Torture.mebibytes, plus: 1)
         try await expectThereAndBack(source, trouble.faults)

@@ -300,7 +300,7 @@ struct UploadTests {
     }
 
     // R107: nothing acknowledged is lost on a full server, and it goes on after space is freed.
-    @Test(.enabled(if: SmallDisk.isAvailable, "needs the right to mount"))
+    @Test(.enabled(if: SmallDisk.isAvailable, "mounts: not permitted"))
     func `a full server is its own error, and the upload goes on once there is space`()
         async throws
     {

@@ -6,6 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 PATH="$PATH:/usr/sbin:/sbin"
+source Tests/support/skip.sh
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -61,6 +62,8 @@ done
 if command -v kubectl >/dev/null; then
     kubectl kustomize deploy/kubernetes >"$scratch/objects.yaml"
     echo "kubernetes: $(grep -c '^kind:' "$scratch/objects.yaml") objects"
+else
+    (skip kubectl "not installed, so deploy/kubernetes was not put together")
 fi
 
 # Each configuration is one that kedge reads.

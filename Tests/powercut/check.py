@@ -1,20 +1,28 @@
 """Holds a service that was started on an image against the promises made before the cut."""
 
+import contextlib
 import dataclasses
 import http.client
 import json
 import random
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from disks import mounted
+from disks import FileSystem, mounted
 from native_client import CHUNK_SIZE, NativeClient, Refused, content, sha256
 from program import Program, Server, free_port, serving
 from workload import FileRecord, History, SessionRecord
+
+Rows = Callable[[Path], contextlib.AbstractContextManager[Sequence[str]]]
+
+
+def no_rows(_: Path) -> contextlib.AbstractContextManager[Sequence[str]]:
+    """The service has its rows in its own directory."""
+    return contextlib.nullcontext(())
 
 
 @dataclasses.dataclass
@@ -137,20 +145,25 @@ def check_database(data: Path, scratch: Path, findings: Findings) -> None:
     findings.promise(answer == "ok", f"database: {answer}")
 
 
-def check_image(program: Program, image: Path, history: History, moment: int) -> Findings:
-    """Mounts an image, starts the service on it and checks all that was promised by then."""
+def check_image(
+    program: Program, image: Path, kind: FileSystem, history: History, moment: int, rows: Rows = no_rows
+) -> Findings:
+    """Mounts an image, starts the service on it and checks all that was promised by then.
+
+    `rows` starts the database that is in a directory, if any, and gives the service's options for it.
+    """
     findings = Findings()
     scratch = program.scratch
     directory = scratch / "image"
-    with mounted(image, directory):
+    with mounted(image, directory, kind), rows(directory) as options:
         data = directory / "data"
         check_database(data, scratch, findings)
         log = scratch / "checked.log"
-        with serving(program, data, free_port(), log) as server:
+        with serving(program, data, free_port(), log, options) as server:
             if findings.promise(server.wait_until_ready(), f"no start: {tail(log)}"):
                 ask_service(server, history, moment, findings)
                 findings.promise(server.stop() == 0, f"no clean end: {tail(log)}")
-        status, output, complaint = program.run("fsck", "--data", data)
+        status, output, complaint = program.run("fsck", "--data", data, *options)
         findings.promise(status == 0, f"fsck: {status} {output} {complaint}")
         check_database(data, scratch, findings)
     return findings

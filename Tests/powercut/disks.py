@@ -1,6 +1,7 @@
 """A real file system whose block writes are recorded, and mounts of the images made from them."""
 
 import contextlib
+import dataclasses
 import os
 import shutil
 import signal
@@ -9,8 +10,40 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-# Neither a timer of the journal nor a rule of thumb about renames may do what the program leaves out.
-MOUNT_OPTIONS = "noatime,noauto_da_alloc,commit=300"
+
+@dataclasses.dataclass(frozen=True)
+class FileSystem:
+    """A kind of file system, made with nothing left to set up after it is mounted."""
+
+    name: str
+    byte_count: int
+    """How large one is: as small as it may be, for each cut is an image."""
+    make: tuple[str, ...]
+    options: str
+    """Of the recorded mount: neither a timer nor a rule of thumb may do what the program leaves out."""
+    image_options: str = "noatime"
+    """Of the mount of an image."""
+    forget: tuple[str, ...] = ()
+    """Makes the kernel forget an image that is gone, for the next one has the same identity."""
+
+
+FILE_SYSTEMS = {
+    kind.name: kind
+    for kind in (
+        FileSystem(
+            "ext4", 128 << 20,
+            ("mkfs.ext4", "-q", "-F", "-b", "4096", "-m", "0",
+             "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"),
+            "noatime,noauto_da_alloc,commit=300"),
+        FileSystem(
+            "xfs", 320 << 20, ("mkfs.xfs", "-q", "-f", "-K"), "noatime,nouuid",
+            # An earlier one may still be known when a process was slow to let go of it.
+            image_options="noatime,nouuid"),
+        FileSystem(
+            "btrfs", 256 << 20, ("mkfs.btrfs", "-q", "-f", "-K"),
+            "noatime,commit=300", forget=("btrfs", "device", "scan", "--forget")),
+    )
+}
 
 CAP_SYS_ADMIN = 21
 
@@ -19,20 +52,30 @@ class Unavailable(Exception):
     """This system does not permit what the test needs."""
 
 
-def require_everything() -> None:
+def require_everything(kind: FileSystem = FILE_SYSTEMS["ext4"]) -> None:
     """Says all that is missing at once, instead of the first of several."""
     missing = []
     if os.geteuid() != 0:
         missing.append("root (for mount and loop devices)")
     missing += [path for path in ("/dev/fuse", "/dev/loop-control") if not Path(path).exists()]
-    tools = ("qemu-storage-daemon", "mkfs.ext4", "losetup", "mount", "umount", "fusermount3")
+    tools = ["qemu-storage-daemon", kind.make[0], "losetup", "mount", "umount", "fusermount3"]
+    tools += kind.forget[:1]
     missing += [tool for tool in tools if shutil.which(tool) is None]
     if not missing and subprocess.run(["losetup", "--find"], capture_output=True).returncode != 0:
         missing.append("a free loop device")
     if not missing and not may_mount():
         missing.append("the capability CAP_SYS_ADMIN (for mount)")
+    if not kernel_has(kind):
+        missing.append(f"{kind.name} in the kernel")
     if missing:
         raise Unavailable("; ".join(missing))
+
+
+def kernel_has(kind: FileSystem) -> bool:
+    """Loads the module where it is one."""
+    if shutil.which("modprobe") is not None:
+        subprocess.run(["modprobe", "--quiet", kind.name], capture_output=True)
+    return kind.name in Path("/proc/filesystems").read_text().split()
 
 
 def may_mount() -> bool:
@@ -50,12 +93,11 @@ def run(*command: str | Path) -> str:
     return done.stdout
 
 
-def make_file_system(path: Path, byte_count: int) -> None:
-    """An empty ext4, with nothing left to set up after it is mounted."""
+def make_file_system(path: Path, kind: FileSystem) -> None:
+    """An empty one."""
     with open(path, "wb") as file:
-        file.truncate(byte_count)
-    options = "lazy_itable_init=0,lazy_journal_init=0,nodiscard"
-    run("mkfs.ext4", "-q", "-F", "-b", "4096", "-m", "0", "-E", options, path)
+        file.truncate(kind.byte_count)
+    run(*kind.make, path)
 
 
 def unmount(directory: Path) -> None:
@@ -68,35 +110,40 @@ def unmount(directory: Path) -> None:
 
 
 @contextlib.contextmanager
-def mounted(image: Path, directory: Path, options: str = "noatime") -> Iterator[None]:
+def mounted(
+    image: Path, directory: Path, kind: FileSystem, options: str | None = None
+) -> Iterator[None]:
     """Mounts an image, which replays its journal as the start after a power cut does."""
     directory.mkdir(exist_ok=True)
     device = run("losetup", "--find", "--show", image).strip()
     try:
-        run("mount", "-t", "ext4", "-o", options, device, directory)
+        run("mount", "-t", kind.name, "-o", options or kind.image_options, device, directory)
         try:
             yield
         finally:
             unmount(directory)
     finally:
         run("losetup", "--detach", device)
+        if kind.forget:
+            subprocess.run(kind.forget, capture_output=True)
 
 
 class RecordedDisk:
     """A mounted file system of which every block write and flush is written to a log.
 
-    The way down: ext4, a loop device, a file in a FUSE export, the storage daemon. The daemon writes a
+    The way down: the file system, a loop device, a file in a FUSE export, the storage daemon. The daemon writes a
     request to the log before it answers it, so the log's size names a moment: everything that had
     reached the disk by then is in the log up to there.
     """
 
-    def __init__(self, scratch: Path, byte_count: int) -> None:
+    def __init__(self, scratch: Path, kind: FileSystem) -> None:
+        self.kind = kind
         self.base = scratch / "base.img"
         self.log = scratch / "writes.log"
         self.directory = scratch / "disk"
         self._device_file = scratch / "recorded.img"
         self._export = scratch / "export"
-        make_file_system(self.base, byte_count)
+        make_file_system(self.base, kind)
 
     @contextlib.contextmanager
     def recording(self) -> Iterator[None]:
@@ -107,7 +154,7 @@ class RecordedDisk:
         daemon = self._start_daemon()
         try:
             self._wait_for_export(daemon)
-            with mounted(self._export, self.directory, MOUNT_OPTIONS):
+            with mounted(self._export, self.directory, self.kind, self.kind.options):
                 yield
         finally:
             subprocess.run(["fusermount3", "-u", str(self._export)], capture_output=True)

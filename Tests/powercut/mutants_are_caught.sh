@@ -30,6 +30,7 @@ trap 'exit 130' INT
 mutants=(
     service:no-fdatasync service:no-directory-sync service:no-database-sync service:late
     client:no-fdatasync client:no-promotion-sync client:no-database-sync client:late
+    postgres:no-database-sync
 )
 survivors=()
 for mutant in "${mutants[@]}"; do

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Cuts the power under the service and the client again and again, and checks that they kept their word.
 
-    power_cut.py --binary PATH [--part service|client|both] [--images N] [--seed S] [--seconds T]
-                 [--mutant NAME] [--keep DIRECTORY]
+    power_cut.py --binary PATH [--part service|client|both|postgres] [--images N] [--seed S] [--seconds T]
+                 [--mutant NAME] [--keep DIRECTORY] [--file-system ext4|xfs|btrfs]
 
 One run is recorded block by block on a real file system. Then, for many moments of it, an image is made
 of what a disk may hold after a cut: everything flushed, and any part of the rest. The program is started
@@ -26,11 +26,14 @@ import traceback
 from pathlib import Path
 from types import FrameType
 
-from disks import Unavailable, require_everything
+from disks import FILE_SYSTEMS, Unavailable, require_everything
 from program import Program
-from rounds import Task, Totals, client_round, service_round
+from rounds import Task, Totals, client_round, postgres_round, service_round
 
-PARTS = {"service": [service_round], "client": [client_round], "both": [service_round, client_round]}
+PARTS = {
+    "service": [service_round], "client": [client_round], "both": [service_round, client_round],
+    "postgres": [postgres_round],
+}
 MUTANTS = (
     "no-fdatasync", "no-directory-sync", "no-database-sync", "no-promotion-sync", "late",
 )
@@ -46,6 +49,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=0, help="go on with new seeds for so long")
     parser.add_argument("--mutant", choices=MUTANTS, help="leave this out; the test should fail")
     parser.add_argument("--keep", type=Path, help="where the first broken image is kept")
+    parser.add_argument("--file-system", choices=FILE_SYSTEMS, default="ext4")
     return parser.parse_args()
 
 
@@ -81,7 +85,8 @@ def run_seed(arguments: argparse.Namespace, seed: int, totals: Totals) -> None:
             library = build_mutants(scratch) if arguments.mutant else None
             program = Program(arguments.binary.resolve(), scratch)
             task = Task(
-                program, arguments.images, str(seed), library, arguments.mutant, arguments.keep
+                program, arguments.images, str(seed), library, arguments.mutant, arguments.keep,
+                FILE_SYSTEMS[arguments.file_system],
             )
             play(task, scratch, totals)
 
@@ -92,7 +97,7 @@ def main() -> int:
     end_on_signals()
     totals, seed, begun = Totals(), arguments.seed, time.monotonic()
     try:
-        require_everything()
+        require_everything(FILE_SYSTEMS[arguments.file_system])
         while True:
             run_seed(arguments, seed, totals)
             seed += 1
@@ -104,8 +109,9 @@ def main() -> int:
     except Exception:
         traceback.print_exc()
         return 2
+    name = "" if arguments.file_system == "ext4" else f" on {arguments.file_system}"
     print(
-        f"power cuts: {totals.images} images, {totals.promises} promises,"
+        f"power cuts{name}: {totals.images} images, {totals.promises} promises,"
         f" {totals.violations} violations, {time.monotonic() - begun:.0f} s"
     )
     return 3 if totals.violations else 0

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 # Small chunks give many promises for few bytes; the usual reserve is half of the disk; and a sweep has to
@@ -81,13 +81,15 @@ class Program:
 class Server:
     """A service that runs; `log` holds all it said."""
 
-    def __init__(self, program: Program, data: Path, port: int, log: Path) -> None:
+    def __init__(
+        self, program: Program, data: Path, port: int, log: Path, options: Sequence[str] = ()
+    ) -> None:
         self.port = port
         self.log = log
         arguments = ("serve", "--host", "127.0.0.1", "--port", str(port), "--data", str(data))
         with open(log, "wb") as output:
             self._process = subprocess.Popen(
-                [str(program.binary), *arguments, *SERVER_OPTIONS], env=program.environment(),
+                [str(program.binary), *arguments, *SERVER_OPTIONS, *options], env=program.environment(),
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
             )
 
@@ -123,9 +125,11 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(program: Program, data: Path, port: int, log: Path) -> Iterator[Server]:
+def serving(
+    program: Program, data: Path, port: int, log: Path, options: Sequence[str] = ()
+) -> Iterator[Server]:
     """A service that is gone afterwards, however the block ends."""
-    server = Server(program, data, port, log)
+    server = Server(program, data, port, log, options)
     try:
         yield server
     finally:

@@ -1,19 +1,28 @@
 """One recording of the service or of the client, and many cuts of it."""
 
+import contextlib
 import dataclasses
 import random
 import shutil
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "servers"))
 
 from block_log import WAYS, BlockLog
 from check import Findings, check_image, choose_moments
-from disks import RecordedDisk
+from disks import FileSystem, RecordedDisk, run
+from postgres import PostgresServer
 from program import Program, free_port, serving
 from transfers import TransferRun, check_transfers
 from workload import History, run_uploaders
 
-DISK_BYTES = 128 << 20
+
+# A small database on a small disk; the way to durability is the usual one.
+POSTGRES_SETTINGS = {
+    "shared_buffers": "16MB", "max_wal_size": "64MB", "min_wal_size": "32MB", "max_connections": "40",
+}
 
 
 @dataclasses.dataclass
@@ -26,6 +35,7 @@ class Task:
     library: Path | None
     mutant: str | None
     keep: Path | None
+    kind: FileSystem
 
 
 @dataclasses.dataclass
@@ -57,7 +67,7 @@ class Recording:
 
 def service_round(task: Task, scratch: Path, totals: Totals) -> None:
     """Uploaders against a service whose data is on the disk."""
-    disk = RecordedDisk(scratch, DISK_BYTES)
+    disk = RecordedDisk(scratch, task.kind)
     program, port = task.program, free_port()
     with disk.recording(), program.with_fault(task.library, task.mutant):
         with serving(program, disk.directory / "data", port, scratch / "recorded.log") as server:
@@ -68,14 +78,52 @@ def service_round(task: Task, scratch: Path, totals: Totals) -> None:
     recording = Recording(BlockLog(disk.log), disk.base, history, 0, last)
 
     def check(image: Path, moment: int) -> Findings:
-        return check_image(program, image, history, moment)
+        return check_image(program, image, task.kind, history, moment)
 
     cut_and_check("service", task, scratch, recording, check, totals)
 
 
+def postgres_round(task: Task, scratch: Path, totals: Totals) -> None:
+    """As `service_round`, and the rows are in a PostgreSQL that is on the same disk."""
+    # Its account has to reach it.
+    scratch.chmod(0o711)
+    # Rows and their log need more room than the service itself.
+    disk = RecordedDisk(scratch, dataclasses.replace(task.kind, byte_count=1 << 30))
+    is_unsafe = task.mutant == "no-database-sync"
+    library = None if is_unsafe else task.library
+
+    @contextlib.contextmanager
+    def rows(directory: Path) -> Iterator[Sequence[str]]:
+        settings = POSTGRES_SETTINGS | ({"fsync": "off"} if is_unsafe else {})
+        database = PostgresServer(settings, directory / "postgres")
+        try:
+            yield "--metadata", database.url + ("?allow_unsafe=on" if is_unsafe else "")
+        finally:
+            database.stop()
+
+    program, port = task.program, free_port()
+    with disk.recording(), rows(disk.directory) as options:
+        run("sync", "--file-system", disk.directory)
+        first = disk.position()
+        with (
+            program.with_fault(library, task.mutant),
+            serving(program, disk.directory / "data", port, scratch / "recorded.log", options) as server,
+        ):
+            if not server.wait_until_ready():
+                raise OSError(f"no start: {server.log.read_text()}")
+            history = run_uploaders(task.seed, port, disk.position, uploaders=4, rounds=12)
+            last = disk.position()
+    recording = Recording(BlockLog(disk.log), disk.base, history, first, last)
+
+    def check(image: Path, moment: int) -> Findings:
+        return check_image(program, image, task.kind, history, moment, rows)
+
+    cut_and_check("postgres", dataclasses.replace(task, library=library), scratch, recording, check, totals)
+
+
 def client_round(task: Task, scratch: Path, totals: Totals) -> None:
     """Uploads and downloads whose records, sources and destinations are on the disk."""
-    disk = RecordedDisk(scratch, DISK_BYTES)
+    disk = RecordedDisk(scratch, task.kind)
     program, port = task.program, free_port()
     data, kept = scratch / "server", scratch / "server-as-the-run-left-it"
     with disk.recording():
@@ -99,7 +147,7 @@ def client_round(task: Task, scratch: Path, totals: Totals) -> None:
             if not server.wait_until_ready():
                 raise OSError(f"no start: {server.log.read_text()}")
             return check_transfers(
-                program, image, disk.directory, run.transfers, port, moment
+                program, image, disk, run.transfers, port, moment
             )
 
     cut_and_check("client", task, scratch, recording, check, totals)
@@ -114,7 +162,7 @@ def cut_and_check(
     With a mutant one broken image is all that is wanted.
     """
     struck = task.program.skipped_count()
-    if task.mutant is not None and struck == 0:
+    if task.library is not None and struck == 0:
         raise OSError(f"the mutant {task.mutant} never struck")
     chooser = random.Random(f"{task.seed}-{part}")
     moments = choose_moments(

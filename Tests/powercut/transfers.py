@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from check import Findings, describe
-from disks import mounted, run
+from disks import RecordedDisk, mounted, run
 from native_client import CHUNK_SIZE, NativeClient, content
 from program import Program
 from workload import Change, History
@@ -163,14 +163,15 @@ class TransferCheck:
 
 
 def check_transfers(
-    program: Program, image: Path, directory: Path, transfers: list[Transfer], port: int, moment: int
+    program: Program, image: Path, disk: RecordedDisk, transfers: list[Transfer], port: int, moment: int
 ) -> Findings:
     """Mounts the client's disk as the cut left it, beside the service as the run left it.
 
     The directory is the one of the recording: transfers are known by the paths of their files. The
     caller gives a service whose state no earlier image has touched.
     """
-    with mounted(image, directory):
+    directory = disk.directory
+    with mounted(image, directory, disk.kind):
         check = TransferCheck(program, directory, port, moment)
         # Made and synced before the recording's first moment.
         if not check.findings.promise(

@@ -6,6 +6,7 @@ import re
 import secrets
 import signal
 import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -39,17 +40,26 @@ def programs() -> Path:
 
 
 class PostgresServer:
-    """A new cluster with one database, `kedge`, that everybody on this machine may use."""
+    """A cluster with one database, `kedge`, that everybody on this machine may use.
 
-    def __init__(self, settings: Mapping[str, str] | None = None) -> None:
+    It is new, and gone at the end; or it is in a place that is given, where it stays, and is taken as it is
+    when there is one.
+    """
+
+    def __init__(
+        self, settings: Mapping[str, str] | None = None, place: Path | None = None
+    ) -> None:
         self._programs = programs()
         self._account = unprivileged_account("PostgreSQL")
         self._settings = SETTINGS | dict(settings or {})
-        self._scratch = Scratch("postgres", self._account)
+        self._scratch = Scratch("postgres", self._account, place)
         self._child: Child | None = None
         self.port = free_port()
         try:
-            self._create()
+            if self._data.exists():
+                self.restart()
+            else:
+                self._create()
         except BaseException:
             self.stop()
             raise
@@ -145,6 +155,52 @@ class PostgresServer:
         if done.returncode != 0:
             raise Unavailable(done.stderr.strip())
         return done.stdout.removesuffix("\n")
+
+
+class PostgresStandby(PostgresServer):
+    """A server that follows another one until it is promoted; asynchronously, unless told."""
+
+    def __init__(self, primary: PostgresServer) -> None:
+        self._primary = primary
+        super().__init__()
+
+    def _create(self) -> None:
+        source = f"host=127.0.0.1 port={self._primary.port} user=kedge application_name=standby"
+        command = [
+            self._programs / "pg_basebackup", "--pgdata", self._data, "--dbname", source,
+            "--write-recovery-conf", "--wal-method=stream", "--checkpoint=fast", "--no-sync",
+        ]
+        done = subprocess.run(
+            as_account(self._account, command), capture_output=True, text=True, cwd="/")
+        if done.returncode != 0:
+            raise Unavailable(f"pg_basebackup: {done.stderr.strip()}")
+        self.restart()
+
+    def make_synchronous(self) -> None:
+        """From now on the primary tells nobody of a commit that is not durable here, too."""
+        self._primary.query("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
+        self._primary.query("SELECT pg_reload_conf()")
+        question = "SELECT sync_state FROM pg_stat_replication WHERE application_name = 'standby'"
+        assert self._child is not None
+        self._child.wait_until(
+            "the standby is synchronous", lambda: self._primary.query(question) == "sync")
+
+    def stop_following(self) -> None:
+        """It receives nothing more; the primary sees a standby that lags."""
+        os.kill(int(self.query("SELECT pid FROM pg_stat_wal_receiver")), signal.SIGSTOP)
+
+    def promote(self) -> None:
+        """It takes writes from now on. The primary must be dead."""
+        receiver = self.query("SELECT pid FROM pg_stat_wal_receiver")
+        self.query("SELECT pg_promote(wait := false)")
+        if receiver:
+            # A stopped one ends at once when it goes on, without reading what has come meanwhile.
+            time.sleep(0.2)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(receiver), signal.SIGCONT)
+        assert self._child is not None
+        self._child.wait_until(
+            "the standby takes writes", lambda: self.query("SELECT pg_is_in_recovery()") == "f", 60)
 
 
 class PgBouncer:

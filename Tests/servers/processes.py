@@ -51,17 +51,20 @@ def can_connect(port: int) -> bool:
 
 
 class Scratch:
-    """A directory for one server, gone with it."""
+    """A directory for one server, gone with it; a place that is given stays."""
 
-    def __init__(self, name: str, account: str | None = None) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix=f"kedge-{name}-"))
+    def __init__(self, name: str, account: str | None = None, place: Path | None = None) -> None:
+        self._stays = place is not None
+        self.path = Path(tempfile.mkdtemp(prefix=f"kedge-{name}-")) if place is None else place
+        self.path.mkdir(exist_ok=True)
         if account is not None:
             entry = pwd.getpwnam(account)
             os.chown(self.path, entry.pw_uid, entry.pw_gid)
 
     def remove(self) -> None:
         """Removes it with all that is in it."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        if not self._stays:
+            shutil.rmtree(self.path, ignore_errors=True)
 
 
 def unprivileged_account(program: str) -> str | None:
