@@ -150,20 +150,13 @@ extension TransferEngine {
         try await parts.metadata.forgetGarbage(garbage, claimedUntil: end)
     }
 
-    /// Succeeds when both stores answer and can write.
-    package func checkHealth() async throws {
-        try await translating {
-            try await parts.metadata.checkHealth()
-            try await parts.bytes.checkHealth()
-        }
-    }
-
     /// Stops everything and closes the stores. Nothing may be called afterwards.
     package func close() async throws {
         await interruptWriters()
         await compositionChecks.close()
         await backgroundFinalizes.close()
         await garbageCollections.close()
+        await finishHealthCheck()
         try await translating {
             try await parts.metadata.close()
             await parts.bytes.close()

@@ -15,6 +15,7 @@ struct HookedMetadata: MetadataStore {
         case completeFinalize
         /// After the claim, before anything is removed.
         case claimedGarbage
+        case checkHealth
     }
 
     typealias Hook = @Sendable (Call) async throws -> Void
@@ -192,6 +193,9 @@ struct HookedMetadata: MetadataStore {
         try await real.forgetGarbage(garbage, claimedUntil: end)
     }
     func isNeeded(_ digest: SHA256Digest) async throws -> Bool { try await real.isNeeded(digest) }
-    func checkHealth() async throws { try await real.checkHealth() }
+    func checkHealth() async throws {
+        try await enter(.checkHealth)
+        try await real.checkHealth()
+    }
     func close() async throws { try await real.close() }
 }
