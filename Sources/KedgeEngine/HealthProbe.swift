@@ -1,3 +1,5 @@
+internal import KedgeModel
+
 /// Whether the stores do their work, tried at most once a second for all callers together.
 ///
 /// A try writes and syncs, and anybody may ask. Callers during a try share its result; within a second

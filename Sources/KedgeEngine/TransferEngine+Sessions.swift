@@ -42,6 +42,8 @@ extension TransferEngine {
         _ new: NewSession, owner: OwnerID, idempotencyKey: IdempotencyKey? = nil
     ) async throws -> SessionStatus {
         try await translating {
+            var new = new
+            new.fileName = FileName.replacingUnfit(new.fileName)
             let chunkSize = try validate(new)
             let id: SessionID = parts.makeID()
             let now = parts.clock.now()
@@ -117,7 +119,7 @@ extension TransferEngine {
         guard FileName.isValid(new.fileName) else {
             throw EngineError(
                 .badRequest,
-                "fileName is 1 to \(FileName.maxByteCount) bytes without separators or controls.")
+                "fileName is 1 to \(FileName.maxByteCount) bytes without separators.")
         }
         if let mimeType = new.mimeType, !Self.isPlausible(mimeType: mimeType) {
             throw EngineError(.badRequest, "mimeType is not a media type.")

@@ -113,6 +113,30 @@ struct ServerTests {
         #expect(finished.errors != "")
     }
 
+    /// A member's name that no program shows, in an error that is logged with its cause.
+    @Test(arguments: ["text", "json"])
+    func `log lines and problems carry what steers a terminal as escapes`(
+        format: String
+    ) async throws {
+        let server = try await scene.serve(["--log-format", format])
+        let text =
+            "{\"fileName\":\"a\",\"fileSize\":1,\"metadata\":{\"x\u{9B}31m\u{2028}\u{202E}\":5}}"
+        let answer = try scene.post(text, to: "/uploads/sessions", at: server)
+        #expect(answer.hasPrefix("HTTP/1.1 400"))
+        #expect(answer.contains("metadata.x\\u009b31m\\u2028\\u202e"))
+        try await eventually("the request is logged") {
+            server.process.errors.contains("BAD_REQUEST")
+        }
+        let escape = format == "text" ? "x\\u{9b}31m\\u{2028}\\u{202e}" : "x\\u009b31m"
+        #expect(server.process.errors.contains(escape))
+        for shown in [answer, server.process.errors] {
+            let steering = shown.unicodeScalars.filter {
+                SteeringText.steers($0) && !"\r\n".unicodeScalars.contains($0)
+            }
+            #expect(steering.isEmpty)
+        }
+    }
+
     @Test func `a data directory that cannot be is refused`() async throws {
         let file = try scene.sample("file", mebibytes: 0, plus: 1)
         let finished = try await scene.run(

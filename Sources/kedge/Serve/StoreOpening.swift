@@ -88,14 +88,14 @@ struct StoreOpening {
                     onFatal: { message in
                         // After a failed sync nothing that the database says can be trusted;
                         // the next start reads what is really on the disk.
-                        StandardError.write("kedge: the database failed: \(message)\n")
+                        StandardError.write("kedge: the database failed: \(printable(message))\n")
                         endProcess(ExitStatus.failure)
                     })
             }
         case .postgres(let url):
             return try await naming("the database \(configuration.metadata)") {
                 try await PostgresStore.open(url: url) { message in
-                    StandardError.write("kedge: the database: \(message)\n")
+                    StandardError.write("kedge: the database: \(printable(message))\n")
                 }
             }
         }

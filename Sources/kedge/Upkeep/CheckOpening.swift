@@ -182,7 +182,7 @@ extension CheckOpening {
                     at: directory + "/kedge.sqlite", now: SystemWallClock().now(), pool: pool,
                     onFatal: { message in
                         // As in the service: what is stored is only known to the next process.
-                        StandardError.write("kedge: the database failed: \(message)\n")
+                        StandardError.write("kedge: the database failed: \(printable(message))\n")
                         endProcess(ExitStatus.failure)
                     })
             }
@@ -219,14 +219,15 @@ extension CheckOpening {
     }
 
     private static func notice(_ message: String) {
-        StandardError.write("kedge: the database: \(message)\n")
+        StandardError.write("kedge: the database: \(printable(message))\n")
     }
 
     private static func close(_ store: Rows) async {
         do {
             try await store.close()
         } catch {
-            StandardError.write("kedge: closing the database: \(String(reflecting: error))\n")
+            let cause = printable(String(reflecting: error))
+            StandardError.write("kedge: closing the database: \(cause)\n")
         }
     }
 }
