@@ -137,6 +137,38 @@ struct ServerTests {
         }
     }
 
+    @Test(arguments: ["serve", "migrate"])
+    func `a data directory that others may write in is refused with the cure`(
+        command: String
+    ) async throws {
+        let data = scene.path("data dir")
+        try FileManager.default.createDirectory(
+            atPath: data, withIntermediateDirectories: false)
+        #expect(chmod(data, 0o775) == 0)
+        let port = command == "serve" ? ["--port", "0"] : []
+        let arguments = [command, "--data", data] + port
+        let refused = try await scene.run(arguments, within: .seconds(10))
+        #expect(refused.termination == .exited(ExitStatus.configuration))
+        #expect(refused.errors.contains("chmod go-w '\(data)'"), "\(refused.errors)")
+        #expect(scene.names(in: data) == [], "nothing was touched")
+        _ = try await scene.serve(data: "data dir", ["--storage-allow", "shared"])
+    }
+
+    /// Only spooled bytes are there, in files that are their owner's alone and have no name.
+    @Test func `a directory in which nothing is kept may be anybody's`() async throws {
+        let data = scene.path("data")
+        try FileManager.default.createDirectory(
+            atPath: data, withIntermediateDirectories: false)
+        #expect(chmod(data, 0o777) == 0)
+        let finished = try await scene.run(
+            [
+                "migrate", "--data", data, "--metadata", "postgresql://127.0.0.1:1/x",
+                "--bytes", "s3://bucket/?endpoint=http://127.0.0.1:1&region=x&spool=\(data)",
+            ], within: .seconds(30))
+        #expect(finished.termination == .exited(ExitStatus.failure))
+        #expect(!finished.errors.contains("chmod"))
+    }
+
     @Test func `a data directory that cannot be is refused`() async throws {
         let file = try scene.sample("file", mebibytes: 0, plus: 1)
         let finished = try await scene.run(

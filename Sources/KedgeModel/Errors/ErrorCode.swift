@@ -79,6 +79,9 @@ public enum ExitStatus {
     public static let failure: Int32 = 1
     /// It has to be asked differently: another flag, destination or moment.
     public static let usage: Int32 = 2
+    /// The service refuses its configuration: a setting, the place that it names, or a library. Starting
+    /// again does not help before that is changed.
+    public static let configuration = usage
     /// Of several files, some were transferred and some were not.
     public static let someFailed: Int32 = 3
     /// The server was out of reach, unavailable, or the connection did not hold.

@@ -134,6 +134,7 @@ package struct ConfigurationLoader {
             minBodyBytesPerSecond: try number(.minBodyRate, in: 0...1_000_000_000),
             drainTimeout: try seconds(.drainTimeout, atLeast: 0),
             storageReserve: try bytes(.storageReserve, atLeast: 0),
+            directoryDemands: try choice(.storageAllow, DirectoryDemands.init(text:)),
             sweepInterval: try seconds(.sweepInterval, atLeast: 1),
             tusEndpoint: tusEndpoint, uploadTargets: try uploadTargets(besides: tusEndpoint),
             cors: try choice(.corsOrigins, CORSPolicy.init(text:)))

@@ -68,6 +68,7 @@ struct ServerSettings: ParsableArguments {
     @Option(help: help(.minBodyRate)) var timeoutsMinBodyBytesPerSecond: String?
     @Option(help: help(.drainTimeout)) var shutdownDrainSeconds: String?
     @Option(help: help(.storageReserve)) var storageReserveBytes: String?
+    @Option(help: help(.storageAllow)) var storageAllow: String?
     @Option(help: help(.sweepInterval)) var sweepIntervalSeconds: String?
     @Option(help: help(.tusPath)) var tusPath: String?
     @Option(help: help(.uploadTargets)) var uploadsTargets: String?
@@ -84,7 +85,8 @@ struct ServerSettings: ParsableArguments {
             .maxConnections: limitsMaxConnections, .sessionLifetime: sessionLifetimeSeconds,
             .sessionGrace: sessionGraceSeconds, .idleTimeout: timeoutsIdleSeconds,
             .minBodyRate: timeoutsMinBodyBytesPerSecond, .drainTimeout: shutdownDrainSeconds,
-            .storageReserve: storageReserveBytes, .sweepInterval: sweepIntervalSeconds,
+            .storageReserve: storageReserveBytes, .storageAllow: storageAllow,
+            .sweepInterval: sweepIntervalSeconds,
             .tusPath: tusPath, .uploadTargets: uploadsTargets, .corsOrigins: corsAllowedOrigins,
         ]
     }
@@ -104,11 +106,11 @@ struct ServerSettings: ParsableArguments {
     }
 }
 
-/// Turns a wrong setting into the exit status for wrong usage.
+/// Turns a wrong setting into the exit status for a refused configuration.
 func checked<Result>(_ body: () async throws -> Result) async throws -> Result {
     do {
         return try await body()
     } catch let error as ConfigurationError {
-        throw CommandFailure("kedge: \(error)", exitStatus: ExitStatus.usage)
+        throw CommandFailure("kedge: \(error)", exitStatus: ExitStatus.configuration)
     }
 }

@@ -133,7 +133,7 @@ extension CheckOpening {
         throw CommandFailure(
             "kedge: the rows are about bytes in \"\(bound)\", not in \"\(identity ?? directory)\"; "
                 + "check them with the settings of the service",
-            exitStatus: ExitStatus.usage)
+            exitStatus: ExitStatus.configuration)
     }
 }
 
@@ -207,7 +207,7 @@ extension CheckOpening {
         do {
             settings = try S3Configuration(url: url, environment: environment)
         } catch {
-            throw CommandFailure("kedge: bytes: \(error)", exitStatus: ExitStatus.usage)
+            throw CommandFailure("kedge: bytes: \(error)", exitStatus: ExitStatus.configuration)
         }
         let store = S3Store(
             settings,
