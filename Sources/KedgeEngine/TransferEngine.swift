@@ -102,6 +102,8 @@ package final class TransferEngine: Sendable {
         _ body: @escaping @Sendable (ActiveWriter) async throws -> Result
     ) async throws -> Result {
         let writer = ActiveWriter()
+        parts.busySessions.enter(live.id)
+        defer { parts.busySessions.leave(live.id) }
         do {
             try await live.claim(slot, for: writer)
         } catch {

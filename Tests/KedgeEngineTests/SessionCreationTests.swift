@@ -22,7 +22,7 @@ import Testing
         #expect(status.receivedBytes == 0)
         #expect(status.partialChunks == [])
         #expect(status.remoteFileId == nil)
-        let lifetime = node.engine.configuration.sessionLifetime
+        let lifetime = node.engine.configuration.emptySessionLifetime
         #expect(status.expiresAt == place.clock.now().advanced(by: lifetime))
     }
 

@@ -73,11 +73,11 @@ import Testing
     private static let mounts = """
         22 28 0:20 / /proc rw,nosuid - proc proc rw
         28 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw
-        71 28 0:44 / /mnt/far rw,nosuid shared:40 master:2 - fuse.sshfs far: rw,user_id=0
-        72 28 0:45 / /mnt/stick rw - fuseblk /dev/sdb1 rw
+        71 28 0:44 / /media/far rw,nosuid shared:40 master:2 - fuse.sshfs far: rw,user_id=0
+        72 28 0:45 / /media/stick rw - fuseblk /dev/sdb1 rw
         74 28 0:46 /export - rw - nfs4 server:/export rw,vers=4.2
-        75 28 0:47 / /mnt/c rw,noatime - 9p drvfs rw
-        73 28 0:300 / /mnt/over rw - fuse.fuse-overlayfs overlay rw
+        75 28 0:47 / /media/c rw,noatime - 9p drvfs rw
+        73 28 0:300 / /media/over rw - fuse.fuse-overlayfs overlay rw
         """
 
     /// As makedev(3) puts the two numbers together.

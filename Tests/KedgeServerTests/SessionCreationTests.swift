@@ -26,7 +26,7 @@ import Testing
             #expect(session.receivedBytes == 0)
             #expect(Set(session.requiredHeaders) == ["Content-Range", "X-Chunk-Hash"])
             #expect(session.limits == server.engine.configuration.limits)
-            let lifetime = server.engine.configuration.sessionLifetime
+            let lifetime = server.engine.configuration.emptySessionLifetime
             #expect(
                 session.expiresAt == server.place.clock.now().advanced(by: lifetime))
         }

@@ -23,6 +23,7 @@ public enum ErrorCode: String, CaseIterable, Sendable, Codable {
     case idempotencyConflict = "IDEMPOTENCY_CONFLICT"
     case fileTooLarge = "FILE_TOO_LARGE"
     case storageFull = "STORAGE_FULL"
+    case tooManySessions = "TOO_MANY_SESSIONS"
     // Uploads in the tus dialect.
     case uploadChecksumMismatch = "UPLOAD_CHECKSUM_MISMATCH"
     case uploadIsFinal = "UPLOAD_IS_FINAL"

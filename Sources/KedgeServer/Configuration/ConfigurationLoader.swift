@@ -114,6 +114,8 @@ package struct ConfigurationLoader {
         }
         engine.maxFileSize = try bytes(.maxFileSize, atLeast: 1)
         engine.maxConcurrentWrites = try number(.maxConcurrentWrites, in: 1...10_000)
+        engine.maxOpenSessions = try number(.maxOpenSessions, in: 1...100_000_000)
+        engine.emptySessionLifetime = try seconds(.emptySessionLifetime, atLeast: 1)
         engine.sessionLifetime = try seconds(.sessionLifetime, atLeast: 1)
         engine.expiryGrace = try seconds(.sessionGrace, atLeast: 0)
         let tusEndpoint = try choice(.tusPath, EndpointPath.init(text:))

@@ -62,6 +62,8 @@ struct ServerSettings: ParsableArguments {
     @Option(help: help(.defaultChunkSize)) var limitsDefaultChunkSize: String?
     @Option(help: help(.maxConcurrentWrites)) var limitsMaxConcurrentWrites: String?
     @Option(help: help(.maxConnections)) var limitsMaxConnections: String?
+    @Option(help: help(.maxOpenSessions)) var limitsMaxOpenSessions: String?
+    @Option(help: help(.emptySessionLifetime)) var sessionEmptyLifetimeSeconds: String?
     @Option(help: help(.sessionLifetime)) var sessionLifetimeSeconds: String?
     @Option(help: help(.sessionGrace)) var sessionGraceSeconds: String?
     @Option(help: help(.idleTimeout)) var timeoutsIdleSeconds: String?
@@ -83,6 +85,8 @@ struct ServerSettings: ParsableArguments {
             .defaultChunkSize: limitsDefaultChunkSize,
             .maxConcurrentWrites: limitsMaxConcurrentWrites,
             .maxConnections: limitsMaxConnections, .sessionLifetime: sessionLifetimeSeconds,
+            .maxOpenSessions: limitsMaxOpenSessions,
+            .emptySessionLifetime: sessionEmptyLifetimeSeconds,
             .sessionGrace: sessionGraceSeconds, .idleTimeout: timeoutsIdleSeconds,
             .minBodyRate: timeoutsMinBodyBytesPerSecond, .drainTimeout: shutdownDrainSeconds,
             .storageReserve: storageReserveBytes, .storageAllow: storageAllow,

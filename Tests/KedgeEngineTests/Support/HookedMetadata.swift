@@ -30,9 +30,11 @@ struct HookedMetadata: MetadataStore {
     private func enter(_ call: Call) async throws { try await hook.value?(call) }
 
     func createSession(
-        _ record: SessionRecord, idempotencyKey: IdempotencyKey?, adopting: SessionID?
+        _ record: SessionRecord, idempotencyKey: IdempotencyKey?, adopting: SessionID?,
+        in room: SessionRoom?
     ) async throws -> CreateOutcome {
-        try await real.createSession(record, idempotencyKey: idempotencyKey, adopting: adopting)
+        try await real.createSession(
+            record, idempotencyKey: idempotencyKey, adopting: adopting, in: room)
     }
 
     func progress(of id: SessionID, owner: OwnerID) async throws -> SessionProgress? {
