@@ -23,6 +23,7 @@ import Testing
         switch key {
         case .host: "127.0.0.2"
         case .allowedHosts: "files.example"
+        case .allowAnyHost: "on"
         case .data: "/elsewhere/my \"data\""
         case .metadata, .bytes, .logLevel, .logFormat: "other"
         default: "300000"

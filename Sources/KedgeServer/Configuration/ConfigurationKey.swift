@@ -7,6 +7,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case host = "host"
     case port = "port"
     case allowedHosts = "allowedHosts"
+    case allowAnyHost = "allowAnyHost"
     case publicAddress = "publicAddress"
     case data = "data"
     case metadata = "metadata"
@@ -40,6 +41,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .host: "127.0.0.1"
         case .port: "8080"
         case .allowedHosts: ""
+        case .allowAnyHost: "off"
         case .publicAddress: ""
         case .data: "./kedge-data"
         case .metadata: "sqlite"
@@ -75,7 +77,9 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .host: "Address to listen on; anonymous use is allowed on loopback only."
         case .port: "Port to listen on; 0 takes a free one."
         case .allowedHosts:
-            "Names in Host, by comma, that are answered besides loopback; * for all."
+            "Names in Host, by comma, that are answered besides loopback; * for all, with allowAnyHost."
+        case .allowAnyHost:
+            "on lets allowedHosts be *: then every page that a browser on this machine opens has every right."
         case .publicAddress:
             "Where clients find the service, such as https://files.example; empty: as requests tell."
         case .data: "Directory of the embedded database and files."

@@ -49,6 +49,7 @@ struct ServerSettings: ParsableArguments {
     @Option(help: help(.host)) var host: String?
     @Option(help: help(.port)) var port: String?
     @Option(help: help(.allowedHosts)) var allowedHosts: String?
+    @Option(help: help(.allowAnyHost)) var allowAnyHost: String?
     @Option(help: help(.publicAddress)) var publicAddress: String?
     @Option(help: help(.data)) var data: String?
     @Option(help: help(.metadata)) var metadata: String?
@@ -78,7 +79,8 @@ struct ServerSettings: ParsableArguments {
 
     private var values: [ConfigurationKey: String?] {
         [
-            .host: host, .port: port, .allowedHosts: allowedHosts, .publicAddress: publicAddress,
+            .host: host, .port: port, .allowedHosts: allowedHosts,
+            .allowAnyHost: allowAnyHost, .publicAddress: publicAddress,
             .data: data, .metadata: metadata, .bytes: bytes, .durability: durability,
             .logLevel: logLevel, .logFormat: logFormat, .maxFileSize: limitsMaxFileSize,
             .minChunkSize: limitsMinChunkSize, .maxChunkSize: limitsMaxChunkSize,
