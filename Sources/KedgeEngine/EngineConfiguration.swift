@@ -16,6 +16,10 @@ package struct EngineConfiguration: Sendable {
     package var maxConcurrentWrites = 64
     /// How long a session lives after its last activity.
     package var sessionLifetime: Duration = .seconds(7 * 24 * 3600)
+    /// How long a session lives that never had a byte.
+    package var emptySessionLifetime: Duration = .seconds(3600)
+    /// Sessions that are open at once, over all owners and nodes. One without a byte makes room for another.
+    package var maxOpenSessions = 10_000
     /// How long an expired session's bytes stay for a new session to adopt.
     package var expiryGrace: Duration = .seconds(24 * 3600)
     /// How far the whole-file hash may lag behind the committed prefix before acknowledgements wait
@@ -67,6 +71,9 @@ package struct EngineConfiguration: Sendable {
     package var maxCheckedByteCount: Int64 = 1 << 30
     /// Most other uploads that one can be made of.
     package var maxPartCount = 1000
+    /// Most uploads that one can be a part of. Each has a copy of its bytes, so that without a bound a few requests
+    /// that name the same parts in other orders would fill the disk.
+    package var maxCompositionsPerPart = 8
     /// Uploads made of others for which bytes are copied at once.
     package var maxConcurrentFills = 2
     /// Largest total of metadata keys and values that a client gives one session, in bytes.

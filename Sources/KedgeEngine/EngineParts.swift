@@ -17,6 +17,7 @@ struct EngineParts: Sendable {
     let nodeName: String
     let space = SpaceReservations()
     let leases = WriterLeases()
+    let busySessions = BusySessions()
     let openAreas = OpenAreaCount()
 
     init(
@@ -51,4 +52,10 @@ struct EngineParts: Sendable {
 
     /// When a session that is active now will expire.
     var nextExpiry: Timestamp { clock.now().advanced(by: configuration.sessionLifetime) }
+
+    /// When a session that begins now will expire, unless it gets a byte.
+    var firstExpiry: Timestamp {
+        clock.now().advanced(
+            by: min(configuration.emptySessionLifetime, configuration.sessionLifetime))
+    }
 }

@@ -14,11 +14,13 @@ package struct NewSession: Sendable {
     /// bytes from clients.
     package var parts: [SessionID]?
     package var adopting: SessionID?
+    /// Where the client is; nil when that is not known.
+    package var client: ClientAddress?
 
     package init(
         fileName: String, fileSize: Int64?, mimeType: String? = nil, chunkSize: Int64? = nil,
         declaredDigest: SHA256Digest? = nil, metadata: [String: String] = [:],
-        parts: [SessionID]? = nil, adopting: SessionID? = nil
+        parts: [SessionID]? = nil, adopting: SessionID? = nil, client: ClientAddress? = nil
     ) {
         self.fileName = fileName
         self.fileSize = fileSize
@@ -28,6 +30,7 @@ package struct NewSession: Sendable {
         self.metadata = metadata
         self.parts = parts
         self.adopting = adopting
+        self.client = client
     }
 }
 
@@ -37,11 +40,14 @@ extension TransferEngine {
 
     /// Creates a session, or finds the one that the same key and request made before.
     ///
-    /// - Throws: `BAD_REQUEST`, `FILE_TOO_LARGE`, `STORAGE_FULL`, `IDEMPOTENCY_CONFLICT`.
+    /// - Throws: `BAD_REQUEST`, `FILE_TOO_LARGE`, `STORAGE_FULL`, `IDEMPOTENCY_CONFLICT`,
+    ///   `TOO_MANY_SESSIONS`.
     package func createSession(
         _ new: NewSession, owner: OwnerID, idempotencyKey: IdempotencyKey? = nil
     ) async throws -> SessionStatus {
         try await translating {
+            var new = new
+            new.fileName = FileName.replacingUnfit(new.fileName)
             let chunkSize = try validate(new)
             let id: SessionID = parts.makeID()
             let now = parts.clock.now()
@@ -49,21 +55,54 @@ extension TransferEngine {
                 id: id, owner: owner, stagingKey: StagingKey(id), fileName: new.fileName,
                 mimeType: new.mimeType, fileSize: new.fileSize, chunkSize: chunkSize,
                 declaredDigest: new.declaredDigest, metadata: new.metadata, parts: new.parts,
-                state: .open, createdAt: now, expiresAt: parts.nextExpiry)
+                state: .open, createdAt: now,
+                // What is made of others waits for the bytes of those.
+                expiresAt: new.parts == nil ? parts.firstExpiry : parts.nextExpiry)
             // The old session's writers stop first: its bytes may change hands.
             if let adopted = new.adopting { await registry.dropExpired(adopted, owner: owner) }
             let outcome = try await parts.metadata.createSession(
-                record, idempotencyKey: idempotencyKey, adopting: new.adopting)
+                record, idempotencyKey: idempotencyKey, adopting: new.adopting, in: room(for: new))
             switch outcome {
             case .created(let record):
-                if new.adopting == nil { try await requireRoom(for: record) }
-                return try await sessionStatus(record.id, owner: owner)
+                return try await begin(record, new)
+            case .createdInstead(let record, let ended):
+                await registry.drop(ended)
+                logger.debug(
+                    "a session without a byte made room", metadata: ["session.id": "\(ended)"])
+                await collectGarbageSoon()
+                return try await begin(record, new)
+            case .full:
+                throw EngineError(.tooManySessions)
+            case .partUsedUp:
+                let limit = configuration.maxCompositionsPerPart
+                throw EngineError(.badRequest, "An upload can be a part of \(limit) others.")
             case .replayed(let record):
                 return try await sessionStatus(record.id, owner: owner)
             case .keyConflict:
                 throw EngineError(.idempotencyConflict)
             }
         }
+    }
+
+    private func room(for new: NewSession) -> SessionRoom {
+        SessionRoom(
+            maxOpenCount: configuration.maxOpenSessions, client: new.client?.network,
+            // What it is to be made of makes no room for it either.
+            busy: parts.busySessions.ids.union(new.parts ?? []),
+            maxCompositionCount: configuration.maxCompositionsPerPart)
+    }
+
+    /// What follows a new row.
+    private func begin(_ record: SessionRecord, _ new: NewSession) async throws -> SessionStatus {
+        if new.adopting == nil {
+            try await requireRoom(for: record)
+        } else if record.stagingKey != StagingKey(record.id) {
+            // It has bytes from the start.
+            try await registry.withSession(record.id, owner: record.owner) {
+                try await $0.stayAlive()
+            }
+        }
+        return try await sessionStatus(record.id, owner: record.owner)
     }
 
     /// The session's status. An expired session answers `SESSION_EXPIRED`.
@@ -117,7 +156,7 @@ extension TransferEngine {
         guard FileName.isValid(new.fileName) else {
             throw EngineError(
                 .badRequest,
-                "fileName is 1 to \(FileName.maxByteCount) bytes without separators or controls.")
+                "fileName is 1 to \(FileName.maxByteCount) bytes without separators.")
         }
         if let mimeType = new.mimeType, !Self.isPlausible(mimeType: mimeType) {
             throw EngineError(.badRequest, "mimeType is not a media type.")

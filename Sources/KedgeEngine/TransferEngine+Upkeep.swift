@@ -75,6 +75,7 @@ extension TransferEngine {
     /// that nothing refers to, lets idle sessions leave memory, and finishes what a failed finalize
     /// left behind.
     package func sweep() async throws {
+        await keepBusySessions()
         try await translating {
             let now = parts.clock.now()
             let graceEnd = now.advanced(by: .zero - configuration.expiryGrace)
@@ -88,6 +89,19 @@ extension TransferEngine {
         try await translating {
             try await finishLeftBehind()
             try await composeLeftBehind()
+        }
+    }
+
+    /// Keeps sessions from expiring whose first bytes are on their way.
+    private func keepBusySessions() async {
+        for id in parts.busySessions.ids {
+            do {
+                try await registry.session(inMemory: id)?.stayAliveWhileEmpty()
+            } catch {
+                logger.warning(
+                    "a session that is being written was not renewed",
+                    metadata: ["session.id": "\(id)", "error": "\(String(reflecting: error))"])
+            }
         }
     }
 
@@ -155,20 +169,13 @@ extension TransferEngine {
         try await parts.metadata.forgetGarbage(garbage, claimedUntil: end)
     }
 
-    /// Succeeds when both stores answer and can write.
-    package func checkHealth() async throws {
-        try await translating {
-            try await parts.metadata.checkHealth()
-            try await parts.bytes.checkHealth()
-        }
-    }
-
     /// Stops everything and closes the stores. Nothing may be called afterwards.
     package func close() async throws {
         await interruptWriters()
         await compositionChecks.close()
         await backgroundFinalizes.close()
         await garbageCollections.close()
+        await finishHealthCheck()
         try await translating {
             try await parts.metadata.close()
             await parts.bytes.close()

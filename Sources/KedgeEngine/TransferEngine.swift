@@ -23,6 +23,7 @@ package final class TransferEngine: Sendable {
     let openBlobs = OpenBlobs()
     let transferClock = TransferClock()
     let scrubCounts = Mutex(ScrubCounts())
+    private let healthProbe: HealthProbe
     /// Finalizes that this node has in the eyes of the others.
     let heldFinalizes = Mutex<[SessionID: Int]>([:])
     private let writeCount = Mutex(0)
@@ -45,6 +46,10 @@ package final class TransferEngine: Sendable {
                 bufferCapacity: configuration.bufferCapacity, minCapacity: 16 << 10,
                 budget: configuration.bufferByteCount))
         registry = SessionRegistry(parts: parts)
+        healthProbe = HealthProbe(clock: timer) {
+            try await metadata.checkHealth()
+            try await bytes.checkHealth()
+        }
         self.logger = logger
     }
 
@@ -53,6 +58,14 @@ package final class TransferEngine: Sendable {
 
     /// The limits and times in force.
     package var configuration: EngineConfiguration { parts.configuration }
+
+    /// Succeeds when both stores answer and can write, as far as a try of the last second tells.
+    package func checkHealth() async throws {
+        try await translating { try await healthProbe.check() }
+    }
+
+    /// Returns when no try of the stores is under way.
+    func finishHealthCheck() async { await healthProbe.finish() }
 
     /// Runs a body-carrying operation if there is room for one more.
     ///
@@ -95,6 +108,8 @@ package final class TransferEngine: Sendable {
         _ body: @escaping @Sendable (ActiveWriter) async throws -> Result
     ) async throws -> Result {
         let writer = ActiveWriter()
+        parts.busySessions.enter(live.id)
+        defer { parts.busySessions.leave(live.id) }
         do {
             try await live.claim(slot, for: writer)
         } catch {

@@ -11,11 +11,14 @@ package struct FileStatus: Sendable, Hashable {
     /// Device and inode: two paths with the same pair are one file.
     package let device: UInt64
     package let inode: UInt64
+    /// The permission bits; nil where there are none.
+    package let permissions: UInt16?
 
     /// - Parameter allocatedByteCount: Nil for a file without holes.
     package init(
         byteCount: Int64, modifiedNanoseconds: Int64, isDirectory: Bool, isRegularFile: Bool,
-        device: UInt64, inode: UInt64, allocatedByteCount: Int64? = nil
+        device: UInt64, inode: UInt64, allocatedByteCount: Int64? = nil,
+        permissions: UInt16? = nil
     ) {
         self.byteCount = byteCount
         self.allocatedByteCount = allocatedByteCount ?? byteCount
@@ -24,6 +27,7 @@ package struct FileStatus: Sendable, Hashable {
         self.isRegularFile = isRegularFile
         self.device = device
         self.inode = inode
+        self.permissions = permissions
     }
 }
 
@@ -117,9 +121,13 @@ package protocol FileSystem: Sendable {
     func syncDirectory(_ path: String) throws(FileError)
     /// Bytes that an unprivileged process can still write on the file system of the path.
     func availableBytes(at path: String) throws(FileError) -> Int64
+    /// Name of the network file system that the path is on, such as `nfs`; nil for a local one.
+    func networkFileSystem(at path: String) throws(FileError) -> String?
 }
 
 extension FileSystem {
+    package func networkFileSystem(at path: String) throws(FileError) -> String? { nil }
+
     /// Makes the names in a directory durable although a sync of it may have failed before.
     ///
     /// After a failed sync the kernel may take the directory for clean, and the next sync would succeed

@@ -36,6 +36,10 @@ extension ForwardingFileSystem {
     package func availableBytes(at path: String) throws(FileError) -> Int64 {
         try base.availableBytes(at: path)
     }
+
+    package func networkFileSystem(at path: String) throws(FileError) -> String? {
+        try base.networkFileSystem(at: path)
+    }
 }
 
 /// An open file in front of another one: what it does not do in its own way, that one does.

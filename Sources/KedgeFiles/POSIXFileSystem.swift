@@ -105,6 +105,26 @@ package struct POSIXFileSystem: FileSystem {
             .multipliedReportingOverflow(by: Int64(clamping: record.f_frsize))
         return overflow ? Int64.max : bytes
     }
+
+    package func networkFileSystem(at path: String) throws(FileError) -> String? {
+        guard let device = try status(of: path)?.device else { return nil }
+        return NetworkFileSystem.name(ofDevice: device, in: try mounts())
+    }
+
+    /// The kernel's list of what is mounted where.
+    private func mounts() throws(FileError) -> String {
+        let file = try open("/proc/self/mountinfo", .read)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 1)
+        defer { buffer.deallocate() }
+        var text: [UInt8] = []
+        while true {
+            let count = try file.read(into: buffer, at: Int64(text.count))
+            guard count > 0 else { break }
+            text += buffer.prefix(count)
+        }
+        try file.close()
+        return String(decoding: text, as: UTF8.self)
+    }
 }
 
 extension FileStatus {
@@ -117,7 +137,8 @@ extension FileStatus {
             isRegularFile: record.st_mode & S_IFMT == S_IFREG,
             device: UInt64(record.st_dev), inode: UInt64(record.st_ino),
             // Always in units of 512 bytes, whatever the block size of the file system (stat(2)).
-            allocatedByteCount: Int64(record.st_blocks) * 512)
+            allocatedByteCount: Int64(record.st_blocks) * 512,
+            permissions: UInt16(truncatingIfNeeded: record.st_mode & 0o7777))
     }
 }
 

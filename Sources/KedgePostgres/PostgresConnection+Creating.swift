@@ -19,20 +19,32 @@ extension PostgresConnection {
         return earlier.id == record.id ? .created(earlier) : .replayed(earlier)
     }
 
-    /// Inserts the session, with the bytes of the one it adopts when that one fits.
-    func insert(
-        _ record: SessionRecord, adopting adopted: SessionID?
-    ) throws -> (number: Int64, record: SessionRecord) {
-        guard let adopted, let old = try lockedSession(adopted), old.canBeAdopted(by: record) else {
-            return try insertOrFind(record, isAdopting: adopted != nil)
+    /// The session to adopt, locked, when it fits the new one.
+    func lockedSession(_ id: SessionID?, fitting record: SessionRecord) throws -> SessionRow? {
+        guard let id, let old = try lockedSession(id), old.canBeAdopted(by: record) else {
+            return nil
         }
+        return old
+    }
+
+    /// Inserts the session, with the bytes of the one it adopts.
+    ///
+    /// - Parameters:
+    ///   - client: The network that began it.
+    ///   - isAdopting: True when a session to adopt was named, whether it fits or not.
+    func insert(
+        _ record: SessionRecord, of client: String?, isAdopting: Bool, _ old: SessionRow?
+    ) throws -> (number: Int64, record: SessionRecord) {
+        guard let old else { return try insertOrFind(record, of: client, isAdopting: isAdopting) }
         try letGo(of: old)
         var record = record
         record.stagingKey = old.record.stagingKey
         record.prefix = old.record.prefix
         // Revision 1, so that the chunks are news to whoever knows the session as it begins: empty,
         // at 0.
-        guard let number = try insert(record, stagingState: old.stagingState, revision: 1) else {
+        let adopted = try insert(
+            record, of: client, isEmpty: false, stagingState: old.stagingState, revision: 1)
+        guard let number = adopted else {
             throw MetadataError.failed("the id of a session is taken")
         }
         _ = try query(
@@ -58,11 +70,11 @@ extension PostgresConnection {
     }
 
     private func insertOrFind(
-        _ record: SessionRecord, isAdopting: Bool
+        _ record: SessionRecord, of client: String?, isAdopting: Bool
     ) throws -> (number: Int64, record: SessionRecord) {
-        if let number = try insert(record, stagingState: nil, revision: 0) {
-            return (number, record)
-        }
+        let inserted = try insert(
+            record, of: client, isEmpty: record.parts == nil, stagingState: nil, revision: 0)
+        if let inserted { return (inserted, record) }
         guard let stored = try session(record.id),
             stored.isFirstRun(of: record, isAdopting: isAdopting)
         else { throw MetadataError.failed("the id of a session is taken") }
@@ -71,7 +83,8 @@ extension PostgresConnection {
 
     /// Inserts the record as it is; returns the row's number, or nil when the id is taken.
     private func insert(
-        _ record: SessionRecord, stagingState: String?, revision: Int64
+        _ record: SessionRecord, of client: String?, isEmpty: Bool, stagingState: String?,
+        revision: Int64
     ) throws -> Int64? {
         var row = try query(
             """
@@ -79,9 +92,9 @@ extension PostgresConnection {
                 id, owner, staging_key, file_name, mime_type, file_size, chunk_size,
                 declared_sha256, metadata, state, created_at, expires_at,
                 prefix_offset, prefix_state, file_id, final_sha256, staging_state, revision,
-                parts)
+                parts, client, empty_since)
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-                $18, $19)
+                $18, $19, $20, $21)
             ON CONFLICT (id) DO NOTHING RETURNING number
             """,
             [
@@ -92,7 +105,8 @@ extension PostgresConnection {
                 .time(record.createdAt), .time(record.expiresAt), .int8(record.prefix?.offset),
                 .bytea(record.prefix?.state), .text(record.fileID?.text),
                 .digest(record.finalDigest), .text(stagingState), .int8(revision),
-                .text(record.partsText),
+                .text(record.partsText), .text(client),
+                .int8(isEmpty ? record.createdAt.millisecondsSinceEpoch : nil),
             ]
         ).firstRow
         return try row?.integer()

@@ -4,7 +4,8 @@ package import KedgeModel
 extension PostgresStore {
     /// Twice is once: a second run finds the session under its id, or under the key.
     package func createSession(
-        _ record: SessionRecord, idempotencyKey: IdempotencyKey?, adopting: SessionID?
+        _ record: SessionRecord, idempotencyKey: IdempotencyKey?, adopting: SessionID?,
+        in room: SessionRoom?
     ) async throws -> CreateOutcome {
         // Of two creates with one key the later one waits for the earlier one's row, and then looks
         // again.
@@ -14,7 +15,22 @@ extension PostgresStore {
             {
                 return earlier
             }
-            let created = try db.insert(record, adopting: adopting)
+            let old = try db.lockedSession(adopting, fitting: record)
+            if let room, let parts = record.parts,
+                try db.areUsedUp(parts, at: room.maxCompositionCount)
+            {
+                return .partUsedUp
+            }
+            var ended: SessionID?
+            if let room, old?.record.state != .open,
+                try db.lacksRoom(for: record, of: room.maxOpenCount)
+            {
+                ended = try db.makeRoom(besides: room.busy)
+                if ended == nil { return .full }
+            }
+            if room != nil, let parts = record.parts { try db.use(parts) }
+            let created = try db.insert(
+                record, of: room?.client, isAdopting: adopting != nil, old)
             if let key = idempotencyKey {
                 _ = try db.query(
                     """
@@ -26,7 +42,8 @@ extension PostgresStore {
                         .int8(created.number),
                     ])
             }
-            return .created(created.record)
+            return ended.map { .createdInstead(created.record, of: $0) }
+                ?? .created(created.record)
         }
     }
 

@@ -25,14 +25,18 @@ extension Database {
     }
 
     /// Inserts the record as it is; returns the row's number.
-    func insert(_ record: SessionRecord) throws -> Int64 {
+    ///
+    /// - Parameters:
+    ///   - client: The network that began it.
+    ///   - isEmpty: True while it is to count as one without a byte.
+    func insert(_ record: SessionRecord, of client: String?, isEmpty: Bool) throws -> Int64 {
         try run(
             """
             INSERT INTO session (
                 id, owner, staging_key, file_name, mime_type, file_size, chunk_size,
                 declared_sha256, metadata, state, created_at, expires_at,
-                prefix_offset, prefix_state, file_id, final_sha256, parts)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                prefix_offset, prefix_state, file_id, final_sha256, parts, client, empty_since)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 record.id.text, record.owner.text, record.stagingKey.text, record.fileName,
@@ -40,7 +44,8 @@ extension Database {
                 try MetadataText.encode(record.metadata), record.state.rawValue,
                 record.createdAt.millisecondsSinceEpoch, record.expiresAt.millisecondsSinceEpoch,
                 record.prefix?.offset, record.prefix?.state.data, record.fileID?.text,
-                record.finalDigest?.data, record.partsText,
+                record.finalDigest?.data, record.partsText, client,
+                isEmpty ? record.createdAt.millisecondsSinceEpoch : nil,
             ])
         return lastInsertedRowID
     }

@@ -5,7 +5,8 @@ package import KedgeModel
 
 extension SQLiteStore {
     package func createSession(
-        _ record: SessionRecord, idempotencyKey: IdempotencyKey?, adopting: SessionID?
+        _ record: SessionRecord, idempotencyKey: IdempotencyKey?, adopting: SessionID?,
+        in room: SessionRoom?
     ) async throws -> CreateOutcome {
         try await commits.write { db in
             if let key = idempotencyKey,
@@ -13,7 +14,19 @@ extension SQLiteStore {
             {
                 return earlier
             }
-            let created = try db.insert(record, adopting: adopting)
+            let old = try db.session(adopting, fitting: record)
+            if let room, let parts = record.parts,
+                try db.areUsedUp(parts, at: room.maxCompositionCount)
+            {
+                return .partUsedUp
+            }
+            var ended: SessionID?
+            if let room, old?.record.state != .open, try db.openCount() >= room.maxOpenCount {
+                ended = try db.makeRoom(besides: room.busy)
+                if ended == nil { return .full }
+            }
+            if room != nil, let parts = record.parts { try db.use(parts) }
+            let created = try db.insert(record, of: room?.client, adopting: old)
             if let key = idempotencyKey {
                 try db.run(
                     """
@@ -22,7 +35,8 @@ extension SQLiteStore {
                     """,
                     [record.owner.text, key.key, key.fingerprint, created.number])
             }
-            return .created(created.record)
+            return ended.map { .createdInstead(created.record, of: $0) }
+                ?? .created(created.record)
         }
     }
 
@@ -118,12 +132,70 @@ extension Database {
         return .replayed(try SessionRow(row).record)
     }
 
-    /// Inserts the session, with the bytes of the one it adopts when that one fits.
+    /// The session to adopt, when it fits the new one.
+    fileprivate func session(
+        _ id: SessionID?, fitting record: SessionRecord
+    ) throws -> SessionRow? {
+        guard let id, let old = try session(id), old.canBeAdopted(by: record) else { return nil }
+        return old
+    }
+
+    /// True when one of the sessions has as many as may be.
+    fileprivate func areUsedUp(_ parts: [SessionID], at limit: Int) throws -> Bool {
+        try exists(
+            """
+            SELECT 1 FROM session
+            WHERE id IN (SELECT value FROM json_each(?)) AND composition_count >= ? LIMIT 1
+            """, [Self.list(parts), limit])
+    }
+
+    /// Counts one upload more that is made of each of the sessions.
+    fileprivate func use(_ parts: [SessionID]) throws {
+        try run(
+            """
+            UPDATE session SET composition_count = composition_count + 1
+            WHERE id IN (SELECT value FROM json_each(?))
+            """, [Self.list(parts)])
+    }
+
+    /// The identifiers, which have hexadecimal digits only, as JSON.
+    private static func list(_ ids: some Sequence<SessionID>) -> String {
+        "[" + ids.map { "\"\($0.text)\"" }.joined(separator: ",") + "]"
+    }
+
+    fileprivate func openCount() throws -> Int {
+        try row("SELECT count(*) FROM session WHERE state = 'open'", [])?[0] ?? 0
+    }
+
+    /// Forgets the oldest session without a byte of the client that has most of them.
+    ///
+    /// - Returns: Nil when every open session has bytes, or is about to.
+    fileprivate func makeRoom(besides busy: Set<SessionID>) throws -> SessionID? {
+        // The planner would rather sort all that is open, which takes three times as long.
+        let row = try row(
+            """
+            SELECT \(SessionRow.columns) FROM session WHERE number = (
+                SELECT min(number) FROM session INDEXED BY empty_session
+                WHERE empty_since IS NOT NULL AND state = 'open'
+                    AND number NOT IN (
+                        SELECT number FROM session WHERE id IN (SELECT value FROM json_each(?)))
+                    AND NOT EXISTS (SELECT 1 FROM finalize_job WHERE session = number)
+                GROUP BY client ORDER BY count(*) DESC, min(number) LIMIT 1)
+            """, [Self.list(busy)])
+        guard let row else { return nil }
+        let session = try SessionRow(row)
+        // Its idempotency key goes with it.
+        try run("DELETE FROM session WHERE number = ?", [session.number])
+        try makeGarbage(ofBytesOf: session)
+        return session.record.id
+    }
+
+    /// Inserts the session, with the bytes of the one it adopts.
     fileprivate func insert(
-        _ record: SessionRecord, adopting adopted: SessionID?
+        _ record: SessionRecord, of client: String?, adopting old: SessionRow?
     ) throws -> (number: Int64, record: SessionRecord) {
-        guard let adopted, let old = try session(adopted), old.canBeAdopted(by: record) else {
-            return (try insert(record), record)
+        guard let old else {
+            return (try insert(record, of: client, isEmpty: record.parts == nil), record)
         }
         // The old row lets go first: two sessions never have the same key.
         try run(
@@ -136,7 +208,7 @@ extension Database {
         var record = record
         record.stagingKey = old.record.stagingKey
         record.prefix = old.record.prefix
-        let number = try insert(record)
+        let number = try insert(record, of: client, isEmpty: false)
         try run(
             "UPDATE session SET staging_state = ? WHERE number = ?", [old.stagingState, number])
         for table in ["chunk", "partial_chunk"] {

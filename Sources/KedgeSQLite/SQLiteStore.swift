@@ -33,12 +33,14 @@ package final class SQLiteStore: MetadataStore {
     ///   - pool: Runs what blocks.
     ///   - durability: ``Durability/off`` leaves every sync out.
     ///   - onFatal: Ends the process; see ``GroupCommit``.
-    /// - Throws: `MigrationError`, `DatabaseSettingError`, or what the file system or SQLite says.
+    /// - Throws: ``UntestedSQLiteError``, `MigrationError`, `DatabaseSettingError`, or what the file system or SQLite says.
     package static func open(
         at path: String, now: Timestamp, pool: BlockingPool, durability: Durability = .on,
         onFatal: @escaping @Sendable (String) -> Void
     ) async throws -> SQLiteStore {
         let queue = try await pool.run {
+            // Before there is a file.
+            try SQLiteVersion.requireTested()
             let queue = try DatabaseFile.open(
                 at: path, in: durability.fileSystem, durability: durability)
             try migrations.migrate(queue, now: now)

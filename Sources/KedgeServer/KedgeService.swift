@@ -38,6 +38,7 @@ package struct KedgeService: Service {
 
     package func run() async throws {
         if configuration.cors.isOpen { warnOfOpenPages() }
+        if configuration.allowedHosts.contains("*") { warnOfAnyHost() }
         let timer = DrainTimer(
             engine: engine, drain: drain, timeout: configuration.drainTimeout, logger: logger)
         try await withGracefulShutdownHandler {
@@ -55,6 +56,14 @@ package struct KedgeService: Service {
             cors.allowedOrigins is *: every page that a browser on this machine opens can list, read and \
             delete all files and uploads
             """, metadata: ["cors.allowedOrigins": "*"])
+    }
+
+    private func warnOfAnyHost() {
+        logger.warning(
+            """
+            allowedHosts is *: every page that a browser on this machine opens can list, read and delete all \
+            files and uploads, by DNS rebinding
+            """, metadata: ["allowedHosts": "*"])
     }
 
     private func application() -> some Service {

@@ -64,7 +64,8 @@ package enum MetadataStoreConformance {
 
     /// The promises of the port, one by one.
     package static let all =
-        creating + chunks + partials + sizes + finalizing + canceling + files + expiring + garbage
+        creating + rooms + chunks + partials + sizes + finalizing + canceling + files + expiring
+        + garbage
         + adopting + work + locations + concurrency + model
 }
 

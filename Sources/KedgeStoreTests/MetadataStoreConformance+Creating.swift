@@ -80,7 +80,8 @@ extension MetadataStoreConformance {
                         {
                         case .created(let record): (record.id, true)
                         case .replayed(let record): (record.id, false)
-                        case .keyConflict: throw MetadataError.failed("the requests are equal")
+                        case .keyConflict, .createdInstead, .full, .partUsedUp:
+                            throw MetadataError.failed("the requests are equal")
                         }
                     }
                 }

@@ -80,6 +80,7 @@ struct CommandTests {
     static let names = [
         "two words", "it's \"quoted\"", "ünïcødé-文件-🚢", "tab\tand\nnewline", "-dash",
         "percent%20%2F", "semi;colon&$HOME", "back\\slash", "\u{202E}gnp.exe",
+        "דוח\u{200F}(1)\u{200E}.pdf", "می\u{200C}خواهم",
         String(repeating: "n", count: 255),
     ]
 
@@ -104,6 +105,13 @@ struct CommandTests {
             try Sample.digest(of: "\(folder)/\(FileName.sanitized(name))") == sample.digest)
         let list = try await scene.run(["files", "list", "--server", server.url])
         #expect(list.lines.count == 1)
+        let json = try await scene.run(["files", "list", "--json", "--server", server.url])
+        for text in [up.output, down.output, list.output, json.output] {
+            let steering = text.unicodeScalars.filter { SteeringText.steers($0) && $0 != "\n" }
+            #expect(steering.isEmpty, "a terminal obeys nothing")
+        }
+        let meta = try JSONDecoder().decode(FileMeta.self, from: Data(json.output.utf8))
+        #expect(meta.fileName == FileName.sanitized(name))
     }
 
     @Test func `files are listed, shown and removed`() async throws {

@@ -87,6 +87,11 @@ struct ServerTests {
         ([], [:], "port: [1, 2]\n"),
         ([], [:], "port: \"8080\n"),
         (["--host", "0.0.0.0"], [:], ""),
+        (["--allowed-hosts", "*"], [:], ""),
+        (["--allowed-hosts", "files.example, *"], [:], ""),
+        ([], [:], "allowedHosts: \"*\"\n"),
+        (["--allow-any-host", "yes"], [:], ""),
+        (["--storage-allow", "everything"], [:], ""),
         (["--host", "192.0.2.1"], [:], ""),
         (["--host", "::"], [:], ""),
         (["--log-level", "loud"], [:], ""),
@@ -111,6 +116,62 @@ struct ServerTests {
             environment: refusal.environment, within: .seconds(10))
         #expect(finished.termination == .exited(ExitStatus.usage), "\(finished.errors)")
         #expect(finished.errors != "")
+    }
+
+    /// A member's name that no program shows, in an error that is logged with its cause.
+    @Test(arguments: ["text", "json"])
+    func `log lines and problems carry what steers a terminal as escapes`(
+        format: String
+    ) async throws {
+        let server = try await scene.serve(["--log-format", format])
+        let text =
+            "{\"fileName\":\"a\",\"fileSize\":1,\"metadata\":{\"x\u{9B}31m\u{2028}\u{202E}\":5}}"
+        let answer = try scene.post(text, to: "/uploads/sessions", at: server)
+        #expect(answer.hasPrefix("HTTP/1.1 400"))
+        #expect(answer.contains("metadata.x\\u009b31m\\u2028\\u202e"))
+        try await eventually("the request is logged") {
+            server.process.errors.contains("BAD_REQUEST")
+        }
+        let escape = format == "text" ? "x\\u{9b}31m\\u{2028}\\u{202e}" : "x\\u009b31m"
+        #expect(server.process.errors.contains(escape))
+        for shown in [answer, server.process.errors] {
+            let steering = shown.unicodeScalars.filter {
+                SteeringText.steers($0) && !"\r\n".unicodeScalars.contains($0)
+            }
+            #expect(steering.isEmpty)
+        }
+    }
+
+    @Test(arguments: ["serve", "migrate"])
+    func `a data directory that others may write in is refused with the cure`(
+        command: String
+    ) async throws {
+        let data = scene.path("data dir")
+        try FileManager.default.createDirectory(
+            atPath: data, withIntermediateDirectories: false)
+        #expect(chmod(data, 0o775) == 0)
+        let port = command == "serve" ? ["--port", "0"] : []
+        let arguments = [command, "--data", data] + port
+        let refused = try await scene.run(arguments, within: .seconds(10))
+        #expect(refused.termination == .exited(ExitStatus.configuration))
+        #expect(refused.errors.contains("chmod go-w '\(data)'"), "\(refused.errors)")
+        #expect(scene.names(in: data) == [], "nothing was touched")
+        _ = try await scene.serve(data: "data dir", ["--storage-allow", "shared"])
+    }
+
+    /// Only spooled bytes are there, in files that are their owner's alone and have no name.
+    @Test func `a directory in which nothing is kept may be anybody's`() async throws {
+        let data = scene.path("data")
+        try FileManager.default.createDirectory(
+            atPath: data, withIntermediateDirectories: false)
+        #expect(chmod(data, 0o777) == 0)
+        let finished = try await scene.run(
+            [
+                "migrate", "--data", data, "--metadata", "postgresql://127.0.0.1:1/x",
+                "--bytes", "s3://bucket/?endpoint=http://127.0.0.1:1&region=x&spool=\(data)",
+            ], within: .seconds(30))
+        #expect(finished.termination == .exited(ExitStatus.failure))
+        #expect(!finished.errors.contains("chmod"))
     }
 
     @Test func `a data directory that cannot be is refused`() async throws {

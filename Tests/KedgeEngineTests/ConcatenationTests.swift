@@ -233,6 +233,8 @@ import Testing
         let ready = try await parts([500], on: node)[0]
         let slow = try await node.begin(sampleBytes(500))
         let id = try await whole(of: [ready, slow], on: node)
+        // A part without a byte lives as long as others from here on.
+        try await expectWaiting(id, on: node, byteCount: 1000)
         for _ in 0..<3 {
             place.clock.advance(by: lifetime / 2)
             try await expectWaiting(id, on: node, byteCount: 1000)

@@ -212,9 +212,11 @@ import Testing
     /// Were its rows believed, every byte could look orphaned.
     @Test func `a damaged database is all that is told`() async throws {
         _ = try await stored(sampleBytes(2500))
-        let size = try #require(try files.status(of: place.databasePath)?.byteCount)
-        // The head of the last page; the first ones say what the others are.
-        for offset in size - 4096..<size - 4080 { try Damage.flip(place.databasePath, at: offset) }
+        let content = try #require(try Damage.content(place.databasePath))
+        // The head of the last page of an index (a leaf begins with 10); others say what the pages are.
+        let page = try #require(
+            stride(from: 0, to: content.count, by: 4096).last { content[$0] == 10 })
+        for offset in page..<page + 16 { try Damage.flip(place.databasePath, at: Int64(offset)) }
         let orphan = SHA256Hasher.digest(of: [1])
         try Damage.plant(place.blobPath(orphan), below: place.dataPath, [1])
         let found = try await place.check(scrubbing: true)

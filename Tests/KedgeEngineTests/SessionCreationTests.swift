@@ -22,7 +22,7 @@ import Testing
         #expect(status.receivedBytes == 0)
         #expect(status.partialChunks == [])
         #expect(status.remoteFileId == nil)
-        let lifetime = node.engine.configuration.sessionLifetime
+        let lifetime = node.engine.configuration.emptySessionLifetime
         #expect(status.expiresAt == place.clock.now().advanced(by: lifetime))
     }
 
@@ -87,8 +87,8 @@ import Testing
     }
 
     /// R47.
-    @Test(arguments: ["", "..", "../a", "a/b", "a\\b", "a\u{0}", "a\nb", "a\u{202E}b"])
-    func `a name that could do harm is refused`(name: String) async throws {
+    @Test(arguments: ["", "..", "../a", "a/b", "a\\b"])
+    func `a name that is a path is refused`(name: String) async throws {
         let node = try await place.start()
         await #expect(throws: EngineError(.badRequest)) {
             try await node.engine.createSession(

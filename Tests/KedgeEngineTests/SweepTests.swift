@@ -164,9 +164,12 @@ import Testing
         let node = try await place.start()
         try await node.engine.checkHealth()
         place.disk.fail(.sync)
+        place.timer.advance(by: .seconds(1))
         await #expect(throws: EngineError(.internalError)) { try await node.engine.checkHealth() }
+        place.timer.advance(by: .seconds(1))
         try await node.engine.checkHealth()
         try await node.kill()
+        place.timer.advance(by: .seconds(1))
         await #expect(throws: EngineError(.unavailable)) { try await node.engine.checkHealth() }
     }
 }

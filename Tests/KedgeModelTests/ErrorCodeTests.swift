@@ -19,7 +19,8 @@ import Testing
 
     private static let retryable: Set<ErrorCode> = [
         .lengthMismatch, .chunkHashMismatch, .offsetMismatch, .writerReplaced, .missingChunks,
-        .storageFull, .uploadChecksumMismatch, .requestTimeout, .busy, .unavailable, .internalError,
+        .storageFull, .tooManySessions, .uploadChecksumMismatch, .requestTimeout, .busy,
+        .unavailable, .internalError,
         .offline, .protocolViolation,
     ]
 
@@ -28,7 +29,7 @@ import Testing
         .chunkHashRequired: 400, .rangeMismatch: 400, .lengthMismatch: 400, .chunkHashMismatch: 422,
         .chunkConflict: 409, .offsetMismatch: 409, .writerReplaced: 409, .missingChunks: 409,
         .sizeMismatch: 409, .integrityMismatch: 422, .idempotencyConflict: 422, .fileTooLarge: 413,
-        .storageFull: 507, .uploadChecksumMismatch: 460, .uploadIsFinal: 403,
+        .storageFull: 507, .tooManySessions: 429, .uploadChecksumMismatch: 460, .uploadIsFinal: 403,
         .uploadVersionUnsupported: 412, .fileNotFound: 404, .fileGone: 410, .fileDamaged: 500,
         .preconditionFailed: 412, .rangeNotSatisfiable: 416, .badRequest: 400,
         .routeNotFound: 404, .methodNotAllowed: 405, .unsupportedMediaType: 415,

@@ -28,8 +28,8 @@ import Testing
     private func expectSameText(
         _ status: SessionStatus, at location: SourceLocation = #_sourceLocation
     ) throws {
-        let expected = try Self.encoder().encode(status)
-        #expect(status.text(.full) == Array(expected), sourceLocation: location)
+        let expected = SteeringText.escaped(json: try Self.encoder().encode(status))
+        #expect(status.text(.full) == expected, sourceLocation: location)
     }
 
     @Test func `the full text is the encoder's, with every member`() throws {
@@ -55,7 +55,7 @@ import Testing
 
     @Test(arguments: [
         "", "a/b", #"say "x" \ y"#, "né\u{301}e", "船荷証券.pdf", "😀👩‍👩‍👧",
-        "\u{7F}\u{80}\u{2028}\u{FEFF}\u{FFFF}",
+        "\u{7F}\u{80}\u{2028}\u{FEFF}\u{FFFF}", "\u{200F}\u{202E}\u{2066}\u{200D}",
         String(String.UnicodeScalarView((0..<0x30).compactMap { Unicode.Scalar($0) })),
     ])
     func `the full text is the encoder's for any name`(name: String) throws {

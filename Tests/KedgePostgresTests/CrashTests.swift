@@ -15,7 +15,8 @@ import Testing
         let claim = { MetadataOperation.claimGarbage(now: Sample.time($0), until: Sample.time($1)) }
         return [
             .create(
-                record, key: IdempotencyKey(key: "key", fingerprint: "request"), adopting: nil),
+                record, key: IdempotencyKey(key: "key", fingerprint: "request"), adopting: nil,
+                in: SessionRoom(maxOpenCount: 1)),
             .setStagingState("upload", key, replacing: nil),
             .savePartial(Sample.partial(1), Sample.touch(record, prefix: 50)),
             .commit([Sample.chunk(0), Sample.chunk(1)], Sample.touch(record, prefix: 200)),

@@ -23,6 +23,7 @@ import Testing
         switch key {
         case .host: "127.0.0.2"
         case .allowedHosts: "files.example"
+        case .allowAnyHost: "on"
         case .data: "/elsewhere/my \"data\""
         case .metadata, .bytes, .logLevel, .logFormat: "other"
         default: "300000"
@@ -212,6 +213,9 @@ import Testing
         Mistake(key: .defaultChunkSize, values: ["0", "262143", "67108865"]),
         Mistake(key: .maxConcurrentWrites, values: ["0", "10001"]),
         Mistake(key: .maxConnections, values: ["0", "1000001"]),
+        Mistake(key: .maxOpenSessions, values: ["0", "-1", "100000001"]),
+        Mistake(key: .emptySessionLifetime, values: ["0", "1h"]),
+        Mistake(key: .storageAllow, values: ["all", "shared,"]),
         Mistake(key: .sessionLifetime, values: ["0", "3153600001", "9223372036854775807"]),
         Mistake(key: .sessionGrace, values: ["-1", "1h"]),
         Mistake(key: .idleTimeout, values: ["0", "1.5"]),

@@ -32,7 +32,9 @@ import Testing
         }
     }
 
-    @Test(arguments: [ErrorCode.requestTimeout, .busy, .unavailable, .storageFull])
+    @Test(arguments: [
+        ErrorCode.requestTimeout, .busy, .unavailable, .storageFull, .tooManySessions,
+    ])
     func `what passes by itself says when to try again`(code: ErrorCode) async throws {
         try await ErrorScene.place().withServer { server in
             let scene = try await ErrorScene(server)

@@ -58,6 +58,20 @@ import Testing
         }
     }
 
+    /// What a browser sends for `fetch("/files")` on a page of a name that points here: over plain HTTP there
+    /// is neither `Origin` nor `Sec-Fetch-Site`, and the page can leave `Referer` out. With every name allowed
+    /// nothing is left to refuse it by, which is why `*` needs ``ConfigurationKey/allowAnyHost``.
+    @Test(arguments: ["*", "files.example"])
+    func `with any name a rebound page is answered as a program is`(allowed: String) async throws {
+        try await withServer {
+            $0.allowedHosts = [allowed]
+        } _: { server in
+            let fields = "Host: evil.example:8080\r\nUser-Agent: Mozilla/5.0\r\nAccept: */*\r\n"
+            let answer = try await Self.asking(fields, on: server)
+            #expect(answer.status == (allowed == "*" ? 200 : 400))
+        }
+    }
+
     /// RFC 9112 section 3.2.2: the name in the target counts, and not the one in `Host`.
     @Test(arguments: [
         ("http://localhost/files", 200), ("HTTP://LOCALHOST:8080/files", 200),

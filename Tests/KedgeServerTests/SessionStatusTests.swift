@@ -97,7 +97,7 @@ import Testing
             let lifetime = server.engine.configuration.sessionLifetime
             let upload = try await server.begin(sampleBytes(2500))
             let first = try await server.status(of: upload).expiresAt
-            clock.advance(by: lifetime / 2)
+            clock.advance(by: server.engine.configuration.emptySessionLifetime / 2)
             #expect(try await server.status(of: upload).expiresAt == first)
             _ = try await server.ask(upload.put(1))
             let second = try await server.status(of: upload).expiresAt

@@ -56,6 +56,34 @@ import Testing
         }
     }
 
+    /// Each final upload has a copy of all bytes, and costs one small request.
+    @Test func `the same parts in other orders do not fill the disk`() async throws {
+        try await withServer { server in
+            var parts: [String] = []
+            for seed in UInt64(54)..<59 {
+                parts.append(try await server.tusPart(sampleBytes(500, seed: seed)))
+            }
+            var made = 0
+            for first in 0..<5 {
+                for second in 0..<5 where second != first {
+                    let rest = (0..<5).filter { $0 != first && $0 != second }
+                    let order = ([first, second] + rest).map { parts[$0] }
+                    let answer = try await server.ask(Self.final(order))
+                    if answer.status == 201 {
+                        made += 1
+                    } else {
+                        try expectProblem(answer, .badRequest)
+                    }
+                    // A repeated request is the same upload, and no further copy.
+                    let again = try await server.ask(Self.final(order))
+                    #expect(again.status == answer.status)
+                }
+            }
+            #expect(made == 8)
+            #expect(try await server.get("/files").decoded(FileList.self).files.count == 8)
+        }
+    }
+
     @Test(arguments: ["", "http://localhost", "https://files.example/behind/a/proxy"])
     func `parts may be named by whole addresses`(prefix: String) async throws {
         try await SharedServer.use { server in

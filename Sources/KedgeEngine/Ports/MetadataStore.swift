@@ -16,8 +16,36 @@ package enum CreateOutcome: Sendable {
     case created(SessionRecord)
     /// The same key and the same request came before; this is the session made then.
     case replayed(SessionRecord)
+    /// A new session, for which another one was forgotten: it had no byte.
+    case createdInstead(SessionRecord, of: SessionID)
     /// The key was used for another request.
     case keyConflict
+    /// There are as many open sessions as may be, and each has bytes. Nothing was created.
+    case full
+    /// As many uploads as may be were made of one of the parts. Nothing was created.
+    case partUsedUp
+}
+
+/// How many open sessions there may be and how many made of one part, and who begins one more.
+package struct SessionRoom: Hashable, Sendable {
+    /// Most sessions that are open at once.
+    package var maxOpenCount: Int
+    /// The network of the client; nil when it is not known.
+    package var client: String?
+    /// Sessions whose first bytes are on their way through this process: they make no room.
+    package var busy: Set<SessionID>
+    /// Most uploads that one session can be a part of, over its life: each has a copy of its bytes.
+    package var maxCompositionCount: Int
+
+    package init(
+        maxOpenCount: Int, client: String? = nil, busy: Set<SessionID> = [],
+        maxCompositionCount: Int = 8
+    ) {
+        self.maxOpenCount = maxOpenCount
+        self.client = client
+        self.busy = busy
+        self.maxCompositionCount = maxCompositionCount
+    }
 }
 
 /// What committing one chunk came to.
@@ -148,8 +176,13 @@ package protocol MetadataStore: StagingRecords, ScrubRecords {
     /// - Parameter adopting: An expired, still remembered session of the same owner, file size and
     ///   chunk size hands its staging key, chunks, partials and prefix to the new one. When it does
     ///   not fit or is gone, the new session starts empty; that is not an error (R129).
+    /// - Parameter room: Bounds the open sessions. When there is no room for one more, the oldest
+    ///   without a byte of the client that has most of those is forgotten: that takes part in the same
+    ///   transaction, so nodes that create at once keep the bound together. A session that adopts the
+    ///   bytes of an open one needs no room. Nil for no bound.
     func createSession(
-        _ record: SessionRecord, idempotencyKey: IdempotencyKey?, adopting: SessionID?
+        _ record: SessionRecord, idempotencyKey: IdempotencyKey?, adopting: SessionID?,
+        in room: SessionRoom?
     ) async throws -> CreateOutcome
 
     /// The session with everything received, or nil when this owner has none of that id.
@@ -289,4 +322,14 @@ package protocol MetadataStore: StagingRecords, ScrubRecords {
     func checkHealth() async throws
     /// Ends all work and closes the store. Nothing may be called afterwards.
     func close() async throws
+}
+
+extension MetadataStore {
+    /// Creates a session whatever the number of those that are open.
+    package func createSession(
+        _ record: SessionRecord, idempotencyKey: IdempotencyKey?, adopting: SessionID?
+    ) async throws -> CreateOutcome {
+        try await createSession(
+            record, idempotencyKey: idempotencyKey, adopting: adopting, in: nil)
+    }
 }

@@ -217,6 +217,18 @@ actor LiveSession {
         recordCommit([], touch: touch)
     }
 
+    /// Lets a session live on whose first bytes are on their way, and count at their end only.
+    func stayAliveWhileEmpty() async throws {
+        let margin = parts.configuration.emptySessionLifetime / 2
+        guard ledger.record.state == .open, !isExpired, ledger.claimedEnd == 0,
+            ledger.record.expiresAt < parts.firstExpiry.advanced(by: .zero - margin)
+        else { return }
+        var touch = await touch(writing: [])
+        touch.expiresAt = parts.firstExpiry
+        _ = try await parts.metadata.commit([], touching: touch)
+        recordCommit([], touch: touch)
+    }
+
     func setState(_ state: SessionState) {
         changeCount += 1
         ledger.setState(state)

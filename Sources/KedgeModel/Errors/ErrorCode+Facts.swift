@@ -5,7 +5,8 @@ extension ErrorCode {
         case .sessionNotFound, .sessionExpired, .sessionClosed, .chunkOutOfBounds,
             .chunkHashRequired, .rangeMismatch, .lengthMismatch, .chunkHashMismatch,
             .chunkConflict, .offsetMismatch, .writerReplaced, .missingChunks, .sizeMismatch,
-            .integrityMismatch, .idempotencyConflict, .fileTooLarge, .storageFull:
+            .integrityMismatch, .idempotencyConflict, .fileTooLarge, .storageFull,
+            .tooManySessions:
             sessionFacts
         case .uploadChecksumMismatch, .uploadIsFinal, .uploadVersionUnsupported:
             uploadFacts
@@ -70,6 +71,9 @@ extension ErrorCode {
             Self.row(422, ExitStatus.failure, "The Idempotency-Key was used for another request.")
         case .fileTooLarge:
             Self.row(413, ExitStatus.tooLarge, "The file is larger than this server takes.")
+        case .tooManySessions:
+            Self.row(
+                429, ExitStatus.busy, retry: true, "Too many uploads are open; try again later.")
         default:
             Self.row(507, ExitStatus.diskFull, retry: true, "The server's storage is full.")
         }

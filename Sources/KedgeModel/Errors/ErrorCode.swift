@@ -23,6 +23,7 @@ public enum ErrorCode: String, CaseIterable, Sendable, Codable {
     case idempotencyConflict = "IDEMPOTENCY_CONFLICT"
     case fileTooLarge = "FILE_TOO_LARGE"
     case storageFull = "STORAGE_FULL"
+    case tooManySessions = "TOO_MANY_SESSIONS"
     // Uploads in the tus dialect.
     case uploadChecksumMismatch = "UPLOAD_CHECKSUM_MISMATCH"
     case uploadIsFinal = "UPLOAD_IS_FINAL"
@@ -80,6 +81,9 @@ public enum ExitStatus {
     public static let failure: Int32 = 1
     /// It has to be asked differently: another flag, destination or moment.
     public static let usage: Int32 = 2
+    /// The service refuses its configuration: a setting, the place that it names, or a library. Starting
+    /// again does not help before that is changed.
+    public static let configuration = usage
     /// Of several files, some were transferred and some were not.
     public static let someFailed: Int32 = 3
     /// The server was out of reach, unavailable, or the connection did not hold.

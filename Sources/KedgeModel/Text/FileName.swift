@@ -9,12 +9,23 @@ public enum FileName {
     /// True when the name can be stored and sent to anybody as it is.
     ///
     /// Refused: empty, `.` and `..`, path separators, control characters (C0, DEL, C1), line and
-    /// paragraph separators, and bidirectional formatting, which can make `exe` read as `txt`.
+    /// paragraph separators, and bidirectional overrides, embeddings and isolates, which can make `exe`
+    /// read as `txt`. Marks of direction (U+200E, U+200F) and joiners (U+200C, U+200D) are ordinary in
+    /// names of many languages.
     public static func isValid(_ name: String) -> Bool {
         guard !name.isEmpty, name.utf8.count <= maxByteCount, name != ".", name != ".." else {
             return false
         }
         return name.unicodeScalars.allSatisfy { !isForbidden($0) }
+    }
+
+    /// The name with `_` in place of characters that no name has. Separators stay: those are a matter of
+    /// what the name is.
+    public static func replacingUnfit(_ name: String) -> String {
+        guard name.unicodeScalars.contains(where: isUnfit) else { return name }
+        var scalars = String.UnicodeScalarView()
+        for scalar in name.unicodeScalars { scalars.append(isUnfit(scalar) ? "_" : scalar) }
+        return String(scalars)
     }
 
     /// A valid name close to the given one: the last path component, with forbidden characters
@@ -31,10 +42,10 @@ public enum FileName {
     }
 
     private static func isForbidden(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.value {
-        case 0...0x1F, 0x7F...0x9F, 0x2F, 0x5C: true
-        case 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: true
-        default: false
-        }
+        scalar == "/" || scalar == "\\" || isUnfit(scalar)
+    }
+
+    private static func isUnfit(_ scalar: Unicode.Scalar) -> Bool {
+        SteeringText.steers(scalar) && scalar != "\u{200E}" && scalar != "\u{200F}"
     }
 }

@@ -58,11 +58,11 @@ struct JSONText {
     mutating func string(_ text: String) {
         separate()
         bytes.append(UInt8(ascii: "\""))
-        for unit in text.utf8 {
-            if let escape = Self.escape(unit) {
+        for scalar in text.unicodeScalars {
+            if let escape = Self.escape(scalar) {
                 bytes.append(contentsOf: escape.utf8)
             } else {
-                bytes.append(unit)
+                SteeringText.append(scalar, to: &bytes)
             }
         }
         bytes.append(UInt8(ascii: "\""))
@@ -76,17 +76,17 @@ struct JSONText {
         }
     }
 
-    /// What stands for a character that RFC 8259 section 7 does not let stand for itself.
-    private static func escape(_ unit: UInt8) -> String? {
-        switch unit {
-        case UInt8(ascii: "\""): "\\\""
-        case UInt8(ascii: "\\"): "\\\\"
-        case 0x08: "\\b"
-        case 0x09: "\\t"
-        case 0x0A: "\\n"
-        case 0x0C: "\\f"
-        case 0x0D: "\\r"
-        case 0..<0x20: "\\u00" + Hex.encode([unit])
+    /// What stands for a character that RFC 8259 section 7 has a short escape for, and does not let stand
+    /// for itself.
+    private static func escape(_ scalar: Unicode.Scalar) -> String? {
+        switch scalar {
+        case "\"": "\\\""
+        case "\\": "\\\\"
+        case "\u{08}": "\\b"
+        case "\t": "\\t"
+        case "\n": "\\n"
+        case "\u{0C}": "\\f"
+        case "\r": "\\r"
         default: nil
         }
     }

@@ -114,6 +114,8 @@ package struct ConfigurationLoader {
         }
         engine.maxFileSize = try bytes(.maxFileSize, atLeast: 1)
         engine.maxConcurrentWrites = try number(.maxConcurrentWrites, in: 1...10_000)
+        engine.maxOpenSessions = try number(.maxOpenSessions, in: 1...100_000_000)
+        engine.emptySessionLifetime = try seconds(.emptySessionLifetime, atLeast: 1)
         engine.sessionLifetime = try seconds(.sessionLifetime, atLeast: 1)
         engine.expiryGrace = try seconds(.sessionGrace, atLeast: 0)
         engine.scrubNewFilesWithin = try seconds(.scrubNewFilesWithin, atLeast: 1)
@@ -124,7 +126,7 @@ package struct ConfigurationLoader {
             .map { $0.trimmingCharacters(in: .whitespaces) }
         return ServiceConfiguration(
             host: text(.host), port: try number(.port, in: 0...65_535),
-            allowedHosts: Set(hosts),
+            allowedHosts: try safeHosts(hosts),
             publicAddress: try choice(.publicAddress, PublicAddress.init(text:)),
             dataDirectory: text(.data),
             metadata: try choice(.metadata, MetadataPlace.init(text:)),
@@ -137,9 +139,23 @@ package struct ConfigurationLoader {
             minBodyBytesPerSecond: try number(.minBodyRate, in: 0...1_000_000_000),
             drainTimeout: try seconds(.drainTimeout, atLeast: 0),
             storageReserve: try bytes(.storageReserve, atLeast: 0),
+            directoryDemands: try choice(.storageAllow, DirectoryDemands.init(text:)),
             sweepInterval: try seconds(.sweepInterval, atLeast: 1),
             tusEndpoint: tusEndpoint, uploadTargets: try uploadTargets(besides: tusEndpoint),
             cors: try choice(.corsOrigins, CORSPolicy.init(text:)))
+    }
+
+    /// With any name a page can let its own point to loopback, and be answered as if it came from here: its
+    /// requests look like those of a program (DNS rebinding).
+    private func safeHosts(_ hosts: [String]) throws -> Set<String> {
+        let allowsAny = try choice(.allowAnyHost) { ["on": true, "off": false][$0] }
+        guard allowsAny || !hosts.contains("*") else {
+            throw ConfigurationError(
+                "allowedHosts is *: every page that a browser on this machine opens could then list, read "
+                    + "and delete all files, by DNS rebinding. Name the hosts, or set allowAnyHost to on "
+                    + "where no browser runs.")
+        }
+        return Set(hosts)
     }
 
     private func uploadTargets(besides tus: EndpointPath) throws -> [EndpointPath] {

@@ -29,6 +29,8 @@ package struct ServiceConfiguration: Sendable {
     package var drainTimeout: Duration
     /// Bytes of the disk that uploads never use.
     package var storageReserve: Int64
+    /// What the data directory has to be.
+    package var directoryDemands: DirectoryDemands
     package var sweepInterval: Duration
     /// Where tus uploads are.
     package var tusEndpoint: EndpointPath
@@ -36,6 +38,9 @@ package struct ServiceConfiguration: Sendable {
     package var uploadTargets: [EndpointPath]
     /// Pages of other origins that may use the service.
     package var cors: CORSPolicy
+
+    /// True when rows or bytes are in the data directory.
+    package var usesDataDirectory: Bool { metadata == .sqlite || bytes == .disk }
 
     /// True when only this machine can reach the server.
     package var isLoopback: Bool { Loopback.contains(host) }

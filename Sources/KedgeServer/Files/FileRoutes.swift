@@ -23,7 +23,7 @@ struct FileRoutes: Sendable {
         let (digest, checksum) = try ResumableUploadDigests.whole(request.headers)
         let new = NewSession(
             fileName: try Self.fileName(of: request), fileSize: body.announcedByteCount,
-            mimeType: request.headers[.contentType])
+            mimeType: request.headers[.contentType], client: context.client)
         let file = try await engine.ingest(
             new, owner: context.principal.owner, expecting: digest, checksum: checksum,
             body: body)

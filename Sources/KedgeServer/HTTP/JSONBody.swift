@@ -37,12 +37,12 @@ enum JSONBody {
         }
     }
 
-    /// The text of a wire message, with sorted members.
+    /// The text of a wire message, with sorted members. A terminal that shows it obeys nothing in it.
     static func encode(_ value: some Encodable) -> ByteBuffer {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         do {
-            return ByteBuffer(bytes: try encoder.encode(value))
+            return ByteBuffer(bytes: SteeringText.escaped(json: try encoder.encode(value)))
         } catch {
             preconditionFailure("the wire messages can be encoded: \(error)")
         }

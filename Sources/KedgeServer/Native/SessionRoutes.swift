@@ -22,7 +22,7 @@ struct SessionRoutes: Sendable {
                 fileName: message.fileName, fileSize: message.fileSize,
                 mimeType: message.mimeType, chunkSize: message.chunkSize,
                 declaredDigest: message.fileHashSha256, metadata: message.metadata ?? [:],
-                adopting: message.adoptSessionId),
+                adopting: message.adoptSessionId, client: context.client),
             owner: context.principal.owner,
             idempotencyKey: try key.map { try IdempotencyKey($0, for: message) })
         context.notes.set("session.id", status.sessionId)

@@ -22,6 +22,11 @@ struct KedgeRequestContext: RequestContext {
         connection = RawConnection.current
     }
 
+    /// Where the request comes from; nil where there is no connection.
+    var client: ClientAddress? {
+        channel.remoteAddress?.ipAddress.flatMap { ClientAddress($0) }
+    }
+
     /// The session named in the path.
     ///
     /// - Throws: `SESSION_NOT_FOUND` for text that no session can have as its id.

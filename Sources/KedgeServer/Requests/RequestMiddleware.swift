@@ -40,6 +40,8 @@ struct RequestMiddleware: RouterMiddleware {
             failure = translated
             reason = (error as? DialectError)?.reason ?? translated.code
             response = Self.problem(translated, context)
+            // Rooms of bodies are free again soon; sessions go on for longer.
+            if reason == .tooManySessions { response.headers[.retryAfter] = "10" }
             if translated.code == .methodNotAllowed {
                 response.headers[.allow] = routes.methods(at: request.uri.path).joined(
                     separator: ", ")

@@ -20,7 +20,8 @@ extension ResumableUploadRoutes {
                 completes: completes)
             // A length that follows from the body counts when the body does.
             let declared = put.checksum == nil ? length : call.declaredLength
-            let new = try Self.session(request, call, length: declared)
+            var new = try Self.session(request, call, length: declared)
+            new.client = context.client
             let key = try IdempotencyKey.text(of: request)
             let session = try await engine.createSession(
                 new, owner: context.principal.owner,

@@ -98,7 +98,7 @@ struct ResumableUploadErrors {
         let reason = error.code
         var error = error
         // Clients resume after a status from 500 on, and need not after another below.
-        if [.busy, .requestTimeout, .writerReplaced].contains(error.code) {
+        if [.busy, .tooManySessions, .requestTimeout, .writerReplaced].contains(error.code) {
             error.detail = error.detail ?? error.code.facts.sentence
             error.code = .unavailable
         }

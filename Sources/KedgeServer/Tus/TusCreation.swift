@@ -23,7 +23,8 @@ extension TusRoutes {
             throw EngineError(.unsupportedMediaType, "The body is \(TusField.mediaType).")
         }
         var new = NewSession(
-            fileName: metadata.fileName, fileSize: nil, mimeType: metadata.mimeType)
+            fileName: metadata.fileName, fileSize: nil, mimeType: metadata.mimeType,
+            client: context.client)
         new.metadata[TusUpload.MetadataKey.metadata] = metadata.text
         new.metadata[TusUpload.MetadataKey.concat] = concat
         if case .final(let parts) = concatenation {

@@ -13,7 +13,7 @@ enum TusErrors {
         switch error.code {
         case .chunkHashMismatch:
             error.code = .uploadChecksumMismatch
-        case .busy, .requestTimeout:
+        case .busy, .tooManySessions, .requestTimeout:
             // Clients try again after 409 and from 500 on, and give up on any other status below.
             error.code = .unavailable
         case .sizeMismatch, .chunkConflict:

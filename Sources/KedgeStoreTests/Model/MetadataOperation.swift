@@ -3,7 +3,8 @@ package import KedgeModel
 
 /// One call of the port as a value, so that it can be made on several stores and told in a message.
 package enum MetadataOperation: Sendable {
-    case create(SessionRecord, key: IdempotencyKey?, adopting: SessionID?)
+    case create(
+        SessionRecord, key: IdempotencyKey?, adopting: SessionID?, in: SessionRoom?)
     case commit([CommittedChunk], SessionTouch)
     case savePartial(PartialRecord, SessionTouch)
     case discardPartial(SessionID, index: Int)
@@ -40,9 +41,10 @@ package enum MetadataOperation: Sendable {
 
     private func answer(of store: any MetadataStore) async throws -> MetadataAnswer {
         switch self {
-        case .create(let record, let key, let adopting):
+        case .create(let record, let key, let adopting, let room):
             return MetadataAnswer(
-                try await store.createSession(record, idempotencyKey: key, adopting: adopting))
+                try await store.createSession(
+                    record, idempotencyKey: key, adopting: adopting, in: room))
         case .commit(let chunks, let touch):
             return .outcomes(try await store.commit(chunks, touching: touch))
         case .beginFinalize(let id, let digest, let fileID):
@@ -105,6 +107,9 @@ package enum MetadataOperation: Sendable {
 package enum MetadataAnswer: Hashable, Sendable {
     case nothing
     case created(SessionRecord)
+    case createdInstead(SessionRecord, of: SessionID)
+    case full
+    case partUsedUp
     case replayed(SessionRecord)
     case keyConflict
     case outcomes([ChunkOutcome])
@@ -123,6 +128,9 @@ package enum MetadataAnswer: Hashable, Sendable {
         switch outcome {
         case .created(let record): self = .created(record)
         case .replayed(let record): self = .replayed(record)
+        case .createdInstead(let record, let ended): self = .createdInstead(record, of: ended)
+        case .full: self = .full
+        case .partUsedUp: self = .partUsedUp
         case .keyConflict: self = .keyConflict
         }
     }

@@ -30,7 +30,7 @@ struct MetadataWalk {
             claimed += garbage.map { ($0, until) }
         }
         switch answer {
-        case .created(let record): records.append(record)
+        case .created(let record), .createdInstead(let record, _): records.append(record)
         case .session(let record): finalizing.append(record)
         case .file(let file): files.append(file)
         default: break
@@ -68,7 +68,7 @@ struct MetadataWalk {
     mutating func last() -> [MetadataOperation] {
         now += 10_000
         return [.takeAbandonedFinalizes(lease()), claim()]
-            + Self.keys.map { .create(session(), key: $0, adopting: nil) }
+            + Self.keys.map { .create(session(), key: $0, adopting: nil, in: nil) }
     }
 }
 
@@ -140,7 +140,16 @@ extension MetadataWalk {
         var key = chance(30) ? Self.keys.randomElement(using: &random) : nil
         if chance(20) { key?.fingerprint = "b" }
         let adopted = chance(40) ? known.sessions.randomElement(using: &random) : nil
-        return .create(session(), key: key, adopting: adopted)
+        return .create(session(), key: key, adopting: adopted, in: chance(40) ? room() : nil)
+    }
+
+    /// Mostly a small one.
+    private mutating func room() -> SessionRoom {
+        let busy = chance(30) ? known.sessions.randomElement(using: &random) : nil
+        return SessionRoom(
+            maxOpenCount: Int.random(in: 1...8, using: &random),
+            client: [nil, "192.0.2.1", "2001:db8::/64"].randomElement(using: &random) ?? nil,
+            busy: Set([busy].compactMap { $0 }))
     }
 
     private mutating func touch(_ record: SessionRecord) -> SessionTouch {

@@ -11,8 +11,18 @@ struct MetadataRows: Sendable {
         var stagingState: String?
         /// The finalize that was promised, if any.
         var job: Job?
-        var chunks: [Int: CommittedChunk] = [:]
-        var partials: [Int: PartialRecord] = [:]
+        var chunks: [Int: CommittedChunk] = [:] {
+            didSet { if !chunks.isEmpty { isEmpty = false } }
+        }
+        var partials: [Int: PartialRecord] = [:] {
+            didSet { if !partials.isEmpty { isEmpty = false } }
+        }
+        /// The network that began it.
+        var client: String?
+        /// True until its first byte.
+        var isEmpty = false
+        /// Uploads that were made of it.
+        var compositionCount = 0
         /// In the order in which they were made.
         let number: Int
     }

@@ -3,7 +3,8 @@ package import KedgeModel
 
 extension SimulatedMetadata {
     package func createSession(
-        _ record: SessionRecord, idempotencyKey: IdempotencyKey?, adopting: SessionID?
+        _ record: SessionRecord, idempotencyKey: IdempotencyKey?, adopting: SessionID?,
+        in room: SessionRoom?
     ) async throws -> CreateOutcome {
         try write { rows in
             let key = idempotencyKey.map { MetadataRows.Key(owner: record.owner, key: $0.key) }
@@ -14,11 +15,27 @@ extension SimulatedMetadata {
             guard rows.sessions[record.id] == nil else {
                 throw MetadataError.failed("session \(record.id) is there already")
             }
+            let adopted = adopting.flatMap { rows.sessions[$0] }
+            let isReplacing =
+                adopted.map { $0.record.state == .open && $0.canBeAdopted(by: record) } ?? false
+            let parts = room == nil ? [] : record.parts ?? []
+            let isUsedUp = parts.contains { id in
+                room.map { rows.sessions[id]?.compositionCount ?? 0 >= $0.maxCompositionCount }
+                    ?? false
+            }
+            if isUsedUp { return .partUsedUp }
+            var ended: SessionID?
+            if let room, !isReplacing, rows.openCount >= room.maxOpenCount {
+                ended = rows.makeRoom(besides: room.busy)
+                if ended == nil { return .full }
+            }
             let created = try rows.insert(record, adopting: adopting)
+            rows.sessions[created.id]?.client = room?.client
+            for id in parts { rows.sessions[id]?.compositionCount += 1 }
             if let key, let fingerprint = idempotencyKey?.fingerprint {
                 rows.keys[key] = .init(fingerprint: fingerprint, session: created.id)
             }
-            return .created(created)
+            return ended.map { .createdInstead(created, of: $0) } ?? .created(created)
         }
     }
 
@@ -153,17 +170,37 @@ extension SimulatedMetadata {
 }
 
 extension MetadataRows {
+    fileprivate var openCount: Int { sessions.values.count { $0.record.state == .open } }
+
+    /// Forgets the oldest session without a byte of the client that has most of them.
+    fileprivate mutating func makeRoom(besides busy: Set<SessionID>) -> SessionID? {
+        let empty = sessionsInOrder.filter {
+            $0.isEmpty && $0.record.state == .open && $0.job == nil && !busy.contains($0.record.id)
+        }
+        let clients = Dictionary(grouping: empty) { $0.client }
+        let largest = clients.values.min {
+            ($1.count, $0[0].number) < ($0.count, $1[0].number)
+        }
+        guard let session = largest?.first else { return nil }
+        let id = session.record.id
+        sessions[id] = nil
+        keys = keys.filter { $0.value.session != id }
+        makeGarbage(ofBytesOf: session)
+        return id
+    }
+
     /// Inserts the session, with the bytes of the one it adopts when that one fits.
     ///
     /// - Throws: `failed` when the bytes are another session's.
     fileprivate mutating func insert(
         _ record: SessionRecord, adopting adopted: SessionID?
     ) throws -> SessionRecord {
-        var new = Session(record: record, number: takeNumber())
+        var new = Session(record: record, isEmpty: record.parts == nil, number: takeNumber())
         if let adopted, let old = sessions[adopted], old.canBeAdopted(by: record) {
             new.record.stagingKey = old.record.stagingKey
             new.record.prefix = old.record.prefix
             new.stagingState = old.stagingState
+            new.isEmpty = false
             new.chunks = old.chunks
             new.partials = old.partials
             var emptied = old

@@ -29,33 +29,26 @@ struct LogLines: LogHandler {
         switch format {
         case .text:
             let facts = all.sorted { $0.key < $1.key }.map {
-                " \($0.key)=\(Self.plain("\($0.value)"))"
+                " \(SteeringText.escaped($0.key))=\(Self.plain("\($0.value)"))"
             }
-            StandardError.write(
-                "\(time) \(event.level) \(event.message)\(facts.joined())\n")
+            let message = SteeringText.escaped(event.message.description)
+            StandardError.write("\(time) \(event.level) \(message)\(facts.joined())\n")
         case .json:
             var object = all.mapValues { "\($0)" }
             object["time"] = time
             object["level"] = event.level.rawValue
             object["message"] = event.message.description
             object["logger"] = label
-            StandardError.write(Self.line(object))
+            StandardError.write(JSONLine.encode(object))
         }
     }
 
-    /// Control characters would let a stranger write lines of their own.
+    /// The text, in quotes where it could be taken for more than one value. Characters that steer a
+    /// terminal would let a stranger write lines of their own.
     private static func plain(_ text: String) -> String {
-        let isOdd = text.unicodeScalars.contains { $0.value < 0x20 || $0 == " " || $0 == "\"" }
-        return isOdd ? String(reflecting: text) : text
-    }
-
-    private static func line(_ object: [String: String]) -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        do {
-            return String(decoding: try encoder.encode(object), as: UTF8.self) + "\n"
-        } catch {
-            preconditionFailure("text can be encoded: \(error)")
+        let isOdd = text.unicodeScalars.contains {
+            $0 == " " || $0 == "\"" || SteeringText.steers($0)
         }
+        return isOdd ? SteeringText.escaped(String(reflecting: text)) : text
     }
 }

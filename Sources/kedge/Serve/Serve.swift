@@ -49,6 +49,7 @@ struct ServerSettings: ParsableArguments {
     @Option(help: help(.host)) var host: String?
     @Option(help: help(.port)) var port: String?
     @Option(help: help(.allowedHosts)) var allowedHosts: String?
+    @Option(help: help(.allowAnyHost)) var allowAnyHost: String?
     @Option(help: help(.publicAddress)) var publicAddress: String?
     @Option(help: help(.data)) var data: String?
     @Option(help: help(.metadata)) var metadata: String?
@@ -62,12 +63,15 @@ struct ServerSettings: ParsableArguments {
     @Option(help: help(.defaultChunkSize)) var limitsDefaultChunkSize: String?
     @Option(help: help(.maxConcurrentWrites)) var limitsMaxConcurrentWrites: String?
     @Option(help: help(.maxConnections)) var limitsMaxConnections: String?
+    @Option(help: help(.maxOpenSessions)) var limitsMaxOpenSessions: String?
+    @Option(help: help(.emptySessionLifetime)) var sessionEmptyLifetimeSeconds: String?
     @Option(help: help(.sessionLifetime)) var sessionLifetimeSeconds: String?
     @Option(help: help(.sessionGrace)) var sessionGraceSeconds: String?
     @Option(help: help(.idleTimeout)) var timeoutsIdleSeconds: String?
     @Option(help: help(.minBodyRate)) var timeoutsMinBodyBytesPerSecond: String?
     @Option(help: help(.drainTimeout)) var shutdownDrainSeconds: String?
     @Option(help: help(.storageReserve)) var storageReserveBytes: String?
+    @Option(help: help(.storageAllow)) var storageAllow: String?
     @Option(help: help(.sweepInterval)) var sweepIntervalSeconds: String?
     @Option(help: help(.scrubNewFilesWithin)) var scrubNewFilesWithin: String?
     @Option(help: help(.scrubPeriod)) var scrubPeriod: String?
@@ -78,16 +82,20 @@ struct ServerSettings: ParsableArguments {
 
     private var values: [ConfigurationKey: String?] {
         [
-            .host: host, .port: port, .allowedHosts: allowedHosts, .publicAddress: publicAddress,
+            .host: host, .port: port, .allowedHosts: allowedHosts,
+            .allowAnyHost: allowAnyHost, .publicAddress: publicAddress,
             .data: data, .metadata: metadata, .bytes: bytes, .durability: durability,
             .logLevel: logLevel, .logFormat: logFormat, .maxFileSize: limitsMaxFileSize,
             .minChunkSize: limitsMinChunkSize, .maxChunkSize: limitsMaxChunkSize,
             .defaultChunkSize: limitsDefaultChunkSize,
             .maxConcurrentWrites: limitsMaxConcurrentWrites,
             .maxConnections: limitsMaxConnections, .sessionLifetime: sessionLifetimeSeconds,
+            .maxOpenSessions: limitsMaxOpenSessions,
+            .emptySessionLifetime: sessionEmptyLifetimeSeconds,
             .sessionGrace: sessionGraceSeconds, .idleTimeout: timeoutsIdleSeconds,
             .minBodyRate: timeoutsMinBodyBytesPerSecond, .drainTimeout: shutdownDrainSeconds,
-            .storageReserve: storageReserveBytes, .sweepInterval: sweepIntervalSeconds,
+            .storageReserve: storageReserveBytes, .storageAllow: storageAllow,
+            .sweepInterval: sweepIntervalSeconds,
             .scrubNewFilesWithin: scrubNewFilesWithin, .scrubPeriod: scrubPeriod,
             .scrubRate: scrubBytesPerSecond,
             .tusPath: tusPath, .uploadTargets: uploadsTargets, .corsOrigins: corsAllowedOrigins,
@@ -109,11 +117,11 @@ struct ServerSettings: ParsableArguments {
     }
 }
 
-/// Turns a wrong setting into the exit status for wrong usage.
+/// Turns a wrong setting into the exit status for a refused configuration.
 func checked<Result>(_ body: () async throws -> Result) async throws -> Result {
     do {
         return try await body()
     } catch let error as ConfigurationError {
-        throw CommandFailure("kedge: \(error)", exitStatus: ExitStatus.usage)
+        throw CommandFailure("kedge: \(error)", exitStatus: ExitStatus.configuration)
     }
 }

@@ -28,7 +28,7 @@ struct ServerProcess {
                 // One line for people and for whoever started the process with port 0.
                 StandardError.write(
                     "kedge: serving on http://\(configuration.host):\(port), "
-                        + "\(Self.places(configuration))\n")
+                        + "\(printable(Self.places(configuration)))\n")
             }
         }
         let sweep = SweepService(

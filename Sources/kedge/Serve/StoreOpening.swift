@@ -24,9 +24,44 @@ struct StoreOpening {
 
     /// - Throws: ``CommandFailure``.
     func open() async throws -> Stores {
-        switch configuration.bytes {
+        if configuration.usesDataDirectory { try await requireSafeDirectory() }
+        return switch configuration.bytes {
         case .disk: try await openOverDisk()
         case .s3(let url): try await openOverObjects(url)
+        }
+    }
+
+    /// Before anything is touched.
+    private func requireSafeDirectory() async throws {
+        do {
+            try await pool.run { [directory, configuration] in
+                try configuration.directoryDemands.check(directory, in: POSIXFileSystem())
+            }
+        } catch let violation as DirectoryDemands.Violation {
+            throw CommandFailure(
+                "kedge: the data directory \(directory) \(Self.sentence(violation, directory))",
+                exitStatus: ExitStatus.configuration)
+        } catch {
+            throw CommandFailure(
+                "kedge: the data directory \(directory) cannot be used: \(String(reflecting: error))",
+                exitStatus: Self.exitStatus(of: error))
+        }
+    }
+
+    private static func sentence(
+        _ violation: DirectoryDemands.Violation, _ directory: String
+    ) -> String {
+        switch violation {
+        case .writableByOthers(let permissions):
+            let mode = String(permissions, radix: 8)
+            return
+                "can be written by others than its owner (mode \(mode)), who could then replace what "
+                + "is kept. Run: chmod go-w \(ShellText.quoted(directory)). If it is meant, set "
+                + "storage.allow to shared."
+        case .onNetwork(let name):
+            return
+                "is on a network file system (\(name)), whose locks and syncs do not keep what the "
+                + "service promises. Use a local disk. If it is meant, set storage.allow to network."
         }
     }
 
@@ -52,7 +87,7 @@ struct StoreOpening {
 
     private func openOverObjects(_ url: String) async throws -> Stores {
         let environment = ProcessInfo.processInfo.environment
-        var settings = try await naming("bytes", exitStatus: ExitStatus.usage) {
+        var settings = try await naming("bytes", exitStatus: ExitStatus.configuration) {
             try S3Configuration(url: url, environment: environment)
         }
         settings.spoolReserveByteCount = configuration.storageReserve
@@ -88,14 +123,14 @@ struct StoreOpening {
                     onFatal: { message in
                         // After a failed sync nothing that the database says can be trusted;
                         // the next start reads what is really on the disk.
-                        StandardError.write("kedge: the database failed: \(message)\n")
+                        StandardError.write("kedge: the database failed: \(printable(message))\n")
                         endProcess(ExitStatus.failure)
                     })
             }
         case .postgres(let url):
             return try await naming("the database \(configuration.metadata)") {
                 try await PostgresStore.open(url: url) { message in
-                    StandardError.write("kedge: the database: \(message)\n")
+                    StandardError.write("kedge: the database: \(printable(message))\n")
                 }
             }
         }
@@ -109,7 +144,7 @@ struct StoreOpening {
             throw CommandFailure(
                 "kedge: the rows are about bytes in \"\(place)\", not in \"\(identity)\". Two nodes that "
                     + "share rows must share bytes, and rows cannot be used with other bytes.",
-                exitStatus: ExitStatus.usage)
+                exitStatus: ExitStatus.configuration)
         }
     }
 
@@ -141,6 +176,7 @@ struct StoreOpening {
         switch error {
         case let error as FileError where error.code == .noSpace: ExitStatus.diskFull
         case DiskStoreError.unusable(let error) where error.code == .noSpace: ExitStatus.diskFull
+        case is UntestedSQLiteError: ExitStatus.configuration
         default: ExitStatus.failure
         }
     }

@@ -66,7 +66,7 @@ enum EngineLimits {
         guard settings.chunkSizes.upperBound >= sizes.lowerBound else {
             throw CommandFailure(
                 "kedge: limits.maxChunkSize is below \(sizes.lowerBound), the smallest part that S3 takes",
-                exitStatus: ExitStatus.usage)
+                exitStatus: ExitStatus.configuration)
         }
         let upper = min(settings.chunkSizes.upperBound, sizes.upperBound)
         settings.minStoredChunkSize = sizes.lowerBound

@@ -40,12 +40,13 @@ struct JSONLine: Encodable {
                 path: snapshot.path, errorCode: snapshot.errorCode, message: snapshot.message))
     }
 
-    /// One line of JSON with sorted members.
+    /// One line of JSON with sorted members, in which nothing steers a terminal.
     static func encode(_ value: some Encodable) -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         do {
-            return String(decoding: try encoder.encode(value), as: UTF8.self) + "\n"
+            let json = SteeringText.escaped(json: try encoder.encode(value))
+            return String(decoding: json, as: UTF8.self) + "\n"
         } catch {
             preconditionFailure("the messages of the command can be encoded: \(error)")
         }

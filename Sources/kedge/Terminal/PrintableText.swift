@@ -1,3 +1,5 @@
+internal import KedgeModel
+
 /// Text from a disk, a server or a caller, made fit for a terminal and for a log.
 ///
 /// A terminal obeys control characters, and marks of writing direction make a name look like
@@ -9,19 +11,10 @@ func printable(_ text: String, keepsLines: Bool = false) -> String {
     var scalars = String.UnicodeScalarView()
     for scalar in text.unicodeScalars {
         let isKept = keepsLines && (scalar == "\n" || scalar == "\t")
-        scalars.append(!isKept && isSteering(scalar) ? "_" : scalar)
+        scalars.append(!isKept && SteeringText.steers(scalar) ? "_" : scalar)
     }
     // After that: a control character that a terminal shows as nothing must not end a URL either.
     return URLSecrets.hidden(in: String(scalars))
-}
-
-/// True for what a terminal obeys instead of showing.
-func isSteering(_ scalar: Unicode.Scalar) -> Bool {
-    switch scalar.value {
-    case 0...0x1F, 0x7F...0x9F: true
-    case 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: true
-    default: false
-    }
 }
 
 /// The parts of URLs that may be secrets.

@@ -147,7 +147,7 @@ extension CheckOpening {
         throw CommandFailure(
             "kedge: the rows are about bytes in \"\(bound)\", not in \"\(identity ?? directory)\"; "
                 + "check them with the settings of the service",
-            exitStatus: ExitStatus.usage)
+            exitStatus: ExitStatus.configuration)
     }
 }
 
@@ -196,7 +196,7 @@ extension CheckOpening {
                     at: directory + "/kedge.sqlite", now: SystemWallClock().now(), pool: pool,
                     onFatal: { message in
                         // As in the service: what is stored is only known to the next process.
-                        StandardError.write("kedge: the database failed: \(message)\n")
+                        StandardError.write("kedge: the database failed: \(printable(message))\n")
                         endProcess(ExitStatus.failure)
                     })
             }
@@ -221,7 +221,7 @@ extension CheckOpening {
         do {
             settings = try S3Configuration(url: url, environment: environment)
         } catch {
-            throw CommandFailure("kedge: bytes: \(error)", exitStatus: ExitStatus.usage)
+            throw CommandFailure("kedge: bytes: \(error)", exitStatus: ExitStatus.configuration)
         }
         let store = S3Store(
             settings,
@@ -233,14 +233,15 @@ extension CheckOpening {
     }
 
     private static func notice(_ message: String) {
-        StandardError.write("kedge: the database: \(message)\n")
+        StandardError.write("kedge: the database: \(printable(message))\n")
     }
 
     private static func close(_ store: Rows) async {
         do {
             try await store.close()
         } catch {
-            StandardError.write("kedge: closing the database: \(String(reflecting: error))\n")
+            let cause = printable(String(reflecting: error))
+            StandardError.write("kedge: closing the database: \(cause)\n")
         }
     }
 }

@@ -59,14 +59,30 @@ extension Scene {
 
     /// Deletes a file or a session over HTTP.
     func delete(_ path: String, at server: Server) throws {
+        let text = try ask("DELETE \(path) HTTP/1.1\r\nHost: localhost\r\n", at: server)
+        guard text.hasPrefix("HTTP/1.1 204") else { throw Failure("not deleted: \(text)") }
+    }
+
+    /// Posts a JSON body over HTTP and returns the answer as it came.
+    func post(_ json: String, to path: String, at server: Server) throws -> String {
+        let head = "POST \(path) HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        return try ask(
+            "\(head)Content-Length: \(json.utf8.count)\r\n", body: json, at: server)
+    }
+
+    /// - Parameter head: The request line and the fields, but for `Connection`.
+    private func ask(_ head: String, body: String = "", at server: Server) throws -> String {
         guard let socket = Loopback.connect(to: server.port) else { throw Failure("no server") }
         defer { close(socket) }
-        let request = "DELETE \(path) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        let request = "\(head)Connection: close\r\n\r\n\(body)"
         send(socket, request, request.utf8.count, 0)
-        var answer = [UInt8](repeating: 0, count: 4096)
-        let count = recv(socket, &answer, answer.count, 0)
-        let text = String(decoding: answer.prefix(max(0, count)), as: UTF8.self)
-        guard text.hasPrefix("HTTP/1.1 204") else { throw Failure("not deleted: \(text)") }
+        var answer: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let count = recv(socket, &buffer, buffer.count, 0)
+            guard count > 0 else { return String(decoding: answer, as: UTF8.self) }
+            answer += buffer.prefix(count)
+        }
     }
 }
 

@@ -15,6 +15,7 @@ struct HookedMetadata: MetadataStore {
         case completeFinalize
         /// After the claim, before anything is removed.
         case claimedGarbage
+        case checkHealth
     }
 
     typealias Hook = @Sendable (Call) async throws -> Void
@@ -29,9 +30,11 @@ struct HookedMetadata: MetadataStore {
     private func enter(_ call: Call) async throws { try await hook.value?(call) }
 
     func createSession(
-        _ record: SessionRecord, idempotencyKey: IdempotencyKey?, adopting: SessionID?
+        _ record: SessionRecord, idempotencyKey: IdempotencyKey?, adopting: SessionID?,
+        in room: SessionRoom?
     ) async throws -> CreateOutcome {
-        try await real.createSession(record, idempotencyKey: idempotencyKey, adopting: adopting)
+        try await real.createSession(
+            record, idempotencyKey: idempotencyKey, adopting: adopting, in: room)
     }
 
     func progress(of id: SessionID, owner: OwnerID) async throws -> SessionProgress? {
@@ -250,6 +253,9 @@ struct HookedMetadata: MetadataStore {
         try await real.forgetGarbage(garbage, claimedUntil: end)
     }
     func isNeeded(_ digest: SHA256Digest) async throws -> Bool { try await real.isNeeded(digest) }
-    func checkHealth() async throws { try await real.checkHealth() }
+    func checkHealth() async throws {
+        try await enter(.checkHealth)
+        try await real.checkHealth()
+    }
     func close() async throws { try await real.close() }
 }

@@ -11,6 +11,7 @@ import Testing
 struct ErrorScene: Sendable {
     static let maxFileSize: Int64 = 1_000_000
     static let maxConcurrentWrites = 2
+    static let maxOpenSessions = 8
 
     let server: RunningServer
     /// Chunk 0 is committed, chunk 1 has 400 bytes, chunk 2 has none.
@@ -23,6 +24,7 @@ struct ErrorScene: Sendable {
             configuration.engine.maxFileSize = maxFileSize
             configuration.engine.maxConcurrentWrites = maxConcurrentWrites
             configuration.engine.sessionLifetime = .seconds(1000)
+            configuration.engine.maxOpenSessions = maxOpenSessions
         }
     }
 
@@ -201,6 +203,20 @@ extension ErrorScene {
                 _ = try await connection.answer()
             }
             return answer
+        },
+        .tooManySessions: { scene in
+            for _ in 0..<maxOpenSessions {
+                let create = CreateSessionRequest(
+                    fileName: "log.bin", fileSize: 2500, chunkSize: 1000)
+                let answer = try await scene.server.ask(.createSession(create))
+                guard answer.status == 201 else { return answer }
+                let session = try answer.decoded(CreateSessionResponse.self).sessionId
+                let other = Upload(
+                    content: sampleBytes(2500, seed: 3), chunkSize: 1000, id: session)
+                _ = try await scene.server.ask(other.put(0))
+            }
+            return try await scene.server.ask(
+                .createSession(CreateSessionRequest(fileName: "log.bin", fileSize: 2500)))
         },
         .unavailable: { scene in
             scene.server.place.disk.fail(after: 0, of: .open)

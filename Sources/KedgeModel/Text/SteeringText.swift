@@ -1,0 +1,51 @@
+/// Characters that steer what shows them: a terminal obeys controls, and marks of writing direction make a
+/// text look like another. Output for terminals and logs carries them as escapes.
+package enum SteeringText {
+    /// True for C0 and C1 controls, DEL, line and paragraph separators, marks of writing direction and the
+    /// byte order mark. Joiners are letters' business and not among them.
+    package static func steers(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0...0x1F, 0x7F...0x9F: true
+        case 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: true
+        default: false
+        }
+    }
+
+    /// The text with `\u{…}` in place of each such character.
+    package static func escaped(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: steers) else { return text }
+        var result = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            if steers(scalar) {
+                result += "\\u{\(String(scalar.value, radix: 16))}".unicodeScalars
+            } else {
+                result.append(scalar)
+            }
+        }
+        return String(result)
+    }
+
+    /// JSON of one line with `\uXXXX` in place of each such character. They only occur inside strings there,
+    /// and mean the same in both forms (RFC 8259 section 7).
+    package static func escaped(json: some Sequence<UInt8>) -> [UInt8] {
+        let bytes = Array(json)
+        guard bytes.contains(where: { $0 >= 0x7F }) else { return bytes }
+        var result: [UInt8] = []
+        result.reserveCapacity(bytes.count)
+        for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {
+            append(scalar, to: &result)
+        }
+        return result
+    }
+
+    /// Appends a character as it stands in a JSON string, apart from quote and backslash.
+    static func append(_ scalar: Unicode.Scalar, to json: inout [UInt8]) {
+        guard steers(scalar) else {
+            json.append(contentsOf: String(scalar).utf8)
+            return
+        }
+        let value = UInt16(truncatingIfNeeded: scalar.value)
+        json.append(contentsOf: "\\u".utf8)
+        json.append(contentsOf: Hex.encode([UInt8(value >> 8), UInt8(value & 0xFF)]).utf8)
+    }
+}

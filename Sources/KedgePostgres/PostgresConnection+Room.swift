@@ -1,0 +1,101 @@
+internal import KedgeEngine
+internal import KedgeModel
+
+// The bound of open sessions, which nodes keep together.
+extension PostgresConnection {
+    /// Below the bound by this much, sessions are created without waiting for each other: so many are never
+    /// under way at once.
+    private static let slack: Int64 = 1000
+    /// Any number that no other lock has.
+    private static let roomLock: Int64 = 0x6B65_6467_655F_726F
+
+    /// True when there are as many open sessions as may be. Then, and shortly before, creates wait for each
+    /// other until the transaction ends.
+    ///
+    /// A second run after an unanswered commit finds its session and needs no room.
+    func lacksRoom(for record: SessionRecord, of limit: Int) throws -> Bool {
+        guard try openCount() + Self.slack >= Int64(limit) else { return false }
+        _ = try query("SELECT pg_advisory_xact_lock($1)::text", [.int8(Self.roomLock)])
+        guard try openCount() >= Int64(limit) else { return false }
+        return try session(record.id) == nil
+    }
+
+    private func openCount() throws -> Int64 {
+        var row = try query("SELECT count(*) FROM session WHERE state = 'open'").firstRow
+        return try row?.integer() ?? 0
+    }
+
+    /// Forgets the oldest session without a byte of the client that has most of them, but none that is being
+    /// written here or on another node.
+    ///
+    /// - Returns: Nil when every open session has bytes, or is about to.
+    func makeRoom(besides busy: Set<SessionID>) throws -> SessionID? {
+        let busy = PostgresValue.texts(busy.map(\.text))
+        // Whoever records a byte locks the session first, so a locked one is left alone, and one that is
+        // locked here has no more bytes than a later statement sees.
+        for _ in 0..<8 {
+            let found = try query(
+                """
+                WITH candidate AS (
+                    SELECT client, number FROM session
+                    WHERE empty_since IS NOT NULL AND state = 'open' AND id <> ALL($1)
+                        AND NOT EXISTS (SELECT 1 FROM finalize_job WHERE session = number)
+                        AND NOT EXISTS (
+                            SELECT 1 FROM writer_lease WHERE session_id = session.id
+                                AND lease_until > \(DatabaseClock.expression))),
+                largest AS (
+                    SELECT client FROM candidate GROUP BY client
+                    ORDER BY count(*) DESC, min(number) LIMIT 1)
+                SELECT number FROM session
+                WHERE number IN (
+                    SELECT number FROM candidate JOIN largest
+                        ON candidate.client IS NOT DISTINCT FROM largest.client)
+                ORDER BY number LIMIT 1 FOR UPDATE SKIP LOCKED
+                """, [busy]
+            ).firstRow
+            guard var found else { return nil }
+            if let ended = try forgetEmpty(try found.integer()) { return ended }
+        }
+        return nil
+    }
+
+    /// Forgets a locked session unless it has got a byte, or has ended, before it was locked.
+    private func forgetEmpty(_ number: Int64) throws -> SessionID? {
+        let still = try query(
+            """
+            SELECT \(SessionRow.columns) FROM session
+            WHERE number = $1 AND empty_since IS NOT NULL AND state = 'open'
+            """, [.int8(number)]
+        ).firstRow
+        guard let still else { return nil }
+        let session = try SessionRow(still)
+        // Its idempotency key goes with it.
+        _ = try query("DELETE FROM session WHERE number = $1", [.int8(number)])
+        try makeGarbage(ofBytesOf: session)
+        try notify(session.record.id)
+        return session.record.id
+    }
+}
+
+// The bound of uploads that are made of one session.
+extension PostgresConnection {
+    /// True when one of the sessions has as many as may be. Their rows are locked until the transaction ends.
+    func areUsedUp(_ parts: [SessionID], at limit: Int) throws -> Bool {
+        // Locked in an order that all have in common, and looked at in a later statement.
+        _ = try query(
+            "SELECT number FROM session WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE",
+            [.texts(parts.map(\.text))])
+        return try query(
+            "SELECT 1 FROM session WHERE id = ANY($1) AND composition_count >= $2 LIMIT 1",
+            [.texts(parts.map(\.text)), .int8(Int64(limit))]
+        ).rowCount > 0
+    }
+
+    /// Counts one upload more that is made of each of the sessions. A second run after an unanswered commit
+    /// may count it twice, which errs on the side of fewer.
+    func use(_ parts: [SessionID]) throws {
+        _ = try query(
+            "UPDATE session SET composition_count = composition_count + 1 WHERE id = ANY($1)",
+            [.texts(parts.map(\.text))])
+    }
+}

@@ -1,0 +1,108 @@
+import Glibc
+import KedgeFiles
+import KedgeStoreTests
+import Testing
+
+@Suite struct `What a data directory has to be` {
+    private let directory: TemporaryDirectory
+    private var path: String { directory.path + "/data" }
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    @Test(arguments: [0o770, 0o702, 0o777, 0o1777, 0o720] as [UInt16])
+    func `a directory that others may write in is refused unless it is meant`(
+        permissions: UInt16
+    ) throws {
+        try POSIXFileSystem().makeDirectory(path)
+        #expect(chmod(path, mode_t(permissions)) == 0)
+        let violation = DirectoryDemands.Violation.writableByOthers(permissions: permissions)
+        #expect(throws: violation) { try check() }
+        try check(DirectoryDemands(allowsOtherWriters: true))
+    }
+
+    @Test(arguments: [0o700, 0o750, 0o755] as [UInt16])
+    func `a directory that only its owner may write in is taken`(permissions: UInt16) throws {
+        try POSIXFileSystem().makeDirectory(path)
+        #expect(chmod(path, mode_t(permissions)) == 0)
+        try check()
+    }
+
+    /// A link's own mode is 0777 and says nothing.
+    @Test func `behind a symbolic link the directory counts`() throws {
+        let target = directory.path + "/target"
+        try POSIXFileSystem().makeDirectory(target)
+        #expect(symlink(target, path) == 0)
+        try check()
+        #expect(chmod(target, 0o777) == 0)
+        #expect(throws: DirectoryDemands.Violation.self) { try check() }
+    }
+
+    @Test(arguments: ["", "/below/it"])
+    func `a network file system is refused unless it is meant, also for what is to be made`(
+        rest: String
+    ) throws {
+        let files = NetworkDisk()
+        let violation = DirectoryDemands.Violation.onNetwork(fileSystem: "nfs")
+        #expect(throws: violation) {
+            try DirectoryDemands().check(path + rest, in: files)
+        }
+        try DirectoryDemands(allowsNetwork: true).check(path + rest, in: files)
+        try check()
+    }
+
+    @Test(arguments: [
+        ("", false, false), ("shared", true, false), ("network", false, true),
+        ("shared,network", true, true), ("network, shared", true, true),
+    ])
+    func `the setting names what is meant`(text: String, shared: Bool, network: Bool) {
+        let expected = DirectoryDemands(allowsOtherWriters: shared, allowsNetwork: network)
+        #expect(DirectoryDemands(text: text) == expected)
+    }
+
+    @Test(arguments: ["all", "shared,", ",", "Shared", "shared network"])
+    func `any other text is no setting`(text: String) {
+        #expect(DirectoryDemands(text: text) == nil)
+    }
+
+    private func check(_ demands: DirectoryDemands = DirectoryDemands()) throws {
+        try demands.check(path, in: POSIXFileSystem())
+    }
+}
+
+@Suite struct `File systems of a network` {
+    private static let mounts = """
+        22 28 0:20 / /proc rw,nosuid - proc proc rw
+        28 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw
+        71 28 0:44 / /media/far rw,nosuid shared:40 master:2 - fuse.sshfs far: rw,user_id=0
+        72 28 0:45 / /media/stick rw - fuseblk /dev/sdb1 rw
+        74 28 0:46 /export - rw - nfs4 server:/export rw,vers=4.2
+        75 28 0:47 / /media/c rw,noatime - 9p drvfs rw
+        73 28 0:300 / /media/over rw - fuse.fuse-overlayfs overlay rw
+        """
+
+    /// As makedev(3) puts the two numbers together.
+    private static func device(_ major: UInt64, _ minor: UInt64) -> UInt64 {
+        (major & 0xFFF) << 8 | (major & ~0xFFF) << 32 | minor & 0xFF | (minor & ~0xFF) << 12
+    }
+
+    @Test func `a mount of a network has the name of its type`() {
+        let name = { NetworkFileSystem.name(ofDevice: $0, in: Self.mounts) }
+        #expect(name(Self.device(0, 46)) == "nfs4")
+        #expect(name(Self.device(0, 47)) == "9p")
+        #expect(name(Self.device(0, 44)) == "fuse.sshfs")
+        #expect(name(Self.device(0, 45)) == nil)
+        #expect(name(Self.device(0, 300)) == nil)
+        #expect(name(Self.device(254, 1)) == nil)
+        #expect(name(Self.device(7, 7)) == nil)
+    }
+}
+
+private struct NetworkDisk: ForwardingFileSystem {
+    let base = POSIXFileSystem()
+
+    func networkFileSystem(at path: String) throws(FileError) -> String? {
+        // What is asked about has to be there.
+        _ = try base.networkFileSystem(at: path)
+        return "nfs"
+    }
+}

@@ -1,0 +1,39 @@
+import Foundation
+import KedgeModel
+import Testing
+
+@Suite struct `Text for terminals` {
+    private static let steering: [Unicode.Scalar] = [
+        "\u{7F}", "\u{80}", "\u{85}", "\u{9B}", "\u{9F}", "\u{61C}", "\u{200E}", "\u{200F}",
+        "\u{2028}", "\u{2029}", "\u{202A}", "\u{202B}", "\u{202C}", "\u{202D}", "\u{202E}",
+        "\u{2066}", "\u{2067}", "\u{2068}", "\u{2069}", "\u{FEFF}", "\u{0}", "\u{1B}", "\n",
+    ]
+
+    @Test(arguments: steering)
+    func `JSON carries a character that steers as an escape, with the same meaning`(
+        scalar: Unicode.Scalar
+    ) throws {
+        let text = ["a\(scalar)b", "\(scalar)"]
+        let json = SteeringText.escaped(json: try JSONEncoder().encode(text))
+        #expect(
+            !String(decoding: json, as: UTF8.self).unicodeScalars.contains(
+                where: SteeringText.steers))
+        #expect(try JSONDecoder().decode([String].self, from: Data(json)) == text)
+    }
+
+    @Test(arguments: steering)
+    func `a log line carries a character that steers as an escape`(scalar: Unicode.Scalar) {
+        let escape = "a\\u{\(String(scalar.value, radix: 16))}b"
+        #expect(SteeringText.escaped("a\(scalar)b") == escape)
+    }
+
+    @Test(arguments: [
+        "", "a b", "日本語 ☂", "👩‍👩‍👧", "می\u{200C}خواهم", "né\u{301}e", "\u{A0}\u{AD}",
+        "\u{1F3F4}\u{E0067}",
+    ])
+    func `text that steers nothing stays as it is`(text: String) throws {
+        #expect(SteeringText.escaped(text) == text)
+        let json = try JSONEncoder().encode([text])
+        #expect(SteeringText.escaped(json: json) == Array(json))
+    }
+}

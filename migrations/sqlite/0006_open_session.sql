@@ -1,0 +1,23 @@
+-- What bounds the number of open sessions: who began one, and whether it ever had a byte.
+
+-- The network of the client: an IPv4 address or an IPv6 /64; NULL when it is not known.
+ALTER TABLE session ADD COLUMN client TEXT;
+-- When the session began, until its first byte is recorded; NULL from then on, and for one that is made of
+-- others.
+ALTER TABLE session ADD COLUMN empty_since INTEGER;
+
+CREATE INDEX empty_session ON session (client, number)
+    WHERE empty_since IS NOT NULL AND state = 'open';
+
+-- Here, so that it holds whichever version of the program records a byte.
+CREATE TRIGGER chunk_fills_session AFTER INSERT ON chunk
+BEGIN
+    UPDATE session SET empty_since = NULL
+    WHERE number = NEW.session AND empty_since IS NOT NULL;
+END;
+
+CREATE TRIGGER partial_chunk_fills_session AFTER INSERT ON partial_chunk
+BEGIN
+    UPDATE session SET empty_since = NULL
+    WHERE number = NEW.session AND empty_since IS NOT NULL;
+END;
