@@ -79,6 +79,9 @@ extension DownloadWorker {
     }
 
     /// Gives the verified file its name: sync, note, rename, sync the directory, complete (R96).
+    ///
+    /// The file stays open, and before and after the rename its name must lead to it: whoever may rename
+    /// in that folder can put another file in its place, which nobody has verified.
     func promote(_ temp: TempFile, digest: SHA256Digest, size: Int64) async throws {
         try await context.onDisk("sync", "download's folder") { try temp.file.syncData() }
         guard
@@ -91,35 +94,48 @@ extension DownloadWorker {
                     explanation: "The options of this download keep changing."))
         }
         let (files, download) = (files, download)
-        try await context.onDisk("promote", "destination") {
-            try temp.file.close()
-            try Self.rename(download, temp: temp, digest: digest, size: size, files: files)
-            try files.syncDirectory(TempFile.directory(of: download.destinationPath))
+        let isPromoted = try await context.onDisk("promote", "destination") {
+            let target = download.destinationPath
+            guard try Self.rename(download, temp: temp, digest: digest, size: size, files: files)
+            else { return false }
+            try files.syncDirectory(TempFile.directory(of: target))
+            return true
+        }
+        guard isPromoted else {
+            try await deleteTempFile()
+            throw DownloadRestart(
+                error: TransferError(
+                    .integrityMismatch, operation: "promote", resource: download.destinationPath,
+                    explanation: "Another program put a file in the place of this download."))
         }
         try await complete(digest: digest, size: size)
     }
 
+    /// - Returns: False when the file at the temporary or at the final name is not the verified one.
     private static func rename(
         _ download: DownloadTransfer, temp: TempFile, digest: SHA256Digest, size: Int64,
         files: any FileSystem
-    ) throws {
+    ) throws -> Bool {
         let (source, target) = (download.tempPath, download.destinationPath)
-        if try files.status(of: target)?.inode == temp.inode {
+        if try temp.isFound(at: target, files: files) {
             // A link was made and the process died before the old name went.
             try files.remove(source)
-        } else if download.overwrites {
-            try files.rename(source, to: target)
-        } else {
-            do {
-                try files.renameWithoutReplacing(source, to: target)
-            } catch  where error.code == .exists {
-                // The very same content is there already: that is success (clients.md, lesson 3).
-                guard try holds(target, digest: digest, size: size, files: files) else {
-                    throw error
-                }
-                try files.remove(source)
-            }
+            return try temp.isFound(at: target, files: files)
         }
+        guard try temp.isFound(at: source, files: files) else { return false }
+        if download.overwrites {
+            try files.rename(source, to: target)
+            return try temp.isFound(at: target, files: files)
+        }
+        do {
+            try files.renameWithoutReplacing(source, to: target)
+        } catch  where error.code == .exists {
+            // The very same content is there already: that is success (clients.md, lesson 3).
+            guard try holds(target, digest: digest, size: size, files: files) else { throw error }
+            try files.remove(source)
+            return true
+        }
+        return try temp.isFound(at: target, files: files)
     }
 
     /// An earlier run may have renamed the file and died before its record said so.
@@ -196,7 +212,7 @@ extension DownloadWorker {
         }
     }
 
-    /// True when the file has the content; then its bytes are durable, too.
+    /// True when the file has the content, and the name still leads to it; then its bytes are durable, too.
     private static func holds(
         _ path: String, digest: SHA256Digest, size: Int64, files: any FileSystem
     ) throws -> Bool {
@@ -208,7 +224,9 @@ extension DownloadWorker {
             return false
         }
         try file.syncData()
-        return true
+        // What was read is what is there: the name may have been given to another file meanwhile.
+        let (read, found) = (try file.status(), try files.status(of: path))
+        return found?.inode == read.inode && found?.device == read.device
     }
 
     private func complete(digest: SHA256Digest, size: Int64) async throws {
