@@ -120,6 +120,7 @@ extension UploadTransfer {
             identity: SourceIdentity(
                 byteCount: try row.required("file_size", row.integer("file_size")),
                 modifiedNanoseconds: row.integer("modified_nanoseconds") ?? 0,
+                changedNanoseconds: row.integer("changed_nanoseconds"),
                 inode: UInt64(bitPattern: row.integer("inode") ?? 0)),
             mimeType: row.text("mime_type"),
             chunkSize: try row.required("chunk_size", row.integer("chunk_size")),

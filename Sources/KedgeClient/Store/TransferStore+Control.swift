@@ -121,14 +121,15 @@ extension TransferStore {
             try change.apply(previously.isOrphaned ? .wait : .retry)
             change.clearError()
             change.set("integrity_failure_count", 0)
-            if wish == .restart { restart(&change) }
+            if wish == .restart { try restart(&change) }
         }
     }
 
     /// Forgets everything that was transferred. The caller removes session and temporary file.
-    static func restart(_ change: inout RowChange) {
+    static func restart(_ change: inout RowChange) throws {
         switch change.row.direction {
         case .upload:
+            try change.forgetDigests()
             change.clear("session_id", "adopt_session_id", "expires_at", "max_concurrent_chunks")
             change.clear("file_hash_sha256", "upload_url", "interop_version")
             change.set("uploaded_chunks", [])
@@ -151,7 +152,7 @@ extension TransferStore {
             change.set("control", ControlCommand.none.rawValue)
             change.set("integrity_failure_count", 0)
             change.clearError()
-            Self.restart(&change)
+            try Self.restart(&change)
         }
     }
 
