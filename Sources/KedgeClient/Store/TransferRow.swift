@@ -162,5 +162,7 @@ extension DownloadTransfer {
         tempInode = row.integer("temp_inode").map(UInt64.init(bitPattern:))
         fileHash = try row.digest("file_hash_sha256")
         remoteChangeCount = Int(row.integer("remote_change_count") ?? 0)
+        isURLRedacted = row.integer("is_url_redacted") == 1
+        isDestinationInDoubt = row.integer("is_destination_in_doubt") == 1
     }
 }

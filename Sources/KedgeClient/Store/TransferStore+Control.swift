@@ -113,11 +113,13 @@ extension TransferStore {
             try change.apply(.pause(.user))
         case .cancel:
             try change.apply(.cancel)
+            change.forgetSecrets()
         case .resume:
             // A running state without a living owner is what a killed process left behind.
             try change.apply(previously.isOrphaned ? .wait : .resume)
         case .retry, .restart:
             try requireNoSuccessor(of: previously, in: change.database)
+            try requireWholeURL(of: previously)
             try change.apply(previously.isOrphaned ? .wait : .retry)
             change.clearError()
             change.set("integrity_failure_count", 0)
@@ -182,6 +184,15 @@ extension TransferStore {
                 .illegalTransition, operation: "retry", resource: id,
                 explanation: "Another unfinished transfer has taken the place of this one.")
         }
+    }
+
+    /// Of a canceled download the record keeps no secret, so it may not be able to ask again.
+    private static func requireWholeURL(of record: TransferRecord) throws {
+        guard case .download(let download) = record, download.isURLRedacted else { return }
+        throw TransferError(
+            .illegalTransition, operation: "retry", resource: download.status.id.text,
+            explanation: "The password or query of its address is not kept of a canceled transfer;"
+                + " begin the download again with the address.")
     }
 
     private static func record(_ row: TransferRow) throws -> TransferRecord {
