@@ -94,48 +94,63 @@ extension DownloadWorker {
                     explanation: "The options of this download keep changing."))
         }
         let (files, download) = (files, download)
-        let isPromoted = try await context.onDisk("promote", "destination") {
-            let target = download.destinationPath
-            guard try Self.rename(download, temp: temp, digest: digest, size: size, files: files)
-            else { return false }
-            try files.syncDirectory(TempFile.directory(of: target))
-            return true
+        let outcome = try await context.onDisk("promote", "destination") {
+            let outcome = try Self.rename(
+                download, temp: temp, digest: digest, size: size, files: files)
+            if outcome == .promoted {
+                try files.syncDirectory(TempFile.directory(of: download.destinationPath))
+            }
+            return outcome
         }
-        guard isPromoted else {
+        switch outcome {
+        case .promoted:
+            try await complete(digest: digest, size: size)
+        case .sameContentIsThere:
+            // The very same content is there already: that is success (clients.md, lesson 3).
+            try await settleOnFound(digest: digest, size: size)
+        case .swapped:
             try await deleteTempFile()
             throw DownloadRestart(
                 error: TransferError(
                     .integrityMismatch, operation: "promote", resource: download.destinationPath,
                     explanation: "Another program put a file in the place of this download."))
         }
-        try await complete(digest: digest, size: size)
     }
 
-    /// - Returns: False when the file at the temporary or at the final name is not the verified one.
+    /// What came of giving the file its name.
+    private enum Promotion {
+        case promoted
+        /// The file at the temporary or at the final name is not the verified one.
+        case swapped
+        case sameContentIsThere
+    }
+
     private static func rename(
         _ download: DownloadTransfer, temp: TempFile, digest: SHA256Digest, size: Int64,
         files: any FileSystem
-    ) throws -> Bool {
+    ) throws -> Promotion {
         let (source, target) = (download.tempPath, download.destinationPath)
         if try temp.isFound(at: target, files: files) {
             // A link was made and the process died before the old name went.
             try files.remove(source)
-            return try temp.isFound(at: target, files: files)
+        } else {
+            guard try temp.isFound(at: source, files: files) else { return .swapped }
+            if download.overwrites {
+                try files.rename(source, to: target)
+            } else {
+                do {
+                    try files.renameWithoutReplacing(source, to: target)
+                } catch  where error.code == .exists {
+                    guard try holds(target, digest: digest, size: size, files: files) else {
+                        throw error
+                    }
+                    guard download.isDestinationInDoubt else { return .sameContentIsThere }
+                    // Nothing proves that those bytes are on the disk. These are.
+                    try files.rename(source, to: target)
+                }
+            }
         }
-        guard try temp.isFound(at: source, files: files) else { return false }
-        if download.overwrites {
-            try files.rename(source, to: target)
-            return try temp.isFound(at: target, files: files)
-        }
-        do {
-            try files.renameWithoutReplacing(source, to: target)
-        } catch  where error.code == .exists {
-            // The very same content is there already: that is success (clients.md, lesson 3).
-            guard try holds(target, digest: digest, size: size, files: files) else { throw error }
-            try files.remove(source)
-            return true
-        }
-        return try temp.isFound(at: target, files: files)
+        return try temp.isFound(at: target, files: files) ? .promoted : .swapped
     }
 
     /// An earlier run may have renamed the file and died before its record said so.
@@ -152,6 +167,9 @@ extension DownloadWorker {
             guard try files.status(of: path)?.inode == inode,
                 try Self.holds(path, digest: digest, size: size, files: files)
             else { return false }
+            // They were synced before the rename, and are synced again in case that this is a file of others
+            // with the number and the bytes of ours.
+            try files.open(path, .read).syncData()
             // Its other name may still be there.
             try files.remove(download.tempPath)
             // Perhaps it was the sync of the name that failed.
@@ -167,24 +185,24 @@ extension DownloadWorker {
     /// a byte is fetched.
     func acceptExistingDestination() async throws -> Bool {
         guard !download.overwrites else { return false }
-        let (files, path, scratch) = (files, download.destinationPath, download.tempPath)
+        let (files, path) = (files, download.destinationPath)
         let (expectedHash, expectedSize) = (download.expectedHash, download.expectedSize)
         let found: Existing = try await context.onDisk("look at", "destination") {
             guard try files.status(of: path) != nil else { return .nothing }
             guard let expectedHash, let expectedSize,
                 try Self.holds(path, digest: expectedHash, size: expectedSize, files: files)
             else { return .anotherFile }
-            return try Self.makeNameDurable(path, scratch: scratch, files: files)
-                ? .sameFile : .sameFileInFolderOfOthers
+            return .sameFile
         }
         guard found != .nothing else { return false }
-        guard found != .anotherFile, let expectedHash, let expectedSize else {
+        guard found == .sameFile, let expectedHash, let expectedSize else {
             throw TransferError(
                 .destinationExists, operation: "download", resource: path,
                 explanation: "The destination exists and is another file.")
         }
-        if found == .sameFile { try await deleteTempFile() }
-        try await complete(digest: expectedHash, size: expectedSize)
+        // Fetched all the same, and put in its place: see ``rename(_:temp:digest:size:files:)``.
+        guard !download.isDestinationInDoubt else { return false }
+        try await settleOnFound(digest: expectedHash, size: expectedSize)
         return true
     }
 
@@ -193,8 +211,19 @@ extension DownloadWorker {
         case nothing
         case anotherFile
         case sameFile
-        /// This client may not change the folder, and so has left neither a name nor a file there.
-        case sameFileInFolderOfOthers
+    }
+
+    /// Completes the download with a file that was found at the destination, once it is durable.
+    private func settleOnFound(digest: SHA256Digest, size: Int64) async throws {
+        let (files, path, scratch) = (files, download.destinationPath, download.tempPath)
+        try await context.store.doubtDestination(of: context.lease)
+        let mayChangeFolder = try await context.onDisk("sync", "destination") {
+            try files.open(path, .read).syncData()
+            return try Self.makeNameDurable(path, scratch: scratch, files: files)
+        }
+        // Where this client may not change the folder it has left neither a name nor a file.
+        if mayChangeFolder { try await deleteTempFile() }
+        try await complete(digest: digest, size: size)
     }
 
     /// Syncs the name of a file that was found in place: it may be this client's own from before, cut
@@ -212,7 +241,7 @@ extension DownloadWorker {
         }
     }
 
-    /// True when the file has the content, and the name still leads to it; then its bytes are durable, too.
+    /// True when the file has the content, and the name still leads to it.
     private static func holds(
         _ path: String, digest: SHA256Digest, size: Int64, files: any FileSystem
     ) throws -> Bool {
@@ -223,7 +252,6 @@ extension DownloadWorker {
         guard try TempFile.digest(of: file, range: ByteRange(start: 0, end: size)) == digest else {
             return false
         }
-        try file.syncData()
         // What was read is what is there: the name may have been given to another file meanwhile.
         let (read, found) = (try file.status(), try files.status(of: path))
         return found?.inode == read.inode && found?.device == read.device
