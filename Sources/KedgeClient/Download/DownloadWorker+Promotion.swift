@@ -70,7 +70,7 @@ extension DownloadWorker {
             cause: cause)
     }
 
-    private func deleteTempFile() async throws {
+    func deleteTempFile() async throws {
         let (files, path) = (files, download.tempPath)
         // While it is locked, for the reason that ``makeTempFile(size:)`` tells.
         try await context.onDisk("remove", "download's folder") { _ = try files.remove(path) }
@@ -181,68 +181,8 @@ extension DownloadWorker {
         return true
     }
 
-    /// What is at the destination already: the same file is success, another one is refused before
-    /// a byte is fetched.
-    func acceptExistingDestination() async throws -> Bool {
-        guard !download.overwrites else { return false }
-        let (files, path) = (files, download.destinationPath)
-        let (expectedHash, expectedSize) = (download.expectedHash, download.expectedSize)
-        let found: Existing = try await context.onDisk("look at", "destination") {
-            guard try files.status(of: path) != nil else { return .nothing }
-            guard let expectedHash, let expectedSize,
-                try Self.holds(path, digest: expectedHash, size: expectedSize, files: files)
-            else { return .anotherFile }
-            return .sameFile
-        }
-        guard found != .nothing else { return false }
-        guard found == .sameFile, let expectedHash, let expectedSize else {
-            throw TransferError(
-                .destinationExists, operation: "download", resource: path,
-                explanation: "The destination exists and is another file.")
-        }
-        // Fetched all the same, and put in its place: see ``rename(_:temp:digest:size:files:)``.
-        guard !download.isDestinationInDoubt else { return false }
-        try await settleOnFound(digest: expectedHash, size: expectedSize)
-        return true
-    }
-
-    /// What there is at the destination before the first byte is fetched.
-    private enum Existing {
-        case nothing
-        case anotherFile
-        case sameFile
-    }
-
-    /// Completes the download with a file that was found at the destination, once it is durable.
-    private func settleOnFound(digest: SHA256Digest, size: Int64) async throws {
-        let (files, path, scratch) = (files, download.destinationPath, download.tempPath)
-        try await context.store.doubtDestination(of: context.lease)
-        let mayChangeFolder = try await context.onDisk("sync", "destination") {
-            try files.open(path, .read).syncData()
-            return try Self.makeNameDurable(path, scratch: scratch, files: files)
-        }
-        // Where this client may not change the folder it has left neither a name nor a file.
-        if mayChangeFolder { try await deleteTempFile() }
-        try await complete(digest: digest, size: size)
-    }
-
-    /// Syncs the name of a file that was found in place: it may be this client's own from before, cut
-    /// off at that sync.
-    ///
-    /// - Returns: False when this client may not change the folder.
-    private static func makeNameDurable(
-        _ path: String, scratch: String, files: any FileSystem
-    ) throws(FileError) -> Bool {
-        do throws(FileError) {
-            try files.syncDirectoryAnew(TempFile.directory(of: path), scratch: scratch)
-            return true
-        } catch  where [.permission, .readOnly].contains(error.code) {
-            return false
-        }
-    }
-
     /// True when the file has the content, and the name still leads to it.
-    private static func holds(
+    static func holds(
         _ path: String, digest: SHA256Digest, size: Int64, files: any FileSystem
     ) throws -> Bool {
         guard let status = try files.status(of: path), status.isRegularFile,
@@ -257,7 +197,7 @@ extension DownloadWorker {
         return found?.inode == read.inode && found?.device == read.device
     }
 
-    private func complete(digest: SHA256Digest, size: Int64) async throws {
+    func complete(digest: SHA256Digest, size: Int64) async throws {
         try await context.store.completeDownload(
             fileHash: digest, size: size,
             verification: download.expectedHash == nil ? .unverified : .sha256, of: context.lease)
