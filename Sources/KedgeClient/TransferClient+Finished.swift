@@ -4,8 +4,8 @@ extension TransferClient {
     /// The finished upload of this very file, when the server still has it: uploading it again would
     /// only make a second copy (R1).
     ///
-    /// The file counts as the same while its size, time of change and inode are those of the record,
-    /// and the name and type that the options ask for are those it was stored with. An unfinished
+    /// The file counts as the same while its size, times of change and inode are those of the record, or
+    /// when only its ctime differs and it has the SHA-256 of the record; and while the name and type that the options ask for are those it was stored with. An unfinished
     /// transfer of the path goes first: then the answer is nil, as when nothing was found. In other
     /// dialects than the native one the server has it when it says that the upload is complete; many
     /// forget uploads when these are.
@@ -22,12 +22,36 @@ extension TransferClient {
         guard
             let upload = try await store.newestUpload(
                 of: path, to: server, dialect: options.dialect),
-            upload.status.state == .completed, upload.identity == identity,
+            upload.status.state == .completed,
+            upload.identity.comparison(with: identity) != .changed,
             options.fileName.map({ FileName.sanitized($0) == upload.fileName }) ?? true,
             options.mimeType.map({ $0 == upload.mimeType }) ?? true,
-            try await isAtServer(upload)
+            try await isAtServer(upload), try await isContent(of: upload, inFile: identity)
         else { return nil }
         return try await transfer(upload.status.id)
+    }
+
+    /// Reads the file when its time of change is another one than the record has.
+    private func isContent(
+        of upload: UploadTransfer, inFile identity: SourceIdentity
+    ) async throws -> Bool {
+        guard upload.identity != identity else { return true }
+        let (file, before) = try await UploadSource.openFile(
+            upload.path, files: environment.files, pool: pool)
+        let hash = PrefixHash(file: file, saved: nil, environment: environment)
+        defer { hash.stop() }
+        do {
+            let digest = try await hash.digest(ofFile: identity.byteCount)
+            let after = try await UploadSource.identity(
+                of: upload.path, files: environment.files, pool: pool)
+            guard digest == upload.fileHash, before == identity, after == identity else {
+                return false
+            }
+        } catch is SourceChanged {
+            return false
+        }
+        try await store.acceptFinishedSource(identity, of: upload.status.id)
+        return true
     }
 
     private func isAtServer(_ upload: UploadTransfer) async throws -> Bool {

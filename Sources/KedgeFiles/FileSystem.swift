@@ -6,6 +6,9 @@ package struct FileStatus: Sendable, Hashable {
     package let allocatedByteCount: Int64
     /// Time of the last change of the content, in nanoseconds since 1970.
     package let modifiedNanoseconds: Int64
+    /// Time of the last change of content or attributes, in nanoseconds since 1970. No program can set
+    /// it, so it also moves when a change of the content hides behind an old modification time.
+    package let changedNanoseconds: Int64
     package let isDirectory: Bool
     package let isRegularFile: Bool
     /// Device and inode: two paths with the same pair are one file.
@@ -14,15 +17,18 @@ package struct FileStatus: Sendable, Hashable {
     /// The permission bits; nil where there are none.
     package let permissions: UInt16?
 
-    /// - Parameter allocatedByteCount: Nil for a file without holes.
+    /// - Parameters:
+    ///   - changedNanoseconds: Nil for a file whose attributes were never changed alone.
+    ///   - allocatedByteCount: Nil for a file without holes.
     package init(
-        byteCount: Int64, modifiedNanoseconds: Int64, isDirectory: Bool, isRegularFile: Bool,
-        device: UInt64, inode: UInt64, allocatedByteCount: Int64? = nil,
-        permissions: UInt16? = nil
+        byteCount: Int64, modifiedNanoseconds: Int64, changedNanoseconds: Int64? = nil,
+        isDirectory: Bool, isRegularFile: Bool, device: UInt64, inode: UInt64,
+        allocatedByteCount: Int64? = nil, permissions: UInt16? = nil
     ) {
         self.byteCount = byteCount
         self.allocatedByteCount = allocatedByteCount ?? byteCount
         self.modifiedNanoseconds = modifiedNanoseconds
+        self.changedNanoseconds = changedNanoseconds ?? modifiedNanoseconds
         self.isDirectory = isDirectory
         self.isRegularFile = isRegularFile
         self.device = device

@@ -131,14 +131,19 @@ extension FileStatus {
     init(_ record: stat) {
         self.init(
             byteCount: Int64(record.st_size),
-            modifiedNanoseconds: Int64(record.st_mtim.tv_sec) * 1_000_000_000
-                + Int64(record.st_mtim.tv_nsec),
+            modifiedNanoseconds: Self.nanoseconds(record.st_mtim),
+            changedNanoseconds: Self.nanoseconds(record.st_ctim),
             isDirectory: record.st_mode & S_IFMT == S_IFDIR,
             isRegularFile: record.st_mode & S_IFMT == S_IFREG,
             device: UInt64(record.st_dev), inode: UInt64(record.st_ino),
             // Always in units of 512 bytes, whatever the block size of the file system (stat(2)).
             allocatedByteCount: Int64(record.st_blocks) * 512,
             permissions: UInt16(truncatingIfNeeded: record.st_mode & 0o7777))
+    }
+
+    /// Wraps instead of trapping: some file systems report times that no calendar has.
+    private static func nanoseconds(_ time: timespec) -> Int64 {
+        Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
     }
 }
 

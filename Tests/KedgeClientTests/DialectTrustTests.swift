@@ -58,6 +58,7 @@ struct DialectTrustTests {
         let failed = try await scene.upload(bytes)
         #expect(failed.errorCode == .integrityMismatch)
         #expect(failed.uploadURL == nil)
+        #expect(scene.uploads.isEmpty)
         scene.set { state in
             state.digest = nil
             state.uploads = [:]
@@ -102,6 +103,7 @@ struct DialectTrustTests {
         try scene.scene.write("source.bin", bytes)
         let (id, _) = try await scene.stopUpload(at: "PATCH")
         // All of it, or nearly, arrived before the kill, and nothing of that was recorded.
+        try scene.scene.forgetHash()
         let (place, newer) = (scene.scene, Scene.bytes(600_000, seed: 8))
         scene.set { state in
             state.uploads["1"]?.bytes = Array(bytes.prefix(arrivedCount))

@@ -17,6 +17,9 @@ struct RetryPolicyTests {
             #expect(bound <= policy.maxDelay, "seed \(seed), failure \(failureCount)")
             let next = policy.bound(afterFailures: failureCount + 1)
             #expect(next == min(bound * 2, policy.maxDelay), "seed \(seed)")
+            let phase = Double.random(in: 0...1, using: &generator)
+            let shifted = policy.bound(afterFailures: failureCount, phase: phase)
+            #expect(shifted <= bound && shifted >= bound / 2.01, "seed \(seed)")
         }
     }
 
@@ -27,19 +30,9 @@ struct RetryPolicyTests {
         var generator = SplitMix64(seed: seed)
         let policy = RetryPolicy()
         let short = policy.delay(afterFailures: 1, retryAfter: .seconds(7), using: &generator)
-        #expect(short >= .seconds(7) && short <= .seconds(8), "seed \(seed)")
+        #expect(short >= .seconds(7) && short <= .seconds(8.75), "seed \(seed)")
         let long = policy.delay(afterFailures: 9, retryAfter: .seconds(90_000), using: &generator)
-        #expect(long <= policy.maxRetryAfter + .seconds(1), "seed \(seed)")
-    }
-
-    @Test func `waits are spread over the whole interval`() {
-        var generator = SplitMix64(seed: 3)
-        let policy = RetryPolicy()
-        let delays = (0..<1000).map { _ in
-            policy.delay(afterFailures: 20, retryAfter: nil, using: &generator)
-        }
-        #expect(delays.contains { $0 < .seconds(3) })
-        #expect(delays.contains { $0 > .seconds(27) })
+        #expect(long <= policy.maxRetryAfter * 5 / 4, "seed \(seed)")
     }
 
     @Test func `the budget counts only tries without progress`() {

@@ -43,6 +43,34 @@ import Testing
     }
 }
 
+/// A file that is at the destination already is another program's: nobody can write its bytes again.
+@Suite(.timeLimit(.minutes(1))) struct `A destination whose sync failed` {
+    @Test func `is not taken for durable when the next sync succeeds`() async throws {
+        let scenario = SimulatedScenario.fresh
+        var start = try await scenario.start()
+        let disk = SimulatedDisk(start.image)
+        let file = try disk.open(SimulatedHost.destination, .createNew)
+        try SimulatedScenario.content.withUnsafeBytes { try file.write($0, at: 0) }
+        try file.close()
+        try disk.syncDirectory(SimulatedHost.folder)
+        start.image = disk.image
+        for position in 0..<20 {
+            let host = try SimulatedHost(start)
+            host.disk.plan(.init(after: position, of: .syncData, with: EIO))
+            let end = await host.perform(scenario.request)
+            let hasFailed = host.disk.hasFailed
+            #expect(end == (hasFailed ? .refused(.storeDamaged) : .completed), "\(position)")
+            host.disk.plan(nil)
+            #expect(await host.perform(scenario.request) == .completed, "\(position)")
+            let left = host.disk.image.surviving(.losesAll)
+            let isThere = left.content(at: SimulatedHost.destination) == SimulatedScenario.content
+            #expect(isThere, "sync \(position)")
+            guard hasFailed else { return #expect(position > 0, "hardly a sync was made") }
+        }
+        Issue.record("it never ran without a failure")
+    }
+}
+
 /// A disk whose first sync fails between two given writes: it waits for the first, and the second for
 /// it.
 private final class InterleavingDisk: ForwardingFileSystem {

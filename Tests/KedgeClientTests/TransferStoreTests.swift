@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import KedgeFiles
+import KedgeHash
 import KedgeLocks
 import KedgeModel
 import KedgeStoreTests
@@ -118,6 +119,7 @@ struct TransferStoreTests {
         for index in order {
             try await store.confirmChunk(
                 index, endOffset: Int64(index + 1) * 100,
+                digest: SHA256Hasher.digest(of: [UInt8(index)]),
                 hash: SavedHash(offsetBytes: 64, state: [1, 2]), attempts: index % 3 + 1,
                 answer: ServerAnswer(status: 200, requestID: nil), of: lease)
         }

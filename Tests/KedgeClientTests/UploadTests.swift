@@ -209,6 +209,8 @@ struct UploadTests {
         #expect(failed.state == .failed)
         #expect(failed.errorCode == .integrityMismatch)
         #expect(failed.remoteFileID == nil)
+        // Nobody goes on with either of them.
+        #expect(scene.sessions.map(\.state) == [.canceled, .canceled])
         try await client.retry(failed.id, fromScratch: true)
         #expect(try await client.transfer(failed.id).bytesTransferred == 0)
         let done = try await client.run(failed.id)

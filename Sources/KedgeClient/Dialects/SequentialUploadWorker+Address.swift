@@ -141,7 +141,7 @@ extension SequentialUploadWorker {
         acknowledged = state.offset
         furthest = max(furthest, state.offset)
         if isProgress {
-            (mismatchCount, refusalCount) = (0, 0)
+            (mismatchCount, refusalCount, touchCount) = (0, 0, 0)
             try await context.keeper.noteProgress(chunk: index)
         }
     }

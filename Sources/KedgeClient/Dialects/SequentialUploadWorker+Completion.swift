@@ -4,10 +4,14 @@ internal import Logging
 extension SequentialUploadWorker {
     /// The server has the file; says honestly how sure that is.
     func complete(_ state: UploadState) async throws {
-        hasReadUnseen = hasReadUnseen || wholeFile.saved.offsetBytes < size
+        let isBehind = wholeFile.saved.offsetBytes < size
         let digest = try await wholeFile.digest(ofFile: size)
         // Otherwise the hash may be of other bytes than those that were sent.
-        if hasReadUnseen { try await source.verifyUnchanged() }
+        if isBehind {
+            try await source.verifyUntouched()
+        } else if hasReadUnseen {
+            try await source.verifyUnchanged()
+        }
         if upload.fileHash != digest {
             try await context.store.setFileHash(digest, of: context.lease)
             upload.fileHash = digest
@@ -45,7 +49,7 @@ extension SequentialUploadWorker {
     /// - Returns: How often by now.
     /// - Throws: ``SourceChanged`` when the file explains it.
     func recordIntegrityFailure(_ failure: RequestFailure) async throws -> Int {
-        try await source.verifyUnchanged()
+        try await source.verifyUntouched()
         context.logger.error(
             "integrity mismatch",
             metadata: [

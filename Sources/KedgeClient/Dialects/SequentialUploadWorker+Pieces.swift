@@ -31,7 +31,11 @@ extension SequentialUploadWorker {
         let began = context.environment.now()
         do {
             let countRate = context.rate.cumulativeCounter()
+            // Beside the sending, which takes longer in all but the smallest cases.
+            let (store, lease, hash) = (context.store, context.lease, wholeFile.saved)
+            async let saving: Void = store.saveHash(hash, of: lease)
             let after = try await door.append(piece, to: address, onBytesSent: countRate)
+            try await saving
             try validate(after)
             guard (range.start...range.end).contains(after.offset) else {
                 throw RequestFailure(
@@ -63,8 +67,15 @@ extension SequentialUploadWorker {
         }
         let isBehind = wholeFile.saved.offsetBytes < range.start
         let chunk = try await source.prepare(self.chunk, range: range, feeding: wholeFile)
-        if case .file = chunk.content { hasReadUnseen = true }
-        hasReadUnseen = hasReadUnseen || isBehind
+        var isStreamed = false
+        if case .file = chunk.content { isStreamed = true }
+        hasReadUnseen = hasReadUnseen || isStreamed || isBehind
+        if isStreamed || isBehind {
+            // The hash read the file by itself. It proves something later only when the file was still
+            // the same afterwards: see `compareSource`.
+            _ = try await wholeFile.digest(ofFile: range.end)
+            try await source.verifyUnchanged()
+        }
         return UploadPiece(
             range: range, body: chunk.body(from: 0), checksum: try await checksum(of: chunk),
             isLast: isLast)

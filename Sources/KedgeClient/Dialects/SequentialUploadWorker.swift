@@ -37,6 +37,10 @@ actor SequentialUploadWorker {
     /// True when the file may have been read, for a request or for the hash, after it was last compared with
     /// the record.
     var hasReadUnseen = false
+    /// True when the file's time of change differs, until its bytes were compared.
+    var isInDoubt: Bool
+    /// Times that the file was touched since the server acknowledged more.
+    var touchCount = 0
 
     var size: Int64 { upload.identity.byteCount }
     /// Chunks are how the record counts; a piece belongs to the one in which the furthest byte lies.
@@ -48,14 +52,19 @@ actor SequentialUploadWorker {
     static func open(
         _ upload: UploadTransfer, context: WorkerContext
     ) async throws -> SequentialUploadWorker {
-        let file = try await UploadSource.open(
+        let (file, identity) = try await UploadSource.open(
             upload, files: context.environment.files, pool: context.pool)
-        return SequentialUploadWorker(upload, file: file, context: context)
+        return SequentialUploadWorker(upload, file: file, identity: identity, context: context)
     }
 
-    private init(_ upload: UploadTransfer, file: any OpenFile, context: WorkerContext) {
+    private init(
+        _ recorded: UploadTransfer, file: any OpenFile, identity: SourceIdentity,
+        context: WorkerContext
+    ) {
+        let upload = recorded.with(identity)
         self.context = context
         self.upload = upload
+        isInDoubt = recorded.identity != identity
         self.file = file
         door = context.api.door(upload.dialect)
         wholeFile = PrefixHash(
@@ -89,7 +98,10 @@ actor SequentialUploadWorker {
         while true {
             do {
                 let (address, state) = try await establishUpload()
+                try await compareSource(upTo: state.offset)
                 return try await send(from: state, to: address)
+            } catch let touched as SourceTouched {
+                try doubt(touched)
             } catch let trouble as UploadTrouble {
                 troubleCount += 1
                 context.logger.notice(

@@ -70,7 +70,7 @@ extension DownloadWorker {
             cause: cause)
     }
 
-    private func deleteTempFile() async throws {
+    func deleteTempFile() async throws {
         let (files, path) = (files, download.tempPath)
         // While it is locked, for the reason that ``makeTempFile(size:)`` tells.
         try await context.onDisk("remove", "download's folder") { _ = try files.remove(path) }
@@ -79,6 +79,9 @@ extension DownloadWorker {
     }
 
     /// Gives the verified file its name: sync, note, rename, sync the directory, complete (R96).
+    ///
+    /// The file stays open, and before and after the rename its name must lead to it: whoever may rename
+    /// in that folder can put another file in its place, which nobody has verified.
     func promote(_ temp: TempFile, digest: SHA256Digest, size: Int64) async throws {
         try await context.onDisk("sync", "download's folder") { try temp.file.syncData() }
         guard
@@ -91,35 +94,63 @@ extension DownloadWorker {
                     explanation: "The options of this download keep changing."))
         }
         let (files, download) = (files, download)
-        try await context.onDisk("promote", "destination") {
-            try temp.file.close()
-            try Self.rename(download, temp: temp, digest: digest, size: size, files: files)
-            try files.syncDirectory(TempFile.directory(of: download.destinationPath))
+        let outcome = try await context.onDisk("promote", "destination") {
+            let outcome = try Self.rename(
+                download, temp: temp, digest: digest, size: size, files: files)
+            if outcome == .promoted {
+                try files.syncDirectory(TempFile.directory(of: download.destinationPath))
+            }
+            return outcome
         }
-        try await complete(digest: digest, size: size)
+        switch outcome {
+        case .promoted:
+            try await complete(digest: digest, size: size)
+        case .sameContentIsThere:
+            // The very same content is there already: that is success (clients.md, lesson 3).
+            try await settleOnFound(digest: digest, size: size)
+        case .swapped:
+            try await deleteTempFile()
+            throw DownloadRestart(
+                error: TransferError(
+                    .integrityMismatch, operation: "promote", resource: download.destinationPath,
+                    explanation: "Another program put a file in the place of this download."))
+        }
+    }
+
+    /// What came of giving the file its name.
+    private enum Promotion {
+        case promoted
+        /// The file at the temporary or at the final name is not the verified one.
+        case swapped
+        case sameContentIsThere
     }
 
     private static func rename(
         _ download: DownloadTransfer, temp: TempFile, digest: SHA256Digest, size: Int64,
         files: any FileSystem
-    ) throws {
+    ) throws -> Promotion {
         let (source, target) = (download.tempPath, download.destinationPath)
-        if try files.status(of: target)?.inode == temp.inode {
+        if try temp.isFound(at: target, files: files) {
             // A link was made and the process died before the old name went.
             try files.remove(source)
-        } else if download.overwrites {
-            try files.rename(source, to: target)
         } else {
-            do {
-                try files.renameWithoutReplacing(source, to: target)
-            } catch  where error.code == .exists {
-                // The very same content is there already: that is success (clients.md, lesson 3).
-                guard try holds(target, digest: digest, size: size, files: files) else {
-                    throw error
+            guard try temp.isFound(at: source, files: files) else { return .swapped }
+            if download.overwrites {
+                try files.rename(source, to: target)
+            } else {
+                do {
+                    try files.renameWithoutReplacing(source, to: target)
+                } catch  where error.code == .exists {
+                    guard try holds(target, digest: digest, size: size, files: files) else {
+                        throw error
+                    }
+                    guard download.isDestinationInDoubt else { return .sameContentIsThere }
+                    // Nothing proves that those bytes are on the disk. These are.
+                    try files.rename(source, to: target)
                 }
-                try files.remove(source)
             }
         }
+        return try temp.isFound(at: target, files: files) ? .promoted : .swapped
     }
 
     /// An earlier run may have renamed the file and died before its record said so.
@@ -136,6 +167,9 @@ extension DownloadWorker {
             guard try files.status(of: path)?.inode == inode,
                 try Self.holds(path, digest: digest, size: size, files: files)
             else { return false }
+            // They were synced before the rename, and are synced again in case that this is a file of others
+            // with the number and the bytes of ours.
+            try files.open(path, .read).syncData()
             // Its other name may still be there.
             try files.remove(download.tempPath)
             // Perhaps it was the sync of the name that failed.
@@ -147,57 +181,8 @@ extension DownloadWorker {
         return true
     }
 
-    /// What is at the destination already: the same file is success, another one is refused before
-    /// a byte is fetched.
-    func acceptExistingDestination() async throws -> Bool {
-        guard !download.overwrites else { return false }
-        let (files, path, scratch) = (files, download.destinationPath, download.tempPath)
-        let (expectedHash, expectedSize) = (download.expectedHash, download.expectedSize)
-        let found: Existing = try await context.onDisk("look at", "destination") {
-            guard try files.status(of: path) != nil else { return .nothing }
-            guard let expectedHash, let expectedSize,
-                try Self.holds(path, digest: expectedHash, size: expectedSize, files: files)
-            else { return .anotherFile }
-            return try Self.makeNameDurable(path, scratch: scratch, files: files)
-                ? .sameFile : .sameFileInFolderOfOthers
-        }
-        guard found != .nothing else { return false }
-        guard found != .anotherFile, let expectedHash, let expectedSize else {
-            throw TransferError(
-                .destinationExists, operation: "download", resource: path,
-                explanation: "The destination exists and is another file.")
-        }
-        if found == .sameFile { try await deleteTempFile() }
-        try await complete(digest: expectedHash, size: expectedSize)
-        return true
-    }
-
-    /// What there is at the destination before the first byte is fetched.
-    private enum Existing {
-        case nothing
-        case anotherFile
-        case sameFile
-        /// This client may not change the folder, and so has left neither a name nor a file there.
-        case sameFileInFolderOfOthers
-    }
-
-    /// Syncs the name of a file that was found in place: it may be this client's own from before, cut
-    /// off at that sync.
-    ///
-    /// - Returns: False when this client may not change the folder.
-    private static func makeNameDurable(
-        _ path: String, scratch: String, files: any FileSystem
-    ) throws(FileError) -> Bool {
-        do throws(FileError) {
-            try files.syncDirectoryAnew(TempFile.directory(of: path), scratch: scratch)
-            return true
-        } catch  where [.permission, .readOnly].contains(error.code) {
-            return false
-        }
-    }
-
-    /// True when the file has the content; then its bytes are durable, too.
-    private static func holds(
+    /// True when the file has the content, and the name still leads to it.
+    static func holds(
         _ path: String, digest: SHA256Digest, size: Int64, files: any FileSystem
     ) throws -> Bool {
         guard let status = try files.status(of: path), status.isRegularFile,
@@ -207,11 +192,12 @@ extension DownloadWorker {
         guard try TempFile.digest(of: file, range: ByteRange(start: 0, end: size)) == digest else {
             return false
         }
-        try file.syncData()
-        return true
+        // What was read is what is there: the name may have been given to another file meanwhile.
+        let (read, found) = (try file.status(), try files.status(of: path))
+        return found?.inode == read.inode && found?.device == read.device
     }
 
-    private func complete(digest: SHA256Digest, size: Int64) async throws {
+    func complete(digest: SHA256Digest, size: Int64) async throws {
         try await context.store.completeDownload(
             fileHash: digest, size: size,
             verification: download.expectedHash == nil ? .unverified : .sha256, of: context.lease)

@@ -8,6 +8,13 @@ struct TempFile: Sendable {
     let file: any OpenFile
     let inode: UInt64
 
+    /// True when the path leads to this very file, and not to another one that was put in its place.
+    func isFound(at path: String, files: any FileSystem) throws(FileError) -> Bool {
+        let own = try file.status()
+        guard let found = try files.status(of: path) else { return false }
+        return found.inode == own.inode && found.device == own.device
+    }
+
     /// Path of a temporary file of a transfer: hidden, named for it, on the destination's volume.
     ///
     /// - Parameter mark: Tells one file of the transfer from another. A process that was stopped and

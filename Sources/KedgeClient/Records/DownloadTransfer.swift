@@ -29,6 +29,12 @@ package struct DownloadTransfer: Sendable, Equatable {
     package var fileHash: SHA256Digest?
     /// How often the file changed on the server during this transfer (R103).
     package var remoteChangeCount: Int
+    /// True when the reference is a URL without its user, password, query and fragment: they are kept
+    /// only for as long as the download can go on.
+    package var isURLRedacted = false
+    /// True when a file that was found at the destination may have failed to sync: a later sync that
+    /// succeeds says nothing of it (fsync(2)).
+    package var isDestinationInDoubt = false
 
     /// Chunks of the file; nil while its size is unknown.
     package var layout: ChunkLayout? {

@@ -7,8 +7,9 @@ package struct UploadTransfer: Sendable, Equatable {
     package let path: String
     /// Name that the server is told.
     package let fileName: String
-    /// Size, time of change and inode as they were when the transfer was made (R118).
-    package let identity: SourceIdentity
+    /// Size, times of change and inode of the version that is uploaded (R118). Once the content was
+    /// compared, its time of change is the one seen then.
+    package var identity: SourceIdentity
     package let mimeType: String?
     /// How the server is spoken to. In other dialects than the native one ``TransferStatus/serverURL`` is
     /// where the upload was begun, as it was given.
@@ -60,20 +61,6 @@ package struct UploadTransfer: Sendable, Equatable {
         self.chunkSize = chunkSize
         self.uploadedChunks = ChunkSet()
         self.idempotencyKey = idempotencyKey
-    }
-}
-
-/// What tells one version of a local file from another.
-package struct SourceIdentity: Sendable, Hashable {
-    package let byteCount: Int64
-    /// Nanoseconds since 1970.
-    package let modifiedNanoseconds: Int64
-    package let inode: UInt64
-
-    package init(byteCount: Int64, modifiedNanoseconds: Int64, inode: UInt64) {
-        self.byteCount = byteCount
-        self.modifiedNanoseconds = modifiedNanoseconds
-        self.inode = inode
     }
 }
 

@@ -13,6 +13,8 @@ actor RetryKeeper {
     private let patience: Duration?
     private let logger: Logger
     private var budget: RetryBudget
+    /// Of this run alone, so that runs which lose the server together do not come back together.
+    private let phase: Double
     /// Since when the server cannot be reached.
     private var offlineSince: Timestamp?
     /// What the record says about waiting; it follows ``offlineSince``, in order.
@@ -30,6 +32,8 @@ actor RetryKeeper {
         self.store = store
         self.environment = environment
         self.budget = RetryBudget(policy: policy)
+        var generator = environment.makeGenerator()
+        self.phase = Double.random(in: 0..<1, using: &generator)
         self.patience = patience
         self.logger = logger
     }
@@ -159,7 +163,7 @@ actor RetryKeeper {
     private func delay(failureCount: Int, retryAfter: Duration?) -> Duration {
         var generator = environment.makeGenerator()
         return budget.policy.delay(
-            afterFailures: failureCount, retryAfter: retryAfter, using: &generator)
+            afterFailures: failureCount, retryAfter: retryAfter, phase: phase, using: &generator)
     }
 }
 

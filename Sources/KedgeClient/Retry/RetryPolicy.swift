@@ -1,4 +1,7 @@
-/// When to try again: exponential back-off with full jitter, and how often without progress.
+internal import Foundation
+
+/// When to try again: exponential back-off with a phase of each client's own, and how often without
+/// progress.
 ///
 /// A value without clock or randomness of its own, so that its properties can be tested.
 public struct RetryPolicy: Sendable, Hashable {
@@ -17,25 +20,36 @@ public struct RetryPolicy: Sendable, Hashable {
     /// The defaults.
     public init() {}
 
+    /// The part of the bound that every wait has at least.
+    static let leastShare = 0.9
+
     /// How long to wait after `failureCount` failures in a row, at least 1.
     ///
-    /// Uniform between zero and the bound: clients that lost the same server at the same moment come
-    /// back spread out. What the server asked for with `Retry-After` is a floor under that.
+    /// Close below the bound, which each client's phase shifts: clients that lost the same server at the
+    /// same moment come back spread evenly, whenever that is. Waits drawn from the whole interval below
+    /// one bound for all would let two to nine times the mean come back in the first moments, most of
+    /// them after a short outage. What the server asked for with `Retry-After` is a floor; a quarter of
+    /// it more, or one second, spreads those who were asked at once.
+    ///
+    /// - Parameter phase: Between 0 and 1, drawn once for each transfer.
     public func delay(
-        afterFailures failureCount: Int, retryAfter: Duration?,
+        afterFailures failureCount: Int, retryAfter: Duration?, phase: Double = 0,
         using generator: inout some RandomNumberGenerator
     ) -> Duration {
-        let bound = bound(afterFailures: failureCount)
-        let jitter = bound * Double.random(in: 0...1, using: &generator)
-        guard let retryAfter, retryAfter > .zero else { return jitter }
-        return min(retryAfter, maxRetryAfter) + min(jitter, .seconds(1))
+        guard let retryAfter, retryAfter > .zero else {
+            return bound(afterFailures: failureCount, phase: phase)
+                * Double.random(in: Self.leastShare...1, using: &generator)
+        }
+        let floor = min(retryAfter, maxRetryAfter)
+        return floor + max(.seconds(1), floor / 4) * Double.random(in: 0...1, using: &generator)
     }
 
-    /// The upper bound of the jittered wait.
-    public func bound(afterFailures failureCount: Int) -> Duration {
+    /// The upper bound of the wait: it doubles with each failure up to the cap. A phase of 1 is one
+    /// doubling behind a phase of 0.
+    public func bound(afterFailures failureCount: Int, phase: Double = 0) -> Duration {
         // Thirty doublings of any sensible base are beyond any sensible cap; more would overflow.
         let doublings = min(max(failureCount, 1) - 1, 30)
-        return min(maxDelay, baseDelay * (1 << doublings))
+        return min(maxDelay, baseDelay * (1 << doublings) * exp2(-min(max(phase, 0), 1)))
     }
 }
 

@@ -45,6 +45,20 @@ enum URLText {
         return parts.string ?? ""
     }
 
+    /// The URL without user, password, query and fragment, otherwise as it was written: what a record
+    /// keeps of a download that has ended.
+    ///
+    /// Read scalar by scalar: an `@` and a mark that joins it are one `Character`, but an `@` in a URL.
+    static func withoutSecrets(_ url: String) -> String {
+        let plain = url.unicodeScalars.prefix { $0 != "?" && $0 != "#" }
+        guard let start = plain.firstRange(of: "://".unicodeScalars)?.upperBound else {
+            return String(plain)
+        }
+        let authority = plain[start...].prefix { $0 != "/" }
+        guard let at = authority.lastIndex(of: "@") else { return String(plain) }
+        return String(plain[..<start]) + String(plain[plain.index(after: at)...])
+    }
+
     /// The URL with nothing changed but that user and password are gone.
     static func withoutUserInfo(_ url: String) -> String {
         var text = url

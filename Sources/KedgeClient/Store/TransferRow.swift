@@ -120,6 +120,7 @@ extension UploadTransfer {
             identity: SourceIdentity(
                 byteCount: try row.required("file_size", row.integer("file_size")),
                 modifiedNanoseconds: row.integer("modified_nanoseconds") ?? 0,
+                changedNanoseconds: row.integer("changed_nanoseconds"),
                 inode: UInt64(bitPattern: row.integer("inode") ?? 0)),
             mimeType: row.text("mime_type"),
             chunkSize: try row.required("chunk_size", row.integer("chunk_size")),
@@ -161,5 +162,7 @@ extension DownloadTransfer {
         tempInode = row.integer("temp_inode").map(UInt64.init(bitPattern:))
         fileHash = try row.digest("file_hash_sha256")
         remoteChangeCount = Int(row.integer("remote_change_count") ?? 0)
+        isURLRedacted = row.integer("is_url_redacted") == 1
+        isDestinationInDoubt = row.integer("is_destination_in_doubt") == 1
     }
 }

@@ -113,22 +113,25 @@ extension TransferStore {
             try change.apply(.pause(.user))
         case .cancel:
             try change.apply(.cancel)
+            change.forgetSecrets()
         case .resume:
             // A running state without a living owner is what a killed process left behind.
             try change.apply(previously.isOrphaned ? .wait : .resume)
         case .retry, .restart:
             try requireNoSuccessor(of: previously, in: change.database)
+            try requireWholeURL(of: previously)
             try change.apply(previously.isOrphaned ? .wait : .retry)
             change.clearError()
             change.set("integrity_failure_count", 0)
-            if wish == .restart { restart(&change) }
+            if wish == .restart { try restart(&change) }
         }
     }
 
     /// Forgets everything that was transferred. The caller removes session and temporary file.
-    static func restart(_ change: inout RowChange) {
+    static func restart(_ change: inout RowChange) throws {
         switch change.row.direction {
         case .upload:
+            try change.forgetDigests()
             change.clear("session_id", "adopt_session_id", "expires_at", "max_concurrent_chunks")
             change.clear("file_hash_sha256", "upload_url", "interop_version")
             change.set("uploaded_chunks", [])
@@ -151,7 +154,7 @@ extension TransferStore {
             change.set("control", ControlCommand.none.rawValue)
             change.set("integrity_failure_count", 0)
             change.clearError()
-            Self.restart(&change)
+            try Self.restart(&change)
         }
     }
 
@@ -181,6 +184,15 @@ extension TransferStore {
                 .illegalTransition, operation: "retry", resource: id,
                 explanation: "Another unfinished transfer has taken the place of this one.")
         }
+    }
+
+    /// Of a canceled download the record keeps no secret, so it may not be able to ask again.
+    private static func requireWholeURL(of record: TransferRecord) throws {
+        guard case .download(let download) = record, download.isURLRedacted else { return }
+        throw TransferError(
+            .illegalTransition, operation: "retry", resource: download.status.id.text,
+            explanation: "The password or query of its address is not kept of a canceled transfer;"
+                + " begin the download again with the address.")
     }
 
     private static func record(_ row: TransferRow) throws -> TransferRecord {

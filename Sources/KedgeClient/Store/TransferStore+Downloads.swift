@@ -141,12 +141,21 @@ extension TransferStore {
         }
     }
 
+    /// A file that is at the destination already is synced next. Written before it: after a failure a
+    /// later sync of that file would succeed without anything being written.
+    package func doubtDestination(of lease: Lease) async throws {
+        try await update(lease, operation: "doubt destination") { change in
+            change.set("is_destination_in_doubt", true)
+        }
+    }
+
     /// The verified file is at its destination, durably (R108).
     package func completeDownload(
         fileHash: SHA256Digest, size: Int64, verification: Verification, of lease: Lease
     ) async throws {
         try await update(lease, operation: "complete download") { change in
             try change.apply(.complete)
+            change.forgetSecrets()
             change.set("file_hash_sha256", fileHash.bytes)
             change.set("expected_size", size)
             change.set("verification", verification.rawValue)

@@ -58,6 +58,7 @@ extension TransferStore {
     package func cancel(_ lease: Lease) async throws {
         try await update(lease, operation: "cancel") { change in
             try change.apply(.cancel)
+            change.forgetSecrets()
             change.set("control", ControlCommand.none.rawValue)
             change.releaseOwner()
         }

@@ -39,11 +39,12 @@ extension TransferStore {
     ///
     /// - Parameters:
     ///   - endOffset: End of the chunk in bytes.
-    ///   - hash: The running whole-file hash as far as it is (R71).
+    ///   - digest: What was read of the chunk: proves later that the file is still the same.
+    ///   - hash: The running whole-file hash as far as it is (R71); nil forgets it.
     ///   - attempts: Tries that were not counted yet.
     package func confirmChunk(
-        _ index: Int, endOffset: Int64, hash: SavedHash, attempts: Int, answer: ServerAnswer?,
-        of lease: Lease
+        _ index: Int, endOffset: Int64, digest: SHA256Digest, hash: SavedHash?, attempts: Int,
+        answer: ServerAnswer?, of lease: Lease
     ) async throws {
         try await update(lease, operation: "confirm chunk") { change in
             change.insertChunk(index, into: "uploaded_chunks")
@@ -54,6 +55,7 @@ extension TransferStore {
             change.clearError()
             change.setAnswer(answer)
             try change.countAttempts(attempts, ofChunk: index, in: lease.id)
+            try change.setDigest(digest, ofChunk: index, in: lease.id)
         }
     }
 
@@ -99,6 +101,7 @@ extension TransferStore {
             change.set("adopt_session_id", adopt?.text)
             change.set("idempotency_key", idempotencyKey)
             if !keepsHash {
+                try change.forgetDigests()
                 change.setHash(nil)
                 change.clear("file_hash_sha256")
             }
@@ -156,7 +159,7 @@ extension TransferStore {
         let existing = try UploadTransfer(row)
         guard existing.sessionID == nil, existing.adoptSessionID == nil,
             existing.uploadURL == nil,
-            existing.identity == wanted.identity,
+            existing.identity.comparison(with: wanted.identity) != .changed,
             existing.mimeType != wanted.mimeType
                 || existing.chunkSize != wanted.chunkSize
         else { return existing }
@@ -172,15 +175,16 @@ extension TransferStore {
         try database.execute(
             sql: """
                 INSERT INTO upload_transfer (transfer_id, server_url, path, file_name, file_size,
-                    modified_nanoseconds, inode, mime_type, chunk_size, idempotency_key, replaces,
-                    dialect, state, created_at, updated_at)
-                VALUES (:id, :server, :path, :name, :size, :modified, :inode, :type, :chunk, :key,
-                    :replaces, :dialect, :state, :created, :created)
+                    modified_nanoseconds, changed_nanoseconds, inode, mime_type, chunk_size,
+                    idempotency_key, replaces, dialect, state, created_at, updated_at)
+                VALUES (:id, :server, :path, :name, :size, :modified, :changed, :inode, :type,
+                    :chunk, :key, :replaces, :dialect, :state, :created, :created)
                 """,
             arguments: [
                 "id": status.id.text, "server": status.serverURL, "path": upload.path,
                 "name": upload.fileName, "size": upload.identity.byteCount,
                 "modified": upload.identity.modifiedNanoseconds,
+                "changed": upload.identity.changedNanoseconds,
                 "inode": Int64(bitPattern: upload.identity.inode), "type": upload.mimeType,
                 "chunk": upload.chunkSize, "key": upload.idempotencyKey,
                 "replaces": upload.replaces?.text, "dialect": upload.dialect.rawValue,

@@ -30,6 +30,7 @@ package final class TransferStore: Sendable {
             do {
                 let queue = try DatabaseFile.open(at: path, in: files)
                 try migrations.migrate(queue, now: now())
+                try forgetSecrets(queue)
                 let owners = OwnerRegistry(
                     directory: TempFile.directory(of: path) + "/owners", files: files)
                 return TransferStore(queue: queue, pool: pool, now: now, owners: owners)

@@ -65,6 +65,13 @@ struct FileBody: TransportBodySource {
     }
 }
 
+/// The file may be another one than the record describes: only its time of change differs. What was read
+/// of it has to be compared before more is sent.
+struct SourceTouched: Error {
+    /// What it is now.
+    let current: SourceIdentity
+}
+
 /// The file is not the one that the record describes.
 struct SourceChanged: Error {
     /// What it is now; nil when it was noticed in the middle of a read.

@@ -5,7 +5,8 @@ internal import KedgeModel
 /// The file being uploaded: open, and watched for changes (R117, R118).
 ///
 /// It is read where it lies, never copied or locked; a change of size, time or inode shows instead,
-/// and then the upload begins anew with the new version.
+/// and then the upload begins anew with the new version. When only the time of change (ctime) differs,
+/// the worker compares the bytes first.
 final class UploadSource: Sendable {
     /// Chunks up to this size are read once into memory; larger ones are hashed first and then sent
     /// from the file, the second time mostly from the page cache.
@@ -21,13 +22,16 @@ final class UploadSource: Sendable {
 
     /// Opens the file and compares it with the record (R113).
     ///
+    /// - Returns: The file, and what it is now: the same, or to be compared by its bytes.
     /// - Throws: `TransferError` with `FILE_MISSING`; ``SourceChanged``.
     static func open(
         _ upload: UploadTransfer, files: any FileSystem, pool: BlockingPool
-    ) async throws -> any OpenFile {
+    ) async throws -> (file: any OpenFile, identity: SourceIdentity) {
         let (file, identity) = try await openFile(upload.path, files: files, pool: pool)
-        guard identity == upload.identity else { throw SourceChanged(current: identity) }
-        return file
+        guard upload.identity.comparison(with: identity) != .changed else {
+            throw SourceChanged(current: identity)
+        }
+        return (file, identity)
     }
 
     /// - Parameter chunkSize: The session's; decides whether chunks go through memory.
@@ -53,7 +57,7 @@ final class UploadSource: Sendable {
 
     /// Reads a chunk, or hashes it in place when it is large, and feeds the whole-file hash with it.
     ///
-    /// - Throws: ``SourceChanged``; `TransferError` for a file that cannot be read.
+    /// - Throws: ``SourceChanged``; ``SourceTouched``; `TransferError` for a file that cannot be read.
     func prepare(
         _ index: Int, range: ByteRange, feeding wholeFile: PrefixHash
     ) async throws -> PreparedChunk {
@@ -82,7 +86,8 @@ final class UploadSource: Sendable {
             do {
                 let result = try work()
                 let now = SourceIdentity(try file.status())
-                guard let result, now == identity else { throw SourceChanged(current: now) }
+                guard let result else { throw SourceChanged(current: now) }
+                try identity.require(now)
                 return result
             } catch let error as FileError {
                 throw TransferError(error, operation: "read chunk", role: "file to upload")
@@ -92,10 +97,21 @@ final class UploadSource: Sendable {
 
     /// Looks at the path again: also a file that was renamed over the open one counts as changed.
     ///
-    /// - Throws: ``SourceChanged``; `TransferError` with `FILE_MISSING`.
+    /// - Throws: ``SourceChanged``; ``SourceTouched``; `TransferError` with `FILE_MISSING`.
     func verifyUnchanged() async throws {
         let (_, now) = try await Self.openFile(path, files: files, pool: pool)
-        guard now == identity else { throw SourceChanged(current: now) }
+        try identity.require(now)
+    }
+
+    /// The same where there is no point in comparing bytes: everything is sent anew in any case.
+    ///
+    /// - Throws: ``SourceChanged``, also for a file that was only touched; `TransferError`.
+    func verifyUntouched() async throws {
+        do {
+            try await verifyUnchanged()
+        } catch let touched as SourceTouched {
+            throw SourceChanged(current: touched.current)
+        }
     }
 
     /// The identity of the file at a path now.
@@ -188,6 +204,15 @@ extension SourceIdentity {
     init(_ status: FileStatus) {
         self.init(
             byteCount: status.byteCount, modifiedNanoseconds: status.modifiedNanoseconds,
-            inode: status.inode)
+            changedNanoseconds: status.changedNanoseconds, inode: status.inode)
+    }
+
+    /// - Throws: ``SourceChanged``; ``SourceTouched``.
+    func require(_ now: SourceIdentity) throws {
+        switch comparison(with: now) {
+        case .same: break
+        case .touched: throw SourceTouched(current: now)
+        case .changed: throw SourceChanged(current: now)
+        }
     }
 }

@@ -18,6 +18,7 @@ extension UploadWorker {
                 }
                 guard let range = layout.range(ofChunk: index) else { continue }
                 let chunk = try await source.prepare(index, range: range, feeding: wholeFile)
+                try noteReading(of: chunk)
                 group.addTask { try await self.deliver(chunk) }
                 inFlightCount += 1
             }
@@ -25,9 +26,16 @@ extension UploadWorker {
         }
     }
 
+    /// - Throws: ``SourceChanged`` when the chunk was read with other bytes before in this run.
+    private func noteReading(of chunk: PreparedChunk) throws {
+        let earlier = sentDigests.updateValue(chunk.digest, forKey: chunk.index)
+        guard earlier == nil || earlier == chunk.digest else { throw SourceChanged(current: nil) }
+    }
+
     /// Sends one chunk until the server has it.
     private func deliver(_ chunk: PreparedChunk) async throws {
         var attempt = ChunkAttempt(start: partials.removeValue(forKey: chunk.index) ?? 0)
+        attempt.isRepeated = unproven.contains(chunk.index)
         let sentByteCount = SentByteCount()
         while true {
             try Task.checkCancellation()
@@ -48,6 +56,12 @@ extension UploadWorker {
                 if try await prepareNextTry(
                     of: chunk, after: failure, sentByteCount: sentCount, &attempt)
                 {
+                    if unproven.contains(chunk.index) {
+                        // That the server has it is known. Whether it is this one, only a receipt says.
+                        try await context.keeper.backOff(
+                            after: failure, chunk: chunk.index, isReachable: true)
+                        continue
+                    }
                     return try await confirm(
                         chunk, tries: attempt.uncountedTries, failure.answer)
                 }
@@ -77,9 +91,14 @@ extension UploadWorker {
         _ chunk: PreparedChunk, tries: Int, _ answer: ServerAnswer?
     ) async throws {
         try await context.store.confirmChunk(
-            chunk.index, endOffset: chunk.range.end, hash: wholeFile.saved, attempts: tries,
-            answer: answer, of: context.lease)
+            chunk.index, endOffset: chunk.range.end, digest: chunk.digest,
+            // It would prove chunks of which it is not known that the server has these bytes.
+            hash: unproven.isEmpty ? wholeFile.saved : nil,
+            attempts: tries, answer: answer, of: context.lease)
         confirmed.insert(chunk.index)
+        unproven.remove(chunk.index)
+        sentDigests[chunk.index] = nil
+        touchCount = 0
         window.recordSuccess()
         try await context.keeper.noteProgress(chunk: chunk.index)
     }
@@ -101,6 +120,7 @@ extension UploadWorker {
         case .chunkConflict:
             // The server has other bytes for this index: usually because the file changed (R123).
             try await source.verifyUnchanged()
+            if unproven.contains(chunk.index) { throw SourceChanged(current: nil) }
             throw SessionTrouble(remedy: .fromScratch, failure: failure)
         case .chunkHashMismatch:
             // The server dropped what it had of this chunk; nothing else is lost (R16).

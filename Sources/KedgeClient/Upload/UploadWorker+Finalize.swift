@@ -12,6 +12,7 @@ extension UploadWorker {
         guard let session = upload.sessionID else { throw trouble(.reconcile, .sessionNotFound) }
         let digest = try await wholeFile.digest(ofFile: upload.identity.byteCount)
         try await source.verifyUnchanged()
+        try await recordIdentity()
         if upload.fileHash != digest {
             try await context.store.setFileHash(digest, of: context.lease)
             upload.fileHash = digest
@@ -74,12 +75,12 @@ extension UploadWorker {
         }
     }
 
-    /// The server has other bytes than we read. The first time the upload starts over with a new
-    /// session by itself; after that a person decides (R79, R110, R119).
+    /// The server has other bytes than we read.
     ///
-    /// - Throws: ``SourceChanged`` when the file explains it; `INTEGRITY_MISMATCH` the second time.
-    func recordIntegrityFailure(_ failure: RequestFailure) async throws {
-        try await source.verifyUnchanged()
+    /// - Returns: How often by now.
+    /// - Throws: ``SourceChanged`` when the file may explain it.
+    func recordIntegrityFailure(_ failure: RequestFailure) async throws -> Int {
+        try await source.verifyUntouched()
         context.logger.error(
             "integrity mismatch",
             metadata: [
@@ -89,13 +90,8 @@ extension UploadWorker {
                 "server": "\(failure.problem?.actualSha256?.hex ?? "-")",
                 "chunks": "\(confirmed.ranges)", "error": "\(String(reflecting: failure))",
             ])
-        let count = try await context.store.recordIntegrityFailure(
+        return try await context.store.recordIntegrityFailure(
             context.lease, message: "The server has other bytes than this file; starting over.",
             answer: failure.answer)
-        guard count > 1 else { return }
-        throw TransferError(
-            .integrityMismatch, operation: failure.operation,
-            explanation: "The server received other bytes than this file has, twice.",
-            cause: failure)
     }
 }

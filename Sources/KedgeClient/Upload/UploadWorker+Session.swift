@@ -39,11 +39,13 @@ extension UploadWorker {
         let response = session.value
         try await context.store.attachSession(response, answer: session.answer, to: context.lease)
         upload.sessionID = response.sessionId
+        if upload.chunkSize != response.chunkSize { (unproven, sentDigests) = ([], [:]) }
         upload.chunkSize = response.chunkSize
         upload.expiresAt = response.expiresAt
         upload.maxConcurrentChunks = max(1, response.limits.maxConcurrentChunks)
         confirmed = ChunkSet()
         partials = [:]
+        isSessionOpen = true
         adoptSessionShape()
         // A replayed answer or an adoption: the session has bytes, or has gone on, already.
         if response.receivedBytes > 0 || response.state != .open { try await reconcile() }
@@ -75,6 +77,7 @@ extension UploadWorker {
         switch status.state {
         case .open:
             confirmed = chunks(of: status)
+            for index in unproven { confirmed.remove(index) }
         case .finalizing, .completed:
             // Everything arrived; finalize gives the answer that was lost.
             confirmed = ChunkSet(0..<(upload.layout.chunkCount ?? 0))
@@ -83,6 +86,7 @@ extension UploadWorker {
         case .expired:
             throw trouble(.newSession(adopt: upload.sessionID), .sessionExpired)
         }
+        isSessionOpen = status.state == .open
         partials = partials(of: status)
         try await context.store.reconcile(
             received: confirmed, expiresAt: status.expiresAt, chunkSize: upload.chunkSize,
@@ -142,10 +146,14 @@ extension UploadWorker {
         SessionTrouble(remedy: remedy, failure: RequestFailure(code, operation: "session"))
     }
 
-    /// Prepares the record for the next round of ``run()``.
+    /// Prepares the record for the next round of ``run()``, or of a later run.
+    ///
+    /// - Throws: ``SourceChanged``; `INTEGRITY_MISMATCH` the second time that the server has other bytes:
+    ///   after the first the upload starts over by itself, after that a person decides (R79, R110, R119).
     func recover(from trouble: SessionTrouble) async throws {
         let adopt: SessionID?
         let keepsHash: Bool
+        var integrityFailureCount = 0
         switch trouble.remedy {
         case .reconcile:
             return
@@ -153,10 +161,11 @@ extension UploadWorker {
             (adopt, keepsHash) = (session, true)
         case .fromScratch:
             // Here and not where it was noticed: several chunks may notice one damage.
-            try await recordIntegrityFailure(trouble.failure)
+            integrityFailureCount = try await recordIntegrityFailure(trouble.failure)
             (adopt, keepsHash) = (nil, false)
             if let session = upload.sessionID {
-                // Best effort: a session left behind expires by itself.
+                // Also the last time: nobody goes on with it. Best effort: a session left behind expires
+                // by itself.
                 try? await context.api.deleteSession(session)
             }
         }
@@ -169,12 +178,18 @@ extension UploadWorker {
         upload.idempotencyKey = key
         confirmed = ChunkSet()
         partials = [:]
+        if adopt == nil { (unproven, sentDigests) = ([], [:]) }
         if !keepsHash {
             wholeFile.stop()
             wholeFile = PrefixHash(
                 file: file, saved: nil, environment: context.environment)
             upload.fileHash = nil
         }
+        guard integrityFailureCount > 1 else { return }
+        throw TransferError(
+            .integrityMismatch, operation: trouble.failure.operation,
+            explanation: "The server received other bytes than this file has, twice.",
+            cause: trouble.failure)
     }
 
     /// Chunks that an answer names, as far as the file has them.

@@ -25,6 +25,18 @@ actor UploadWorker {
     /// Bytes of unfinished chunks that the server keeps, from the start of each chunk.
     var partials: [Int: Int64] = [:]
     var window: ConcurrencyWindow
+    /// True while the server's session takes chunks.
+    var isSessionOpen = true
+    /// True when the file's time of change differs, until its bytes were compared.
+    var isInDoubt: Bool
+    /// False while the record has another time of change than the file.
+    var isIdentityRecorded: Bool
+    /// Times that the file was touched since a chunk was confirmed last.
+    var touchCount = 0
+    /// Chunks that the server has and that nothing on this side proves to be those of the file.
+    var unproven: Set<Int> = []
+    /// What was read of chunks that are not confirmed yet, in this run.
+    var sentDigests: [Int: SHA256Digest] = [:]
 
     /// Opens the file and compares it with the record.
     ///
@@ -32,14 +44,20 @@ actor UploadWorker {
     static func open(
         _ upload: UploadTransfer, context: WorkerContext
     ) async throws -> UploadWorker {
-        let file = try await UploadSource.open(
+        let (file, identity) = try await UploadSource.open(
             upload, files: context.environment.files, pool: context.pool)
-        return UploadWorker(upload, file: file, context: context)
+        return UploadWorker(upload, file: file, identity: identity, context: context)
     }
 
-    private init(_ upload: UploadTransfer, file: any OpenFile, context: WorkerContext) {
+    private init(
+        _ recorded: UploadTransfer, file: any OpenFile, identity: SourceIdentity,
+        context: WorkerContext
+    ) {
+        let upload = recorded.with(identity)
         self.context = context
         self.upload = upload
+        self.isInDoubt = recorded.identity != identity
+        self.isIdentityRecorded = recorded.identity == identity
         self.file = file
         self.wholeFile = PrefixHash(
             file: file, saved: upload.savedHash, environment: context.environment)
@@ -58,8 +76,11 @@ actor UploadWorker {
         while true {
             do {
                 try await establishSession()
+                try await compareSource()
                 try await sendAndFinalize()
                 return
+            } catch let touched as SourceTouched {
+                try doubt(touched)
             } catch let trouble as SessionTrouble {
                 troubleCount += 1
                 guard troubleCount <= Self.maxSessionCount else { throw trouble.failure }
@@ -119,4 +140,15 @@ struct SessionTrouble: Error {
     let remedy: Remedy
     /// What to report when there has been too much trouble.
     let failure: RequestFailure
+}
+
+extension UploadTransfer {
+    /// The same transfer of a file that may have been touched: then its hash may not be used.
+    func with(_ identity: SourceIdentity) -> UploadTransfer {
+        guard identity != self.identity else { return self }
+        var upload = self
+        upload.identity = identity
+        upload.fileHash = nil
+        return upload
+    }
 }

@@ -125,7 +125,8 @@ struct TransferRun {
         case .refused(let name, let error):
             let message = printable(error.description)
             let line = RefusedLine(
-                name: name, errorCode: error.code,
+                // A download is named by its URL here, which may have a password or a signature.
+                name: URLSecrets.hidden(in: name), errorCode: error.code,
                 message: error.explanation ?? error.code.facts.sentence)
             display.tell(
                 output: options.json ? JSONLine.encode(line) : nil,

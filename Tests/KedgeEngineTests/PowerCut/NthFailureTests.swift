@@ -221,6 +221,11 @@ import Testing
             found += await promises.violations(on: try await cut.start())
                 .map { "after a cut: \($0)" }
             found += await promises.violations(on: client.node)
+            // What a failed sync should have written stays lost, whatever later syncs say, unless it was
+            // written again before it counted.
+            let laterCut = client.node.machine.surviving(.losesAll)
+            found += await promises.violations(on: try await laterCut.start())
+                .map { "after a later cut: \($0)" }
             try await client.node.engine.sweep()
             try await client.node.close()
         } catch {

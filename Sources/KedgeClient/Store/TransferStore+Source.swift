@@ -1,0 +1,71 @@
+internal import GRDB
+internal import KedgeModel
+
+/// What is written down about the file of an upload, to tell later whether it is still the same.
+extension TransferStore {
+    /// The chunks' digests as they were read, as far as they were recorded.
+    func chunkDigests(of id: TransferID) async throws -> [Int: SHA256Digest] {
+        try await reading("read chunk digests") { database in
+            let rows = try Row.fetchAll(
+                database,
+                sql: "SELECT chunk_index, sha256 FROM upload_chunk_digest WHERE transfer_id = ?",
+                arguments: [id.text])
+            var digests: [Int: SHA256Digest] = [:]
+            for row in rows {
+                let digest = TransferRow(row, direction: .upload)
+                digests[row["chunk_index"] as Int] = try digest.digest("sha256")
+            }
+            return digests
+        }
+    }
+
+    /// The content was compared: it is the one of the record, whatever its time of change.
+    ///
+    /// - Parameter hash: The running whole-file hash of the file as it is.
+    func acceptSource(
+        _ identity: SourceIdentity, hash: SavedHash, of lease: Lease
+    ) async throws {
+        try await update(lease, operation: "accept source") { change in
+            change.set("changed_nanoseconds", identity.changedNanoseconds)
+            change.setHash(hash)
+            change.clear("file_hash_sha256")
+        }
+    }
+
+    /// Bytes up to here are about to be sent: what the server has of them can be proven later, also when
+    /// its answer is lost (R71).
+    func saveHash(_ hash: SavedHash, of lease: Lease) async throws {
+        try await update(lease, operation: "save hash") { change in change.setHash(hash) }
+    }
+
+    /// A completed upload's file was compared with the hash of the record.
+    func acceptFinishedSource(_ identity: SourceIdentity, of id: TransferID) async throws {
+        try await transaction("accept finished source") { database in
+            try database.execute(
+                sql: """
+                    UPDATE upload_transfer SET changed_nanoseconds = ?
+                    WHERE transfer_id = ? AND state = 'completed'
+                    """,
+                arguments: [identity.changedNanoseconds, id.text])
+        }
+    }
+}
+
+extension RowChange {
+    /// Remembers what was read of a chunk that the server has now.
+    func setDigest(_ digest: SHA256Digest, ofChunk index: Int, in id: TransferID) throws {
+        try database.execute(
+            sql: """
+                INSERT OR REPLACE INTO upload_chunk_digest (transfer_id, chunk_index, sha256)
+                VALUES (?, ?, ?)
+                """,
+            arguments: [id.text, index, digest.blob])
+    }
+
+    /// Nothing that was read so far proves anything any more.
+    func forgetDigests() throws {
+        try database.execute(
+            sql: "DELETE FROM upload_chunk_digest WHERE transfer_id = ?",
+            arguments: [row.text("transfer_id")])
+    }
+}

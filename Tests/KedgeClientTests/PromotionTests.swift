@@ -1,0 +1,129 @@
+import Glibc
+import KedgeFiles
+import KedgeHash
+import KedgeLocks
+import KedgeModel
+import Testing
+
+@testable import KedgeClient
+
+/// R96: whoever may rename in the folder of a download can put a file of their own in the place of the
+/// verified one. It is never taken for that.
+@Suite(.timeLimit(.minutes(1))) struct PromotionTests {
+    /// When the file is swapped.
+    enum Moment: CaseIterable, Sendable {
+        /// After the bytes were verified, before the name is looked at.
+        case beforeLook
+        /// After the name was looked at.
+        case beforeRename
+    }
+
+    private let bytes = Scene.bytes(200_000)
+    private let forged = Scene.bytes(200_000, seed: 66)
+
+    private func download(
+        _ scene: Scene, _ disk: SwappingDisk, _ reference: RemoteReference, overwrites: Bool
+    ) async throws -> TransferSnapshot {
+        var environment = scene.environment
+        environment.files = disk
+        var configuration = ClientConfiguration(
+            serverURL: FakeServer.base, stateDirectory: scene.path("state"))
+        configuration.chunkSize = 64 << 10
+        let client = try await TransferClient(
+            configuration: configuration, transport: scene.server, environment: environment)
+        let id = try await client.enqueueDownload(
+            reference, to: scene.path("out.bin"), options: DownloadOptions(overwrites: overwrites))
+        return try await client.run(id)
+    }
+
+    @Test(arguments: Moment.allCases, [false, true])
+    func `a file that was swapped is never reported as verified`(
+        moment: Moment, overwrites: Bool
+    ) async throws {
+        let scene = try Scene()
+        let file = scene.addFile(bytes)
+        let disk = SwappingDisk(forged, at: moment)
+        let snapshot = try await download(scene, disk, .file(file), overwrites: overwrites)
+        #expect(disk.swapCount == 1)
+        let isForged = scene.read("out.bin") == forged
+        let isWhole = scene.read("out.bin") == bytes
+        #expect(snapshot.state == .completed ? isWhole : snapshot.state == .failed)
+        #expect(!(snapshot.state == .completed && isForged))
+        // Where nothing was lost yet, the download heals by itself.
+        if moment == .beforeLook || overwrites { #expect(snapshot.state == .completed) }
+    }
+
+    @Test func `a folder in which files are swapped all the time ends the download`() async throws {
+        let scene = try Scene()
+        let file = scene.addFile(bytes)
+        let disk = SwappingDisk(forged, at: .beforeLook, count: 100)
+        let snapshot = try await download(scene, disk, .file(file), overwrites: true)
+        #expect(snapshot.state == .failed)
+        #expect(snapshot.errorCode == .integrityMismatch)
+    }
+}
+
+/// A disk on which another program puts its own file in the place of a temporary one.
+private final class SwappingDisk: ForwardingFileSystem {
+    let base = POSIXFileSystem()
+    private let forged: [UInt8]
+    private let moment: PromotionTests.Moment
+    private let left: Mutex<Int>
+    private let swaps = Mutex(0)
+
+    init(_ forged: [UInt8], at moment: PromotionTests.Moment, count: Int = 1) {
+        self.forged = forged
+        self.moment = moment
+        left = Mutex(count)
+    }
+
+    var swapCount: Int { swaps.withLock { $0 } }
+
+    private func swap(_ path: String) throws(FileError) {
+        let isDue = left.withLock { left in
+            defer { left -= 1 }
+            return left > 0
+        }
+        guard isDue else { return }
+        swaps.withLock { $0 += 1 }
+        try base.rename(path, to: path + ".stolen")
+        let file = try base.open(path, .createNew)
+        let written = forged.withUnsafeBytes { bytes in
+            Result { () throws(FileError) in try file.write(bytes, at: 0) }
+        }
+        try written.get()
+        try file.close()
+    }
+
+    func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any OpenFile {
+        let file = try base.open(path, mode)
+        guard path.hasSuffix(".kedge-part"), moment == .beforeLook else { return file }
+        return SwappedFile(base: file) { [weak self] () throws(FileError) in try self?.swap(path) }
+    }
+
+    func rename(_ source: String, to target: String) throws(FileError) {
+        if moment == .beforeRename { try swap(source) }
+        try base.rename(source, to: target)
+    }
+
+    func renameWithoutReplacing(_ source: String, to target: String) throws(FileError) {
+        if moment == .beforeRename { try swap(source) }
+        try base.renameWithoutReplacing(source, to: target)
+    }
+}
+
+/// A file whose name is given to another one while it is being synced.
+private final class SwappedFile: ForwardingFile {
+    let base: any OpenFile
+    private let swap: @Sendable () throws(FileError) -> Void
+
+    init(base: any OpenFile, swap: @escaping @Sendable () throws(FileError) -> Void) {
+        self.base = base
+        self.swap = swap
+    }
+
+    func syncData() throws(FileError) {
+        try base.syncData()
+        try swap()
+    }
+}

@@ -1,0 +1,119 @@
+import HTTPTypes
+import KedgeFiles
+import KedgeLocks
+import KedgeModel
+import KedgeStoreTests
+import Testing
+
+@testable import KedgeClient
+
+/// A thousand clients that lost the server at the same moment do not come back at the same moment.
+@Suite(.timeLimit(.minutes(2))) struct `A thousand clients after an outage` {
+    private static let clientCount = 1000
+    private static let bucketCount = 20
+
+    /// Times of a return, and how uneven they are.
+    private struct Returns {
+        var times: [Duration] = []
+
+        /// Clients in the fullest bucket over the mean of the buckets, from the first moment at which a
+        /// client can return to the last return.
+        func peakOverMean(since start: Duration) -> Double {
+            let last = (times.max() ?? start) - start
+            var counts = [Int](repeating: 0, count: bucketCount)
+            for time in times {
+                let share = (time - start) / last
+                counts[min(bucketCount - 1, Int(share * Double(bucketCount)))] += 1
+            }
+            return Double(counts.max() ?? 0) * Double(bucketCount) / Double(times.count)
+        }
+    }
+
+    @Test(arguments: [1, 3, 7, 10, 14, 20, 30, 45, 60, 120, 600, 3600], 0..<5 as Range<UInt64>)
+    func `come back spread evenly`(seconds: Int, seed: UInt64) {
+        var generator = SplitMix64(seed: seed &* 1000 &+ 17)
+        let policy = RetryPolicy()
+        let outage = Duration.seconds(seconds)
+        var returns = Returns()
+        for _ in 0..<Self.clientCount {
+            let phase = Double.random(in: 0..<1, using: &generator)
+            var (time, failureCount) = (Duration.zero, 0)
+            while time < outage {
+                failureCount += 1
+                time += policy.delay(
+                    afterFailures: failureCount, retryAfter: nil, phase: phase, using: &generator)
+            }
+            returns.times.append(time)
+        }
+        let ratio = returns.peakOverMean(since: outage)
+        #expect(ratio <= 2, "seed \(seed): \(ratio)")
+    }
+
+    @Test(arguments: [1, 7, 40, 300], [1, 9])
+    func `come back spread evenly when they were all asked to wait`(
+        seconds: Int, failureCount: Int
+    ) {
+        var generator = SplitMix64(seed: 5)
+        let asked = Duration.seconds(seconds)
+        let returns = Returns(
+            times: (0..<Self.clientCount).map { _ in
+                let phase = Double.random(in: 0..<1, using: &generator)
+                return RetryPolicy().delay(
+                    afterFailures: failureCount, retryAfter: asked, phase: phase,
+                    using: &generator)
+            })
+        let ratio = returns.peakOverMean(since: asked)
+        #expect(ratio <= 2, "\(ratio)")
+    }
+
+    /// The same through the keeper, which is what transfers wait in. Clients do not know of each other, so
+    /// each one is run to its end by itself, on a clock of its own.
+    @Test(arguments: [10, 300]) func `wait as the policy says`(seconds: Int) async throws {
+        let scene = try Scene()
+        try scene.write("source.bin", [1])
+        let client = try await scene.client()
+        let id = try await client.enqueueUpload(path: scene.path("source.bin"))
+        guard case .acquired(let lease) = try await client.store.acquireLease(id, for: client.owner)
+        else {
+            Issue.record("somebody else runs it")
+            return
+        }
+        try await client.store.start(lease)
+        let outage = Duration.seconds(seconds)
+        var returns = Returns()
+        for number in 0..<Self.clientCount {
+            let life = Life(seed: UInt64(number) &+ 99)
+            var environment = scene.environment
+            environment.now = { Timestamp(millisecondsSinceEpoch: 0).advanced(by: life.time) }
+            environment.sleep = { life.advance(by: $0) }
+            environment.makeGenerator = { life.makeGenerator() }
+            let keeper = RetryKeeper(
+                lease: lease, store: client.store, environment: environment, policy: RetryPolicy(),
+                patience: nil, logger: client.configuration.logger)
+            try await keeper.retrying {
+                guard life.time >= outage else {
+                    throw RequestFailure(TransportError(.offline), operation: "test")
+                }
+            }
+            returns.times.append(life.time)
+        }
+        let ratio = returns.peakOverMean(since: outage)
+        #expect(ratio <= 2, "\(ratio)")
+        try await client.close()
+    }
+}
+
+/// Time and chance of one client.
+private final class Life: Sendable {
+    private let state: Mutex<(time: Duration, random: SplitMix64)>
+
+    init(seed: UInt64) { state = Mutex((.zero, SplitMix64(seed: seed))) }
+
+    var time: Duration { state.withLock { $0.time } }
+
+    func advance(by duration: Duration) { state.withLock { $0.time += duration } }
+
+    func makeGenerator() -> AnyGenerator {
+        AnyGenerator(SplitMix64(seed: state.withLock { $0.random.next() }))
+    }
+}

@@ -1,0 +1,276 @@
+import HTTPTypes
+import KedgeHash
+import KedgeLocks
+import KedgeModel
+import Testing
+
+@testable import KedgeClient
+
+/// R117, R118: an edit in place that keeps size and modification time shows in the time of change alone,
+/// as a change of mode does: only the bytes tell them apart.
+@Suite(.timeLimit(.minutes(1)))
+struct SourceEditTests {
+    private let scene: Scene
+    private let bytes = Scene.bytes(600_000)
+
+    init() throws { scene = try Scene() }
+
+    private func isChunk(_ index: Int) -> @Sendable (FakeServer.Seen) -> Bool {
+        { $0.method == "PUT" && $0.path.hasSuffix("/chunks/\(index)") }
+    }
+
+    /// Begins to upload, and stops while chunk 6 is under way and the ones before it are confirmed.
+    private func stopUpload() async throws -> TransferID {
+        try scene.write("source.bin", bytes)
+        let gate = Gate()
+        scene.plan(.wait(gate), count: 100) {
+            $0.method == "PUT" && ["6", "7", "8", "9"].contains($0.path.suffix(1))
+        }
+        let client = try await scene.client()
+        let id = try await client.enqueueUpload(path: scene.path("source.bin"))
+        let run = Task { try await client.run(id) }
+        #expect(
+            try await eventually { try await client.store.upload(id).uploadedChunks.count == 6 })
+        run.cancel()
+        _ = try await run.value
+        try await client.close()
+        scene.server.state.withLock { $0.faults = [] }
+        return id
+    }
+
+    private func expectReplaced(
+        _ id: TransferID, by snapshot: TransferSnapshot, _ client: TransferClient,
+        _ newer: [UInt8]
+    ) async throws {
+        #expect(snapshot.state == .completed, "\(snapshot.message)")
+        #expect(snapshot.replaces == id)
+        #expect(snapshot.sha256 == SHA256Hasher.digest(of: newer))
+        scene.expectStored(snapshot, newer)
+        #expect(try await client.transfer(id).errorCode == .fileChanged)
+    }
+
+    @Test(arguments: [100, 300_000, 599_999])
+    func `a file that was edited between two runs is uploaded anew`(offset: Int) async throws {
+        let id = try await stopUpload()
+        let newer = try scene.edit("source.bin", at: offset)
+        let client = try await scene.client()
+        let snapshot = try await client.run(id)
+        scene.expectStored(snapshot, newer)
+        // What nobody has read yet is no other version.
+        guard offset < 393_216 else { return #expect(snapshot.state == .completed) }
+        try await expectReplaced(id, by: snapshot, client, newer)
+    }
+
+    @Test func `a file that is edited in the middle of a run is uploaded anew`() async throws {
+        try scene.write("source.bin", bytes)
+        let gate = Gate()
+        scene.plan(.wait(gate), when: isChunk(5))
+        let client = try await scene.client()
+        let id = try await client.enqueueUpload(path: scene.path("source.bin"))
+        let run = Task { try await client.run(id) }
+        await gate.waitForArrival()
+        let newer = try scene.edit("source.bin", at: 100)
+        gate.open()
+        try await expectReplaced(id, by: try await run.value, client, newer)
+    }
+
+    @Test func `a file that was only touched goes on where it stood`() async throws {
+        let id = try await stopUpload()
+        try scene.touch("source.bin")
+        let snapshot = try await scene.client().run(id)
+        scene.expectUploaded(snapshot, bytes)
+        #expect(snapshot.id == id)
+        #expect(scene.sessions.count == 1)
+    }
+
+    @Test func `a file that is touched in the middle of a run goes on where it stands`()
+        async throws
+    {
+        try scene.write("source.bin", bytes)
+        let gate = Gate()
+        scene.plan(.wait(gate), when: isChunk(5))
+        let client = try await scene.client()
+        let id = try await client.enqueueUpload(path: scene.path("source.bin"))
+        let run = Task { try await client.run(id) }
+        await gate.waitForArrival()
+        try scene.touch("source.bin")
+        gate.open()
+        let snapshot = try await run.value
+        scene.expectUploaded(snapshot, bytes)
+        #expect(snapshot.id == id)
+        #expect(scene.sessions.count == 1)
+    }
+
+    @Test func `records of an older kedge are compared and go on`() async throws {
+        let id = try await stopUpload()
+        try scene.forgetProofs()
+        let client = try await scene.client()
+        let snapshot = try await client.run(id)
+        scene.expectUploaded(snapshot, bytes)
+        #expect(snapshot.id == id)
+        #expect(try await client.store.upload(id).identity.changedNanoseconds != nil)
+    }
+
+    @Test func `records of an older kedge notice an edit`() async throws {
+        let id = try await stopUpload()
+        try scene.forgetProofs()
+        let newer = try scene.edit("source.bin", at: 100)
+        let client = try await scene.client()
+        try await expectReplaced(id, by: try await client.run(id), client, newer)
+    }
+
+    // Its answer was lost with the process that waited for it.
+    @Test(arguments: [false, true])
+    func `a chunk that the records know nothing of is compared by the server`(
+        isOther: Bool
+    ) async throws {
+        let id = try await stopUpload()
+        try scene.forgetProofs()
+        try scene.forgetHash()
+        if isOther {
+            let newer = try scene.edit("source.bin", at: 100)
+            let client = try await scene.client()
+            return try await expectReplaced(id, by: try await client.run(id), client, newer)
+        }
+        let snapshot = try await scene.client().run(id)
+        #expect(snapshot.state == .completed)
+        #expect(snapshot.id == id)
+        scene.expectStored(snapshot, bytes)
+        let asked = scene.seen("PUT", "/chunks/").filter { $0.fields[.expect] == "100-continue" }
+        #expect(
+            Set(asked.map { $0.path.suffix(1) }).isSuperset(of: ["0", "1", "2", "3", "4", "5"]))
+    }
+
+    @Test func `digests are kept for as long as the upload is not finished`() async throws {
+        let id = try await stopUpload()
+        let client = try await scene.client()
+        #expect(try await client.store.chunkDigests(of: id).count == 6)
+        _ = try await client.run(id)
+        #expect(try await client.store.chunkDigests(of: id).isEmpty)
+    }
+
+    @Test func `a finished upload is found again after a touch and not after an edit`()
+        async throws
+    {
+        try scene.write("source.bin", bytes)
+        let client = try await scene.client()
+        let path = scene.path("source.bin")
+        let id = try await client.run(try await client.enqueueUpload(path: path)).id
+        try scene.touch("source.bin")
+        #expect(try await client.finishedUpload(path: path)?.id == id)
+        let readCount = scene.files.readByteCount(path)
+        #expect(try await client.finishedUpload(path: path)?.id == id)
+        #expect(scene.files.readByteCount(path) == readCount)
+        try scene.edit("source.bin", at: 100)
+        #expect(try await client.finishedUpload(path: path) == nil)
+    }
+}
+
+/// The same in the dialects that take bytes in their order.
+@Suite(.timeLimit(.minutes(2)))
+struct SequentialSourceEditTests {
+    /// Goes in three pieces.
+    private let bytes = Scene.bytes(16 << 20)
+
+    /// Begins an upload whose second piece waits, with the first one acknowledged.
+    private func begin(
+        _ scene: DialectScene
+    ) async throws -> (TransferClient, TransferID, Gate, Task<TransferSnapshot, any Error>) {
+        try scene.scene.write("source.bin", bytes)
+        let gate = Gate()
+        scene.plan(.wait(gate)) { $0.method == "PATCH" && $0.fields[.uploadOffset] != "0" }
+        let client = try await scene.client()
+        let id = try await scene.enqueue(client)
+        let run = Task { try await client.run(id) }
+        await gate.waitForArrival()
+        return (client, id, gate, run)
+    }
+
+    private func stop(_ scene: DialectScene) async throws -> TransferID {
+        let (client, id, gate, run) = try await begin(scene)
+        run.cancel()
+        _ = try await run.value
+        gate.open()
+        try await client.close()
+        return id
+    }
+
+    private func expectReplaced(
+        _ id: TransferID, by snapshot: TransferSnapshot, _ scene: DialectScene, _ newer: [UInt8]
+    ) {
+        scene.expectUploaded(snapshot, newer)
+        #expect(snapshot.replaces == id)
+    }
+
+    @Test(arguments: DialectScene.dialects)
+    func `a file that was edited between two runs is uploaded anew`(
+        dialect: UploadDialect
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        let id = try await stop(scene)
+        let newer = try scene.scene.edit("source.bin", at: 100)
+        expectReplaced(id, by: try await scene.client().run(id), scene, newer)
+    }
+
+    @Test(arguments: DialectScene.dialects)
+    func `a file that is edited in the middle of a run is uploaded anew`(
+        dialect: UploadDialect
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        let (_, id, gate, run) = try await begin(scene)
+        let newer = try scene.scene.edit("source.bin", at: 100)
+        gate.open()
+        expectReplaced(id, by: try await run.value, scene, newer)
+    }
+
+    @Test(arguments: DialectScene.dialects, [false, true])
+    func `a file that was only touched goes on where it stood`(
+        dialect: UploadDialect, isOld: Bool
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        let id = try await stop(scene)
+        if isOld { try scene.scene.forgetProofs() } else { try scene.scene.touch("source.bin") }
+        let snapshot = try await scene.client().run(id)
+        scene.expectUploaded(snapshot, bytes)
+        #expect(snapshot.id == id)
+        #expect(scene.seen("POST").count == 1)
+    }
+
+    @Test(arguments: DialectScene.dialects)
+    func `a file that is touched in the middle of a run goes on where it stands`(
+        dialect: UploadDialect
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        let (_, id, gate, run) = try await begin(scene)
+        try scene.scene.touch("source.bin")
+        gate.open()
+        let snapshot = try await run.value
+        scene.expectUploaded(snapshot, bytes)
+        #expect(snapshot.id == id)
+        #expect(scene.seen("POST").count == 1)
+    }
+
+    // The kill came before the answer to the piece: the state of the hash is on record before it is sent.
+    @Test(arguments: DialectScene.dialects)
+    func `a touched file goes on after a kill in the middle of a piece`(
+        dialect: UploadDialect
+    ) async throws {
+        let scene = try DialectScene(dialect)
+        let id = try await stop(scene)
+        let sent = Array(bytes.prefix(6 << 20))
+        scene.set { $0.uploads["1"]?.bytes = sent }
+        try scene.scene.touch("source.bin")
+        let snapshot = try await scene.client().run(id)
+        scene.expectUploaded(snapshot, bytes)
+        #expect(snapshot.id == id)
+    }
+
+    @Test(arguments: DialectScene.dialects)
+    func `what cannot be proven is not gone on with`(dialect: UploadDialect) async throws {
+        let scene = try DialectScene(dialect)
+        let id = try await stop(scene)
+        try scene.scene.forgetProofs()
+        try scene.scene.forgetHash()
+        expectReplaced(id, by: try await scene.client().run(id), scene, bytes)
+    }
+}

@@ -1,0 +1,103 @@
+import Foundation
+import GRDB
+import HTTPTypes
+import KedgeHash
+import KedgeLocks
+import KedgeModel
+import Testing
+
+@testable import KedgeClient
+
+/// The password and the query of a download's URL are on record for as long as it can go on.
+@Suite(.timeLimit(.minutes(1)))
+struct URLSecretTests {
+    private let scene: Scene
+    private let bytes = Scene.bytes(200_000)
+    private let url = "http://user:hushword@kedge.test/plain/x?key=hushkey#hushmark"
+
+    init() throws {
+        scene = try Scene()
+        let plain = FakeServer.Plain(bytes: bytes, etag: "\"x\"")
+        scene.server.state.withLock { $0.plain["x"] = plain }
+    }
+
+    /// Everything that the client keeps, as one text.
+    private func kept() throws -> String {
+        let directory = scene.path("state")
+        let names = try FileManager.default.subpathsOfDirectory(atPath: directory)
+        let files = names.compactMap { FileManager.default.contents(atPath: "\(directory)/\($0)") }
+        return files.map { String(decoding: $0, as: Unicode.ASCII.self) }.joined()
+    }
+
+    @Test func `they are gone once the file is there`() async throws {
+        let client = try await scene.client()
+        let id = try await client.enqueueDownload(.url(url), to: scene.path("out.bin"))
+        #expect(try kept().contains("hushkey"))
+        #expect(try await client.run(id).state == .completed)
+        // The URL was asked for as it is.
+        #expect(scene.seen("GET", "/plain/x").allSatisfy { $0.path.contains("?key=hushkey") })
+        try await client.close()
+        #expect(try !kept().contains("hush"))
+        #expect(scene.read("out.bin") == bytes)
+    }
+
+    @Test func `they are there for a run that goes on`() async throws {
+        let gate = Gate()
+        scene.plan(.wait(gate)) { $0.method == "GET" }
+        let first = try await scene.client()
+        let id = try await first.enqueueDownload(.url(url), to: scene.path("out.bin"))
+        let run = Task { try await first.run(id) }
+        await gate.waitForArrival()
+        run.cancel()
+        _ = try await run.value
+        try await first.close()
+        let second = try await scene.client()
+        #expect(try await second.run(id).state == .completed)
+        #expect(scene.seen("GET", "/plain/x").allSatisfy { $0.path.contains("?key=hushkey") })
+    }
+
+    @Test func `they are gone with a cancel, and a retry says so`() async throws {
+        let client = try await scene.client()
+        let id = try await client.enqueueDownload(.url(url), to: scene.path("out.bin"))
+        try await client.cancel(id)
+        await #expect(throws: TransferError(.illegalTransition, operation: "")) {
+            try await client.retry(id)
+        }
+        try await client.close()
+        #expect(try !kept().contains("hush"))
+    }
+
+    @Test func `a canceled download of a plain URL can be tried again`() async throws {
+        let client = try await scene.client()
+        let plain = RemoteReference.url("http://kedge.test/plain/x")
+        let id = try await client.enqueueDownload(plain, to: scene.path("out.bin"))
+        try await client.cancel(id)
+        try await client.retry(id)
+        #expect(try await client.run(id).state == .completed)
+    }
+
+    @Test func `records of an older kedge lose those of ended downloads`() async throws {
+        let client = try await scene.client()
+        let id = try await client.enqueueDownload(.url(url), to: scene.path("out.bin"))
+        _ = try await client.run(id)
+        try await client.close()
+        let queue = try DatabaseQueue(path: scene.path("state/transfers.sqlite"))
+        try await queue.write { [url] database in
+            try database.execute(
+                sql: "UPDATE download_transfer SET remote_url = ?, is_url_redacted = 0",
+                arguments: [url])
+        }
+        try queue.close()
+        #expect(try kept().contains("hush"))
+        try await scene.client().close()
+        #expect(try !kept().contains("hush"))
+    }
+
+    @Test(arguments: [
+        ("http://a:b@h/p?q#f", "http://h/p"), ("http://h/p@q#f?g", "http://h/p@q"),
+        ("http://h?a@b", "http://h"), ("http://a@\u{301}h/p?\u{301}x", "http://\u{301}h/p"),
+    ])
+    func `nothing else of a URL is changed`(url: String, expected: String) {
+        #expect(URLText.withoutSecrets(url) == expected)
+    }
+}

@@ -1,0 +1,76 @@
+import Foundation
+import Testing
+
+/// Neither a token nor the password and query of a URL appear in what the command writes, and none of
+/// them stays in what it keeps.
+@Suite(.timeLimit(.minutes(2)))
+struct SecretTests {
+    private let scene: Scene
+    private static let token = "token-of-hush"
+    private static let secrets = ["token-of-hush", "word-of-hush", "key-of-hush", "mark-of-hush"]
+
+    init() throws { scene = try Scene() }
+
+    /// The files that the client keeps and that have a secret, and the secrets in them.
+    private func kept() throws -> [String] {
+        let directory = scene.path("state")
+        return try FileManager.default.subpathsOfDirectory(atPath: directory).flatMap { name in
+            let bytes = FileManager.default.contents(atPath: "\(directory)/\(name)") ?? Data()
+            let found = Self.secrets.filter { bytes.range(of: Data($0.utf8)) != nil }
+            return found.map { "\(name): \($0)" }
+        }
+    }
+
+    private func expectSilent(
+        _ finished: Finished, sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        let text = finished.output + finished.errors
+        let told = Self.secrets.filter { text.contains($0) }
+        #expect(told == [], "\(text)", sourceLocation: sourceLocation)
+    }
+
+    private func run(_ arguments: [String]) async throws -> Finished {
+        try await scene.run(arguments, environment: ["KEDGE_TOKEN": Self.token])
+    }
+
+    private func secretURL(_ server: Server, _ path: String) -> String {
+        "http://user:word-of-hush@127.0.0.1:\(server.port)\(path)?key=key-of-hush#mark-of-hush"
+    }
+
+    @Test(arguments: [["--json"], ["--json", "--verbose"], ["--verbose"]])
+    func `a whole run tells and keeps no secret`(flags: [String]) async throws {
+        let server = try await scene.serve()
+        let sample = try scene.sample(mebibytes: 5)
+        let uploaded = try await run(["upload", sample.path, "--server", server.url] + flags)
+        expectSilent(uploaded)
+        #expect(uploaded.termination == .exited(0))
+        let id = try await scene.upload(sample, to: server.url)
+        let url = secretURL(server, "/files/\(id)")
+        let downloaded = try await run(["download", url, "-o", scene.path("copy")] + flags)
+        expectSilent(downloaded)
+        #expect(downloaded.termination == .exited(0), "\(downloaded.errors)")
+        #expect(try Sample.digest(of: scene.path("copy")) == sample.digest)
+        #expect(try kept() == [])
+    }
+
+    @Test(arguments: [["--json"], ["--json", "--verbose"], ["--verbose"]])
+    func `a failure tells no secret, and a cancel forgets it`(flags: [String]) async throws {
+        let server = try await scene.serve()
+        let url = secretURL(server, "/files/\(String(repeating: "0", count: 32))")
+        let failed = try await run(["download", url, "-o", scene.path("copy")] + flags)
+        #expect(failed.termination != .exited(0))
+        expectSilent(failed)
+        let refused = try await run(["download", url, "-o", scene.path("none/copy")] + flags)
+        #expect(refused.termination != .exited(0))
+        expectSilent(refused)
+        for command in [["list"], ["list", "--json"]] {
+            expectSilent(try await run(["transfers"] + command))
+        }
+        // The same command again needs them.
+        let transfer = try #require(try await scene.transfers().first?.transferId)
+        expectSilent(try await run(["transfers", "diagnose", transfer]))
+        #expect(try kept() != [])
+        #expect(try await run(["transfers", "cancel", transfer]).termination == .exited(0))
+        #expect(try kept() == [])
+    }
+}
