@@ -1,8 +1,8 @@
 """Flips bits of stored bytes under a running service, on every mix of stores.
 
-    rot.py --binary KEDGE [--mib M] [--mix NAME...]
+    rot.py --binary KEDGE [--mib M] [--mix NAME...] [--long]
 
-Of each mix: a good upload over a damaged blob is served as it was sent; an earlier copy comes back when the
+The short form takes one mix. Of each mix: a good upload over a damaged blob is served as it was sent; an earlier copy comes back when the
 later one is damaged; damage is found, refused on every route, listed, and healed by the same content in every
 dialect; damage between a chunk and the finalize is found. No download ever gets other bytes after detection.
 """
@@ -266,7 +266,9 @@ def main() -> None:
     parser.add_argument("--binary", type=Path, required=True)
     parser.add_argument("--mib", type=int, default=12)
     parser.add_argument("--mix", nargs="*", default=[])
+    parser.add_argument("--long", action="store_true")
     options = parser.parse_args()
+    mixes = options.mix or ([] if options.long else ["SQLite and disk"])
     binary = options.binary.resolve()
     try:
         with contextlib.ExitStack() as cleanup:
@@ -274,7 +276,7 @@ def main() -> None:
             cleanup.callback(scratch.remove)
             stores = Stores(scratch.path, cleanup)
             for number, mix in enumerate(stores.mixes("rot")):
-                if mix.redirects or (options.mix and mix.name not in options.mix):
+                if mix.redirects or (mixes and mix.name not in mixes):
                     continue
                 print(mix.name, flush=True)
                 trial = Trial(binary, scratch.path / f"rot-{number}", mix, stores)
