@@ -214,8 +214,8 @@ import Testing
         _ = try await stored(sampleBytes(2500))
         let content = try #require(try Damage.content(place.databasePath))
         // The head of the last page of an index (a leaf begins with 10); others say what the pages are.
-        let page = try #require(
-            stride(from: 0, to: content.count, by: 4096).last { content[$0] == 10 })
+        let leaves = stride(from: 0, to: content.count, by: 4096).filter { content[$0] == 10 }
+        let page = try #require(leaves.last)
         for offset in page..<page + 16 { try Damage.flip(place.databasePath, at: Int64(offset)) }
         let orphan = SHA256Hasher.digest(of: [1])
         try Damage.plant(place.blobPath(orphan), below: place.dataPath, [1])
