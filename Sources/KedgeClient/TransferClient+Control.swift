@@ -29,7 +29,8 @@ extension TransferClient {
     /// - Parameter fromScratch: Forgets everything that was transferred: new session, new temporary
     ///   file (R110).
     /// - Throws: `TRANSFER_NOT_FOUND`; `ILLEGAL_TRANSITION` for one that is completed, or whose place
-    ///   another unfinished transfer has taken.
+    ///   another unfinished transfer has taken, and for a canceled download whose URL had a password, a
+    ///   query or a fragment: its record has them no more.
     public func retry(_ id: TransferID, fromScratch: Bool = false) async throws {
         let wish: TransferWish = fromScratch ? .restart : .retry
         if case .applied(let record) = try await store.request(wish, of: id), fromScratch {

@@ -12,19 +12,18 @@ extension DownloadWorker {
         let found: Existing = try await context.onDisk("look at", "destination") {
             guard try files.status(of: path) != nil else { return .nothing }
             guard let expectedHash, let expectedSize,
-                try Self.holds(path, digest: expectedHash, size: expectedSize, files: files)
+                let found = try Self.verified(
+                    path, digest: expectedHash, size: expectedSize, files: files)
             else { return .anotherFile }
-            return .sameFile
+            return .sameContent(found)
         }
-        guard found != .nothing else { return false }
-        guard found == .sameFile, let expectedHash, let expectedSize else {
-            throw TransferError(
-                .destinationExists, operation: "download", resource: path,
-                explanation: "The destination exists and is another file.")
+        if case .nothing = found { return false }
+        guard case .sameContent(let file) = found, let expectedHash, let expectedSize else {
+            throw Self.anotherFile(at: path)
         }
-        // Fetched all the same, and put in its place: see ``rename(_:temp:digest:size:files:)``.
+        // Fetched all the same, and put in its place: see `rename`.
         guard !download.isDestinationInDoubt else { return false }
-        try await settleOnFound(digest: expectedHash, size: expectedSize)
+        try await settle(on: file, digest: expectedHash, size: expectedSize)
         return true
     }
 
@@ -32,15 +31,24 @@ extension DownloadWorker {
     private enum Existing {
         case nothing
         case anotherFile
-        case sameFile
+        case sameContent(FileStatus)
+    }
+
+    private static func anotherFile(at path: String) -> TransferError {
+        TransferError(
+            .destinationExists, operation: "download", resource: path,
+            explanation: "The destination exists and is another file.")
     }
 
     /// Completes the download with a file that was found at the destination, once it is durable.
-    func settleOnFound(digest: SHA256Digest, size: Int64) async throws {
+    ///
+    /// - Parameter found: The file whose bytes were compared.
+    /// - Throws: `DESTINATION_EXISTS` when the name leads to another file meanwhile.
+    func settle(on found: FileStatus, digest: SHA256Digest, size: Int64) async throws {
         let (files, path, scratch) = (files, download.destinationPath, download.tempPath)
         try await context.store.doubtDestination(of: context.lease)
         let mayChangeFolder = try await context.onDisk("sync", "destination") {
-            try files.open(path, .read).syncData()
+            try Self.sync(found, at: path, files: files)
             return try Self.makeNameDurable(path, scratch: scratch, files: files)
         }
         // Where this client may not change the folder it has left neither a name nor a file.
@@ -61,5 +69,32 @@ extension DownloadWorker {
         } catch  where [.permission, .readOnly].contains(error.code) {
             return false
         }
+    }
+
+    /// Makes the bytes of a file that was found durable.
+    ///
+    /// - Throws: `DESTINATION_EXISTS` when the name leads to another file by now.
+    static func sync(_ found: FileStatus, at path: String, files: any FileSystem) throws {
+        let file = try files.open(path, .read)
+        guard try file.status().isSameFile(as: found) else { throw anotherFile(at: path) }
+        try file.syncData()
+    }
+
+    /// Reads a file and compares it with what it should have.
+    ///
+    /// - Returns: The file that was read; nil when it has other bytes, or the name leads to another one
+    ///   afterwards.
+    static func verified(
+        _ path: String, digest: SHA256Digest, size: Int64, files: any FileSystem
+    ) throws -> FileStatus? {
+        guard let status = try files.status(of: path), status.isRegularFile,
+            status.byteCount == size
+        else { return nil }
+        let file = try files.open(path, .read)
+        guard try TempFile.digest(of: file, range: ByteRange(start: 0, end: size)) == digest else {
+            return nil
+        }
+        let read = try file.status()
+        return read.isSameFile(as: try files.status(of: path)) ? read : nil
     }
 }

@@ -105,9 +105,9 @@ extension DownloadWorker {
         switch outcome {
         case .promoted:
             try await complete(digest: digest, size: size)
-        case .sameContentIsThere:
+        case .sameContent(let found):
             // The very same content is there already: that is success (clients.md, lesson 3).
-            try await settleOnFound(digest: digest, size: size)
+            try await settle(on: found, digest: digest, size: size)
         case .swapped:
             try await deleteTempFile()
             throw DownloadRestart(
@@ -118,11 +118,12 @@ extension DownloadWorker {
     }
 
     /// What came of giving the file its name.
-    private enum Promotion {
+    private enum Promotion: Equatable {
         case promoted
         /// The file at the temporary or at the final name is not the verified one.
         case swapped
-        case sameContentIsThere
+        /// Another file with the same bytes has the name.
+        case sameContent(FileStatus)
     }
 
     private static func rename(
@@ -141,10 +142,10 @@ extension DownloadWorker {
                 do {
                     try files.renameWithoutReplacing(source, to: target)
                 } catch  where error.code == .exists {
-                    guard try holds(target, digest: digest, size: size, files: files) else {
-                        throw error
-                    }
-                    guard download.isDestinationInDoubt else { return .sameContentIsThere }
+                    guard
+                        let found = try verified(target, digest: digest, size: size, files: files)
+                    else { throw error }
+                    guard download.isDestinationInDoubt else { return .sameContent(found) }
                     // Nothing proves that those bytes are on the disk. These are.
                     try files.rename(source, to: target)
                 }
@@ -165,11 +166,11 @@ extension DownloadWorker {
             // The number of an inode comes around again, so the bytes have the last word.
             let path = download.destinationPath
             guard try files.status(of: path)?.inode == inode,
-                try Self.holds(path, digest: digest, size: size, files: files)
+                let found = try Self.verified(path, digest: digest, size: size, files: files)
             else { return false }
             // They were synced before the rename, and are synced again in case that this is a file of others
             // with the number and the bytes of ours.
-            try files.open(path, .read).syncData()
+            try Self.sync(found, at: path, files: files)
             // Its other name may still be there.
             try files.remove(download.tempPath)
             // Perhaps it was the sync of the name that failed.
@@ -179,22 +180,6 @@ extension DownloadWorker {
         guard isPromoted else { return false }
         try await complete(digest: digest, size: size)
         return true
-    }
-
-    /// True when the file has the content, and the name still leads to it.
-    static func holds(
-        _ path: String, digest: SHA256Digest, size: Int64, files: any FileSystem
-    ) throws -> Bool {
-        guard let status = try files.status(of: path), status.isRegularFile,
-            status.byteCount == size
-        else { return false }
-        let file = try files.open(path, .read)
-        guard try TempFile.digest(of: file, range: ByteRange(start: 0, end: size)) == digest else {
-            return false
-        }
-        // What was read is what is there: the name may have been given to another file meanwhile.
-        let (read, found) = (try file.status(), try files.status(of: path))
-        return found?.inode == read.inode && found?.device == read.device
     }
 
     func complete(digest: SHA256Digest, size: Int64) async throws {

@@ -10,9 +10,7 @@ struct TempFile: Sendable {
 
     /// True when the path leads to this very file, and not to another one that was put in its place.
     func isFound(at path: String, files: any FileSystem) throws(FileError) -> Bool {
-        let own = try file.status()
-        guard let found = try files.status(of: path) else { return false }
-        return found.inode == own.inode && found.device == own.device
+        try file.status().isSameFile(as: try files.status(of: path))
     }
 
     /// Path of a temporary file of a transfer: hidden, named for it, on the destination's volume.
@@ -97,5 +95,12 @@ struct TempFile: Sendable {
             hasher.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         }
         return hasher.digest()
+    }
+}
+
+extension FileStatus {
+    /// True when both are of one file, whatever it is called.
+    func isSameFile(as other: FileStatus?) -> Bool {
+        inode == other?.inode && device == other?.device
     }
 }
