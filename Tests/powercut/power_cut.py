@@ -109,7 +109,8 @@ def main() -> int:
     except Exception:
         traceback.print_exc()
         return 2
-    name = "" if arguments.file_system == "ext4" else f" on {arguments.file_system}"
+    name = " under PostgreSQL" if arguments.part == "postgres" else ""
+    name += "" if arguments.file_system == "ext4" else f" on {arguments.file_system}"
     print(
         f"power cuts{name}: {totals.images} images, {totals.promises} promises,"
         f" {totals.violations} violations, {time.monotonic() - begun:.0f} s"

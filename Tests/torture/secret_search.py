@@ -25,7 +25,7 @@ from pathlib import Path
 from proof import SMALL_CHUNKS, Stage, arguments, expect, run_proof, started, use_memory
 from bucket import Bucket
 from native_client import CHUNK_SIZE, NativeClient, content, sha256
-from nodes import Node
+from nodes import Node, wait_for
 from postgres import PostgresServer, programs
 from processes import Child
 
@@ -231,10 +231,10 @@ class Run:
             data = ["--data", str(self._stage.directory / f"command-{number}")]
             child = Child([self._stage.binary, *words, *data], log, environment=environment)
             running.append((f"`{words[0]}` ({name})", child))
-        deadline = time.monotonic() + 5
+        # Those that do not end have said what they have to say when each has tried for a while.
+        wait_for(lambda: all(child.log.stat().st_size for _, child in running), 30)
+        wait_for(lambda: not any(child.is_running for _, child in running), 5)
         for name, child in running:
-            while child.is_running and time.monotonic() < deadline:
-                time.sleep(0.05)
             child.end(signal.SIGKILL)
             text = child.log.read_bytes()
             expect(bool(text), f"{name} prints nothing")
