@@ -26,7 +26,7 @@ extension DiskStore {
                 if byteCount == 0 { try makeEmptyFile(staging, in: key) }
                 try cut(staging, to: byteCount)
                 // A blob of another size is damaged for certain.
-                if isThere, byteCount > 0 { try supersede(digest, by: key) }
+                if isThere, byteCount > 0, file.keepsPrevious { try supersede(digest, by: key) }
                 try fileSystem.rename(staging, to: blob)
             }
             // Also when the blob was there: an earlier call may have stopped before this.
@@ -45,14 +45,22 @@ extension DiskStore {
             try fileSystem.link(blob, to: copy)
         } catch {
             switch error.code {
-            // An earlier call has done this and stopped.
-            case .exists: break
+            // An earlier call has done this and stopped; or what it kept is not the blob any more.
+            case .exists:
+                guard try !isSameFile(blob, copy) else { break }
+                try fileSystem.remove(copy)
+                try fileSystem.link(blob, to: copy)
             // For a moment the blob has no name then; a kill in it is made good by the next finalize.
             case _ where error.isUnsupportedLink: try fileSystem.rename(blob, to: copy)
             default: throw error
             }
         }
         try names.sync(directory.superseded)
+    }
+
+    private func isSameFile(_ left: String, _ right: String) throws(FileError) -> Bool {
+        let (left, right) = (try fileSystem.status(of: left), try fileSystem.status(of: right))
+        return left?.device == right?.device && left?.inode == right?.inode
     }
 
     package func supersedes(_ key: StagingKey, _ name: BlobName) async throws -> Bool {
@@ -95,17 +103,18 @@ extension DiskStore {
         }
     }
 
-    package func restoreSuperseded(_ blob: SupersededBlob) async throws {
+    package func restoreSuperseded(_ blob: SupersededBlob) async throws -> Bool {
         try await onPool { [self] in
             let copy = directory.superseded(blob.digest, by: blob.key)
             let parent = directory.blobDirectory(of: blob.digest)
-            if try fileSystem.status(of: copy) != nil {
-                try names.makeDirectory(parent, upTo: directory.root)
-                try fileSystem.rename(copy, to: directory.blob(blob.digest))
-            }
-            // Also without it: an earlier call may have stopped before this.
-            if try fileSystem.status(of: parent) != nil { try names.sync(parent) }
+            guard try fileSystem.status(of: copy) != nil else { return false }
+            try names.makeDirectory(parent, upTo: directory.root)
+            try fileSystem.rename(copy, to: directory.blob(blob.digest))
+            // Two names of one file stay as they are (rename(2)).
+            try fileSystem.remove(copy)
+            try names.sync(parent)
             try names.sync(directory.superseded)
+            return true
         }
     }
 

@@ -85,8 +85,15 @@ package struct EngineConfiguration: Sendable {
     package var scrubPeriod: Duration = .seconds(30 * 24 * 3600)
     /// Most bytes a second that are read back while no transfers are under way; an eighth of them meanwhile.
     package var scrubBytesPerSecond: Int64 = 64 << 20
-    /// For how long a node has a blob to read without renewing.
-    package var scrubLease: Duration = .seconds(60)
+    /// For how long a node has a blob to read without renewing: longer than reading one chunk takes beside
+    /// transfers.
+    package var scrubLease: Duration = .seconds(900)
+    /// How often it renews, and looks whether something more urgent is due.
+    package var scrubRenewal: Duration = .seconds(20)
+    /// When a damaged blob is looked at again: a disk that failed for a while may give its bytes again.
+    package var damagedScrubPeriod: Duration = .seconds(3600)
+    /// When a blob is read again that the store could not give.
+    package var undecidedScrubPause: Duration = .seconds(600)
     /// For how long an object stays that a later upload of the same bytes has superseded: longer than
     /// addresses for readers are good. Nodes keep what their own readers still read.
     package var supersededLifetime: Duration = .seconds(3600)

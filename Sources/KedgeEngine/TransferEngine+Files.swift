@@ -33,13 +33,16 @@ extension TransferEngine {
             if let reader = try await openWhole(record) {
                 return OpenedFile(record: record, reader: reader)
             }
-            // Deleted since the record was read, or the blob has moved: not damage then.
-            let now = try await file(record.id, owner: record.owner)
-            if let reader = try await openWhole(now) {
-                return OpenedFile(record: now, reader: reader)
+            // Deleted since the record was read, or the blob has moved: not damage then. Nor while an upload
+            // of the same bytes takes the name.
+            return try await digestLocks.withLock(record.digest) {
+                let now = try await file(record.id, owner: record.owner)
+                if let reader = try await openWhole(now) {
+                    return OpenedFile(record: now, reader: reader)
+                }
+                try await reportDamage(of: now)
+                throw EngineError(.fileDamaged)
             }
-            try await reportDamage(of: now)
-            throw EngineError(.fileDamaged)
         }
     }
 

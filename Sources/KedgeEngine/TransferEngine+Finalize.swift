@@ -169,8 +169,8 @@ extension TransferEngine {
             await live.began(record)
             var location: String?
             if record.state != .completed {
-                try await supersedeBlob(record, digest)
-                location = try await promote(live, record, digest)
+                let keepsPrevious = try await supersedeBlob(record, digest)
+                location = try await promote(live, record, digest, keepsPrevious)
             }
             let now = parts.clock.now()
             let file: FileRecord
@@ -193,25 +193,33 @@ extension TransferEngine {
 
     /// Records that the session's bytes are about to take the name of a blob, before they do: a copy has a
     /// row from its first moment on.
-    private func supersedeBlob(_ record: SessionRecord, _ digest: SHA256Digest) async throws {
+    ///
+    /// - Returns: False when the blob need not be kept.
+    private func supersedeBlob(
+        _ record: SessionRecord, _ digest: SHA256Digest
+    ) async throws -> Bool {
         guard let local = parts.bytes as? any LocalByteStore, let byteCount = record.fileSize,
             try await local.supersedes(
                 record.stagingKey, BlobName(digest: digest, byteCount: byteCount))
-        else { return }
+        else { return true }
+        let now = parts.clock.now()
         // Readers keep a descriptor, so the copy is kept for the scrub alone.
-        try await parts.metadata.supersede(
+        return try await parts.metadata.supersede(
             SupersededBlob(
                 digest: digest, byteCount: byteCount, key: record.stagingKey, location: nil,
-                keepUntil: parts.clock.now()))
+                keepUntil: now), at: now)
     }
 
     private func promote(
-        _ live: LiveSession, _ record: SessionRecord, _ digest: SHA256Digest
+        _ live: LiveSession, _ record: SessionRecord, _ digest: SHA256Digest,
+        _ keepsPrevious: Bool
     ) async throws -> String? {
         await live.interruptWriters(.sessionClosed)
         await live.closeStaging()
         do {
-            return try await parts.bytes.promote(await stagedFile(live), to: digest)
+            var file = await stagedFile(live)
+            file.keepsPrevious = keepsPrevious
+            return try await parts.bytes.promote(file, to: digest)
         } catch ByteStoreError.notFound {
             try await live.refresh()
             // Another node was faster, and the area is a blob already.

@@ -1,5 +1,4 @@
 internal import KedgeFiles
-internal import KedgeHash
 internal import KedgeLocks
 internal import KedgeModel
 internal import Logging
@@ -9,7 +8,7 @@ internal import Logging
 // bytes are uploaded again. Rows say which blob is due, so a restart goes on where it was, and the nodes of
 // a fleet share the work.
 extension TransferEngine {
-    /// Reads the blob that is due next.
+    /// Reads the blob that is due next, unless something more urgent becomes due meanwhile.
     ///
     /// - Returns: False when none is due.
     /// - Throws: `CancellationError`, and what the database throws; the blob stays due.
@@ -17,14 +16,16 @@ extension TransferEngine {
         guard let target = try await parts.metadata.claimScrub(lease: scrubLease) else {
             return false
         }
-        try await scrub(target)
+        // The newest file's chunk list was made of these bytes.
+        guard let file = try await parts.metadata.liveFiles(with: target.digest, limit: 1).first,
+            let digests = try await listedDigests(of: file)
+        else {
+            // A finalize is under way, or the last file was deleted just now.
+            try await end(target, .undecided)
+            return true
+        }
+        try await scrub(target, file, digests)
         return true
-    }
-
-    /// Makes rows for files of nodes that knew nothing of them. Looks at every file, so it is for once in a
-    /// while.
-    package func addMissingScrubs() async throws {
-        try await parts.metadata.addMissingScrubs(at: parts.clock.now())
     }
 
     /// True while bytes of clients are moving: the scrub stays behind them.
@@ -39,10 +40,22 @@ extension TransferEngine {
             try await parts.metadata.keepSuperseded(
                 at: open, until: now.advanced(by: configuration.supersededLifetime))
         }
-        for copy in try await parts.metadata.releasableBlobs(at: now, limit: 100) {
-            try await release(copy)
+        var copies = try await parts.metadata.releasableBlobs(at: now, limit: 100)
+        while !copies.isEmpty, !isEnding {
+            for copy in copies { try await release(copy) }
+            copies = try await parts.metadata.releasableBlobs(at: now, limit: 100)
         }
         try await tellBacklog()
+    }
+
+    /// Makes rows for files of nodes that knew nothing of them. Looks at every file, so it is for once in a
+    /// while.
+    package func addMissingScrubs() async throws {
+        var last = try await parts.metadata.addMissingScrubs(after: nil, at: parts.clock.now())
+        while let digest = last, !isEnding {
+            last = try await parts.metadata.addMissingScrubs(
+                after: digest, at: parts.clock.now())
+        }
     }
 
     /// How far behind the scrub is.
@@ -55,6 +68,14 @@ extension TransferEngine {
 
     private func tellBacklog() async throws {
         let backlog = try await parts.metadata.scrubBacklog()
+        let counts = scrubbed
+        logger.debug(
+            "scrub",
+            metadata: [
+                "verified": "\(counts.verifiedCount)", "damaged": "\(counts.damagedCount)",
+                "restored": "\(counts.restoredCount)", "bytes": "\(counts.byteCount)",
+                "waiting.new": "\(backlog.newCount)", "damaged.now": "\(backlog.damagedCount)",
+            ])
         guard let oldest = backlog.oldestNew else { return }
         let now = parts.clock.now()
         guard now > oldest.advanced(by: configuration.scrubNewFilesWithin) else { return }
@@ -78,41 +99,6 @@ extension TransferEngine {
         max(1, configuration.scrubBytesPerSecond / (isTransferring ? 8 : 1))
     }
 
-    private var blobReading: BlobReading {
-        BlobReading(
-            scrubber: ByteScrubber(pool: parts.pool) { [self] in scrubRate },
-            tally: CheckTally { _ in }, failsForGood: parts.bytes is any LocalByteStore)
-    }
-
-    private func scrub(_ target: ScrubTarget) async throws {
-        let reading = blobReading
-        defer {
-            let count = reading.tally.summary.hashedByteCount
-            scrubCounts.withLock { $0.byteCount += count }
-        }
-        // A new blob is compared with the chunk list of each file that has it: the lists need not be cut
-        // alike. Later the newest one says enough.
-        let files = try await parts.metadata.liveFiles(
-            with: target.digest, limit: target.isNew ? 16 : 1)
-        var seen: Set<SHA256Digest> = []
-        var verdict = ScrubVerdict.undecided
-        for file in files {
-            guard let digests = try await listedDigests(of: file) else { continue }
-            guard seen.insert(Self.digest(ofList: digests)).inserted else { continue }
-            verdict = try await self.verdict(
-                on: file, digests, target, reading, isFirst: seen.count == 1)
-            if verdict != .right { break }
-        }
-        try await finish(target, verdict, files, reading)
-    }
-
-    /// Names a chunk list in less room than it takes.
-    private static func digest(ofList digests: [SHA256Digest]) -> SHA256Digest {
-        var hasher = SHA256Hasher()
-        for digest in digests { digest.bytes.withUnsafeBytes { hasher.update($0) } }
-        return hasher.digest()
-    }
-
     /// - Returns: Nil when the file was deleted meanwhile.
     private func listedDigests(of file: FileRecord) async throws -> [SHA256Digest]? {
         do {
@@ -122,121 +108,97 @@ extension TransferEngine {
         }
     }
 
-    private func verdict(
-        on file: FileRecord, _ digests: [SHA256Digest], _ target: ScrubTarget,
-        _ reading: BlobReading, isFirst: Bool
-    ) async throws -> ScrubVerdict {
-        guard let reader = try await openWhole(file) else { return .damaged }
-        let layout = ChunkLayout(fileSize: file.byteCount, chunkSize: file.chunkSize)
-        var renewAt = parts.clock.now().advanced(by: configuration.scrubLease / 3)
-        do {
-            let verdict = try await reading.verdict(
-                on: reader, layout, digests, from: isFirst ? target.checkedChunkCount : 0
-            ) { count in
-                guard parts.clock.now() >= renewAt else { return true }
-                renewAt = parts.clock.now().advanced(by: configuration.scrubLease / 3)
-                return try await parts.metadata.renewScrub(
-                    target, lease: scrubLease,
-                    checkedChunkCount: isFirst ? count : target.checkedChunkCount)
-            }
-            await reader.close()
-            return verdict
-        } catch {
-            await reader.close()
-            throw error
-        }
-    }
-
-    private func finish(
-        _ target: ScrubTarget, _ verdict: ScrubVerdict, _ files: [FileRecord],
-        _ reading: BlobReading
+    private func scrub(
+        _ target: ScrubTarget, _ file: FileRecord, _ digests: [SHA256Digest]
     ) async throws {
-        let now = parts.clock.now()
+        let reading = BlobReading(
+            scrubber: ByteScrubber(pool: parts.pool) { [self] in scrubRate },
+            tally: CheckTally { _ in }, failsForGood: parts.bytes is any LocalByteStore,
+            layout: ChunkLayout(fileSize: file.byteCount, chunkSize: file.chunkSize),
+            digests: digests, whole: file.digest)
+        defer {
+            let count = reading.tally.summary.hashedByteCount
+            scrubCounts.withLock { $0.byteCount += count }
+        }
+        let keeper = LeaseKeeper(engine: self, target: target)
+        let verdict = try await reading.verdict(
+            opening: { try await openWhole(file) }, from: target.checkedByteCount,
+            proceed: { try await keeper.proceed(checked: $0) })
         switch verdict {
-        case .right:
-            let isCurrent = try await parts.metadata.finishScrub(
-                target, .right, at: now, nextAt: nextScrub(after: now))
-            guard isCurrent else { return }
-            scrubCounts.withLock { $0.verifiedCount += 1 }
-            if files.contains(where: { $0.damagedAt != nil }) {
-                logger.notice(
-                    "a file that was damaged is whole again",
-                    metadata: ["file.sha256": "\(target.digest)"])
-            }
-        case .damaged:
-            try await replaceOrMark(target, files, reading)
-        case .undecided:
-            _ = try await parts.metadata.finishScrub(
-                target, .undecided, at: now, nextAt: now.advanced(by: .seconds(600)))
+        case .right?: try await confirm(target, file)
+        case .damaged?: try await replaceOrMark(target, reading, keeper)
+        case .undecided?: try await end(target, .undecided)
+        case .interrupted?: try await end(target, .interrupted)
+        // Other bytes are the blob, another node reads it, or this one was told to stop.
+        case nil: if keeper.isInterrupted { try await end(target, .interrupted) }
         }
     }
 
-    private func nextScrub(after now: Timestamp) -> Timestamp {
+    private func confirm(_ target: ScrubTarget, _ file: FileRecord) async throws {
+        let isCurrent = try await parts.metadata.finishScrub(
+            target, .right, lease: scrubLease, nextAt: nextScrub)
+        guard isCurrent else { return }
+        scrubCounts.withLock { $0.verifiedCount += 1 }
+        guard file.damagedAt != nil else { return }
+        logger.notice(
+            "a file that was damaged is whole again", metadata: ["file.sha256": "\(target.digest)"])
+    }
+
+    /// Ends the work without a result.
+    private func end(_ target: ScrubTarget, _ verdict: ScrubVerdict) async throws {
+        let pause = configuration.undecidedScrubPause
+        _ = try await parts.metadata.finishScrub(
+            target, verdict, lease: scrubLease, nextAt: parts.clock.now().advanced(by: pause))
+    }
+
+    private var nextScrub: Timestamp {
         configuration.scrubPeriod > .zero
-            ? now.advanced(by: configuration.scrubPeriod * 0.9)
+            ? parts.clock.now().advanced(by: configuration.scrubPeriod * 0.9)
             : Timestamp(millisecondsSinceEpoch: .max)
     }
 
     /// Puts an earlier copy that is right in the place of a damaged blob, or marks the blob.
     private func replaceOrMark(
-        _ target: ScrubTarget, _ files: [FileRecord], _ reading: BlobReading
+        _ target: ScrubTarget, _ reading: BlobReading, _ keeper: LeaseKeeper
     ) async throws {
         for copy in try await parts.metadata.supersededBlobs(of: target.digest) {
-            guard try await isRight(copy, for: files, reading) else { continue }
-            guard try await restore(copy, target) else { return }
+            let verdict = try await reading.verdict(
+                opening: { try await parts.bytes.openSuperseded(copy) },
+                proceed: { _ in try await keeper.proceed(checked: 0, untilDone: true) })
+            guard verdict == .right, try await restore(copy, target) else { continue }
             scrubCounts.withLock { $0.restoredCount += 1 }
-            tellDamage(files, "the bytes of a file were damaged, and replaced by an earlier copy")
+            try await tellDamage(
+                of: target.digest,
+                "the bytes of a file were damaged, and replaced by an earlier copy")
             return
         }
-        // Looked at again from time to time: a disk that failed for a while may give them again.
-        let now = parts.clock.now()
+        let wasMarked =
+            try await parts.metadata.liveFiles(with: target.digest, limit: 1)
+            .first?.damagedAt != nil
         let isCurrent = try await parts.metadata.finishScrub(
-            target, .damaged, at: now, nextAt: now.advanced(by: .seconds(6 * 3600)))
-        guard isCurrent else { return }
+            target, .damaged, lease: scrubLease,
+            nextAt: parts.clock.now().advanced(by: configuration.damagedScrubPeriod))
+        guard isCurrent, !wasMarked else { return }
         scrubCounts.withLock { $0.damagedCount += 1 }
-        if files.allSatisfy({ $0.damagedAt == nil }) { tellDamage(files, "a file is damaged") }
+        try await tellDamage(of: target.digest, "a file is damaged")
     }
 
-    private func isRight(
-        _ copy: SupersededBlob, for files: [FileRecord], _ reading: BlobReading
-    ) async throws -> Bool {
-        guard let file = files.first, let digests = try await listedDigests(of: file) else {
-            return false
-        }
-        let reader: any BlobReader
-        do {
-            reader = try await parts.bytes.openSuperseded(copy)
-        } catch is ByteStoreError {
-            return false
-        }
-        let layout = ChunkLayout(fileSize: file.byteCount, chunkSize: file.chunkSize)
-        do {
-            let verdict = try await reading.verdict(on: reader, layout, digests)
-            await reader.close()
-            return verdict == .right
-        } catch {
-            await reader.close()
-            throw error
-        }
-    }
-
-    /// - Returns: False when the blob is another one by now.
+    /// - Returns: False when the copy is gone, or the blob is another one by now.
     private func restore(_ copy: SupersededBlob, _ target: ScrubTarget) async throws -> Bool {
-        let now = parts.clock.now()
         guard copy.location == nil else {
+            let keepUntil = parts.clock.now().advanced(by: configuration.supersededLifetime)
             return try await parts.metadata.restoreSuperseded(
-                copy, of: target, at: now, nextAt: nextScrub(after: now),
-                keepUntil: now.advanced(by: configuration.supersededLifetime))
+                copy, of: target, lease: scrubLease, nextAt: nextScrub, keepUntil: keepUntil)
         }
         // No upload of the same bytes may take the name between the question and the rename.
         return try await digestLocks.withLock(target.digest) {
             guard
                 try await parts.metadata.renewScrub(
-                    target, lease: scrubLease, checkedChunkCount: 0)
+                    target, lease: scrubLease, checkedByteCount: 0),
+                try await parts.bytes.restoreSuperseded(copy)
             else { return false }
-            try await parts.bytes.restoreSuperseded(copy)
             let isCurrent = try await parts.metadata.finishScrub(
-                target, .right, at: now, nextAt: nextScrub(after: now))
+                target, .right, lease: scrubLease, nextAt: nextScrub)
             try await parts.metadata.forgetSuperseded(copy)
             return isCurrent
         }
@@ -249,10 +211,7 @@ extension TransferEngine {
         }
         try await digestLocks.withLock(copy.digest) {
             // An upload may have superseded the blob that was read.
-            let now = parts.clock.now()
-            guard
-                try await parts.metadata.releasableBlobs(at: now, limit: 1000).contains(copy)
-            else { return }
+            guard try await parts.metadata.isReleasable(copy, at: parts.clock.now()) else { return }
             try await parts.bytes.removeSuperseded(copy)
             try await parts.metadata.forgetSuperseded(copy)
         }
@@ -260,14 +219,63 @@ extension TransferEngine {
 
     /// Marks a file whose bytes turned out to be gone when they were asked for.
     func reportDamage(of file: FileRecord) async throws {
-        let isNew = try await parts.metadata.markDamaged(file.digest, at: parts.clock.now())
-        if isNew { tellDamage([file], "a file is damaged") }
+        let isNew = try await parts.metadata.markDamaged(file, at: parts.clock.now())
+        if isNew { try await tellDamage(of: file.digest, "a file is damaged") }
     }
 
-    private func tellDamage(_ files: [FileRecord], _ what: Logger.Message) {
-        for file in files {
+    /// Names every file that has the bytes, a thousand at most.
+    private func tellDamage(of digest: SHA256Digest, _ what: Logger.Message) async throws {
+        for file in try await parts.metadata.liveFiles(with: digest, limit: 1000) {
             logger.critical(
-                what, metadata: ["file.id": "\(file.id)", "file.sha256": "\(file.digest)"])
+                what, metadata: ["file.id": "\(file.id)", "file.sha256": "\(digest)"])
         }
+    }
+}
+
+/// Keeps the lease of a blob while it is read, and says when to stop.
+private final class LeaseKeeper: Sendable {
+    private struct State {
+        var renewAt: Timestamp
+        var isInterrupted = false
+    }
+
+    private let engine: TransferEngine
+    private let target: ScrubTarget
+    private let state: Mutex<State>
+
+    init(engine: TransferEngine, target: ScrubTarget) {
+        self.engine = engine
+        self.target = target
+        state = Mutex(State(renewAt: Self.next(engine)))
+    }
+
+    private static func next(_ engine: TransferEngine) -> Timestamp {
+        engine.now.advanced(by: engine.configuration.scrubRenewal)
+    }
+
+    /// True when the reading ended for something more urgent.
+    var isInterrupted: Bool { state.withLock { $0.isInterrupted } }
+
+    /// - Parameters:
+    ///   - checkedByteCount: Recorded, so that the next reading goes on there.
+    ///   - isUrgent: True for work that is not put off.
+    /// - Returns: False when reading is to end.
+    func proceed(checked checkedByteCount: Int64, untilDone isUrgent: Bool = false) async throws
+        -> Bool
+    {
+        guard engine.now >= state.withLock({ $0.renewAt }) else { return true }
+        state.withLock { $0.renewAt = Self.next(engine) }
+        let now = engine.now
+        let lease = WorkLease(
+            holder: engine.parts.nodeName, now: now,
+            until: now.advanced(by: engine.configuration.scrubLease))
+        guard
+            try await engine.parts.metadata.renewScrub(
+                target, lease: lease, checkedByteCount: checkedByteCount)
+        else { return false }
+        guard !target.isNew, !isUrgent else { return true }
+        guard try await engine.parts.metadata.scrubBacklog().newCount > 0 else { return true }
+        state.withLock { $0.isInterrupted = true }
+        return false
     }
 }

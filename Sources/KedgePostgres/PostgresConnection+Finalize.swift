@@ -2,14 +2,15 @@ internal import KedgeEngine
 internal import KedgeModel
 
 extension PostgresConnection {
-    /// Makes the blob of a finalizing session known. The same bytes elsewhere are superseded. Everything else
-    /// of the staging area is left to the sweep: pieces and lost uploads.
+    /// Makes the blob of a finalizing session known and due to be read. The same bytes elsewhere are superseded.
+    /// With a location, everything else of the staging area is left to the sweep: pieces and lost uploads.
     func keepBlob(
-        of session: SessionRow, at location: String, keepUntil: Timestamp
+        of session: SessionRow, at location: String?, now: Timestamp, keepUntil: Timestamp
     ) throws {
         guard let digest = session.record.finalDigest, let size = session.record.fileSize else {
             throw MetadataError.failed("a finalizing session has no digest")
         }
+        guard let location else { return try beginScrub(of: digest, byteCount: size, at: now) }
         // Two sessions of the same bytes that end at once wait here for each other: the later one
         // supersedes the earlier. Deleting the last file waits, too.
         _ = try query(
@@ -21,21 +22,31 @@ extension PostgresConnection {
                 .digest(digest), .int8(size), .text(session.record.stagingKey.text),
                 .text(location),
             ])
+        try beginScrub(of: digest, byteCount: size, at: now)
+        try supersede(digest, size, by: session.record.stagingKey, at: location, keepUntil)
+        try add(.staging(session.record.stagingKey, state: session.stagingState))
+    }
+
+    /// Puts the new location in the place of another one, which becomes a copy.
+    private func supersede(
+        _ digest: SHA256Digest, _ byteCount: Int64, by key: StagingKey, at location: String,
+        _ keepUntil: Timestamp
+    ) throws {
         let known = try query(
             "SELECT staging_key, location FROM blob WHERE sha256 = $1", [.digest(digest)])
-        if var row = known.firstRow {
-            let (key, old) = (StagingKey(try row.text()), try row.text())
-            if old != location {
-                try add(
-                    SupersededBlob(
-                        digest: digest, byteCount: size, key: key, location: old,
-                        keepUntil: keepUntil))
-                _ = try query(
-                    "UPDATE blob SET staging_key = $2, location = $3 WHERE sha256 = $1",
-                    [.digest(digest), .text(session.record.stagingKey.text), .text(location)])
-            }
-        }
-        try add(.staging(session.record.stagingKey, state: session.stagingState))
+        guard var row = known.firstRow else { return }
+        let (oldKey, old) = (StagingKey(try row.text()), try row.text())
+        guard old != location else { return }
+        try add(
+            SupersededBlob(
+                digest: digest, byteCount: byteCount, key: oldKey, location: old,
+                keepUntil: keepUntil))
+        // Nodes of the version before know nothing of copies, and would remove the area with the object.
+        _ = try query(
+            "DELETE FROM garbage WHERE kind = 'staging' AND key = $1", [.text(oldKey.text)])
+        _ = try query(
+            "UPDATE blob SET staging_key = $2, location = $3 WHERE sha256 = $1",
+            [.digest(digest), .text(key.text), .text(location)])
     }
 
     /// Makes the file of a finalizing session and completes the session.

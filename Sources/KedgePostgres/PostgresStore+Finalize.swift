@@ -36,12 +36,7 @@ extension PostgresStore {
                     throw MetadataError.failed("session \(id) does not have all its chunks")
                 }
                 try db.makeFile(of: session, at: now)
-                if let location {
-                    try db.keepBlob(of: session, at: location, keepUntil: keepUntil)
-                }
-                if let digest = session.record.finalDigest, let size = session.record.fileSize {
-                    try db.beginScrub(of: digest, byteCount: size, at: now)
-                }
+                try db.keepBlob(of: session, at: location, now: now, keepUntil: keepUntil)
                 try db.notify(id)
             }
             guard let file = try db.file(fileID) else { throw MetadataError.notFound }

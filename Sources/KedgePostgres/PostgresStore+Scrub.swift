@@ -4,9 +4,39 @@ package import KedgeModel
 // Each writing operation may run a second time after a commit whose answer was lost; the comments say why
 // that is harmless.
 extension PostgresStore {
-    /// Twice is once: the row is there already.
-    package func supersede(_ blob: SupersededBlob) async throws {
-        try await write { try $0.add(blob) }
+    /// Twice is once: the row is there already, and a generation more does no harm.
+    package func supersede(_ blob: SupersededBlob, at now: Timestamp) async throws -> Bool {
+        try await write { db in
+            let isSpare =
+                try db.query(
+                    """
+                    SELECT 1 FROM blob_scrub WHERE sha256 = $1 AND verified_at IS NULL
+                        AND (SELECT count(*) FROM superseded_blob WHERE sha256 = $1) >= 2
+                        AND NOT EXISTS (SELECT 1 FROM superseded_blob WHERE staging_key = $2)
+                    """, [.digest(blob.digest), .text(blob.key.text)]
+                ).rowCount > 0
+            if !isSpare { try db.add(blob) }
+            _ = try db.query(
+                """
+                UPDATE blob_scrub SET generation = generation + 1, verified_at = NULL, due_at = $2,
+                    checked_bytes = 0, holder = NULL, lease_until = 0
+                WHERE sha256 = $1
+                """, [.digest(blob.digest), .time(now)])
+            return !isSpare
+        }
+    }
+
+    package func isReleasable(_ blob: SupersededBlob, at now: Timestamp) async throws -> Bool {
+        try await single { db in
+            try db.query(
+                """
+                SELECT 1 FROM superseded_blob
+                    JOIN blob_scrub ON blob_scrub.sha256 = superseded_blob.sha256
+                WHERE staging_key = $1 AND keep_until <= $2
+                    AND verified_at IS NOT NULL AND damaged_at IS NULL
+                """, [.text(blob.key.text), .time(now)]
+            ).rowCount > 0
+        }
     }
 
     package func supersededBlobs(of digest: SHA256Digest) async throws -> [SupersededBlob] {
@@ -37,7 +67,7 @@ extension PostgresStore {
 
     /// Twice is once: the second run finds the copy in its place.
     package func restoreSuperseded(
-        _ blob: SupersededBlob, of target: ScrubTarget, at now: Timestamp, nextAt: Timestamp,
+        _ blob: SupersededBlob, of target: ScrubTarget, lease: WorkLease, nextAt: Timestamp,
         keepUntil: Timestamp
     ) async throws -> Bool {
         try await write { db in
@@ -50,16 +80,23 @@ extension PostgresStore {
             let renewed = try db.query(
                 """
                 UPDATE blob_scrub SET generation = generation + 1, verified_at = $3,
-                    damaged_at = NULL, due_at = $4, checked_chunks = 0, holder = NULL,
+                    damaged_at = NULL, due_at = $4, checked_bytes = 0, holder = NULL,
                     lease_until = 0
-                WHERE sha256 = $1 AND generation = $2 RETURNING 1
+                WHERE sha256 = $1 AND generation = $2 AND holder = $5
+                    AND EXISTS (SELECT 1 FROM superseded_blob WHERE staging_key = $6)
+                RETURNING 1
                 """,
                 [
-                    .digest(blob.digest), .int8(target.generation), .time(now), .time(nextAt),
+                    .digest(blob.digest), .int8(target.generation), .time(lease.now),
+                    .time(nextAt), .text(lease.holder), .text(blob.key.text),
                 ])
             guard renewed.rowCount > 0 else { return false }
-            _ = try db.query(
-                "DELETE FROM superseded_blob WHERE staging_key = $1", [.text(blob.key.text)])
+            let taken = try db.query(
+                "DELETE FROM superseded_blob WHERE staging_key = $1 RETURNING 1",
+                [.text(blob.key.text)])
+            guard taken.rowCount > 0 else {
+                throw MetadataError.unavailable("another node has just released the copy")
+            }
             try db.add(
                 SupersededBlob(
                     digest: blob.digest, byteCount: blob.byteCount, key: key, location: old,
@@ -101,69 +138,74 @@ extension PostgresStore {
 
     /// Twice is once: it sets the same values.
     package func renewScrub(
-        _ target: ScrubTarget, lease: WorkLease, checkedChunkCount: Int
+        _ target: ScrubTarget, lease: WorkLease, checkedByteCount: Int64
     ) async throws -> Bool {
         try await write { db in
             try db.query(
                 """
-                UPDATE blob_scrub SET lease_until = $4, checked_chunks = $5
+                UPDATE blob_scrub SET lease_until = $4, checked_bytes = $5
                 WHERE sha256 = $1 AND generation = $2 AND holder = $3 RETURNING 1
                 """,
                 [
                     .digest(target.digest), .int8(target.generation), .text(lease.holder),
-                    .time(lease.until), .int8(Int64(checkedChunkCount)),
+                    .time(lease.until), .int8(checkedByteCount),
                 ]
             ).rowCount > 0
         }
     }
 
-    /// Twice is once: it sets the same values.
+    /// A second run after an unanswered commit finds its lease ended and answers false: the verdict counts, and
+    /// one line less is in the log.
     package func finishScrub(
-        _ target: ScrubTarget, _ verdict: ScrubVerdict, at now: Timestamp, nextAt: Timestamp
+        _ target: ScrubTarget, _ verdict: ScrubVerdict, lease: WorkLease, nextAt: Timestamp
     ) async throws -> Bool {
-        let changes =
-            switch verdict {
-            case .right: "verified_at = $3, damaged_at = NULL, checked_chunks = 0,"
-            case .damaged: "damaged_at = coalesce(damaged_at, $3), checked_chunks = 0,"
-            case .undecided: "checked_chunks = checked_chunks + 0 * $3,"
-            }
-        return try await write { db in
+        try await write { db in
             try db.query(
                 """
-                UPDATE blob_scrub SET \(changes) due_at = $4, holder = NULL, lease_until = 0
-                WHERE sha256 = $1 AND generation = $2 RETURNING 1
+                UPDATE blob_scrub SET \(verdict.changes(now: "$3", next: "$4")), holder = NULL
+                WHERE sha256 = $1 AND generation = $2 AND holder = $5 RETURNING 1
                 """,
                 [
-                    .digest(target.digest), .int8(target.generation), .time(now), .time(nextAt),
+                    .digest(target.digest), .int8(target.generation), .time(lease.now),
+                    .time(nextAt), .text(lease.holder),
                 ]
             ).rowCount > 0
         }
     }
 
     /// A second run after an unanswered commit says that it was marked before: one line less in a log.
-    package func markDamaged(_ digest: SHA256Digest, at now: Timestamp) async throws -> Bool {
+    package func markDamaged(_ file: FileRecord, at now: Timestamp) async throws -> Bool {
         try await write { db in
             try db.query(
                 """
-                UPDATE blob_scrub SET damaged_at = $2, due_at = $2
-                WHERE sha256 = $1 AND damaged_at IS NULL RETURNING 1
-                """, [.digest(digest), .time(now)]
+                UPDATE blob_scrub SET damaged_at = $2, due_at = $2, checked_bytes = 0,
+                    holder = NULL, lease_until = 0
+                WHERE sha256 = $1 AND damaged_at IS NULL
+                    AND (SELECT location FROM blob WHERE sha256 = $1) IS NOT DISTINCT FROM $3
+                RETURNING 1
+                """, [.digest(file.digest), .time(now), .text(file.location)]
             ).rowCount > 0
         }
     }
 
     /// Twice is once: the rows are there already.
-    package func addMissingScrubs(at now: Timestamp) async throws {
+    package func addMissingScrubs(
+        after digest: SHA256Digest?, at now: Timestamp
+    ) async throws -> SHA256Digest? {
         try await write { db in
-            _ = try db.query(
+            let last = try db.query(
                 """
-                INSERT INTO blob_scrub (sha256, byte_count, generation, due_at)
-                SELECT sha256, max(byte_count), $1, $1 FROM file
-                WHERE deleted_at IS NULL
-                    AND NOT EXISTS (
-                        SELECT 1 FROM blob_scrub WHERE blob_scrub.sha256 = file.sha256)
-                GROUP BY sha256 ON CONFLICT DO NOTHING
-                """, [.time(now)])
+                WITH page AS (
+                    SELECT sha256, max(byte_count) AS byte_count FROM file
+                    WHERE deleted_at IS NULL AND sha256 > $1
+                    GROUP BY sha256 ORDER BY sha256 LIMIT 1000),
+                added AS (
+                    INSERT INTO blob_scrub (sha256, byte_count, generation, due_at)
+                    SELECT sha256, byte_count, $2, $2 FROM page ON CONFLICT DO NOTHING)
+                SELECT sha256 FROM page ORDER BY sha256 DESC LIMIT 1
+                """, [.bytea(digest?.bytes ?? []), .time(now)])
+            guard var row = last.firstRow else { return nil }
+            return try row.digest()
         }
     }
 
@@ -204,10 +246,11 @@ extension PostgresStore {
             let start = cursor ?? FileCursor.beforeAll
             return try db.query(
                 """
-                SELECT \(FileRecord.columns) FROM \(FileRecord.source)
-                WHERE file.owner = $1 AND file.deleted_at IS NULL
-                    AND (file.created_at, file.id) < ($2, $3)
-                    AND blob_scrub.damaged_at IS NOT NULL
+                SELECT \(FileRecord.columns)
+                FROM blob_scrub JOIN file ON file.sha256 = blob_scrub.sha256
+                    LEFT JOIN blob ON blob.sha256 = file.sha256
+                WHERE blob_scrub.damaged_at IS NOT NULL AND file.deleted_at IS NULL
+                    AND file.owner = $1 AND (file.created_at, file.id) < ($2, $3)
                 ORDER BY file.created_at DESC, file.id DESC LIMIT $4
                 """,
                 [
@@ -229,7 +272,7 @@ extension PostgresConnection {
             ON CONFLICT (sha256) DO UPDATE SET
                 generation = greatest(blob_scrub.generation + 1, excluded.generation),
                 verified_at = NULL, damaged_at = NULL, due_at = excluded.due_at,
-                checked_chunks = 0, holder = NULL, lease_until = 0
+                checked_bytes = 0, holder = NULL, lease_until = 0
             """, [.digest(digest), .int8(byteCount), .time(now)])
     }
 
@@ -272,12 +315,12 @@ extension PostgresConnection {
 
     /// The next blob that is due, locked; those that another node is about to take are passed over.
     fileprivate func dueScrub(at now: Timestamp) throws -> ScrubTarget? {
-        for condition in ["verified_at IS NULL AND damaged_at IS NULL AND ", ""] {
+        for condition in ScrubTarget.urgency {
             let row = try query(
                 """
-                SELECT sha256, byte_count, generation, due_at, checked_chunks,
+                SELECT sha256, byte_count, generation, due_at, checked_bytes,
                     verified_at IS NULL AND damaged_at IS NULL
-                FROM blob_scrub WHERE \(condition)due_at <= $1 AND lease_until <= $1
+                FROM blob_scrub WHERE \(condition) AND due_at <= $1 AND lease_until <= $1
                 ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED
                 """, [.time(now)]
             ).firstRow
@@ -305,9 +348,9 @@ extension ScrubTarget {
         var row = row
         let (digest, byteCount) = (try row.digest(), try row.integer())
         let (generation, dueAt) = (try row.integer(), try row.time())
-        let checked = Int(clamping: try row.integer())
+        let checked = try row.integer()
         self.init(
             digest: digest, byteCount: byteCount, generation: generation,
-            isNew: try row.bool(), dueAt: dueAt, checkedChunkCount: checked)
+            isNew: try row.bool(), dueAt: dueAt, checkedByteCount: checked)
     }
 }

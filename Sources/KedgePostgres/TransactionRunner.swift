@@ -23,7 +23,7 @@ extension DatabaseLink {
     ///
     /// READ COMMITTED with explicit locks: each statement of the body sees what others committed
     /// before it, so whoever decides something locks first and looks in a later statement. Locks
-    /// are taken in the order session, chunks, blob, garbage.
+    /// are taken in the order session, chunks, blob, blob_scrub, superseded_blob, garbage.
     ///
     /// When the answer to COMMIT does not come, the outcome is asked for under the number of the
     /// transaction. Where the server cannot say, the body runs again: every body is written so that

@@ -110,6 +110,8 @@ extension Database {
                     digest: digest, byteCount: size,
                     key: StagingKey(old["staging_key"] as String), location: old["location"],
                     keepUntil: keepUntil))
+            // It comes back, with whatever else is left there, when the copy is given up.
+            try forget(.staging(StagingKey(old["staging_key"] as String)))
         }
         try run(
             """

@@ -3,8 +3,35 @@ package import KedgeEngine
 package import KedgeModel
 
 extension SQLiteStore {
-    package func supersede(_ blob: SupersededBlob) async throws {
-        try await commits.write { try $0.add(blob) }
+    package func supersede(_ blob: SupersededBlob, at now: Timestamp) async throws -> Bool {
+        try await commits.write { db in
+            let isSpare = try db.exists(
+                """
+                SELECT 1 FROM blob_scrub WHERE sha256 = ?1 AND verified_at IS NULL
+                    AND (SELECT count(*) FROM superseded_blob WHERE sha256 = ?1) >= 2
+                    AND NOT EXISTS (SELECT 1 FROM superseded_blob WHERE staging_key = ?2)
+                """, [blob.digest.data, blob.key.text])
+            if !isSpare { try db.add(blob) }
+            try db.run(
+                """
+                UPDATE blob_scrub SET generation = generation + 1, verified_at = NULL, due_at = ?2,
+                    checked_bytes = 0, holder = NULL, lease_until = 0
+                WHERE sha256 = ?1
+                """, [blob.digest.data, now.millisecondsSinceEpoch])
+            return !isSpare
+        }
+    }
+
+    package func isReleasable(_ blob: SupersededBlob, at now: Timestamp) async throws -> Bool {
+        try await commits.read { db in
+            try db.exists(
+                """
+                SELECT 1 FROM superseded_blob
+                    JOIN blob_scrub ON blob_scrub.sha256 = superseded_blob.sha256
+                WHERE staging_key = ? AND keep_until <= ?
+                    AND verified_at IS NOT NULL AND damaged_at IS NULL
+                """, [blob.key.text, now.millisecondsSinceEpoch])
+        }
     }
 
     package func supersededBlobs(of digest: SHA256Digest) async throws -> [SupersededBlob] {
@@ -40,7 +67,7 @@ extension SQLiteStore {
     }
 
     package func restoreSuperseded(
-        _ blob: SupersededBlob, of target: ScrubTarget, at now: Timestamp, nextAt: Timestamp,
+        _ blob: SupersededBlob, of target: ScrubTarget, lease: WorkLease, nextAt: Timestamp,
         keepUntil: Timestamp
     ) async throws -> Bool {
         try await commits.write { db in
@@ -49,11 +76,13 @@ extension SQLiteStore {
                     "SELECT staging_key, location FROM blob WHERE sha256 = ?", [blob.digest.data]),
                 row["location"] != location,
                 try db.exists(
-                    "SELECT 1 FROM blob_scrub WHERE sha256 = ? AND generation = ?",
-                    [blob.digest.data, target.generation])
+                    """
+                    SELECT 1 FROM blob_scrub
+                    WHERE sha256 = ? AND generation = ? AND holder = ?
+                    """, [blob.digest.data, target.generation, lease.holder]),
+                try db.run(
+                    "DELETE FROM superseded_blob WHERE staging_key = ?", [blob.key.text]) > 0
             else { return false }
-            try db.run(
-                "DELETE FROM superseded_blob WHERE staging_key = ?", [blob.key.text])
             try db.add(
                 SupersededBlob(
                     digest: blob.digest, byteCount: blob.byteCount,
@@ -65,11 +94,14 @@ extension SQLiteStore {
             try db.run(
                 """
                 UPDATE blob_scrub SET generation = generation + 1, verified_at = ?2,
-                    damaged_at = NULL, due_at = ?3, checked_chunks = 0, holder = NULL,
+                    damaged_at = NULL, due_at = ?3, checked_bytes = 0, holder = NULL,
                     lease_until = 0
                 WHERE sha256 = ?1
                 """,
-                [blob.digest.data, now.millisecondsSinceEpoch, nextAt.millisecondsSinceEpoch])
+                [
+                    blob.digest.data, lease.now.millisecondsSinceEpoch,
+                    nextAt.millisecondsSinceEpoch,
+                ])
             return true
         }
     }
@@ -86,7 +118,7 @@ extension SQLiteStore {
 
     package func claimScrub(lease: WorkLease) async throws -> ScrubTarget? {
         try await commits.write { db in
-            while let target = try db.dueScrub(at: lease.now) {
+            while let target = try db.dueScrub(lease) {
                 guard try db.isNeeded(target.digest) else {
                     try db.dropScrub(of: target.digest)
                     continue
@@ -101,66 +133,54 @@ extension SQLiteStore {
     }
 
     package func renewScrub(
-        _ target: ScrubTarget, lease: WorkLease, checkedChunkCount: Int
+        _ target: ScrubTarget, lease: WorkLease, checkedByteCount: Int64
     ) async throws -> Bool {
         try await commits.write { db in
             try db.run(
                 """
-                UPDATE blob_scrub SET lease_until = ?, checked_chunks = ?
+                UPDATE blob_scrub SET lease_until = ?, checked_bytes = ?
                 WHERE sha256 = ? AND generation = ? AND holder = ?
                 """,
                 [
-                    lease.until.millisecondsSinceEpoch, checkedChunkCount, target.digest.data,
+                    lease.until.millisecondsSinceEpoch, checkedByteCount, target.digest.data,
                     target.generation, lease.holder,
                 ]) > 0
         }
     }
 
     package func finishScrub(
-        _ target: ScrubTarget, _ verdict: ScrubVerdict, at now: Timestamp, nextAt: Timestamp
+        _ target: ScrubTarget, _ verdict: ScrubVerdict, lease: WorkLease, nextAt: Timestamp
     ) async throws -> Bool {
-        let changes =
-            switch verdict {
-            case .right: "verified_at = :now, damaged_at = NULL, checked_chunks = 0,"
-            case .damaged: "damaged_at = coalesce(damaged_at, :now), checked_chunks = 0,"
-            case .undecided: "checked_chunks = checked_chunks + 0 * :now,"
-            }
-        return try await commits.write { db in
+        try await commits.write { db in
             try db.run(
                 """
-                UPDATE blob_scrub SET \(changes) due_at = :next, holder = NULL, lease_until = 0
-                WHERE sha256 = :digest AND generation = :generation
+                UPDATE blob_scrub SET \(verdict.changes(now: ":now", next: ":next")), holder = NULL
+                WHERE sha256 = :digest AND generation = :generation AND holder = :holder
                 """,
                 [
-                    "now": now.millisecondsSinceEpoch, "next": nextAt.millisecondsSinceEpoch,
+                    "now": lease.now.millisecondsSinceEpoch, "next": nextAt.millisecondsSinceEpoch,
                     "digest": target.digest.data, "generation": target.generation,
+                    "holder": lease.holder,
                 ]) > 0
         }
     }
 
-    package func markDamaged(_ digest: SHA256Digest, at now: Timestamp) async throws -> Bool {
+    package func markDamaged(_ file: FileRecord, at now: Timestamp) async throws -> Bool {
         try await commits.write { db in
-            try db.run(
+            guard try db.location(of: file.digest) == file.location else { return false }
+            return try db.run(
                 """
-                UPDATE blob_scrub SET damaged_at = ?1, due_at = ?1
+                UPDATE blob_scrub SET damaged_at = ?1, due_at = ?1, checked_bytes = 0,
+                    holder = NULL, lease_until = 0
                 WHERE sha256 = ?2 AND damaged_at IS NULL
-                """, [now.millisecondsSinceEpoch, digest.data]) > 0
+                """, [now.millisecondsSinceEpoch, file.digest.data]) > 0
         }
     }
 
-    package func addMissingScrubs(at now: Timestamp) async throws {
-        try await commits.write { db in
-            _ = try db.run(
-                """
-                INSERT INTO blob_scrub (sha256, byte_count, generation, due_at)
-                SELECT sha256, max(byte_count), ?1, ?1 FROM file
-                WHERE deleted_at IS NULL
-                    AND NOT EXISTS (
-                        SELECT 1 FROM blob_scrub WHERE blob_scrub.sha256 = file.sha256)
-                GROUP BY sha256
-                """, [now.millisecondsSinceEpoch])
-        }
-    }
+    /// Does nothing: the migration made the rows of files that were there before, and no other node makes files.
+    package func addMissingScrubs(
+        after digest: SHA256Digest?, at now: Timestamp
+    ) async throws -> SHA256Digest? { nil }
 
     package func scrubBacklog() async throws -> ScrubBacklog {
         try await commits.read { db in
@@ -200,10 +220,11 @@ extension SQLiteStore {
             let start = cursor ?? FileCursor.beforeAll
             return try db.rows(
                 """
-                SELECT \(FileRecord.columns) FROM \(FileRecord.source)
-                WHERE file.owner = ? AND file.deleted_at IS NULL
-                    AND (file.created_at, file.id) < (?, ?)
-                    AND blob_scrub.damaged_at IS NOT NULL
+                SELECT \(FileRecord.columns)
+                FROM blob_scrub CROSS JOIN file ON file.sha256 = blob_scrub.sha256
+                    LEFT JOIN blob ON blob.sha256 = file.sha256
+                WHERE blob_scrub.damaged_at IS NOT NULL AND file.deleted_at IS NULL
+                    AND file.owner = ? AND (file.created_at, file.id) < (?, ?)
                 ORDER BY file.created_at DESC, file.id DESC LIMIT ?
                 """,
                 [
@@ -223,7 +244,7 @@ extension Database {
             VALUES (?1, ?2, ?3, ?3)
             ON CONFLICT DO UPDATE SET generation = max(generation + 1, excluded.generation),
                 verified_at = NULL, damaged_at = NULL, due_at = excluded.due_at,
-                checked_chunks = 0, holder = NULL, lease_until = 0
+                checked_bytes = 0, holder = NULL, lease_until = 0
             """, [digest.data, byteCount, now.millisecondsSinceEpoch])
     }
 
@@ -257,15 +278,21 @@ extension Database {
         if count > 0, blob.location != nil { try add(.staging(blob.key)) }
     }
 
-    fileprivate func dueScrub(at now: Timestamp) throws -> ScrubTarget? {
-        for condition in ["verified_at IS NULL AND damaged_at IS NULL AND ", ""] {
+    fileprivate func location(of digest: SHA256Digest) throws -> String? {
+        try row("SELECT location FROM blob WHERE sha256 = ?", [digest.data])?["location"]
+    }
+
+    /// Leases of other holders are those of processes that ended: this database has one at a time.
+    fileprivate func dueScrub(_ lease: WorkLease) throws -> ScrubTarget? {
+        for condition in ScrubTarget.urgency {
             let row = try row(
                 """
-                SELECT sha256, byte_count, generation, due_at, checked_chunks,
+                SELECT sha256, byte_count, generation, due_at, checked_bytes,
                     verified_at IS NULL AND damaged_at IS NULL AS is_new
-                FROM blob_scrub WHERE \(condition)due_at <= ?1 AND lease_until <= ?1
+                FROM blob_scrub
+                WHERE \(condition) AND due_at <= ?1 AND (lease_until <= ?1 OR holder <> ?2)
                 ORDER BY due_at LIMIT 1
-                """, [now.millisecondsSinceEpoch])
+                """, [lease.now.millisecondsSinceEpoch, lease.holder])
             if let row { return try ScrubTarget(row) }
         }
         return nil
@@ -288,7 +315,7 @@ extension ScrubTarget {
         self.init(
             digest: try row.knownDigest("sha256"), byteCount: row["byte_count"],
             generation: row["generation"], isNew: row["is_new"], dueAt: row.time("due_at"),
-            checkedChunkCount: row["checked_chunks"])
+            checkedByteCount: row["checked_bytes"])
     }
 }
 

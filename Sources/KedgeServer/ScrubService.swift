@@ -1,14 +1,14 @@
 package import KedgeEngine
-internal import KedgeModel
 package import Logging
 internal import ServiceLifecycle
 
-/// Reads finished files back, one after the other, until the process stops.
+/// Reads finished files back, one after the other, until the process stops; beside it, keeps what belongs to
+/// that in order.
 package struct ScrubService: Service {
     /// How soon a new file is seen when nothing else is due.
     private static let idlePause = Duration.seconds(5)
     private static let tendInterval = Duration.seconds(60)
-    private static let roundsBetweenLooks = 60
+    private static let lookInterval = Duration.seconds(3600)
     /// Between two blobs: small ones cost transactions more than bytes, and the rate bounds only those.
     private static let pause = (alone: Duration.milliseconds(5), beside: Duration.milliseconds(50))
 
@@ -22,29 +22,49 @@ package struct ScrubService: Service {
 
     package func run() async throws {
         await cancelWhenGracefulShutdown {
-            var nextTending = ContinuousClock.now
-            var round = 0
-            while !Task.isCancelled {
-                do {
-                    if ContinuousClock.now >= nextTending {
-                        nextTending = .now + Self.tendInterval
-                        if round % Self.roundsBetweenLooks == 0 {
-                            try await engine.addMissingScrubs()
-                        }
-                        round += 1
-                        try await engine.tendScrub()
-                    }
-                    let hadWork = try await engine.scrubNext()
-                    let pause = engine.isTransferring ? Self.pause.beside : Self.pause.alone
-                    try await Task.sleep(for: hadWork ? pause : Self.idlePause)
-                } catch {
-                    guard !Task.isCancelled else { return }
-                    logger.error(
-                        "scrub failed", metadata: ["error": "\(String(reflecting: error))"])
-                    // The next round tries again; a store that is down must not stop the server.
-                    do { try await Task.sleep(for: Self.tendInterval) } catch { return }
-                }
+            await withTaskGroup { group in
+                group.addTask { await repeating(every: Self.tendInterval, engine.tendScrub) }
+                group.addTask { await repeating(every: Self.lookInterval, engine.addMissingScrubs) }
+                group.addTask { await scrub() }
             }
+        }
+    }
+
+    private func scrub() async {
+        while !Task.isCancelled {
+            do {
+                let hadWork = try await engine.scrubNext()
+                let pause = engine.isTransferring ? Self.pause.beside : Self.pause.alone
+                try await Task.sleep(for: hadWork ? pause : Self.idlePause)
+            } catch {
+                // The next round tries again; a store that is down must not stop the server.
+                guard await wait(after: error) else { return }
+            }
+        }
+    }
+
+    private func repeating(
+        every interval: Duration, _ work: @Sendable () async throws -> Void
+    ) async {
+        while !Task.isCancelled {
+            do {
+                try await work()
+                try await Task.sleep(for: interval)
+            } catch {
+                guard await wait(after: error) else { return }
+            }
+        }
+    }
+
+    /// - Returns: False when the process stops.
+    private func wait(after error: any Error) async -> Bool {
+        guard !Task.isCancelled else { return false }
+        logger.error("scrub failed", metadata: ["error": "\(String(reflecting: error))"])
+        do {
+            try await Task.sleep(for: Self.tendInterval)
+            return true
+        } catch {
+            return false
         }
     }
 }

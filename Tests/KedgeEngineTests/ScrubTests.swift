@@ -141,9 +141,69 @@ import Testing
         let target = try #require(try await node.metadata.claimScrub(lease: lease))
         _ = try await node.file(content)
         let isCurrent = try await node.metadata.finishScrub(
-            target, .damaged, at: place.clock.now(), nextAt: place.clock.now())
+            target, .damaged, lease: lease, nextAt: place.clock.now())
         #expect(!isCurrent)
         #expect(try await node.content(of: try await node.now(file)) == content)
+    }
+
+    @Test func `a copy is not released before the bytes that took its name were read`() async throws
+    {
+        let node = try await place.start()
+        let first = try await node.file(content)
+        try await node.scrubAll()
+        let upload = try await node.begin(content)
+        try await node.putAll(of: upload)
+        try damage(place.stagingPath(upload))
+        // The bytes have the name, and the row of their file is not there yet.
+        node.metadata.before { call in
+            if call == .completeFinalize { throw MetadataError.unavailable("planned") }
+        }
+        await #expect(throws: EngineError(.unavailable)) { try await node.finish(upload) }
+        node.metadata.before(nil)
+        try await node.scrubAll()
+        #expect(try await node.content(of: try await node.now(first)) == content)
+        _ = try? await node.finish(upload)
+        try await node.scrubAll()
+        #expect(try await node.content(of: try await node.now(first)) == content)
+    }
+
+    @Test func `a blob that cannot be opened does not keep the others from being read`()
+        async throws
+    {
+        let node = try await place.start()
+        let bad = try await node.file(content)
+        let good = try await node.file(sampleBytes(1500, seed: 2))
+        unlink(blobPath)
+        #expect(mkdir(blobPath, 0o700) == 0)
+        try await node.scrubAll()
+        try await expectDamaged(bad, on: node)
+        #expect(try await node.content(of: good) == sampleBytes(1500, seed: 2))
+        #expect(try await node.engine.scrubBacklog().newCount == 0)
+    }
+
+    @Test func `what was read of one chunk list says nothing of chunks of another size`()
+        async throws
+    {
+        let node = try await place.start()
+        _ = try await node.file(content)
+        let lease = WorkLease(
+            holder: "other", now: place.clock.now(), until: place.clock.now())
+        let target = try #require(try await node.metadata.claimScrub(lease: lease))
+        #expect(try await node.metadata.renewScrub(target, lease: lease, checkedByteCount: 1000))
+        try damage(blobPath, at: 1999)
+        try await node.scrubAll()
+        #expect(node.engine.scrubbed.damagedCount == 1)
+        #expect(node.engine.scrubbed.byteCount < 2500 + 1500)
+    }
+
+    @Test func `uploading the same content again and again keeps two copies beside it`()
+        async throws
+    {
+        let node = try await place.start()
+        for _ in 0..<6 { _ = try await node.file(content) }
+        #expect(try POSIXFileSystem().list(copies).count == 2)
+        try await node.scrubAll()
+        #expect(try POSIXFileSystem().list(copies) == [])
     }
 
     @Test func `copies go with the last file that has the bytes`() async throws {

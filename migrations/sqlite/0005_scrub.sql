@@ -14,13 +14,16 @@ CREATE TABLE blob_scrub (
     damaged_at INTEGER,
     -- When they are to be read next.
     due_at INTEGER NOT NULL,
-    -- Chunks from the start that an interrupted reading has found right.
-    checked_chunks INTEGER NOT NULL DEFAULT 0 CHECK (checked_chunks >= 0),
+    -- Bytes from the start that an interrupted reading has found right.
+    checked_bytes INTEGER NOT NULL DEFAULT 0 CHECK (checked_bytes >= 0),
     -- Until then one node alone reads them.
     holder TEXT,
     lease_until INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
+-- The newest file of each blob has the chunk list that it is compared with.
+CREATE INDEX file_by_digest_newest_first ON file (sha256, created_at DESC, id DESC)
+    WHERE deleted_at IS NULL;
 CREATE INDEX blob_scrub_by_due ON blob_scrub (due_at);
 CREATE INDEX blob_scrub_new ON blob_scrub (due_at)
     WHERE verified_at IS NULL AND damaged_at IS NULL;

@@ -138,11 +138,16 @@ package struct StagedFile: Sendable {
     package var byteCount: Int64
     /// All chunks, by rising index.
     package var chunks: [CommittedChunk]
+    /// False when a blob that has the name already need not be kept beside the new one.
+    package var keepsPrevious: Bool
 
-    package init(key: StagingKey, byteCount: Int64, chunks: [CommittedChunk]) {
+    package init(
+        key: StagingKey, byteCount: Int64, chunks: [CommittedChunk], keepsPrevious: Bool = true
+    ) {
         self.key = key
         self.byteCount = byteCount
         self.chunks = chunks
+        self.keepsPrevious = keepsPrevious
     }
 }
 
@@ -191,8 +196,6 @@ package protocol ByteStore: Sendable {
     /// - Returns: Where the blob is; nil when the store names it by its digest.
     /// - Throws: `notFound` when there is neither the area nor a blob of this size.
     func promote(_ file: StagedFile, to digest: SHA256Digest) async throws -> String?
-    /// True when the blob is there with all its bytes, as far as can be told without reading them.
-    func hasBlob(_ name: BlobName) async throws -> Bool
     /// Opens a blob for reading.
     func openBlob(_ name: BlobName) async throws -> any BlobReader
     /// Opens a superseded copy for reading.
@@ -200,8 +203,9 @@ package protocol ByteStore: Sendable {
     /// Removes a superseded copy that has no location, durably; an absent one is no error.
     func removeSuperseded(_ blob: SupersededBlob) async throws
     /// Gives a superseded copy that has no location its name back, durably; what has the name now is gone.
-    /// Without such a copy it does nothing.
-    func restoreSuperseded(_ blob: SupersededBlob) async throws
+    ///
+    /// - Returns: False when there is no such copy.
+    func restoreSuperseded(_ blob: SupersededBlob) async throws -> Bool
     /// Removes a blob that is named by its digest, durably; an absent one is no error.
     func removeBlob(_ digest: SHA256Digest) async throws
     /// An address of the blob's bytes that needs no credentials for some minutes; nil when there is none.
@@ -218,20 +222,11 @@ extension ByteStore {
     package var isShared: Bool { false }
     package var assembles: Bool { false }
     package func assemble(_ file: StagedFile) async throws {}
-    package func hasBlob(_ name: BlobName) async throws -> Bool {
-        do {
-            let reader = try await openBlob(name)
-            await reader.close()
-            return reader.byteCount == name.byteCount
-        } catch ByteStoreError.notFound {
-            return false
-        }
-    }
     package func openSuperseded(_ blob: SupersededBlob) async throws -> any BlobReader {
         try await openBlob(blob.blob)
     }
     package func removeSuperseded(_ blob: SupersededBlob) async throws {}
-    package func restoreSuperseded(_ blob: SupersededBlob) async throws {}
+    package func restoreSuperseded(_ blob: SupersededBlob) async throws -> Bool { false }
     package func publicURL(
         of name: BlobName, responseFields: [String: String]
     ) async throws -> String? { nil }

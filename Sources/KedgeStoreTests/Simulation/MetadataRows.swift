@@ -62,7 +62,7 @@ struct MetadataRows: Sendable {
         var verifiedAt: Timestamp?
         var damagedAt: Timestamp?
         var dueAt: Timestamp
-        var checkedChunkCount = 0
+        var checkedByteCount: Int64 = 0
         var holder: String?
         var leaseUntil: Int64 = 0
 

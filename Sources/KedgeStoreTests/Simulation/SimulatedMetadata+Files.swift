@@ -160,6 +160,7 @@ extension MetadataRows {
                 SupersededBlob(
                     digest: digest, byteCount: byteCount, key: old.stagingKey,
                     location: old.location, keepUntil: keepUntil))
+            garbage[.staging(old.stagingKey)] = nil
         }
         blobs[digest] = Blob(stagingKey: record.stagingKey, location: location)
         add(.staging(record.stagingKey, state: session.stagingState))

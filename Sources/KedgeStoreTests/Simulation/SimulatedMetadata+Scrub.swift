@@ -2,8 +2,23 @@ package import KedgeEngine
 package import KedgeModel
 
 extension SimulatedMetadata {
-    package func supersede(_ blob: SupersededBlob) async throws {
-        try write { $0.add(blob) }
+    package func supersede(_ blob: SupersededBlob, at now: Timestamp) async throws -> Bool {
+        try write { rows in
+            let copies = rows.supersededBlobs(of: blob.digest)
+            let isSpare =
+                copies.count >= 2 && !copies.contains { $0.key == blob.key }
+                && rows.scrubs[blob.digest].map { $0.verifiedAt == nil } == true
+            if !isSpare { rows.add(blob) }
+            guard let scrub = rows.scrubs[blob.digest] else { return true }
+            rows.scrubs[blob.digest] = MetadataRows.Scrub(
+                byteCount: scrub.byteCount, generation: scrub.generation + 1,
+                damagedAt: scrub.damagedAt, dueAt: now)
+            return !isSpare
+        }
+    }
+
+    package func isReleasable(_ blob: SupersededBlob, at now: Timestamp) async throws -> Bool {
+        try await releasableBlobs(at: now, limit: .max).contains { $0.key == blob.key }
     }
 
     package func supersededBlobs(of digest: SHA256Digest) async throws -> [SupersededBlob] {
@@ -27,7 +42,7 @@ extension SimulatedMetadata {
     }
 
     package func restoreSuperseded(
-        _ blob: SupersededBlob, of target: ScrubTarget, at now: Timestamp, nextAt: Timestamp,
+        _ blob: SupersededBlob, of target: ScrubTarget, lease: WorkLease, nextAt: Timestamp,
         keepUntil: Timestamp
     ) async throws -> Bool {
         try write { rows in
@@ -35,7 +50,9 @@ extension SimulatedMetadata {
                 return false
             }
             guard old.location != location else { return true }
-            guard var scrub = rows.scrubs[blob.digest], scrub.generation == target.generation
+            guard var scrub = rows.scrubs[blob.digest], scrub.generation == target.generation,
+                scrub.holder == lease.holder,
+                rows.superseded.contains(where: { $0.key == blob.key })
             else { return false }
             rows.superseded.removeAll { $0.key == blob.key }
             rows.add(
@@ -44,8 +61,8 @@ extension SimulatedMetadata {
                     location: old.location, keepUntil: keepUntil))
             rows.blobs[blob.digest] = MetadataRows.Blob(stagingKey: blob.key, location: location)
             scrub = MetadataRows.Scrub(
-                byteCount: scrub.byteCount, generation: scrub.generation + 1, verifiedAt: now,
-                dueAt: nextAt)
+                byteCount: scrub.byteCount, generation: scrub.generation + 1,
+                verifiedAt: lease.now, dueAt: nextAt)
             rows.scrubs[blob.digest] = scrub
             return true
         }
@@ -77,57 +94,52 @@ extension SimulatedMetadata {
     }
 
     package func renewScrub(
-        _ target: ScrubTarget, lease: WorkLease, checkedChunkCount: Int
+        _ target: ScrubTarget, lease: WorkLease, checkedByteCount: Int64
     ) async throws -> Bool {
         try write { rows in
             guard let scrub = rows.scrubs[target.digest], scrub.generation == target.generation,
                 scrub.holder == lease.holder
             else { return false }
             rows.scrubs[target.digest]?.leaseUntil = lease.until.millisecondsSinceEpoch
-            rows.scrubs[target.digest]?.checkedChunkCount = checkedChunkCount
+            rows.scrubs[target.digest]?.checkedByteCount = checkedByteCount
             return true
         }
     }
 
     package func finishScrub(
-        _ target: ScrubTarget, _ verdict: ScrubVerdict, at now: Timestamp, nextAt: Timestamp
+        _ target: ScrubTarget, _ verdict: ScrubVerdict, lease: WorkLease, nextAt: Timestamp
     ) async throws -> Bool {
         try write { rows in
-            guard var scrub = rows.scrubs[target.digest], scrub.generation == target.generation
+            guard var scrub = rows.scrubs[target.digest], scrub.generation == target.generation,
+                scrub.holder == lease.holder
             else { return false }
-            switch verdict {
-            case .right:
-                scrub.verifiedAt = now
-                scrub.damagedAt = nil
-                scrub.checkedChunkCount = 0
-            case .damaged:
-                scrub.damagedAt = scrub.damagedAt ?? now
-                scrub.checkedChunkCount = 0
-            case .undecided: break
-            }
-            scrub.dueAt = nextAt
-            scrub.holder = nil
-            scrub.leaseUntil = 0
+            scrub.finish(verdict, at: lease.now, nextAt: nextAt)
             rows.scrubs[target.digest] = scrub
             return true
         }
     }
 
-    package func markDamaged(_ digest: SHA256Digest, at now: Timestamp) async throws -> Bool {
+    package func markDamaged(_ file: FileRecord, at now: Timestamp) async throws -> Bool {
         try write { rows in
-            guard let scrub = rows.scrubs[digest], scrub.damagedAt == nil else { return false }
-            rows.scrubs[digest]?.damagedAt = now
-            rows.scrubs[digest]?.dueAt = now
+            guard let scrub = rows.scrubs[file.digest], scrub.damagedAt == nil,
+                rows.blobs[file.digest]?.location == file.location
+            else { return false }
+            rows.scrubs[file.digest] = MetadataRows.Scrub(
+                byteCount: scrub.byteCount, generation: scrub.generation,
+                verifiedAt: scrub.verifiedAt, damagedAt: now, dueAt: now)
             return true
         }
     }
 
-    package func addMissingScrubs(at now: Timestamp) async throws {
+    package func addMissingScrubs(
+        after digest: SHA256Digest?, at now: Timestamp
+    ) async throws -> SHA256Digest? {
         try write { rows in
             for file in rows.files.values.map(\.record)
             where file.deletedAt == nil && rows.scrubs[file.digest] == nil {
                 rows.beginScrub(of: file.digest, byteCount: file.byteCount, at: now)
             }
+            return nil
         }
     }
 
@@ -158,6 +170,24 @@ extension SimulatedMetadata {
             return Array(listed.prefix(limit))
         }
     }
+}
+
+extension MetadataRows.Scrub {
+    fileprivate mutating func finish(
+        _ verdict: ScrubVerdict, at now: Timestamp, nextAt: Timestamp
+    ) {
+        holder = nil
+        leaseUntil = 0
+        switch verdict {
+        case .right: (verifiedAt, damagedAt, checkedByteCount, dueAt) = (now, nil, 0, nextAt)
+        case .damaged: (damagedAt, checkedByteCount, dueAt) = (damagedAt ?? now, 0, nextAt)
+        case .undecided: leaseUntil = nextAt.millisecondsSinceEpoch
+        case .interrupted: break
+        }
+    }
+
+    /// Lower is more urgent.
+    fileprivate var urgency: Int { isNew ? 0 : damagedAt != nil ? 1 : 2 }
 }
 
 extension MetadataRows {
@@ -203,14 +233,14 @@ extension MetadataRows {
             $0.value.dueAt <= now && $0.value.leaseUntil <= now.millisecondsSinceEpoch
         }
         let next = due.min { left, right in
-            (left.value.isNew ? 0 : 1, left.value.dueAt, left.key.hex)
-                < (right.value.isNew ? 0 : 1, right.value.dueAt, right.key.hex)
+            (left.value.urgency, left.value.dueAt, left.key.hex)
+                < (right.value.urgency, right.value.dueAt, right.key.hex)
         }
         return next.map { digest, scrub in
             ScrubTarget(
                 digest: digest, byteCount: scrub.byteCount, generation: scrub.generation,
                 isNew: scrub.isNew, dueAt: scrub.dueAt,
-                checkedChunkCount: scrub.checkedChunkCount)
+                checkedByteCount: scrub.checkedByteCount)
         }
     }
 }

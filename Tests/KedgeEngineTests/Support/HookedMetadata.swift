@@ -92,7 +92,13 @@ struct HookedMetadata: MetadataStore {
         try await real.renewFinalize(of: id, lease: lease)
     }
 
-    func supersede(_ blob: SupersededBlob) async throws { try await real.supersede(blob) }
+    func supersede(_ blob: SupersededBlob, at now: Timestamp) async throws -> Bool {
+        try await real.supersede(blob, at: now)
+    }
+
+    func isReleasable(_ blob: SupersededBlob, at now: Timestamp) async throws -> Bool {
+        try await real.isReleasable(blob, at: now)
+    }
 
     func supersededBlobs(of digest: SHA256Digest) async throws -> [SupersededBlob] {
         try await real.supersededBlobs(of: digest)
@@ -107,11 +113,11 @@ struct HookedMetadata: MetadataStore {
     }
 
     func restoreSuperseded(
-        _ blob: SupersededBlob, of target: ScrubTarget, at now: Timestamp, nextAt: Timestamp,
+        _ blob: SupersededBlob, of target: ScrubTarget, lease: WorkLease, nextAt: Timestamp,
         keepUntil: Timestamp
     ) async throws -> Bool {
         try await real.restoreSuperseded(
-            blob, of: target, at: now, nextAt: nextAt, keepUntil: keepUntil)
+            blob, of: target, lease: lease, nextAt: nextAt, keepUntil: keepUntil)
     }
 
     func keepSuperseded(at locations: [String], until time: Timestamp) async throws {
@@ -123,23 +129,25 @@ struct HookedMetadata: MetadataStore {
     }
 
     func renewScrub(
-        _ target: ScrubTarget, lease: WorkLease, checkedChunkCount: Int
+        _ target: ScrubTarget, lease: WorkLease, checkedByteCount: Int64
     ) async throws -> Bool {
-        try await real.renewScrub(target, lease: lease, checkedChunkCount: checkedChunkCount)
+        try await real.renewScrub(target, lease: lease, checkedByteCount: checkedByteCount)
     }
 
     func finishScrub(
-        _ target: ScrubTarget, _ verdict: ScrubVerdict, at now: Timestamp, nextAt: Timestamp
+        _ target: ScrubTarget, _ verdict: ScrubVerdict, lease: WorkLease, nextAt: Timestamp
     ) async throws -> Bool {
-        try await real.finishScrub(target, verdict, at: now, nextAt: nextAt)
+        try await real.finishScrub(target, verdict, lease: lease, nextAt: nextAt)
     }
 
-    func markDamaged(_ digest: SHA256Digest, at now: Timestamp) async throws -> Bool {
-        try await real.markDamaged(digest, at: now)
+    func markDamaged(_ file: FileRecord, at now: Timestamp) async throws -> Bool {
+        try await real.markDamaged(file, at: now)
     }
 
-    func addMissingScrubs(at now: Timestamp) async throws {
-        try await real.addMissingScrubs(at: now)
+    func addMissingScrubs(
+        after digest: SHA256Digest?, at now: Timestamp
+    ) async throws -> SHA256Digest? {
+        try await real.addMissingScrubs(after: digest, at: now)
     }
 
     func scrubBacklog() async throws -> ScrubBacklog { try await real.scrubBacklog() }
