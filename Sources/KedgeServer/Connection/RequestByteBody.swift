@@ -137,9 +137,12 @@ struct ContinueAnswer: Sendable {
     private let channel: any Channel
 
     init(_ request: Request, channel: any Channel) {
-        isExpected = request.headers[.expect]?.lowercased() == "100-continue"
+        isExpected = request.headers[.expect].map { Self.isExpected(by: $0) } ?? false
         self.channel = channel
     }
+
+    /// True for a value of `Expect` that asks for `100 Continue` and nothing else.
+    static func isExpected(by value: String) -> Bool { value.lowercased() == "100-continue" }
 
     func send() async throws {
         guard isExpected else { return }
