@@ -50,6 +50,13 @@ import Testing
         #expect(configuration.drainTimeout == .seconds(10))
     }
 
+    @Test func `the number of connections follows from descriptors unless it is set`() async throws
+    {
+        #expect(try await load().configuration().maxConnections == nil)
+        let set = try await load(flags: [.maxConnections: "300"]).configuration()
+        #expect(set.maxConnections == 300)
+    }
+
     @Test(arguments: [
         ("/tus/, /videos", nil), ("/videos,/videos/", nil), ("/files/more", nil), ("videos", nil),
         ("/up/x", "/up"), ("/tus", "/tus/"), ("/a,,b", nil),
@@ -211,7 +218,7 @@ import Testing
         Mistake(key: .maxChunkSize, values: ["0", "1"]),
         Mistake(key: .defaultChunkSize, values: ["0", "262143", "67108865"]),
         Mistake(key: .maxConcurrentWrites, values: ["0", "10001"]),
-        Mistake(key: .maxConnections, values: ["0", "1000001"]),
+        Mistake(key: .maxConnections, values: ["0", "1000001", "", "many"]),
         Mistake(key: .sessionLifetime, values: ["0", "3153600001", "9223372036854775807"]),
         Mistake(key: .sessionGrace, values: ["-1", "1h"]),
         Mistake(key: .idleTimeout, values: ["0", "1.5"]),

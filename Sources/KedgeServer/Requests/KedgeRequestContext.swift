@@ -46,6 +46,8 @@ struct KedgeRequestContext: RequestContext {
 /// Who a request acts for.
 struct Principal: Sendable {
     let owner: OwnerID
+    /// Where it comes from, as far as shares go.
+    var address = ClientAddress.unknown
 
     static let anonymous = Principal(owner: .anonymous)
 }

@@ -13,6 +13,8 @@ struct RequestGate: Sendable {
     let allowedHosts: Set<String>
     /// Pages that are answered besides those of this server.
     var cors = CORSPolicy.sameOrigin
+    /// Peers that say who the client is.
+    var proxies = TrustedProxies.none
 
     /// - Throws: `BAD_REQUEST`, `UNSUPPORTED_TRANSFER_CODING`, `EXPECTATION_FAILED`.
     func principal(of request: Request) throws -> Principal {

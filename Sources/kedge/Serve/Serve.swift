@@ -50,6 +50,7 @@ struct ServerSettings: ParsableArguments {
     @Option(help: help(.port)) var port: String?
     @Option(help: help(.allowedHosts)) var allowedHosts: String?
     @Option(help: help(.publicAddress)) var publicAddress: String?
+    @Option(help: help(.trustedProxies)) var trustedProxies: String?
     @Option(help: help(.data)) var data: String?
     @Option(help: help(.metadata)) var metadata: String?
     @Option(help: help(.bytes)) var bytes: String?
@@ -66,6 +67,7 @@ struct ServerSettings: ParsableArguments {
     @Option(help: help(.sessionGrace)) var sessionGraceSeconds: String?
     @Option(help: help(.idleTimeout)) var timeoutsIdleSeconds: String?
     @Option(help: help(.minBodyRate)) var timeoutsMinBodyBytesPerSecond: String?
+    @Option(help: help(.minAnswerRate)) var timeoutsMinAnswerBytesPerSecond: String?
     @Option(help: help(.drainTimeout)) var shutdownDrainSeconds: String?
     @Option(help: help(.storageReserve)) var storageReserveBytes: String?
     @Option(help: help(.sweepInterval)) var sweepIntervalSeconds: String?
@@ -83,7 +85,9 @@ struct ServerSettings: ParsableArguments {
             .maxConcurrentWrites: limitsMaxConcurrentWrites,
             .maxConnections: limitsMaxConnections, .sessionLifetime: sessionLifetimeSeconds,
             .sessionGrace: sessionGraceSeconds, .idleTimeout: timeoutsIdleSeconds,
-            .minBodyRate: timeoutsMinBodyBytesPerSecond, .drainTimeout: shutdownDrainSeconds,
+            .minBodyRate: timeoutsMinBodyBytesPerSecond,
+            .minAnswerRate: timeoutsMinAnswerBytesPerSecond, .trustedProxies: trustedProxies,
+            .drainTimeout: shutdownDrainSeconds,
             .storageReserve: storageReserveBytes, .sweepInterval: sweepIntervalSeconds,
             .tusPath: tusPath, .uploadTargets: uploadsTargets, .corsOrigins: corsAllowedOrigins,
         ]
