@@ -4,8 +4,8 @@
 #   torture.sh SECONDS BINARIES
 #
 # BINARIES is the directory with kedge and kedge-simulator. Of the time, the simulator and the power cuts
-# of a real file system get half each; the kills of real processes over bad links come on top and take
-# about ten minutes, however long the rest is.
+# of a real file system get half each; the attacks and the kills of real processes over bad links come on
+# top and take about twenty minutes, however long the rest is.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -45,6 +45,7 @@ part "its mutants" "$binaries/kedge-simulator" --mutants
 part "power cuts" python3 Tests/powercut/power_cut.py --binary "$binaries/kedge" \
     --seed $((EPOCHSECONDS % 100000)) --images 60 --seconds $((seconds / 2))
 part "their mutants" Tests/powercut/mutants_are_caught.sh "$binaries/kedge"
+part "attacks" Tests/torture/attacks.sh "$binaries/kedge" long
 part "kills" kills
 
 echo "==> tortured for $SECONDS s"
