@@ -67,6 +67,7 @@ test: test-deps ## Run every test
 	python3 Tests/fleet/mixes.py --binary "$$(swift build --show-bin-path)/kedge"
 	Tests/powercut/gate.sh "$$(swift build --show-bin-path)/kedge"
 	Tests/torture/proofs.sh "$$(swift build --show-bin-path)/kedge"
+	Tests/torture/attacks.sh "$$(swift build --show-bin-path)/kedge" short
 	Tests/interruptions/check_interruptions.sh "$$(swift build --show-bin-path)/kedge"
 	Tests/deploy/check_deploy.sh "$$(swift build --show-bin-path)/kedge"
 	Tests/docs/check_tour.sh "$$(swift build --show-bin-path)/kedge"

@@ -55,7 +55,8 @@ let package = Package(
             name: "KedgeHash", dependencies: ["CCrypto", "CSHA256", "KedgeLocks", "KedgeModel"]),
         .target(name: "KedgeLocks"),
         // Files through one seam, and the threads on which blocking calls run.
-        .target(name: "KedgeFiles", dependencies: ["KedgeLocks", "KedgeModel"]),
+        .systemLibrary(name: "CMalloc"),
+        .target(name: "KedgeFiles", dependencies: ["CMalloc", "KedgeLocks", "KedgeModel"]),
 
         // The heart of the server: sessions, chunks, finalize, expiry. Knows two ports.
         .target(

@@ -14,6 +14,10 @@ package struct EngineConfiguration: Sendable {
     /// Bodies being written at once, over all sessions; more are answered BUSY before their body is
     /// read. Bounds memory and descriptors: each takes two buffers, small ones when there are many.
     package var maxConcurrentWrites = 64
+    /// A body that comes slower than this, in bytes a second, makes room when others wait for a place.
+    package var slowBodyBytesPerSecond: Int64 = 64 << 10
+    /// Waiting for bytes over which it is judged whether a body is slow.
+    package var slowBodyGrace: Duration = .seconds(2)
     /// How long a session lives after its last activity.
     package var sessionLifetime: Duration = .seconds(7 * 24 * 3600)
     /// How long a session lives that never had a byte.

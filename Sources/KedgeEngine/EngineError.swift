@@ -12,6 +12,10 @@ package struct EngineError: Error, Sendable {
     package var expectedDigest: SHA256Digest?
     package var actualDigest: SHA256Digest?
     package var maxBytes: Int64?
+    /// A word that says which of the causes of one code it is; nil for codes with one cause.
+    package var reason: String?
+    /// Seconds after which trying again can help; nil when the code says it.
+    package var retryAfterSeconds: Int?
 
     package init(_ code: ErrorCode, _ detail: String? = nil, cause: String? = nil) {
         self.code = code
@@ -72,6 +76,20 @@ extension EngineError {
         case .unavailable(let cause): self.init(.unavailable, cause: cause)
         case .failed(let cause): self.init(.internalError, cause: cause)
         }
+    }
+
+    /// The error of a body that makes room for others. What it brought is kept.
+    static var crowded: EngineError {
+        var error = EngineError(.busy, "Others wait; what came is kept. Come back for the rest.")
+        error.retryAfterSeconds = 2
+        return error
+    }
+
+    /// The error of a body that finds no place among the slow ones of its share.
+    static var postponed: EngineError {
+        var error = EngineError(.busy)
+        error.retryAfterSeconds = 5
+        return error
     }
 
     /// The error of a session that is in this state and not open.

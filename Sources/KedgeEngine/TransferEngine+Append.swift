@@ -21,19 +21,21 @@ extension TransferEngine {
     package func append(
         _ put: AppendPut, to id: SessionID, owner: OwnerID, body: some ByteBody
     ) async throws -> Int64 {
-        try await admittingWrite {
+        try await admittingWrite(
+            of: body, to: id, owner: owner, isEvictable: put.isResumable && !put.countsAtItsEnd
+        ) { place in
             try await registry.withSession(id, owner: owner) { live in
                 try await live.requireOwnBytes()
-                return try await append(put, to: live, body: body)
+                return try await append(put, to: live, in: place, body: body)
             }
         }
     }
 
     /// The same for bytes from anywhere, beyond the limit of bodies.
     func append(
-        _ put: AppendPut, to live: LiveSession, body: some ByteBody
+        _ put: AppendPut, to live: LiveSession, in place: WritePlace? = nil, body: some ByteBody
     ) async throws -> Int64 {
-        try await writing(.append, of: live) { writer in
+        try await writing(.append, of: live, in: place) { writer in
             let ledger = await live.ledger
             try self.validate(put, ledger, announced: body.announcedByteCount)
             let size = ledger.record.fileSize ?? put.declaredSize

@@ -13,10 +13,13 @@ extension TransferEngine {
     package func putChunk(
         _ put: ChunkPut, to id: SessionID, owner: OwnerID, body: some ByteBody
     ) async throws -> ChunkPutOutcome {
-        let outcome = try await admittingWrite {
+        // A digest of the body alone needs the whole body again.
+        let outcome = try await admittingWrite(
+            of: body, to: id, owner: owner, isEvictable: !put.isBodyDigest
+        ) { place in
             try await registry.withSession(id, owner: owner) { live in
                 try await live.requireOwnBytes()
-                return try await write(put, to: live, body: body)
+                return try await write(put, to: live, in: place, body: body)
             }
         }
         if case .created = outcome { try await awaitHash(of: id, owner: owner) }
@@ -24,13 +27,13 @@ extension TransferEngine {
     }
 
     private func write(
-        _ put: ChunkPut, to live: LiveSession, body: some ByteBody
+        _ put: ChunkPut, to live: LiveSession, in place: WritePlace, body: some ByteBody
     ) async throws -> ChunkPutOutcome {
         let before = try await live.view(ofChunk: put.index)
         let (chunk, bodyStart) = try put.validate(
             before.layout, bodyByteCount: body.announcedByteCount)
         if let outcome = try await answer(put, known: before, live) { return outcome }
-        return try await writing(.chunk(put.index), of: live) { writer in
+        return try await writing(.chunk(put.index), of: live, in: place) { writer in
             // The chunk may have been committed by the writer that this one waited for.
             let view = try await live.view(ofChunk: put.index)
             if let outcome = try await self.answer(put, known: view, live) { return outcome }

@@ -122,8 +122,10 @@ extension TransferEngine {
     ) async throws -> FileRecord {
         let session = try await createSession(new, owner: owner)
         do {
+            var put = AppendPut(offset: 0, checksum: checksum, completes: true)
+            put.isResumable = false
             _ = try await append(
-                AppendPut(offset: 0, checksum: checksum, completes: true),
+                put,
                 to: session.sessionId, owner: owner, body: body)
             // Nobody could ask again for what has no name yet.
             return try await finish(

@@ -26,7 +26,7 @@ package final class TransferEngine: Sendable {
     private let healthProbe: HealthProbe
     /// Finalizes that this node has in the eyes of the others.
     let heldFinalizes = Mutex<[SessionID: Int]>([:])
-    private let writeCount = Mutex(0)
+    private let places: WritePlaces
     private let isDraining = Mutex(false)
 
     package init(
@@ -46,6 +46,7 @@ package final class TransferEngine: Sendable {
                 bufferCapacity: configuration.bufferCapacity, minCapacity: 16 << 10,
                 budget: configuration.bufferByteCount))
         registry = SessionRegistry(parts: parts)
+        places = WritePlaces(configuration)
         healthProbe = HealthProbe(clock: timer) {
             try await metadata.checkHealth()
             try await bytes.checkHealth()
@@ -69,29 +70,43 @@ package final class TransferEngine: Sendable {
 
     /// Runs a body-carrying operation if there is room for one more.
     ///
-    /// - Throws: `BUSY` at the limit, `UNAVAILABLE` while the process is ending.
-    func admittingWrite<Result>(_ body: () async throws -> Result) async throws -> Result {
+    /// - Parameter isEvictable: True when what the body brings counts as it comes: then it may be stopped, and
+    ///   asked to come back, while others wait.
+    /// - Throws: `BUSY` at the limit and when stopped so, `UNAVAILABLE` while the process is ending.
+    func admittingWrite<Result>(
+        of body: some ByteBody, to session: SessionID, owner: OwnerID, isEvictable: Bool,
+        _ write: (WritePlace) async throws -> Result
+    ) async throws -> Result {
         guard !isDraining.withLock({ $0 }) else {
             throw EngineError(.unavailable, "The service is stopping.")
         }
-        let isAdmitted = writeCount.withLock { count in
-            guard count < configuration.maxConcurrentWrites else { return false }
-            count += 1
-            return true
+        let origin = body.origin
+        let place = try places.enter(
+            WriteAdmission.Arrival(
+                key: ShareKey(owner: owner, address: origin.address), session: session,
+                isEvictable: isEvictable), progress: origin.progress)
+        defer { transferClock.tick() }
+        do {
+            let result = try await translating { try await write(place) }
+            places.leave(place, isWhole: true)
+            return result
+        } catch {
+            places.leave(place, isWhole: false)
+            throw error
         }
-        guard isAdmitted else { throw EngineError(.busy) }
-        defer {
-            writeCount.withLock { $0 -= 1 }
-            transferClock.tick()
-        }
-        return try await translating(body)
     }
 
     /// True once the bodies under way were told to stop.
     var isEnding: Bool { isDraining.withLock { $0 } }
 
     /// Number of bodies being written now.
-    package var activeWriteCount: Int { writeCount.withLock { $0 } }
+    package var activeWriteCount: Int { places.count }
+
+    /// Gives memory back that a rush of requests has left and nobody uses.
+    package func giveBackMemory() async {
+        parts.buffers.releaseUnused()
+        await parts.pool.compute { ProcessMemory.giveBack() }
+    }
 
     /// Takes no new bodies, stops the ones under way and saves what they brought as partials.
     package func interruptWriters() async {
@@ -104,12 +119,13 @@ package final class TransferEngine: Sendable {
     /// Runs a writing body in a task of its own, so that another writer, a cancel or the end of the
     /// process can stop it without cancelling whoever awaits it.
     func writing<Result: Sendable>(
-        _ slot: WriterSlot, of live: LiveSession,
+        _ slot: WriterSlot, of live: LiveSession, in place: WritePlace? = nil,
         _ body: @escaping @Sendable (ActiveWriter) async throws -> Result
     ) async throws -> Result {
         let writer = ActiveWriter()
         parts.busySessions.enter(live.id)
         defer { parts.busySessions.leave(live.id) }
+        place?.attach(writer)
         do {
             try await live.claim(slot, for: writer)
         } catch {

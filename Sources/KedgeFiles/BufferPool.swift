@@ -84,6 +84,16 @@ package final class BufferPool: Sendable {
         }
     }
 
+    /// Frees the buffers that are kept for the next stream.
+    package func releaseUnused() {
+        // Freed outside of the lock.
+        let unused = state.withLock { state in
+            defer { (state.free, state.freeByteCount) = ([:], 0) }
+            return state.free
+        }
+        withExtendedLifetime(unused) {}
+    }
+
     /// The largest capacity that is a fair share of what is left, and not twice of what is wanted.
     private func capacity(for byteCount: Int, lent: Int) -> Int {
         let share = max(0, budget - lent) / Self.share

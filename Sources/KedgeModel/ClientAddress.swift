@@ -8,6 +8,23 @@ package struct ClientAddress: Hashable, Sendable, CustomStringConvertible {
 
     package var description: String { network }
 
+    /// A client that comes from no network, or from one that could not be learned.
+    package static let unknown = ClientAddress(network: "unknown")
+
+    private init(network: String) { self.network = network }
+
+    /// - Parameter bytes: Four or sixteen bytes in network order; nil for another number.
+    package init?(bytes: some Sequence<UInt8>) {
+        let bytes = bytes.map { UInt16($0) }
+        switch bytes.count {
+        case 4: network = bytes.map { "\($0)" }.joined(separator: ".")
+        case 16:
+            let groups = stride(from: 0, to: 16, by: 2).map { bytes[$0] << 8 | bytes[$0 + 1] }
+            network = Self.network(of: groups)
+        default: return nil
+        }
+    }
+
     /// Nil for text that is no address.
     ///
     /// - Parameter text: An address of either version, with or without the name of an interface (`%eth0`).

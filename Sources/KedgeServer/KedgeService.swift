@@ -16,6 +16,7 @@ package struct KedgeService: Service {
     private let configuration: ServiceConfiguration
     private let logger: Logger
     private let drain = DrainState()
+    private let acceptance = AcceptState()
     private let onRunning: @Sendable (Int) async -> Void
 
     /// - Parameter onRunning: Called with the port once the server accepts connections.
@@ -42,11 +43,28 @@ package struct KedgeService: Service {
         let timer = DrainTimer(
             engine: engine, drain: drain, timeout: configuration.drainTimeout, logger: logger)
         try await withGracefulShutdownHandler {
-            try await application().run()
+            try await serve()
         } onGracefulShutdown: {
             timer.start()
         }
         timer.cancel()
+    }
+
+    private func serve() async throws {
+        let table = ConnectionTable(
+            maxConnectionCount: maxConnectionCount,
+            minBytesPerSecond: configuration.minAnswerBytesPerSecond, logger: logger)
+        try await withThrowingTaskGroup { group in
+            group.addTask { [engine] in
+                await table.patrol { await engine.giveBackMemory() }
+            }
+            try await application(table).run()
+            group.cancelAll()
+        }
+    }
+
+    private var maxConnectionCount: Int {
+        configuration.maxConnections ?? DescriptorBudget.usualConnectionCount
     }
 
     /// Without identities a page has the rights of everybody, and nobody may grant that without knowing.
@@ -66,31 +84,49 @@ package struct KedgeService: Service {
             """, metadata: ["allowedHosts": "*"])
     }
 
-    private func application() -> some Service {
+    private func application(_ table: ConnectionTable) -> some Service {
         let responder = RouteTable(
-            engine: engine, health: HealthRoutes(engine: engine, drain: drain),
+            engine: engine,
+            health: HealthRoutes(engine: engine, drain: drain, acceptance: acceptance),
             tusEndpoint: configuration.tusEndpoint, publicAddress: configuration.publicAddress,
             uploadTargets: configuration.uploadTargets
         ).makeResponder(
             gate: RequestGate(
-                allowedHosts: configuration.allowedHosts, cors: configuration.cors))
+                allowedHosts: configuration.allowedHosts, cors: configuration.cors,
+                proxies: configuration.trustedProxies))
         let settings = HTTPConnection.Settings(
             idleTimeout: configuration.idleTimeout,
             minBodyBytesPerSecond: configuration.minBodyBytesPerSecond,
             lingerByteCount: Int(clamping: configuration.engine.chunkSizes.upperBound),
-            drain: drain, logger: logger)
+            table: table, proxies: configuration.trustedProxies,
+            readerWindow: configuration.answerWindow, drain: drain, logger: logger)
         return Application(
             responder: responder,
             server: HTTPServerBuilder { HTTPConnection(responder: $0, settings: settings) },
             configuration: ApplicationConfiguration(
                 address: .hostname(configuration.host, port: configuration.port),
                 serverName: "kedge",
-                availableConnectionsDelegate: MaximumAvailableConnections(
-                    configuration.maxConnections)),
-            onServerRunning: { [onRunning] channel in
+                availableConnectionsDelegate: MaximumAvailableConnections(maxConnectionCount)),
+            onServerRunning: { [onRunning, acceptance, logger] channel in
+                await Self.watch(channel, acceptance, logger)
                 await onRunning(channel.localAddress?.port ?? 0)
             },
             logger: logger)
+    }
+
+    /// Puts what watches over accepting into the listening channel, which Hummingbird makes.
+    private static func watch(
+        _ channel: any Channel, _ acceptance: AcceptState, _ logger: Logger
+    ) async {
+        do {
+            try await channel.eventLoop.submit {
+                try channel.pipeline.syncOperations.addHandler(
+                    AcceptPause(acceptance, logger: logger), position: .first)
+            }.get()
+        } catch {
+            // A channel that is closed accepts nothing.
+            logger.debug("the server stopped at its start", metadata: ["error": "\(error)"])
+        }
     }
 }
 

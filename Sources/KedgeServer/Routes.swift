@@ -103,7 +103,10 @@ struct RouteTable: Sendable {
 package enum ServiceOperations {
     /// Every operation that the router answers.
     package static func all(engine: TransferEngine) -> Set<String> {
-        RouteTable(engine: engine, health: HealthRoutes(engine: engine, drain: DrainState()))
-            .operations
+        RouteTable(
+            engine: engine,
+            health: HealthRoutes(engine: engine, drain: DrainState(), acceptance: AcceptState())
+        )
+        .operations
     }
 }

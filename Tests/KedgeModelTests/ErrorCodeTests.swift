@@ -33,7 +33,7 @@ import Testing
         .uploadVersionUnsupported: 412, .fileNotFound: 404, .fileGone: 410, .fileDamaged: 500,
         .preconditionFailed: 412, .rangeNotSatisfiable: 416, .badRequest: 400,
         .routeNotFound: 404, .methodNotAllowed: 405, .unsupportedMediaType: 415,
-        .unsupportedTransferCoding: 501, .requestTooLarge: 413,
+        .unsupportedTransferCoding: 501, .expectationFailed: 417, .requestTooLarge: 413,
         .requestTimeout: 408, .busy: 429,
         .unavailable: 503, .internalError: 500,
     ]

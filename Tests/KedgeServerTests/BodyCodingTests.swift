@@ -106,6 +106,23 @@ import Testing
         }
     }
 
+    /// A front end that reads a body from such a field would send it here as the next request.
+    @Test(arguments: ["", " ", ",", "chunked,", ", chunked"])
+    func `an empty Transfer-Encoding is malformed and ends the connection`(
+        coding: String
+    ) async throws {
+        try await SharedServer.use { server in
+            let connection = try await server.connect()
+            try await connection.send(
+                "POST /files HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: \(coding)\r\n\r\n"
+                    + "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            let answer = try await connection.answer()
+            try expectProblem(answer, .badRequest)
+            #expect(answer.field("Connection") == "close")
+            #expect(try await connection.untilClosed().isEmpty)
+        }
+    }
+
     @Test(arguments: ["chunked", "Chunked"])
     func `chunked alone is taken`(coding: String) async throws {
         try await SharedServer.use { server in

@@ -51,6 +51,13 @@ import Testing
         #expect(configuration.drainTimeout == .seconds(10))
     }
 
+    @Test func `the number of connections follows from descriptors unless it is set`() async throws
+    {
+        #expect(try await load().configuration().maxConnections == nil)
+        let set = try await load(flags: [.maxConnections: "300"]).configuration()
+        #expect(set.maxConnections == 300)
+    }
+
     @Test(arguments: [
         ("/tus/, /videos", nil), ("/videos,/videos/", nil), ("/files/more", nil), ("videos", nil),
         ("/up/x", "/up"), ("/tus", "/tus/"), ("/a,,b", nil),
@@ -212,7 +219,7 @@ import Testing
         Mistake(key: .maxChunkSize, values: ["0", "1"]),
         Mistake(key: .defaultChunkSize, values: ["0", "262143", "67108865"]),
         Mistake(key: .maxConcurrentWrites, values: ["0", "10001"]),
-        Mistake(key: .maxConnections, values: ["0", "1000001"]),
+        Mistake(key: .maxConnections, values: ["0", "1000001", "", "many"]),
         Mistake(key: .maxOpenSessions, values: ["0", "-1", "100000001"]),
         Mistake(key: .emptySessionLifetime, values: ["0", "1h"]),
         Mistake(key: .storageAllow, values: ["all", "shared,"]),

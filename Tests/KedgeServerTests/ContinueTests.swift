@@ -50,6 +50,20 @@ import Testing
         }
     }
 
+    @Test(arguments: ["200-ok", "100-continue, x", "100-continue;a=b"])
+    func `an expectation that cannot be met is refused before the body`(
+        value: String
+    ) async throws {
+        try await SharedServer.use { server in
+            let connection = try await server.connect()
+            let post = HTTPRequestBytes("POST", "/files")
+                .with([("Expect", value), ("Content-Length", "3")])
+            try await connection.send(post.head)
+            try expectProblem(try await connection.answer(), .expectationFailed)
+            #expect(try await connection.untilClosed().isEmpty)
+        }
+    }
+
     /// The client sends no byte of a body, so an answer can only have come before it.
     @Test(arguments: [
         ErrorCode.chunkConflict, .sessionNotFound, .chunkOutOfBounds, .rangeMismatch,

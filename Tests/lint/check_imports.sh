@@ -45,6 +45,7 @@ check_targets() {
         'SQLite stays behind its adapters' <<<"$list"
     only_in 'CCurl' 'KedgeCurl' 'libcurl stays behind KedgeCurl' <<<"$list"
     only_in 'CPostgres' 'KedgePostgres' 'libpq stays behind KedgePostgres' <<<"$list"
+    only_in 'CMalloc' 'KedgeFiles' 'the allocator stays behind KedgeFiles' <<<"$list"
     only_in 'CCrypto|CSHA256' 'KedgeHash' 'hashing stays behind KedgeHash' <<<"$list"
     only_in '_?NIO[A-Za-z0-9]*|Hummingbird[A-Za-z0-9]*' 'KedgeServer|kedge' \
         'the HTTP server stays in KedgeServer' <<<"$list"

@@ -4,8 +4,8 @@
 #   torture.sh SECONDS BINARIES
 #
 # BINARIES is the directory with kedge and kedge-simulator. Of the time, the simulator and the power cuts
-# of a real file system get half each; the proofs of this folder and the kills of real processes over bad
-# links come on top and take about forty minutes, however long the rest is.
+# of a real file system get half each; the proofs and attacks of this folder and the kills of real processes
+# over bad links come on top and take about an hour, however long the rest is.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -44,6 +44,7 @@ part "simulator" "$binaries/kedge-simulator" \
 part "its mutants" "$binaries/kedge-simulator" --mutants
 part "power cuts" Tests/powercut/gate.sh "$binaries/kedge" $((seconds / 2))
 part "proofs" Tests/torture/proofs.sh "$binaries/kedge" --long
+part "attacks" Tests/torture/attacks.sh "$binaries/kedge" long
 part "kills" kills
 
 echo "==> tortured for $SECONDS s"

@@ -16,6 +16,8 @@ enum InterruptReason: Sendable {
     case replaced
     /// The process is ending.
     case draining
+    /// It was slow, and others wait for its place.
+    case crowded
     /// The session was canceled or forgotten.
     case sessionClosed
 
@@ -23,6 +25,7 @@ enum InterruptReason: Sendable {
         switch self {
         case .replaced: EngineError(.writerReplaced)
         case .draining: EngineError(.unavailable, "The service is stopping.")
+        case .crowded: .crowded
         case .sessionClosed: EngineError(.sessionClosed)
         }
     }

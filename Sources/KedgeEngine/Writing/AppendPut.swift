@@ -33,6 +33,8 @@ package struct AppendPut: Sendable {
     /// For a checksum that comes after the body: asked once, at its end. Its algorithm is not known until
     /// then, so all are computed: slower than a checksum that is told first.
     package var lateChecksum: (@Sendable () async throws -> AppendChecksum)?
+    /// True when the client knows how to go on after an interruption.
+    package var isResumable = true
 
     package init(
         offset: Int64, checksum: AppendChecksum? = nil, completes: Bool = false,

@@ -9,6 +9,9 @@ package protocol ByteBody: Sendable {
     /// refusal costs it nothing.
     var isHeldBack: Bool { get }
 
+    /// Where it comes from, and how it comes along.
+    var origin: BodyOrigin { get }
+
     /// Called once, when every check that needs no bytes has passed: the moment to answer
     /// `Expect: 100-continue`.
     func makeReader() async throws -> any ByteReader
@@ -17,6 +20,9 @@ package protocol ByteBody: Sendable {
 extension ByteBody {
     /// A body comes without being asked for unless its door says otherwise.
     package var isHeldBack: Bool { false }
+
+    /// Nothing is known of it unless its door says so.
+    package var origin: BodyOrigin { .unknown }
 }
 
 /// Reads a ``ByteBody`` once from its start. One caller at a time.

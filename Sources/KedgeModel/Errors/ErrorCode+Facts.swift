@@ -12,7 +12,7 @@ extension ErrorCode {
             uploadFacts
         case .fileNotFound, .fileGone, .fileDamaged, .preconditionFailed, .rangeNotSatisfiable,
             .badRequest, .routeNotFound, .methodNotAllowed, .unsupportedMediaType,
-            .unsupportedTransferCoding, .requestTooLarge,
+            .unsupportedTransferCoding, .expectationFailed, .requestTooLarge,
             .requestTimeout, .busy, .unavailable, .internalError:
             requestFacts
         case .fileMissing, .fileChanged, .fileTruncated, .diskFull, .destinationExists,
@@ -115,6 +115,8 @@ extension ErrorCode {
             Self.row(415, ExitStatus.failure, "The body is not of a type this address takes.")
         case .unsupportedTransferCoding:
             Self.row(501, ExitStatus.failure, "The body's Transfer-Encoding is not chunked alone.")
+        case .expectationFailed:
+            Self.row(417, ExitStatus.failure, "Expect asks for something else than 100-continue.")
         case .requestTooLarge:
             Self.row(413, ExitStatus.tooLarge, "The body is larger than this address takes.")
         case .requestTimeout:

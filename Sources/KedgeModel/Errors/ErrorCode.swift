@@ -40,6 +40,7 @@ public enum ErrorCode: String, CaseIterable, Sendable, Codable {
     case methodNotAllowed = "METHOD_NOT_ALLOWED"
     case unsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE"
     case unsupportedTransferCoding = "UNSUPPORTED_TRANSFER_CODING"
+    case expectationFailed = "EXPECTATION_FAILED"
     case requestTooLarge = "REQUEST_TOO_LARGE"
     case requestTimeout = "REQUEST_TIMEOUT"
     case busy = "BUSY"

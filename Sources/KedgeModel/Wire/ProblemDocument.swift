@@ -26,6 +26,8 @@ public struct ProblemDocument: Codable, Hashable, Sendable {
     public var expectedSha256: SHA256Digest?
     /// `FILE_TOO_LARGE`: the largest size taken, in bytes.
     public var maxBytes: Int64?
+    /// `UNAVAILABLE` from `/readyz`: what is missing, such as `descriptors`, `store` or `stopping`.
+    public var reason: String?
 
     /// The document of a code, with the table's sentence as title.
     public init(code: ErrorCode, detail: String? = nil, requestId: String? = nil) {

@@ -9,6 +9,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case allowedHosts = "allowedHosts"
     case allowAnyHost = "allowAnyHost"
     case publicAddress = "publicAddress"
+    case trustedProxies = "trustedProxies"
     case data = "data"
     case metadata = "metadata"
     case bytes = "bytes"
@@ -27,6 +28,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case sessionGrace = "session.graceSeconds"
     case idleTimeout = "timeouts.idleSeconds"
     case minBodyRate = "timeouts.minBodyBytesPerSecond"
+    case minAnswerRate = "timeouts.minAnswerBytesPerSecond"
     case drainTimeout = "shutdown.drainSeconds"
     case storageReserve = "storage.reserveBytes"
     case storageAllow = "storage.allow"
@@ -46,6 +48,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .allowedHosts: ""
         case .allowAnyHost: "off"
         case .publicAddress: ""
+        case .trustedProxies: ""
         case .data: "./kedge-data"
         case .metadata: "sqlite"
         case .bytes: "disk"
@@ -57,13 +60,14 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .maxChunkSize: "67108864"
         case .defaultChunkSize: "4194304"
         case .maxConcurrentWrites: "64"
-        case .maxConnections: "10000"
+        case .maxConnections: "auto"
         case .maxOpenSessions: "10000"
         case .sessionLifetime: "604800"
         case .emptySessionLifetime: "3600"
         case .sessionGrace: "86400"
         case .idleTimeout: "60"
         case .minBodyRate: "1024"
+        case .minAnswerRate: "4096"
         case .drainTimeout: "10"
         case .storageReserve: "67108864"
         case .storageAllow: ""
@@ -88,6 +92,8 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
             "on lets allowedHosts be *: then every page that a browser on this machine opens has every right."
         case .publicAddress:
             "Where clients find the service, such as https://files.example; empty: as requests tell."
+        case .trustedProxies:
+            "Addresses or networks, by comma, of proxies whose X-Forwarded-For counts; empty: none."
         case .data: "Directory of the embedded database and files."
         case .metadata: "Where rows are kept: sqlite (in the data directory), or postgresql://…"
         case .bytes: "Where bytes are kept: disk (in the data directory), or s3://bucket/prefix?…"
@@ -101,7 +107,8 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .defaultChunkSize: "Chunk size of sessions that ask for none, in bytes."
         case .maxConcurrentWrites: "Bodies written at once; more are answered BUSY."
         case .maxConnections:
-            "Connections held at once, give or take three; more wait to be accepted."
+            "Connections held at once, give or take three, or auto for as many as there are file "
+                + "descriptors for, 10000 at most; more wait to be accepted."
         case .maxOpenSessions:
             "Uploads that are open at once; the oldest without a byte make room for others."
         case .emptySessionLifetime: "Seconds after which a session expires that never had a byte."
@@ -109,6 +116,8 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .sessionGrace: "Seconds for which an expired session's bytes can be adopted."
         case .idleTimeout: "Seconds without a byte after which a connection is closed."
         case .minBodyRate: "Bytes a second below which a body is cut."
+        case .minAnswerRate:
+            "Bytes a second below which a reader may be cut while connections are scarce; 0 for none."
         case .drainTimeout: "Seconds that running bodies get when the server stops."
         case .storageReserve: "Bytes of the disk that uploads never use."
         case .storageAllow:

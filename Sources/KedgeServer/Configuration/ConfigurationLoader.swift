@@ -134,9 +134,11 @@ package struct ConfigurationLoader {
             durability: try choice(.durability, Durability.init(rawValue:)),
             logLevel: try choice(.logLevel, Logger.Level.init(rawValue:)),
             logFormat: try choice(.logFormat, LogFormat.init(rawValue:)), engine: engine,
-            maxConnections: try number(.maxConnections, in: 1...1_000_000),
+            maxConnections: try automatic(.maxConnections, in: 1...1_000_000),
             idleTimeout: try seconds(.idleTimeout, atLeast: 1),
             minBodyBytesPerSecond: try number(.minBodyRate, in: 0...1_000_000_000),
+            minAnswerBytesPerSecond: try number(.minAnswerRate, in: 0...1_000_000_000),
+            trustedProxies: try choice(.trustedProxies, TrustedProxies.init(text:)),
             drainTimeout: try seconds(.drainTimeout, atLeast: 0),
             storageReserve: try bytes(.storageReserve, atLeast: 0),
             directoryDemands: try choice(.storageAllow, DirectoryDemands.init(text:)),
@@ -184,6 +186,11 @@ package struct ConfigurationLoader {
             )
         }
         return number
+    }
+
+    /// - Returns: Nil for `auto`.
+    private func automatic(_ key: ConfigurationKey, in range: ClosedRange<Int>) throws -> Int? {
+        text(key) == "auto" ? nil : try number(key, in: range)
     }
 
     private func seconds(_ key: ConfigurationKey, atLeast minimum: Int64) throws -> Duration {

@@ -20,11 +20,19 @@ package struct ServiceConfiguration: Sendable {
     package var logLevel: Logger.Level
     package var logFormat: LogFormat
     package var engine: EngineConfiguration
-    package var maxConnections: Int
+    /// Connections held at once; nil for as many as there are file descriptors for.
+    package var maxConnections: Int?
     /// A connection on which nothing moves for this long is closed.
     package var idleTimeout: Duration
     /// A body that comes slower than this over ten seconds of waiting is cut, in bytes a second.
     package var minBodyBytesPerSecond: Int
+    /// Readers that take an answer slower than this, in bytes a second, are cut while connections are scarce; 0
+    /// for none.
+    package var minAnswerBytesPerSecond: Int
+    /// Waiting for a reader over which its rate is judged.
+    package var answerWindow: Duration = .seconds(20)
+    /// Front ends whose word counts about who the client is.
+    package var trustedProxies: TrustedProxies
     /// How long a stopping server lets running bodies go on before it saves them as partials.
     package var drainTimeout: Duration
     /// Bytes of the disk that uploads never use.

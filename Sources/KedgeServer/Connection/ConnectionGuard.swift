@@ -1,9 +1,21 @@
 internal import HTTPTypes
+internal import KedgeEngine
+internal import KedgeModel
 internal import NIOCore
 internal import NIOHTTPTypes
 
 /// The body of a request came slower than the server waits for.
 struct SlowBodyError: Error {}
+
+/// What connections have in common while there are many, and how one of them takes part.
+struct ConnectionLoad: Sendable {
+    var table: ConnectionTable
+    var proxies: TrustedProxies
+    /// That of the connection's current request.
+    var progress: BodyProgress
+    /// Waiting over which it is judged whether a reader is slow.
+    var readerWindow: TimeAmount
+}
 
 /// Watches one connection for what Hummingbird leaves open: bodies that trickle, and bodies that go
 /// on after they have been answered.
@@ -32,6 +44,13 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     /// A reader that takes nothing for this long is cut.
     private let readerTimeout: TimeAmount
     private let drain: DrainState
+    private let load: ConnectionLoad
+    private var connectionID: ReaderShares.ConnectionID?
+    /// Who uses the connection, as far as shares go.
+    private var client = ClientAddress.unknown
+    private var pace: ReaderPace
+    /// True when the pace was told to the table.
+    private var isReaderSlow = false
     private var isRequestOpen = false
     /// Requests may be pipelined: the one whose body is open need not be the one being answered.
     private var startedCount = 0
@@ -46,23 +65,51 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     private var readerCheck: Scheduled<Void>?
 
     init(
-        minBytesPerSecond: Int, lingerByteCount: Int, readerTimeout: TimeAmount, drain: DrainState
+        minBytesPerSecond: Int, lingerByteCount: Int, readerTimeout: TimeAmount, drain: DrainState,
+        load: ConnectionLoad
     ) {
         self.drain = drain
+        self.load = load
+        pace = ReaderPace(window: load.readerWindow)
         self.minBytesPerSecond = minBytesPerSecond
         self.lingerByteCount = lingerByteCount
         self.readerTimeout = readerTimeout
     }
 
+    func handlerAdded(context: ChannelHandlerContext) {
+        if context.channel.isActive { open(context) }
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        open(context)
+        context.fireChannelActive()
+    }
+
+    private func open(_ context: ChannelHandlerContext) {
+        guard connectionID == nil else { return }
+        client = load.proxies.client(headers: [:], peer: context.remoteAddress)
+        connectionID = load.table.opened(by: client)
+    }
+
+    private func use(_ head: HTTPRequest, _ context: ChannelHandlerContext) {
+        let user = load.proxies.client(headers: head.headerFields, peer: context.remoteAddress)
+        guard let connectionID, user != client else { return }
+        client = user
+        load.table.used(connectionID, by: user)
+    }
+
     func read(context: ChannelHandlerContext) {
         if waitingSince == nil { waitingSince = .now() }
+        load.progress.wait()
         context.read()
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         stopWaiting()
         switch unwrapInboundIn(data) {
-        case .head:
+        case .head(let head):
+            use(head, context)
+            load.progress.begin()
             isRequestOpen = true
             startedCount += 1
             discardedByteCount = 0
@@ -70,9 +117,11 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
             scheduleCheck(context)
         case .body(let buffer):
             byteCount += buffer.readableBytes
+            load.progress.came(buffer.readableBytes)
             if isAnswered { discard(buffer.readableBytes, context) }
         case .end:
             isRequestOpen = false
+            load.progress.end()
             check?.cancel()
             if isAnswered, closesAfterAnswer { context.close(promise: nil) }
         }
@@ -92,6 +141,7 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
             context.write(data, promise: promise)
             if !isRequestOpen || startedCount == answeredCount + 1 { check?.cancel() }
             answeredCount += 1
+            if context.channel.isWritable { forgetReader(context) }
             if closesAfterAnswer { linger(context) }
         default:
             context.write(data, promise: promise)
@@ -102,7 +152,14 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         readerCheck?.cancel()
         if !context.channel.isWritable {
-            watchReader(context, until: .now() + readerTimeout, unsent: unsentByteCount(context))
+            pace.wait(at: .now(), taken: AcknowledgedBytes.count(of: context.channel))
+            watchReader(
+                context, until: .now() + readerTimeout, unsent: unsentByteCount(context), taken: nil
+            )
+        } else if isAnswered {
+            forgetReader(context)
+        } else {
+            pace.stopWaiting(at: .now())
         }
         context.fireChannelWritabilityChanged()
     }
@@ -113,8 +170,23 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }
 
+    /// No answer is being read any more.
+    private func forgetReader(_ context: ChannelHandlerContext) {
+        pace.reset()
+        guard isReaderSlow, let connectionID else { return }
+        isReaderSlow = false
+        load.table.read(connectionID, bytesPerSecond: nil, over: context.channel)
+    }
+
+    private func judgeReader(_ context: ChannelHandlerContext, taken: UInt64?) {
+        guard let rate = pace.judge(at: .now(), taken: taken), let connectionID else { return }
+        isReaderSlow = true
+        load.table.read(connectionID, bytesPerSecond: rate, over: context.channel)
+    }
+
+    /// - Parameter taken: What the client's system had taken when it was looked at last.
     private func watchReader(
-        _ context: ChannelHandlerContext, until deadline: NIODeadline, unsent: Int
+        _ context: ChannelHandlerContext, until deadline: NIODeadline, unsent: Int, taken: UInt64?
     ) {
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         readerCheck = context.eventLoop.scheduleTask(in: Self.readerCheckInterval) {
@@ -124,16 +196,21 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
                 return
             }
             let rest = guardian.unsentByteCount(context)
-            let isTaking = rest < unsent
+            let total = AcknowledgedBytes.count(of: context.channel)
+            guardian.judgeReader(context, taken: total)
+            let isTaking = rest < unsent || total.map { $0 > taken ?? $0 } ?? false
             guardian.watchReader(
                 context, until: isTaking ? .now() + guardian.readerTimeout : deadline,
-                unsent: min(rest, unsent))
+                unsent: min(rest, unsent), taken: total)
         }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
         check?.cancel()
         readerCheck?.cancel()
+        load.progress.end()
+        if let connectionID { load.table.closed(connectionID) }
+        connectionID = nil
         context.fireChannelInactive()
     }
 

@@ -1,4 +1,5 @@
 internal import HTTPTypes
+internal import KedgeEngine
 internal import KedgeModel
 internal import NIOCore
 
@@ -36,6 +37,8 @@ struct RawConnection: Sendable {
 
     let bodies: BodySource
     let files: FileSender
+    /// How the body of the current request comes along.
+    let progress: BodyProgress
 
     /// The fields after the body of the request (RFC 9110 section 6.5), once the body has been read to
     /// its end; empty when there are none.

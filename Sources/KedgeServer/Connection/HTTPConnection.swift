@@ -1,5 +1,6 @@
 internal import Hummingbird
 internal import HummingbirdCore
+internal import KedgeEngine
 internal import Logging
 internal import NIOCore
 internal import NIOHTTP1
@@ -14,6 +15,10 @@ struct HTTPConnection: HTTPChannelHandler {
         var minBodyBytesPerSecond: Int
         /// Most bytes that are thrown away after an early answer.
         var lingerByteCount: Int
+        var table: ConnectionTable
+        var proxies: TrustedProxies
+        /// Waiting over which it is judged whether a reader is slow.
+        var readerWindow: Duration
         var drain: DrainState
         var logger: Logger
     }
@@ -47,11 +52,15 @@ struct HTTPConnection: HTTPChannelHandler {
             let wire = WireHandler(logger: settings.logger)
             try pipeline.addHandler(wire)
             try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: false))
+            let progress = BodyProgress()
             try pipeline.addHandler(
                 ConnectionGuard(
                     minBytesPerSecond: settings.minBodyBytesPerSecond,
                     lingerByteCount: settings.lingerByteCount,
-                    readerTimeout: TimeAmount(settings.idleTimeout), drain: settings.drain))
+                    readerTimeout: TimeAmount(settings.idleTimeout), drain: settings.drain,
+                    load: ConnectionLoad(
+                        table: settings.table, proxies: settings.proxies, progress: progress,
+                        readerWindow: TimeAmount(settings.readerWindow))))
             try pipeline.addHandler(
                 HTTPConnectionStateHandler(idleTimeout: settings.idleTimeout, logger: logger))
             let intake = BodyIntake()
@@ -62,7 +71,7 @@ struct HTTPConnection: HTTPChannelHandler {
                     configuration: .init(isOutboundHalfClosureEnabled: true)),
                 raw: RawConnection(
                     bodies: BodySource(intake, eventLoop: channel.eventLoop),
-                    files: FileSender(wire, eventLoop: channel.eventLoop)))
+                    files: FileSender(wire, eventLoop: channel.eventLoop), progress: progress))
         }
     }
 

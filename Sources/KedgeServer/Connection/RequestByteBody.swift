@@ -18,6 +18,7 @@ struct RequestByteBody: ByteBody {
     var isHeldBack: Bool { continuation.isExpected }
     /// True when the head says that there are no bytes.
     var isEmpty: Bool { announcedByteCount == 0 }
+    let origin: BodyOrigin
     private let body: RequestBody
     private let source: BodySource?
     private let continuation: ContinueAnswer
@@ -29,6 +30,8 @@ struct RequestByteBody: ByteBody {
         announcedByteCount = try Self.contentLength(of: request)
         body = request.body
         source = context.connection?.bodies
+        origin = BodyOrigin(
+            address: context.principal.address, progress: context.connection?.progress)
         continuation = ContinueAnswer(request, channel: context.channel)
         notes = context.notes
     }
@@ -137,9 +140,12 @@ struct ContinueAnswer: Sendable {
     private let channel: any Channel
 
     init(_ request: Request, channel: any Channel) {
-        isExpected = request.headers[.expect]?.lowercased() == "100-continue"
+        isExpected = request.headers[.expect].map { Self.isExpected(by: $0) } ?? false
         self.channel = channel
     }
+
+    /// True for a value of `Expect` that asks for `100 Continue` and nothing else.
+    static func isExpected(by value: String) -> Bool { value.lowercased() == "100-continue" }
 
     func send() async throws {
         guard isExpected else { return }

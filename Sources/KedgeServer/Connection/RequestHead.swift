@@ -3,7 +3,16 @@ internal import NIOHTTP1
 extension HTTPRequestHead {
     /// True when the connection ends with the answer. Before HTTP/1.1 it always does: keeping it is an
     /// extension there that proxies get wrong (RFC 9112 section 9.3), so it is not offered.
-    var isLastOnConnection: Bool { version.minor < 1 || !isKeepAlive }
+    ///
+    /// So it does when the end of the body is in doubt: what follows could be taken for a request here, and for
+    /// the rest of the body by a front end.
+    var isLastOnConnection: Bool { version.minor < 1 || !isKeepAlive || hasDoubtfulEnd }
+
+    /// True when the body has another coding than `chunked` alone.
+    private var hasDoubtfulEnd: Bool {
+        let codings = headers["transfer-encoding"]
+        return !codings.isEmpty && codings.map { $0.lowercased() } != ["chunked"]
+    }
 
     /// Says in fields what the next handlers would not see: they know neither the version nor more of
     /// the target than its path.

@@ -8,6 +8,7 @@ extension HTTPField.Name {
     static let reprDigest = named("Repr-Digest")
     static let secFetchSite = named("Sec-Fetch-Site")
     static let secFetchMode = named("Sec-Fetch-Mode")
+    static let xForwardedFor = named("X-Forwarded-For")
     static let xForwardedProto = named("X-Forwarded-Proto")
     static let xHTTPMethodOverride = named("X-HTTP-Method-Override")
     static let idempotencyKey = named("Idempotency-Key")

@@ -6,6 +6,7 @@ internal import KedgeModel
 struct HealthRoutes: Sendable {
     let engine: TransferEngine
     let drain: DrainState
+    var acceptance = AcceptState()
 
     private struct Health: Encodable {
         var status: String
@@ -15,22 +16,39 @@ struct HealthRoutes: Sendable {
         .json(Health(status: "ok"))
     }
 
-    /// - Throws: `UNAVAILABLE` while a store does not answer, the disk takes no writes, or the server
-    ///   is stopping.
+    /// Why the server is not ready, as `reason` tells it. Words stay what they are.
+    private enum Reason {
+        static let stopping = "stopping"
+        static let store = "store"
+    }
+
+    /// - Throws: `UNAVAILABLE` with a reason while a store does not answer, the disk takes no writes, no
+    ///   connections can be taken, or the server is stopping.
     @Sendable func ready(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
         guard !drain.isDraining else {
-            throw EngineError(.unavailable, "The service is stopping.")
+            throw Self.unready(Reason.stopping, "The service is stopping.")
+        }
+        if let reason = acceptance.reason {
+            throw Self.unready(reason.rawValue, "No connections can be taken.")
         }
         do {
             try await engine.checkHealth()
         } catch {
             let cause = EngineError(translating: error)
-            throw EngineError(
-                .unavailable, "A store does not answer or takes no writes.",
+            throw Self.unready(
+                Reason.store, "A store does not answer or takes no writes.",
                 cause: cause.debugDescription)
         }
         return .json(Health(status: "ready"))
+    }
+
+    private static func unready(
+        _ reason: String, _ detail: String, cause: String? = nil
+    ) -> EngineError {
+        var error = EngineError(.unavailable, detail, cause: cause)
+        error.reason = reason
+        return error
     }
 }

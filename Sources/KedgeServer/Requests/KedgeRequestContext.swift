@@ -24,7 +24,7 @@ struct KedgeRequestContext: RequestContext {
 
     /// Where the request comes from; nil where there is no connection.
     var client: ClientAddress? {
-        channel.remoteAddress?.ipAddress.flatMap { ClientAddress($0) }
+        principal.address == .unknown ? nil : principal.address
     }
 
     /// The session named in the path.
@@ -51,6 +51,8 @@ struct KedgeRequestContext: RequestContext {
 /// Who a request acts for.
 struct Principal: Sendable {
     let owner: OwnerID
+    /// Where it comes from, as far as shares go.
+    var address = ClientAddress.unknown
 
     static let anonymous = Principal(owner: .anonymous)
 }

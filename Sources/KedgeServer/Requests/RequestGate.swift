@@ -13,10 +13,13 @@ struct RequestGate: Sendable {
     let allowedHosts: Set<String>
     /// Pages that are answered besides those of this server.
     var cors = CORSPolicy.sameOrigin
+    /// Peers that say who the client is.
+    var proxies = TrustedProxies.none
 
-    /// - Throws: `BAD_REQUEST`, `UNSUPPORTED_TRANSFER_CODING`.
+    /// - Throws: `BAD_REQUEST`, `UNSUPPORTED_TRANSFER_CODING`, `EXPECTATION_FAILED`.
     func principal(of request: Request) throws -> Principal {
         try Self.requireKnownCoding(request)
+        try Self.requireKnownExpectation(request)
         let host = try namedHost(of: request)
         if isOfAllowedPage(request) { return Principal.anonymous }
         if let site = request.headers[.secFetchSite], site != "same-origin", site != "none" {
@@ -38,12 +41,23 @@ struct RequestGate: Sendable {
         return cors.isOpen && request.headers[.secFetchMode] == "navigate"
     }
 
-    /// Where the body ends is known for one coding alone (RFC 9112 section 6.1).
+    /// Where the body ends is known for one coding alone (RFC 9112 section 6.1). A field that names none is
+    /// malformed: a front end may read a body from it that this server does not.
     private static func requireKnownCoding(_ request: Request) throws {
         guard let coding = request.headers[.transferEncoding] else { return }
+        let names = coding.split(separator: ",", omittingEmptySubsequences: false)
+        guard names.allSatisfy({ $0.contains { $0 != " " && $0 != "\t" } }) else {
+            throw EngineError(.badRequest, "Transfer-Encoding names a coding.")
+        }
         guard coding.lowercased() == "chunked" else {
             throw EngineError(.unsupportedTransferCoding)
         }
+    }
+
+    /// There is one expectation (RFC 9110 section 10.1.1), and no other can be met.
+    private static func requireKnownExpectation(_ request: Request) throws {
+        guard let text = request.headers[.expect], !text.isEmpty else { return }
+        guard ContinueAnswer.isExpected(by: text) else { throw EngineError(.expectationFailed) }
     }
 
     /// The first `Host` is the request's authority; any other is left among the fields.

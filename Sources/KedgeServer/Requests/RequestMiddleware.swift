@@ -28,6 +28,8 @@ struct RequestMiddleware: RouterMiddleware {
         var reason: ErrorCode?
         do {
             context.principal = try gate.principal(of: request)
+            context.principal.address = gate.proxies.client(
+                headers: request.headers, peer: context.channel.remoteAddress)
             if let answer = gate.cors.preflight(
                 request, methods: routes.methods(at: request.uri.path))
             {
@@ -109,10 +111,13 @@ struct RequestMiddleware: RouterMiddleware {
         document.actualSha256 = error.actualDigest
         document.expectedSha256 = error.expectedDigest
         document.maxBytes = error.maxBytes
+        document.reason = error.reason
         var response = Response.json(
             document, status: HTTPResponse.Status(code: document.status),
             contentType: "application/problem+json")
-        if [408, 429, 503, 507].contains(document.status) { response.headers[.retryAfter] = "1" }
+        if [408, 429, 503, 507].contains(document.status) {
+            response.headers[.retryAfter] = String(error.retryAfterSeconds ?? 1)
+        }
         return response
     }
 

@@ -12,6 +12,7 @@ struct CountedBody: ByteBody {
 
     var announcedByteCount: Int64? { body.announcedByteCount }
     var isHeldBack: Bool { body.isHeldBack }
+    var origin: BodyOrigin { body.origin }
     /// Bytes that were read so far.
     var readByteCount: Int64 { counter.value.withLock { $0 } }
 

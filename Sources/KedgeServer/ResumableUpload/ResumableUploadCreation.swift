@@ -15,7 +15,7 @@ extension ResumableUploadRoutes {
         return try await errors(call, context).answering {
             let body = try RequestByteBody(request, context: context)
             let length = try call.length(offset: 0, announced: body.announcedByteCount)
-            let put = AppendPut(
+            var put = AppendPut(
                 offset: 0, checksum: try ResumableUploadDigests.content(request.headers),
                 completes: completes)
             // A length that follows from the body counts when the body does.
@@ -26,6 +26,9 @@ extension ResumableUploadRoutes {
             let session = try await engine.createSession(
                 new, owner: context.principal.owner,
                 idempotencyKey: try key.map { try IdempotencyKey($0, for: Self.message(new)) })
+            // Another client has not learned where to go on.
+            put.isResumable =
+                key != nil || call.isVersionNamed && call.dialect.announcesUploads
             let id = session.sessionId
             context.notes.set("session.id", id)
             announce(id, call, context)

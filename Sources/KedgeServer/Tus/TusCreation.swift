@@ -42,7 +42,8 @@ extension TusRoutes {
             let after =
                 append.isEmpty
                 ? try await finished(upload, context)
-                : try await self.append(append, to: upload, at: 0, declaring: nil, context)
+                : try await self.append(
+                    append, to: upload, at: 0, declaring: nil, isResumable: false, context)
             return created(after, asked: request)
         } catch {
             await engine.giveUp(status.sessionId, owner: context.principal.owner)

@@ -32,15 +32,17 @@ extension TusRoutes {
 
     /// Appends, and makes the file of an upload that has become whole.
     ///
+    /// - Parameter isResumable: The client knows where the upload is.
     /// - Returns: The upload as it is afterwards.
     /// - Throws: `FILE_TOO_LARGE` also for a body without an announced length that goes beyond the end, and
     ///   what appending and finishing throw.
     func append(
         _ append: TusAppend, to upload: TusUpload, at offset: Int64, declaring length: Int64?,
-        _ context: KedgeRequestContext
+        isResumable: Bool = true, _ context: KedgeRequestContext
     ) async throws -> TusUpload {
         let size = length ?? upload.view.fileSize
-        let put = append.put(at: offset, declaring: length, known: size)
+        var put = append.put(at: offset, declaring: length, known: size)
+        put.isResumable = isResumable
         let body = CountedBody(append.body)
         do {
             _ = try await engine.append(

@@ -51,6 +51,7 @@ struct ServerSettings: ParsableArguments {
     @Option(help: help(.allowedHosts)) var allowedHosts: String?
     @Option(help: help(.allowAnyHost)) var allowAnyHost: String?
     @Option(help: help(.publicAddress)) var publicAddress: String?
+    @Option(help: help(.trustedProxies)) var trustedProxies: String?
     @Option(help: help(.data)) var data: String?
     @Option(help: help(.metadata)) var metadata: String?
     @Option(help: help(.bytes)) var bytes: String?
@@ -69,6 +70,7 @@ struct ServerSettings: ParsableArguments {
     @Option(help: help(.sessionGrace)) var sessionGraceSeconds: String?
     @Option(help: help(.idleTimeout)) var timeoutsIdleSeconds: String?
     @Option(help: help(.minBodyRate)) var timeoutsMinBodyBytesPerSecond: String?
+    @Option(help: help(.minAnswerRate)) var timeoutsMinAnswerBytesPerSecond: String?
     @Option(help: help(.drainTimeout)) var shutdownDrainSeconds: String?
     @Option(help: help(.storageReserve)) var storageReserveBytes: String?
     @Option(help: help(.storageAllow)) var storageAllow: String?
@@ -93,7 +95,9 @@ struct ServerSettings: ParsableArguments {
             .maxOpenSessions: limitsMaxOpenSessions,
             .emptySessionLifetime: sessionEmptyLifetimeSeconds,
             .sessionGrace: sessionGraceSeconds, .idleTimeout: timeoutsIdleSeconds,
-            .minBodyRate: timeoutsMinBodyBytesPerSecond, .drainTimeout: shutdownDrainSeconds,
+            .minBodyRate: timeoutsMinBodyBytesPerSecond,
+            .minAnswerRate: timeoutsMinAnswerBytesPerSecond, .trustedProxies: trustedProxies,
+            .drainTimeout: shutdownDrainSeconds,
             .storageReserve: storageReserveBytes, .storageAllow: storageAllow,
             .sweepInterval: sweepIntervalSeconds,
             .scrubNewFilesWithin: scrubNewFilesWithin, .scrubPeriod: scrubPeriod,

@@ -13,18 +13,20 @@ struct ServerProcess {
 
     /// Runs until SIGTERM or SIGINT; a second one ends the process at once.
     func run() async throws {
-        let configuration = configuration
-        LoggingSystem.bootstrap { label in
+        ProcessMemory.shareArenas(processorCount: ProcessInfo.processInfo.activeProcessorCount)
+        var configuration = configuration
+        LoggingSystem.bootstrap { [configuration] label in
             LogLines(label: label, format: configuration.logFormat, level: configuration.logLevel)
         }
         let logger = Logger(label: "kedge")
         if configuration.durability == .off { Self.warnOfLostDurability(logger) }
-        Self.raiseDescriptorLimit()
+        try await checked { try Self.applyDescriptorLimit(to: &configuration, logger) }
         let stores = try await Stores.open(configuration)
         let engine = try stores.makeEngine(configuration.engine, logger: logger)
         try await engine.recover()
         let http = try await checked {
-            try KedgeService(engine: engine, configuration: configuration, logger: logger) { port in
+            try KedgeService(engine: engine, configuration: configuration, logger: logger) {
+                [configuration] port in
                 // One line for people and for whoever started the process with port 0.
                 StandardError.write(
                     "kedge: serving on http://\(configuration.host):\(port), "
@@ -80,12 +82,36 @@ struct ServerProcess {
             """, metadata: ["durability": "off"])
     }
 
-    /// Connections, staging areas and open files each take a descriptor; the usual soft limit of 1024
-    /// is for programs that use select(2). Where the limit cannot be raised, the old one holds.
-    private static func raiseDescriptorLimit() {
+    /// Raises the soft limit of file descriptors, as the usual one of 1024 is for programs that use select(2),
+    /// and fits the number of connections to it.
+    ///
+    /// - Throws: ``ConfigurationError`` for more connections than there can be descriptors for.
+    private static func applyDescriptorLimit(
+        to configuration: inout ServiceConfiguration, _ logger: Logger
+    ) throws {
+        let budget = DescriptorBudget(
+            descriptorCount: raisedDescriptorLimit(),
+            writeCount: configuration.engine.maxConcurrentWrites)
+        let connectionCount = try budget.connectionCount(asked: configuration.maxConnections)
+        configuration.maxConnections = connectionCount
+        configuration.engine.maxIdleStagingAreas = budget.idleStagingAreaCount
+        logger.notice(
+            "connections limited",
+            metadata: [
+                "limits.maxConnections": "\(connectionCount)",
+                "descriptors": "\(budget.descriptorCount)",
+            ])
+    }
+
+    /// Where the limit cannot be raised, the old one holds.
+    private static func raisedDescriptorLimit() -> Int {
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        // 1024 is what every system gives that does not say otherwise.
+        guard getrlimit(resource, &limit) == 0 else { return 1024 }
         limit.rlim_cur = limit.rlim_max
-        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        setrlimit(resource, &limit)
+        guard getrlimit(resource, &limit) == 0 else { return 1024 }
+        return Int(clamping: limit.rlim_cur)
     }
 }

@@ -176,6 +176,10 @@ extension ErrorScene {
             try await scene.server.ask(
                 HTTPRequestBytes("POST", "/files", [("Transfer-Encoding", "gzip, chunked")]))
         },
+        .expectationFailed: { scene in
+            try await scene.server.ask(
+                HTTPRequestBytes("POST", "/files", [("Expect", "200-ok")], body: [1]))
+        },
         .requestTooLarge: { scene in
             try await scene.server.ask(
                 .json("POST", "/uploads/sessions", String(repeating: " ", count: 65_537)))

@@ -1,0 +1,2 @@
+// glibc's malloc.h, which Swift's Glibc module leaves out.
+#include <malloc.h>

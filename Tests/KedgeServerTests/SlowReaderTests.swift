@@ -1,0 +1,44 @@
+import KedgeModel
+import KedgeServer
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct `Slow readers` {
+    private static let byteCount = 24 << 20
+
+    /// Asks for a file and takes nothing of it.
+    private func stall(on server: RunningServer) async throws -> HTTPConnection {
+        let file = try await server.upload(
+            sampleBytes(Self.byteCount), chunkSize: 4 << 20)
+        let connection = try await server.connect()
+        try await connection.send(HTTPRequestBytes("GET", "/files/\(file.remoteFileId)").head)
+        return connection
+    }
+
+    @Test func `a reader that takes nothing is cut while connections are scarce`() async throws {
+        try await withServer {
+            $0.maxConnections = 4
+            $0.answerWindow = .seconds(1)
+        } _: { server in
+            let connection = try await stall(on: server)
+            while !server.place.log.lines.contains(where: { $0.metadata["readers"] != nil }) {
+                try await Task.sleep(for: .milliseconds(100))
+            }
+            #expect(try await connection.untilClosed().count < Self.byteCount)
+        }
+    }
+
+    @Test func `a reader that takes nothing goes on while there are connections enough`()
+        async throws
+    {
+        try await withServer {
+            $0.maxConnections = 1000
+            $0.answerWindow = .seconds(1)
+        } _: { server in
+            let connection = try await stall(on: server)
+            // Long enough for it to be judged and looked at several times.
+            try await Task.sleep(for: .seconds(5))
+            let answer = try await connection.answer()
+            #expect(answer.status == 200 && answer.body.count == Self.byteCount)
+        }
+    }
+}
