@@ -44,28 +44,66 @@ extension PostgresConnection {
 
     /// Records the partial unless its chunk is committed, and touches the session.
     ///
-    /// - Throws: As ``insert(_:of:_:)``.
+    /// - Throws: As ``insert(_:of:_:)``; `writerReplaced` also when another writer saved it since the
+    ///   touch's writer got the chunk, which shows when the lease is lost.
     func save(_ partial: PartialRecord, of session: SessionRow, _ touch: SessionTouch) throws {
         let result = try query(
             """
             WITH \(Self.writer), \(Self.touched),
             saved AS (
-                INSERT INTO partial_chunk (
-                    session, idx, byte_count, chunk_size, hash_state, declared_sha256, location)
-                SELECT $1, $8, $9, $10, $11, $12, $13
+                INSERT INTO partial_chunk AS kept (
+                    session, idx, byte_count, chunk_size, hash_state, declared_sha256, location,
+                    writer, revision)
+                SELECT $1, $8, $9, $10, $11, $12, $13, $14, $2
                 WHERE NOT EXISTS (SELECT 1 FROM chunk WHERE session = $1 AND idx = $8)
                 ON CONFLICT (session, idx) DO UPDATE SET
                     byte_count = excluded.byte_count, hash_state = excluded.hash_state,
-                    declared_sha256 = excluded.declared_sha256, location = excluded.location)
-            SELECT (SELECT token FROM writer)
+                    declared_sha256 = excluded.declared_sha256, location = excluded.location,
+                    writer = excluded.writer, revision = excluded.revision
+                WHERE \(Self.isCurrent("$14", knowing: "$15"))
+                RETURNING idx)
+            SELECT (SELECT token FROM writer),
+                EXISTS (SELECT 1 FROM saved)
+                    OR EXISTS (SELECT 1 FROM chunk WHERE session = $1 AND idx = $8)
             """,
             session.touchValues(touch) + [
                 .int4(partial.index), .int8(partial.byteCount), .int8(session.record.chunkSize),
                 .bytea(partial.hashState), .digest(partial.declaredDigest),
-                .text(partial.location),
+                .text(partial.location), .text(touch.writer?.text),
+                .int8(touch.writer?.knownRevision),
             ])
         var row = result.firstRow
         try touch.check(storedToken: row?.optionalText())
+        guard try row?.bool() == true else { throw MetadataError.writerReplaced }
+    }
+
+    /// Forgets a partial, and lets other nodes know.
+    ///
+    /// - Throws: `writerReplaced` as ``save(_:of:_:)``.
+    func discardPartial(_ index: Int, of session: SessionRow, by writer: WriterToken?) throws {
+        var row = try query(
+            """
+            WITH gone AS (
+                DELETE FROM partial_chunk AS kept WHERE session = $1 AND idx = $2
+                    AND \(Self.isCurrent("$3", knowing: "$4")) RETURNING session),
+            touched AS (
+                UPDATE session SET revision = revision + 1
+                WHERE number IN (SELECT session FROM gone))
+            SELECT EXISTS (SELECT 1 FROM gone) OR NOT EXISTS (
+                SELECT 1 FROM partial_chunk WHERE session = $1 AND idx = $2)
+            """,
+            [
+                .int8(session.number), .int4(index), .text(writer?.text),
+                .int8(writer?.knownRevision),
+            ]
+        ).firstRow
+        guard try row?.bool() == true else { throw MetadataError.writerReplaced }
+    }
+
+    /// Whether the row `kept` shows no other writer than the one with this token since the revision it knows.
+    /// Without a token there is only one writer.
+    private static func isCurrent(_ token: String, knowing revision: String) -> String {
+        "(\(token) IS NULL OR kept.writer = \(token) OR kept.revision <= \(revision))"
     }
 
     /// - Throws: `writerReplaced` when somebody else has the chunk.
@@ -98,8 +136,9 @@ extension PostgresConnection {
 }
 
 extension SessionTouch {
-    /// - Throws: `writerReplaced` when the lease's row has another token. Without a row nobody has
-    ///   taken over: it was given back, or lost in a crash of the database.
+    /// - Throws: `writerReplaced` when the lease's row has another token. Without a row it was given back, or lost
+    ///   in a crash of the database: then the first commit of a chunk wins, and a partial has its own row's
+    ///   word; see ``WriterToken``.
     fileprivate func check(storedToken: String?) throws {
         guard let writer, let storedToken, storedToken != writer.text else { return }
         throw MetadataError.writerReplaced

@@ -39,7 +39,8 @@ extension PostgresConnection {
             "UPDATE chunk SET session = $1, revision = 1 WHERE session = $2",
             [.int8(number), .int8(old.number)])
         _ = try query(
-            "UPDATE partial_chunk SET session = $1 WHERE session = $2",
+            // Nobody has written to the new session.
+            "UPDATE partial_chunk SET session = $1, writer = NULL, revision = 0 WHERE session = $2",
             [.int8(number), .int8(old.number)])
         return (number, record)
     }

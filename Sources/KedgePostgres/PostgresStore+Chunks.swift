@@ -50,13 +50,7 @@ extension PostgresStore {
             // A session that is gone took its partials along, which is what is asked for.
             guard let session = try db.lockedSession(id) else { return }
             if let writer { try db.check(writer, of: id) }
-            _ = try db.query(
-                """
-                WITH gone AS (
-                    DELETE FROM partial_chunk WHERE session = $1 AND idx = $2 RETURNING session)
-                UPDATE session SET revision = revision + 1
-                WHERE number IN (SELECT session FROM gone)
-                """, [.int8(session.number), .int4(index)])
+            try db.discardPartial(index, of: session, by: writer)
         }
     }
 

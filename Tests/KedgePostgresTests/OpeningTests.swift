@@ -23,7 +23,7 @@ import Testing
         }
         #expect(
             try await server.query("SELECT max(number), count(*) FROM schema_migration", in: url)
-                == "4|4")
+                == "5|5")
         #expect(try await server.query("SELECT count(*) FROM session", in: url) == "5")
     }
 
@@ -32,11 +32,11 @@ import Testing
         let url = try await server.makeDatabase()
         try await openStore(url).close()
         try await server.query(
-            "INSERT INTO schema_migration VALUES (5, 'later', repeat('0', 64), 0)", in: url)
-        await #expect(throws: PostgresStoreError.newerSchema(found: 5, known: 4)) {
+            "INSERT INTO schema_migration VALUES (6, 'later', repeat('0', 64), 0)", in: url)
+        await #expect(throws: PostgresStoreError.newerSchema(found: 6, known: 5)) {
             try await openStore(url)
         }
-        #expect(try await server.query("SELECT count(*) FROM schema_migration", in: url) == "5")
+        #expect(try await server.query("SELECT count(*) FROM schema_migration", in: url) == "6")
     }
 
     @Test func `a migration that was edited after its release is refused`() async throws {

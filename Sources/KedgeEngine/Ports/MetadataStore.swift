@@ -164,11 +164,14 @@ package protocol MetadataStore: StagingRecords {
 
     /// Records the durable first bytes of a chunk, replacing what was recorded for it before. A
     /// committed chunk is left alone.
+    ///
+    /// - Throws: ``MetadataError/writerReplaced`` when another writer has the chunk, or has saved this partial
+    ///   since the touch's writer got the chunk.
     func savePartial(_ partial: PartialRecord, touching session: SessionTouch) async throws
 
     /// Forgets the partial of a chunk.
     ///
-    /// - Throws: ``MetadataError/writerReplaced`` when another writer has the chunk.
+    /// - Throws: ``MetadataError/writerReplaced`` as ``savePartial(_:touching:)``.
     func discardPartial(of id: SessionID, index: Int, by writer: WriterToken?) async throws
 
     /// Sets the size of a session whose size was unknown.

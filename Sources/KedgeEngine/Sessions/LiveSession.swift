@@ -69,6 +69,7 @@ actor LiveSession {
             // What the writer before left may lie in the store only.
             try await refresh()
             try requireOpen()
+            tokens[index]?.knownRevision = ledger.revision
         } catch {
             await release(slot, writer)
             throw error
