@@ -90,7 +90,7 @@ extension Database {
             """, [session.number])
         if let location { try keepBlob(of: session, at: location) }
         try dropFinalize(of: session)
-        try run("DELETE FROM partial_chunk WHERE session = ?", [session.number])
+        try deletePartials(of: session)
     }
 
     /// Remembers where the file's blob is, unless the same bytes are somewhere already. What is left of the

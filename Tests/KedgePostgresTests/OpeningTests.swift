@@ -23,7 +23,7 @@ import Testing
         }
         #expect(
             try await server.query("SELECT max(number), count(*) FROM schema_migration", in: url)
-                == "5|5")
+                == "6|6")
         #expect(try await server.query("SELECT count(*) FROM session", in: url) == "5")
     }
 
@@ -32,11 +32,11 @@ import Testing
         let url = try await server.makeDatabase()
         try await openStore(url).close()
         try await server.query(
-            "INSERT INTO schema_migration VALUES (6, 'later', repeat('0', 64), 0)", in: url)
-        await #expect(throws: PostgresStoreError.newerSchema(found: 6, known: 5)) {
+            "INSERT INTO schema_migration VALUES (7, 'later', repeat('0', 64), 0)", in: url)
+        await #expect(throws: PostgresStoreError.newerSchema(found: 7, known: 6)) {
             try await openStore(url)
         }
-        #expect(try await server.query("SELECT count(*) FROM schema_migration", in: url) == "6")
+        #expect(try await server.query("SELECT count(*) FROM schema_migration", in: url) == "7")
     }
 
     @Test func `a migration that was edited after its release is refused`() async throws {

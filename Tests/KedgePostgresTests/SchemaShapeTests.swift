@@ -35,6 +35,7 @@ import Testing
         "session.revision", "session.reset_revision", "chunk.revision",
         // Which of several writers saved a partial.
         "partial_chunk.writer", "partial_chunk.revision",
+        "rival_partial.writer", "rival_partial.revision",
         // An index over a moving time costs every update of PostgreSQL, and none of SQLite.
         "session.expires_hour",
         // Writers on other nodes.

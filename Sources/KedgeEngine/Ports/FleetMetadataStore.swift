@@ -48,7 +48,7 @@ package struct SessionChanges: Sendable {
     package var revision: Int64
     /// Chunks committed since; all chunks with ``isWhole``.
     package var chunks: [CommittedChunk]
-    /// All partials there are now; nil when nothing has changed at all.
+    /// All partials and rivals there are now; nil when nothing has changed at all.
     package var partials: [PartialRecord]?
     /// True when chunks were taken back since, so that what was known must be forgotten.
     package var isWhole: Bool

@@ -13,6 +13,7 @@ struct MetadataRows: Sendable {
         var job: Job?
         var chunks: [Int: CommittedChunk] = [:]
         var partials: [Int: PartialRecord] = [:]
+        var rivals: [Int: PartialRecord] = [:]
         /// In the order in which they were made.
         let number: Int
     }
@@ -139,7 +140,8 @@ extension MetadataRows.Session {
     var progress: SessionProgress {
         SessionProgress(
             record: record, chunks: chunks.values.sorted { $0.index < $1.index },
-            partials: partials.values.sorted { $0.index < $1.index })
+            partials: partials.values.sorted { $0.index < $1.index }
+                + rivals.values.sorted { $0.index < $1.index })
     }
 
     /// The bytes are not this session's any more. It reads back with the key that it would make for
@@ -151,6 +153,7 @@ extension MetadataRows.Session {
         record.stagingKey = StagingKey(record.id)
         record.prefix = nil
         partials = [:]
+        rivals = [:]
     }
 
     /// The hash never goes back.
@@ -182,7 +185,8 @@ extension MetadataRows.Session {
     /// - Throws: `failed` when the partial is not a part of one of the session's chunks.
     func requireFitting(_ partial: PartialRecord) throws {
         guard let range = record.layout.range(ofChunk: partial.index), partial.byteCount > 0,
-            partial.byteCount < range.byteCount
+            partial.byteCount < range.byteCount,
+            !partial.isRival || partial.declaredDigest != nil && !partial.isInDoubt
         else { throw MetadataError.failed("no part of chunk \(partial.index)") }
     }
 }

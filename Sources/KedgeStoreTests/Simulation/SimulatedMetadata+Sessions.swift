@@ -101,7 +101,10 @@ extension SimulatedMetadata {
             let hasConflict = outcomes.contains { if case .conflict = $0 { true } else { false } }
             if hasConflict { return outcomes }
             for chunk in new { try session.requireFitting(chunk) }
-            for chunk in chunks { session.partials[chunk.index] = nil }
+            for chunk in chunks {
+                session.partials[chunk.index] = nil
+                session.rivals[chunk.index] = nil
+            }
             rows.sessions[touch.id] = session
             try rows.touch(touch)
             return outcomes
@@ -115,16 +118,26 @@ extension SimulatedMetadata {
             let session = try rows.session(touch.id, in: .open)
             if session.chunks[partial.index] == nil {
                 try session.requireFitting(partial)
-                rows.sessions[touch.id]?.partials[partial.index] = partial
+                if partial.isRival {
+                    rows.sessions[touch.id]?.rivals[partial.index] = partial
+                } else {
+                    rows.sessions[touch.id]?.partials[partial.index] = partial
+                }
             }
             try rows.touch(touch)
         }
     }
 
     package func discardPartial(
-        of id: SessionID, index: Int, by writer: WriterToken?
+        of id: SessionID, index: Int, isRival: Bool, by writer: WriterToken?
     ) async throws {
-        try write { rows in rows.sessions[id]?.partials[index] = nil }
+        try write { rows in
+            if isRival {
+                rows.sessions[id]?.rivals[index] = nil
+            } else {
+                rows.sessions[id]?.partials[index] = nil
+            }
+        }
     }
 
     package func takeBackChunks(touching touch: SessionTouch) async throws {
@@ -133,6 +146,7 @@ extension SimulatedMetadata {
             guard session.job == nil else { throw MetadataError.writerReplaced }
             session.chunks = [:]
             session.partials = [:]
+            session.rivals = [:]
             session.record.prefix = nil
             session.stagingState = nil
             rows.sessions[touch.id] = session
@@ -144,6 +158,7 @@ extension SimulatedMetadata {
             var session = try rows.session(id, in: .open, .finalizing)
             for index in indexes { session.chunks[index] = nil }
             session.partials = [:]
+            session.rivals = [:]
             session.record.prefix = nil
             session.job = nil
             if session.chunks.isEmpty { session.stagingState = nil }
@@ -166,6 +181,7 @@ extension MetadataRows {
             new.stagingState = old.stagingState
             new.chunks = old.chunks
             new.partials = old.partials
+            new.rivals = old.rivals
             var emptied = old
             emptied.giveUpBytes()
             emptied.chunks = [:]
