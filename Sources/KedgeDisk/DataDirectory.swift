@@ -6,6 +6,7 @@ internal import KedgeModel
 ///     lock                   held while a process uses the directory
 ///     identity               random, made when rows are kept elsewhere: tells this directory from others
 ///     staging/<2 hex>/<key>  bytes of sessions on their way in
+///     staging/<2 hex>/<key>.<index>  first bytes of another body for a chunk of that session
 ///     blobs/ab/cd/<64 hex>   bytes of finished files, named by their SHA-256
 ///     superseded/<64 hex>.<key>   blobs whose name a later upload of the same bytes has taken
 ///     quarantine/<key>.<n>   staging files that no session knew
@@ -34,6 +35,15 @@ struct DataDirectory: Sendable {
 
     func staging(_ key: StagingKey) -> String {
         path("staging", String(key.text.prefix(2)), key.text)
+    }
+
+    func rival(_ name: RivalName) -> String {
+        path("staging", String(name.key.text.prefix(2)), "\(name.key.text).\(name.index)")
+    }
+
+    /// For the moment between making a file and removing its name.
+    func unnamedRival(_ name: RivalName) -> String {
+        path("staging", String(name.key.text.prefix(2)), "\(name.key.text).\(name.index).new")
     }
 
     func blobDirectory(of digest: SHA256Digest) -> String {
@@ -70,5 +80,16 @@ struct DataDirectory: Sendable {
                     || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
                     || byte == UInt8(ascii: ".")
             }
+    }
+}
+
+extension RivalName {
+    /// Reads the name of a file beside a staging file; nil for any other name.
+    init?(fileName: String) {
+        let parts = fileName.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 2, SessionID.isWellFormed(String(parts[0])), let index = Int(parts[1]),
+            index >= 0, String(index) == parts[1]
+        else { return nil }
+        self.init(key: StagingKey(String(parts[0])), index: index)
     }
 }

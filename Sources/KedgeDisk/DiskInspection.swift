@@ -131,8 +131,15 @@ package final class DiskInspection: CheckedFiles {
             try await body(.quarantined(name))
         }
         try await forEachFile(below: directory.staging, depth: 1) { shelves, name in
-            let isOurs = SessionID.isWellFormed(name) && shelves == [String(name.prefix(2))]
-            try await body(isOurs ? .bytes(.staging(StagingKey(name))) : .unknown(name))
+            let isOnShelf = shelves == [String(name.prefix(2))]
+            if SessionID.isWellFormed(name), isOnShelf {
+                try await body(.bytes(.staging(StagingKey(name))))
+            } else if let rival = RivalName(fileName: name), isOnShelf {
+                // It belongs to the session, whether a row counts it or not.
+                try await body(.bytes(.staging(rival.key)))
+            } else {
+                try await body(.unknown(name))
+            }
         }
         try await forEachFile(below: directory.blobs, depth: 2) { shelves, name in
             guard let digest = SHA256Digest(hex: name), digest.hex == name,

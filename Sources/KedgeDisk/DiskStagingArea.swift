@@ -3,7 +3,7 @@ internal import KedgeFiles
 internal import KedgeLocks
 internal import KedgeModel
 
-/// One staging file through one descriptor.
+/// One staging file through one descriptor, or the file of a rival beside it.
 ///
 /// Syncs of one area run one at a time, and callers that come while one runs share the next. That
 /// spares flushes, and it closes a gap: a sync that started just after a failed one would succeed,
@@ -16,6 +16,8 @@ final class DiskStagingArea: StagingArea {
         var file: (any OpenFile)?
         var failure: ByteStoreError?
         var isSyncing = false
+        /// A directory that must be synced before what is in the file counts: the name is new.
+        var unsyncedParent: String?
         /// Those who wait for the next sync.
         var waiting: [CheckedContinuation<SyncResult, Never>] = []
     }
@@ -25,15 +27,23 @@ final class DiskStagingArea: StagingArea {
 
     private let state: Mutex<State>
     private let store: DiskStore
+    private let key: StagingKey
+    /// Offset in the session's bytes of the file's first one.
+    private let origin: Int64
 
-    init(_ file: any OpenFile, store: DiskStore) {
-        self.state = Mutex(State(file: file))
+    init(
+        _ file: any OpenFile, of key: StagingKey, store: DiskStore, origin: Int64 = 0,
+        unsyncedParent: String? = nil
+    ) {
+        self.state = Mutex(State(file: file, unsyncedParent: unsyncedParent))
         self.store = store
+        self.key = key
+        self.origin = origin
     }
 
     func write(_ buffer: IOBuffer, at offset: Int64) async throws {
         let file = try usableFile()
-        try await store.onPool { try file.write(buffer.bytes, at: offset) }
+        try await store.onPool { [origin] in try file.write(buffer.bytes, at: offset - origin) }
     }
 
     func writeUncached(_ buffer: IOBuffer, at offset: Int64) async throws {
@@ -42,18 +52,41 @@ final class DiskStagingArea: StagingArea {
             return try await write(buffer, at: offset)
         }
         let file = try usableFile()
-        try await store.onPool { try file.writeUncached(buffer.bytes, at: offset) }
+        try await store.onPool { [origin] in
+            try file.writeUncached(buffer.bytes, at: offset - origin)
+        }
     }
 
     var isInDoubt: Bool { state.withLock { $0.failure != nil } }
 
     func read(into buffer: IOBuffer, at offset: Int64, byteCount: Int64) async throws {
         let file = try usableFile()
-        try await store.onPool { try file.fill(buffer, at: offset, byteCount: byteCount) }
+        try await store.onPool { [origin] in
+            try file.fill(buffer, at: offset - origin, byteCount: byteCount)
+        }
+    }
+
+    func openRival(_ place: ChunkPlace, isKept: Bool) async throws -> any StagingArea {
+        try await store.openRival(of: key, place, isKept: isKept)
+    }
+
+    func keepAsRival(_ place: ChunkPlace, location: String?) async throws -> String? {
+        let file = try usableFile()
+        try await store.onPool { [store, key] in
+            try store.copyToRival(RivalName(key: key, index: place.index), place, from: file)
+        }
+        return nil
+    }
+
+    func removeRival(ofChunk index: Int) async throws {
+        try await store.removeRival(RivalName(key: key, index: index))
     }
 
     func savePartial(_ place: ChunkPlace, after earlier: String?) async throws -> String? {
         try await sync()
+        guard let parent = state.withLock({ $0.unsyncedParent }) else { return nil }
+        try await store.onPool { [store] in try store.names.sync(parent) }
+        state.withLock { $0.unsyncedParent = nil }
         return nil
     }
 

@@ -12,13 +12,14 @@ extension DiskStore {
             try names.sync(parent)
             return file
         }
-        return DiskStagingArea(file, store: self)
+        return DiskStagingArea(file, of: key, store: self)
     }
 
     package func removeStaging(
         _ key: StagingKey, state: String?, keeping location: String?
     ) async throws {
         try await onPool { [self] in
+            for path in try besides(key) { try fileSystem.remove(path) }
             try remove(directory.staging(key), from: directory.stagingDirectory(of: key))
         }
     }
@@ -47,9 +48,12 @@ extension DiskStore {
 
     package func quarantine(_ key: StagingKey) async throws {
         try await onPool { [self] in
-            let source = directory.staging(key)
-            guard try fileSystem.status(of: source) != nil else { return }
-            try moveToQuarantine(source, key)
+            let sources = try [directory.staging(key)].filter {
+                try fileSystem.status(of: $0) != nil
+            }
+            let all = try sources + besides(key)
+            guard !all.isEmpty else { return }
+            for source in all { try moveToQuarantine(source, key) }
             // The new name first: were the old one gone and the new one lost, the bytes would be.
             try names.sync(directory.quarantine)
             try names.sync(directory.stagingDirectory(of: key))

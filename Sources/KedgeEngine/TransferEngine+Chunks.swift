@@ -37,14 +37,22 @@ extension TransferEngine {
             // The chunk may have been committed by the writer that this one waited for.
             let view = try await live.view(ofChunk: put.index)
             if let outcome = try await self.answer(put, known: view, live) { return outcome }
-            return try await self.parts.space.reserving(
-                chunk.end - bodyStart, of: self.parts.bytes
-            ) {
-                let partial = try await self.usablePartial(
-                    put, chunk, bodyStart, view, live, isHeldBack: body.isHeldBack)
-                let chunkWriter = ChunkWriter(live: live, parts: self.parts, writer: writer)
-                _ = try await chunkWriter.write(
-                    put, chunk: chunk, bodyStart: bodyStart, resuming: partial, body: body)
+            let resumption = Resumption(of: put, view, chunk: chunk)
+            try resumption.require(bodyStart, chunk: chunk, isHeldBack: body.isHeldBack)
+            let room = chunk.end - bodyStart + (resumption.isBeside ? chunk.byteCount : 0)
+            return try await self.parts.space.reserving(room, of: self.parts.bytes) {
+                switch resumption {
+                case .inPlace(let partial):
+                    let chunkWriter = ChunkWriter(live: live, parts: self.parts, writer: writer)
+                    _ = try await chunkWriter.write(
+                        put, chunk: chunk, bodyStart: bodyStart, resuming: partial, body: body)
+                case .beside(let rival, let isKept):
+                    let rivalWriter = RivalWriter(
+                        live: live, parts: self.parts, writer: writer, put: put, chunk: chunk,
+                        isKept: isKept)
+                    _ = try await rivalWriter.write(
+                        bodyStart: bodyStart, resuming: rival, body: body)
+                }
                 return .created(await live.receipt(for: put))
             }
         }
@@ -59,31 +67,6 @@ extension TransferEngine {
             throw EngineError.conflict(stored: stored, sent: put.digest)
         }
         return .alreadyReceived(await live.receipt(for: put))
-    }
-
-    /// The partial that this upload continues. One of other bytes is dropped, but only by an upload
-    /// that brings the whole chunk.
-    ///
-    /// A body that starts before the partial's end passes over what is there; when the client still
-    /// waits with it, it is told where to go on instead, and no byte is sent twice.
-    private func usablePartial(
-        _ put: ChunkPut, _ chunk: ByteRange, _ bodyStart: Int64, _ view: ChunkView,
-        _ live: LiveSession, isHeldBack: Bool
-    ) async throws -> PartialRecord? {
-        var partial = view.partial
-        if let declared = partial?.declaredDigest, declared != put.digest {
-            partial = nil
-            if bodyStart == chunk.start {
-                try await live.discardPartial(put.index)
-            }
-        }
-        let expected = chunk.start + (partial?.byteCount ?? 0)
-        guard bodyStart == expected || (bodyStart < expected && !isHeldBack) else {
-            var error = EngineError(.offsetMismatch)
-            error.expectedOffset = expected
-            throw error
-        }
-        return partial
     }
 
     /// Holds the acknowledgement back while the whole-file hash is too far behind, so that finalize

@@ -11,6 +11,7 @@ extension TransferEngine {
         // A place that others use, too, is never looked through by one of them.
         guard let local = parts.bytes as? any LocalByteStore else { return }
         try await translating {
+            try await removeUncountedRivals(in: local)
             for session in try await parts.metadata.unfinishedSessions() {
                 if session.record.state == .finalizing {
                     await finishInterrupted(session.record)
@@ -23,6 +24,32 @@ extension TransferEngine {
                 logger.error(
                     "bytes without a session were put aside", metadata: ["staging.key": "\(key)"])
                 try await local.quarantine(key)
+            }
+        }
+    }
+
+    /// Removes what a stop left of rivals between their chunk's row and their file. Those of sessions that may yet
+    /// be adopted stay.
+    private func removeUncountedRivals(in local: any LocalByteStore) async throws {
+        let found = try await local.rivals()
+        guard !found.isEmpty else { return }
+        let keys = Set(found.map(\.key))
+        var counted: [StagingKey: Set<Int>] = [:]
+        for session in try await parts.metadata.unfinishedSessions()
+        where keys.contains(session.record.stagingKey) {
+            let record = session.record
+            let progress = try await parts.metadata.progress(of: record.id, owner: record.owner)
+            let rivals = (progress?.partials ?? []).filter(\.isRival)
+            counted[record.stagingKey] = Set(rivals.map(\.index))
+        }
+        for name in found {
+            if let indexes = counted[name.key] {
+                if !indexes.contains(name.index) { try await local.removeRival(name) }
+            } else if try await !parts.metadata.isKnown(name.key) {
+                logger.error(
+                    "bytes without a session were put aside",
+                    metadata: ["staging.key": "\(name.key)"])
+                try await local.quarantine(name.key)
             }
         }
     }

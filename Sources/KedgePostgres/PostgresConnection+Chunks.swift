@@ -21,7 +21,8 @@ extension PostgresConnection {
                 SELECT $1, new.idx, new.byte_count, $12, new.sha256, new.location, $2
                 FROM unnest($8, $9, $10, $11) AS new (idx, byte_count, sha256, location)
                 ON CONFLICT DO NOTHING),
-            gone AS (DELETE FROM partial_chunk WHERE session = $1 AND idx = ANY ($8))
+            gone AS (DELETE FROM partial_chunk WHERE session = $1 AND idx = ANY ($8)),
+            beaten AS (DELETE FROM rival_partial WHERE session = $1 AND idx = ANY ($8))
             SELECT idx, sha256, (SELECT token FROM writer) FROM (VALUES (1)) AS one (row)
                 LEFT JOIN stored ON true
             """,
@@ -44,28 +45,73 @@ extension PostgresConnection {
 
     /// Records the partial unless its chunk is committed, and touches the session.
     ///
-    /// - Throws: As ``insert(_:of:_:)``.
+    /// - Throws: As ``insert(_:of:_:)``; `writerReplaced` also when another writer saved it since the
+    ///   touch's writer got the chunk, which shows when the lease is lost.
     func save(_ partial: PartialRecord, of session: SessionRow, _ touch: SessionTouch) throws {
+        // A rival is never in doubt, and has no column for it.
+        let (doubt, newDoubt, setDoubt) =
+            partial.isRival
+            ? ("", "", "") : (", in_doubt", ", $16", ", in_doubt = excluded.in_doubt")
         let result = try query(
             """
             WITH \(Self.writer), \(Self.touched),
             saved AS (
-                INSERT INTO partial_chunk (
-                    session, idx, byte_count, chunk_size, hash_state, declared_sha256, location)
-                SELECT $1, $8, $9, $10, $11, $12, $13
+                INSERT INTO \(partial.isRival ? "rival_partial" : "partial_chunk") AS kept (
+                    session, idx, byte_count, chunk_size, hash_state, declared_sha256, location,
+                    writer, revision\(doubt))
+                SELECT $1, $8, $9, $10, $11, $12, $13, $14, $2\(newDoubt)
                 WHERE NOT EXISTS (SELECT 1 FROM chunk WHERE session = $1 AND idx = $8)
                 ON CONFLICT (session, idx) DO UPDATE SET
                     byte_count = excluded.byte_count, hash_state = excluded.hash_state,
-                    declared_sha256 = excluded.declared_sha256, location = excluded.location)
-            SELECT (SELECT token FROM writer)
+                    declared_sha256 = excluded.declared_sha256, location = excluded.location,
+                    writer = excluded.writer, revision = excluded.revision\(setDoubt)
+                WHERE \(Self.isCurrent("$14", knowing: "$15"))
+                RETURNING idx)
+            SELECT (SELECT token FROM writer),
+                EXISTS (SELECT 1 FROM saved)
+                    OR EXISTS (SELECT 1 FROM chunk WHERE session = $1 AND idx = $8)
             """,
             session.touchValues(touch) + [
                 .int4(partial.index), .int8(partial.byteCount), .int8(session.record.chunkSize),
                 .bytea(partial.hashState), .digest(partial.declaredDigest),
-                .text(partial.location),
-            ])
+                .text(partial.location), .text(touch.writer?.text),
+                .int8(touch.writer?.knownRevision),
+            ] + (partial.isRival ? [] : [.bool(partial.isInDoubt)]))
         var row = result.firstRow
         try touch.check(storedToken: row?.optionalText())
+        guard try row?.bool() == true else { throw MetadataError.writerReplaced }
+    }
+
+    /// Forgets a partial or a rival, and lets other nodes know.
+    ///
+    /// - Throws: `writerReplaced` as ``save(_:of:_:)``.
+    func discardPartial(
+        _ index: Int, isRival: Bool, of session: SessionRow, by writer: WriterToken?
+    ) throws {
+        let table = isRival ? "rival_partial" : "partial_chunk"
+        var row = try query(
+            """
+            WITH gone AS (
+                DELETE FROM \(table) AS kept WHERE session = $1 AND idx = $2
+                    AND \(Self.isCurrent("$3", knowing: "$4")) RETURNING session),
+            touched AS (
+                UPDATE session SET revision = revision + 1
+                WHERE number IN (SELECT session FROM gone))
+            SELECT EXISTS (SELECT 1 FROM gone) OR NOT EXISTS (
+                SELECT 1 FROM \(table) WHERE session = $1 AND idx = $2)
+            """,
+            [
+                .int8(session.number), .int4(index), .text(writer?.text),
+                .int8(writer?.knownRevision),
+            ]
+        ).firstRow
+        guard try row?.bool() == true else { throw MetadataError.writerReplaced }
+    }
+
+    /// Whether the row `kept` shows no other writer than the one with this token since the revision it knows.
+    /// Without a token there is only one writer.
+    private static func isCurrent(_ token: String, knowing revision: String) -> String {
+        "(\(token) IS NULL OR kept.writer = \(token) OR kept.revision <= \(revision))"
     }
 
     /// - Throws: `writerReplaced` when somebody else has the chunk.
@@ -98,8 +144,9 @@ extension PostgresConnection {
 }
 
 extension SessionTouch {
-    /// - Throws: `writerReplaced` when the lease's row has another token. Without a row nobody has
-    ///   taken over: it was given back, or lost in a crash of the database.
+    /// - Throws: `writerReplaced` when the lease's row has another token. Without a row it was given back, or lost
+    ///   in a crash of the database: then the first commit of a chunk wins, and a partial has its own row's
+    ///   word; see ``WriterToken``.
     fileprivate func check(storedToken: String?) throws {
         guard let writer, let storedToken, storedToken != writer.text else { return }
         throw MetadataError.writerReplaced

@@ -50,9 +50,12 @@ extension PostgresConnection {
         _ = try query(
             "UPDATE chunk SET session = $1, revision = 1 WHERE session = $2",
             [.int8(number), .int8(old.number)])
-        _ = try query(
-            "UPDATE partial_chunk SET session = $1 WHERE session = $2",
-            [.int8(number), .int8(old.number)])
+        for table in ["partial_chunk", "rival_partial"] {
+            // Nobody has written to the new session.
+            _ = try query(
+                "UPDATE \(table) SET session = $1, writer = NULL, revision = 0 WHERE session = $2",
+                [.int8(number), .int8(old.number)])
+        }
         return (number, record)
     }
 

@@ -60,7 +60,7 @@ extension PostgresConnection {
                 chunk_size, $2
             FROM session WHERE number = $1
             """, [.int8(session.number), .time(now)])
-        for table in ["partial_chunk", "finalize_job"] {
+        for table in ["partial_chunk", "rival_partial", "finalize_job"] {
             _ = try query("DELETE FROM \(table) WHERE session = $1", [.int8(session.number)])
         }
         _ = try query(

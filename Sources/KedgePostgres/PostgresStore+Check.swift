@@ -86,7 +86,8 @@ extension PostgresStore: CheckedRows {
         try await single { db in
             try db.query(
                 """
-                SELECT idx, byte_count, hash_state, declared_sha256, location FROM partial_chunk
+                SELECT idx, byte_count, hash_state, declared_sha256, location, in_doubt
+                FROM partial_chunk
                 WHERE session = (SELECT number FROM session WHERE id = $1) AND idx >= $2
                 ORDER BY idx LIMIT $3
                 """, [.text(id.text), .int4(index), .int8(Int64(limit))]
@@ -95,7 +96,7 @@ extension PostgresStore: CheckedRows {
                 return PartialRecord(
                     index: Int(try row.integer()), byteCount: try row.integer(),
                     hashState: try row.bytes(), declaredDigest: try row.optionalDigest(),
-                    location: row.optionalText())
+                    location: row.optionalText(), isInDoubt: try row.bool())
             }
         }
     }

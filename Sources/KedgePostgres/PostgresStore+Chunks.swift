@@ -44,19 +44,13 @@ extension PostgresStore {
 
     /// Twice is once: there is nothing to forget any more.
     package func discardPartial(
-        of id: SessionID, index: Int, by writer: WriterToken?
+        of id: SessionID, index: Int, isRival: Bool, by writer: WriterToken?
     ) async throws {
         try await write { db in
             // A session that is gone took its partials along, which is what is asked for.
             guard let session = try db.lockedSession(id) else { return }
             if let writer { try db.check(writer, of: id) }
-            _ = try db.query(
-                """
-                WITH gone AS (
-                    DELETE FROM partial_chunk WHERE session = $1 AND idx = $2 RETURNING session)
-                UPDATE session SET revision = revision + 1
-                WHERE number IN (SELECT session FROM gone)
-                """, [.int8(session.number), .int4(index)])
+            try db.discardPartial(index, isRival: isRival, of: session, by: writer)
         }
     }
 
@@ -72,7 +66,7 @@ extension PostgresStore {
             guard session.isHashGood(asOf: touch.revision), !isPromised else {
                 throw MetadataError.writerReplaced
             }
-            for table in ["chunk", "partial_chunk"] {
+            for table in ["chunk", "partial_chunk", "rival_partial"] {
                 _ = try db.query(
                     "DELETE FROM \(table) WHERE session = $1", [.int8(session.number)])
             }
@@ -93,7 +87,7 @@ extension PostgresStore {
             _ = try db.query(
                 "DELETE FROM chunk WHERE session = $1 AND idx = ANY ($2)",
                 [.int8(session.number), .int4s(indexes)])
-            for table in ["partial_chunk", "finalize_job"] {
+            for table in ["partial_chunk", "rival_partial", "finalize_job"] {
                 _ = try db.query(
                     "DELETE FROM \(table) WHERE session = $1", [.int8(session.number)])
             }

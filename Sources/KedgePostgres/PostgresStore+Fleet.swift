@@ -9,7 +9,8 @@ extension PostgresStore {
                 """
                 SELECT \(SessionRow.columns),
                     news.idx, news.byte_count, news.sha256, news.location,
-                    part.idx, part.byte_count, part.hash_state, part.declared_sha256, part.location
+                    part.idx, part.byte_count, part.hash_state, part.declared_sha256,
+                    part.location, part.kind
                 FROM session
                 LEFT JOIN LATERAL (
                     SELECT array_agg(idx ORDER BY idx) AS idx,
@@ -22,13 +23,21 @@ extension PostgresStore {
                             WHEN $2 < session.reset_revision THEN -1 ELSE $2 END
                 ) AS news ON true
                 LEFT JOIN LATERAL (
-                    SELECT array_agg(idx ORDER BY idx) AS idx,
-                        array_agg(byte_count ORDER BY idx) AS byte_count,
-                        array_agg(hash_state ORDER BY idx) AS hash_state,
-                        array_agg(declared_sha256 ORDER BY idx) AS declared_sha256,
-                        array_agg(location ORDER BY idx) AS location
-                    FROM partial_chunk
-                    WHERE partial_chunk.session = session.number AND session.revision <> $2
+                    SELECT array_agg(idx ORDER BY kind / 2, idx) AS idx,
+                        array_agg(byte_count ORDER BY kind / 2, idx) AS byte_count,
+                        array_agg(hash_state ORDER BY kind / 2, idx) AS hash_state,
+                        array_agg(declared_sha256 ORDER BY kind / 2, idx) AS declared_sha256,
+                        array_agg(location ORDER BY kind / 2, idx) AS location,
+                        array_agg(kind ORDER BY kind / 2, idx) AS kind
+                    FROM (
+                        SELECT idx, byte_count, hash_state, declared_sha256, location,
+                            CASE WHEN in_doubt THEN 1::bigint ELSE 0 END AS kind
+                        FROM partial_chunk WHERE partial_chunk.session = session.number
+                        UNION ALL
+                        SELECT idx, byte_count, hash_state, declared_sha256, location, 2
+                        FROM rival_partial WHERE rival_partial.session = session.number
+                    ) AS kept
+                    WHERE session.revision <> $2
                 ) AS part ON true
                 WHERE session.id = $1
                 """, [.text(id.text), .int8(revision)]

@@ -87,7 +87,7 @@ extension PostgresStore {
                 throw MetadataError.wrongState(.completed)
             }
             guard session.record.state != .canceled else { return }
-            for table in ["chunk", "partial_chunk", "finalize_job"] {
+            for table in ["chunk", "partial_chunk", "rival_partial", "finalize_job"] {
                 _ = try db.query(
                     "DELETE FROM \(table) WHERE session = $1", [.int8(session.number)])
             }

@@ -22,18 +22,21 @@ extension CommittedChunk {
 }
 
 extension PartialRecord {
-    /// Reads arrays of indexes, byte counts, hash states, declared digests and locations.
+    /// Reads arrays of indexes, byte counts, hash states, declared digests, locations, and kinds: 1 is a
+    /// partial in doubt, 2 a rival.
     static func list(_ row: inout PostgresRow) throws -> [PartialRecord] {
         let indexes = try row.integers()
         let byteCounts = try row.integers()
         let states = try row.byteArrays()
         let digests = try row.optionalDigests()
         let locations = try row.optionalTexts()
+        let kinds = try row.integers()
         return indexes.indices.map { position in
             PartialRecord(
                 index: Int(indexes[position]), byteCount: byteCounts[position],
                 hashState: states[position], declaredDigest: digests[position],
-                location: locations[position])
+                location: locations[position], isRival: kinds[position] == 2,
+                isInDoubt: kinds[position] == 1)
         }
     }
 }

@@ -16,13 +16,19 @@ extension Database {
         return chunks
     }
 
-    /// The partial chunks in order.
+    /// The partial chunks in order, then the rivals.
     func partials(of session: SessionRow) throws -> [PartialRecord] {
-        try rows(
+        let partials = try rows(
             """
             SELECT \(PartialRecord.columns) FROM partial_chunk WHERE session = ? ORDER BY idx
             """, [session.number]
         ).map { try PartialRecord($0) }
+        let rivals = try rows(
+            """
+            SELECT \(PartialRecord.rivalColumns) FROM rival_partial WHERE session = ? ORDER BY idx
+            """, [session.number]
+        ).map { try PartialRecord($0, isRival: true) }
+        return partials + rivals
     }
 
     /// The digest of a committed chunk; nil when it is not committed.
@@ -59,21 +65,44 @@ extension Database {
             throw MetadataError.failed(
                 "\(partial.byteCount) bytes are not a part of chunk \(partial.index)")
         }
+        guard !partial.isRival else { return try saveRival(partial, of: session) }
         try run(
             """
             INSERT OR REPLACE INTO partial_chunk (
-                session, idx, byte_count, chunk_size, hash_state, declared_sha256, location)
-            VALUES (?, ?, ?, ?, ?, ?, ?)
+                session, idx, byte_count, chunk_size, hash_state, declared_sha256, location,
+                in_doubt)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 session.number, partial.index, partial.byteCount, session.record.chunkSize,
                 partial.hashState.data, partial.declaredDigest?.data, partial.location,
+                partial.isInDoubt,
             ])
     }
 
-    func deletePartial(_ index: Int, of session: SessionRow) throws {
+    private func saveRival(_ rival: PartialRecord, of session: SessionRow) throws {
         try run(
-            "DELETE FROM partial_chunk WHERE session = ? AND idx = ?", [session.number, index])
+            """
+            INSERT OR REPLACE INTO rival_partial (
+                session, idx, byte_count, chunk_size, hash_state, declared_sha256, location)
+            VALUES (?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                session.number, rival.index, rival.byteCount, session.record.chunkSize,
+                rival.hashState.data, rival.declaredDigest?.data, rival.location,
+            ])
+    }
+
+    func deletePartial(_ index: Int, isRival: Bool, of session: SessionRow) throws {
+        let table = isRival ? "rival_partial" : "partial_chunk"
+        try run("DELETE FROM \(table) WHERE session = ? AND idx = ?", [session.number, index])
+    }
+
+    /// Forgets all partials and rivals.
+    func deletePartials(of session: SessionRow) throws {
+        for table in ["partial_chunk", "rival_partial"] {
+            try run("DELETE FROM \(table) WHERE session = ?", [session.number])
+        }
     }
 
     /// True when the chunks cover the whole file.
@@ -97,13 +126,15 @@ extension CommittedChunk {
 }
 
 extension PartialRecord {
-    static let columns = "idx, byte_count, hash_state, declared_sha256, location"
+    static let rivalColumns = "idx, byte_count, hash_state, declared_sha256, location"
+    static let columns = "\(rivalColumns), in_doubt"
 
-    init(_ row: Row) throws {
+    init(_ row: Row, isRival: Bool = false) throws {
         self.init(
             index: row["idx"], byteCount: row["byte_count"],
             hashState: [UInt8](row["hash_state"] as Data),
-            declaredDigest: try row.digest("declared_sha256"), location: row["location"])
+            declaredDigest: try row.digest("declared_sha256"), location: row["location"],
+            isRival: isRival, isInDoubt: isRival ? false : row["in_doubt"])
     }
 }
 

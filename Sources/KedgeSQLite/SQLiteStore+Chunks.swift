@@ -27,7 +27,11 @@ extension SQLiteStore {
             let hasConflict = outcomes.contains { if case .conflict = $0 { true } else { false } }
             if hasConflict { return outcomes }
             for chunk in new { try db.insert(chunk, of: session) }
-            for chunk in chunks { try db.deletePartial(chunk.index, of: session) }
+            for chunk in chunks {
+                for isRival in [false, true] {
+                    try db.deletePartial(chunk.index, isRival: isRival, of: session)
+                }
+            }
             try db.touch(session, touch)
             return outcomes
         }
@@ -46,12 +50,12 @@ extension SQLiteStore {
     }
 
     package func discardPartial(
-        of id: SessionID, index: Int, by writer: WriterToken?
+        of id: SessionID, index: Int, isRival: Bool, by writer: WriterToken?
     ) async throws {
         try await commits.write { db in
             // A session that is gone took its partials along, which is what is asked for.
             guard let session = try db.session(id) else { return }
-            try db.deletePartial(index, of: session)
+            try db.deletePartial(index, isRival: isRival, of: session)
         }
     }
 
@@ -61,9 +65,8 @@ extension SQLiteStore {
             let isPromised = try db.exists(
                 "SELECT 1 FROM finalize_job WHERE session = ?", [session.number])
             guard !isPromised else { throw MetadataError.writerReplaced }
-            for table in ["chunk", "partial_chunk"] {
-                try db.run("DELETE FROM \(table) WHERE session = ?", [session.number])
-            }
+            try db.run("DELETE FROM chunk WHERE session = ?", [session.number])
+            try db.deletePartials(of: session)
             try db.run(
                 """
                 UPDATE session SET prefix_offset = NULL, prefix_state = NULL, staging_state = NULL
@@ -79,7 +82,7 @@ extension SQLiteStore {
                 try db.run(
                     "DELETE FROM chunk WHERE session = ? AND idx = ?", [session.number, index])
             }
-            try db.run("DELETE FROM partial_chunk WHERE session = ?", [session.number])
+            try db.deletePartials(of: session)
             try db.run(
                 "UPDATE session SET prefix_offset = NULL, prefix_state = NULL WHERE number = ?",
                 [session.number])

@@ -92,7 +92,7 @@ extension Database {
             WHERE number = ?
             """, [session.number])
         try dropFinalize(of: session)
-        try run("DELETE FROM partial_chunk WHERE session = ?", [session.number])
+        try deletePartials(of: session)
     }
 
     /// Remembers where the file's blob is. The same bytes elsewhere are superseded; what else is left of the

@@ -75,7 +75,7 @@ extension SQLiteStore {
             }
             guard session.record.state != .canceled else { return }
             try db.run("DELETE FROM chunk WHERE session = ?", [session.number])
-            try db.run("DELETE FROM partial_chunk WHERE session = ?", [session.number])
+            try db.deletePartials(of: session)
             try db.run(
                 """
                 UPDATE session SET state = 'canceled', staging_key = NULL, staging_state = NULL,
@@ -211,7 +211,7 @@ extension Database {
         let number = try insert(record, of: client, isEmpty: false)
         try run(
             "UPDATE session SET staging_state = ? WHERE number = ?", [old.stagingState, number])
-        for table in ["chunk", "partial_chunk"] {
+        for table in ["chunk", "partial_chunk", "rival_partial"] {
             try run("UPDATE \(table) SET session = ? WHERE session = ?", [number, old.number])
         }
         return (number, record)

@@ -64,7 +64,8 @@ package enum MetadataStoreConformance {
 
     /// The promises of the port, one by one.
     package static let all =
-        creating + rooms + chunks + partials + sizes + finalizing + canceling + files + expiring
+        creating + rooms + chunks + partials + rivals + sizes + finalizing + canceling + files
+        + expiring
         + garbage
         + adopting + work + locations + concurrency + model
 }
@@ -75,7 +76,7 @@ package enum ByteStoreConformance {
     package typealias Case = ConformanceCase<any ByteStore>
 
     /// The promises of the port, one by one.
-    package static let all = areas + chunks + blobs + model
+    package static let all = areas + chunks + rivals + blobs + model
 }
 
 /// What a byte store must do besides that a process has for itself.
@@ -84,5 +85,5 @@ package enum LocalByteStoreConformance {
     package typealias Case = ConformanceCase<any LocalByteStore>
 
     /// The promises of the port, one by one.
-    package static let all = staging + promoting + keeping
+    package static let all = staging + promoting + keeping + rivals
 }

@@ -55,6 +55,94 @@ extension MetadataStoreConformance {
             #expect(try await store.now(record)?.partials == [Sample.partial(1)])
             try await store.discardPartial(of: .random(), index: 0, by: nil)
         },
+        Case("a partial that is in doubt stays so until it is saved without") { store in
+            let record = try await store.make()
+            var partial = Sample.partial(1)
+            for isInDoubt in [false, true, false] {
+                partial.isInDoubt = isInDoubt
+                try await store.savePartial(partial, touching: Sample.touch(record))
+                #expect(try await store.now(record)?.partials == [partial])
+            }
+        },
+    ]
+
+    static let rivals = [
+        Case("a partial and a rival of a chunk stand side by side") { store in
+            let record = try await store.make()
+            let touch = Sample.touch(record)
+            for index in [1, 0] {
+                try await store.savePartial(Sample.rival(index), touching: touch)
+                try await store.savePartial(Sample.partial(index, byteCount: 10), touching: touch)
+            }
+            try await store.savePartial(Sample.partial(0, byteCount: 20), touching: touch)
+            let longer = Sample.rival(1, byteCount: 70)
+            try await store.savePartial(longer, touching: touch)
+            #expect(
+                try await store.now(record)?.partials == [
+                    Sample.partial(0, byteCount: 20), Sample.partial(1, byteCount: 10),
+                    Sample.rival(0), longer,
+                ])
+            try await store.discardPartial(of: record.id, index: 0, isRival: true, by: nil)
+            try await store.discardPartial(of: record.id, index: 1, by: nil)
+            #expect(
+                try await store.now(record)?.partials == [Sample.partial(0, byteCount: 20), longer])
+        },
+        Case("a rival without a digest, or as long as its chunk, is refused") { store in
+            let record = try await store.make()
+            var unnamed = Sample.rival(0)
+            unnamed.declaredDigest = nil
+            for wrong in [unnamed, Sample.rival(0, byteCount: 100), Sample.rival(3)] {
+                await expectRefusal {
+                    try await store.savePartial(wrong, touching: Sample.touch(record))
+                }
+            }
+            #expect(try await store.now(record)?.partials == [])
+        },
+        Case("a chunk takes its rival along, and a late one does not come back") { store in
+            let record = try await store.make()
+            let touch = Sample.touch(record)
+            for index in 0..<2 {
+                try await store.savePartial(Sample.rival(index), touching: touch)
+            }
+            _ = try await store.commit([Sample.chunk(0)], touching: touch)
+            try await store.savePartial(Sample.rival(0), touching: touch)
+            #expect(try await store.now(record)?.partials == [Sample.rival(1)])
+        },
+        Case("a rival claims nothing of the file's size") { store in
+            let record = try await store.make(Sample.session(fileSize: nil))
+            try await store.savePartial(Sample.rival(1), touching: Sample.touch(record))
+            try await store.declareSize(110, of: record.id)
+            #expect(
+                try await store.unfinishedSessions().first { $0.record.id == record.id }?
+                    .claimedEnd == 0)
+        },
+        Case("rivals go when chunks are taken back, and with the session") { store in
+            for isWhole in [false, true] {
+                let record = try await store.make()
+                let touch = Sample.touch(record)
+                _ = try await store.commit([Sample.chunk(0)], touching: touch)
+                try await store.savePartial(Sample.rival(1), touching: touch)
+                if isWhole {
+                    try await store.takeBackChunks(touching: touch)
+                } else {
+                    try await store.dropChunks([0], of: record.id)
+                }
+                #expect(try await store.now(record)?.partials == [])
+                try await store.savePartial(Sample.rival(1), touching: touch)
+                try await store.cancelSession(record.id, owner: record.owner)
+                #expect(try await store.now(record)?.partials == [])
+            }
+        },
+        Case("a session that adopts another's bytes gets its rivals") { store in
+            let old = try await store.make()
+            try await store.savePartial(Sample.partial(1), touching: Sample.touch(old))
+            try await store.savePartial(Sample.rival(1), touching: Sample.touch(old))
+            let new = Sample.session(createdAt: Sample.time(2000), expiresAt: Sample.time(3000))
+            _ = try await store.createSession(new, idempotencyKey: nil, adopting: old.id)
+            #expect(
+                try await store.now(new)?.partials == [Sample.partial(1), Sample.rival(1)])
+            #expect(try await store.now(old)?.partials == [])
+        },
     ]
 
     static let sizes = [

@@ -49,6 +49,13 @@ package enum Sample {
             declaredDigest: digest("whole \(index)"))
     }
 
+    package static func rival(_ index: Int, byteCount: Int64 = 40) -> PartialRecord {
+        var rival = partial(index, byteCount: byteCount)
+        rival.declaredDigest = digest("other whole \(index)")
+        rival.isRival = true
+        return rival
+    }
+
     /// A touch that keeps the session valid to the second.
     package static func touch(
         _ record: SessionRecord, until seconds: Int64 = 1000, prefix: Int64? = nil

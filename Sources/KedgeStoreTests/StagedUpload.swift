@@ -8,7 +8,7 @@ package struct StagedUpload: Sendable {
     package static let chunkByteCount = 5 << 20
 
     package let key: StagingKey
-    package let content: [UInt8]
+    package var content: [UInt8]
     package var chunks: [CommittedChunk] = []
 
     /// - Parameter byteCount: Size of the file, with content that says where each byte belongs.

@@ -145,7 +145,7 @@ import Testing
         let put = upload.put(1, digest: SHA256Hasher.digest(of: other))
         let broken = ScriptedBody(other.prefix(300), announcing: 1000, ending: .breaksOff)
         await #expect(throws: EngineError.self) { try await node.put(put, of: upload, broken) }
-        // The refused append drops the partial; the one after it goes through.
+        // The refused append sets the partial aside; the one after it goes through.
         let error = await #expect(throws: EngineError.self) {
             try await node.append(upload.content, to: upload, at: 0)
         }

@@ -101,7 +101,7 @@ import Testing
         #expect(body.watch.readerCount == 0)
     }
 
-    @Test func `another announced digest drops the partial and starts over`() async throws {
+    @Test func `another announced digest starts over`() async throws {
         let node = try await place.start()
         let old = try await node.begin(sampleBytes(1000, seed: 1))
         await node.breakOff(0, of: old, after: 300)

@@ -41,8 +41,11 @@ import Testing
         #expect(try await node.status(of: upload) == before)
     }
 
-    @Test func `an append that ends in other first bytes of a chunk drops them`() async throws {
-        let node = try await place.start()
+    @Test(arguments: [false, true])
+    func `an append that ends in other first bytes of a chunk sets them aside`(
+        afterRestart: Bool
+    ) async throws {
+        var node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         await node.breakOff(1, of: upload, after: 600)
         let wrong = upload.content.prefix(1000) + other(upload.content[1000..<1300])
@@ -51,6 +54,68 @@ import Testing
         }
         #expect(error?.expectedOffset == 1000)
         #expect(try await node.offset(of: upload) == 1000)
+        if afterRestart { node = try await node.restart() }
+        #expect(try await node.offset(of: upload) == 1000)
+        #expect(try await node.status(of: upload).partialChunks.map(\.receivedBytes) == [600])
+        // The append goes on where it was told, and the chunk where its own client left it.
+        #expect(try await node.append(wrong[1000..<1200], to: upload, at: 1000) == 1200)
+        #expect(try await node.put(1, of: upload, from: 600).isCreated)
+        #expect(try await node.offset(of: upload) == 2000)
+        _ = try await node.append(upload.content.dropFirst(2000), to: upload, at: 2000)
+        let content = try await node.content(of: try await node.finish(upload))
+        let expected = Array(wrong.prefix(1000)) + Array(upload.content.dropFirst(1000))
+        #expect(content == expected)
+    }
+
+    @Test func `with a checksum, what an append meets of other bytes is set aside, too`()
+        async throws
+    {
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(2500))
+        let other = Upload(
+            id: upload.id, owner: upload.owner, content: sampleBytes(2500, seed: 2),
+            chunkSize: 1000)
+        await node.breakOff(1, of: other, after: 600)
+        let error = await #expect(throws: EngineError.self) {
+            try await node.append(upload.content, to: upload, at: 0, checksum: upload.digest)
+        }
+        #expect(error?.expectedOffset == 0)
+        #expect(try await node.status(of: upload).partialChunks.map(\.receivedBytes) == [600])
+        let end = try await node.append(upload.content, to: upload, at: 0, checksum: upload.digest)
+        #expect(end == 2500)
+        #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
+    }
+
+    /// Three bodies for one chunk, of which one is an append: it is told where the first of them ends.
+    @Test(arguments: [false, true])
+    func `an append that meets two other bodies goes through in few exchanges`(
+        withChecksum: Bool
+    ) async throws {
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(2500))
+        for (seed, count) in [(2 as UInt64, 600), (3, 500)] {
+            let other = Upload(
+                id: upload.id, owner: upload.owner, content: sampleBytes(2500, seed: seed),
+                chunkSize: 1000)
+            await node.breakOff(1, of: other, after: count)
+        }
+        var exchanges = 0
+        var offset = 0
+        while offset < 2500, exchanges < 10 {
+            exchanges += 1
+            let (start, rest) = (offset, Array(upload.content.dropFirst(offset)))
+            let checksum = withChecksum ? SHA256Hasher.digest(of: rest) : nil
+            do {
+                offset = Int(
+                    try await node.append(rest, to: upload, at: start, checksum: checksum))
+            } catch let error as EngineError {
+                #expect(error.code == .offsetMismatch)
+                offset = Int(try #require(error.expectedOffset))
+                #expect(offset == (exchanges == 1 ? 1600 : 1000))
+            }
+        }
+        #expect(exchanges == 3)
+        #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
     @Test func `a damaged append drops nothing`() async throws {
@@ -103,10 +168,8 @@ import Testing
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         _ = try await node.append(other(upload.content.prefix(300)), to: upload, at: 0)
-        let error = await #expect(throws: EngineError.self) { try await node.put(0, of: upload) }
-        #expect(error?.code == .offsetMismatch)
-        #expect(error?.expectedOffset == 0)
-        try await node.putAll(of: upload)
+        #expect(try await node.put(0, of: upload).isCreated)
+        for index in 1...2 { try await node.put(index, of: upload) }
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 

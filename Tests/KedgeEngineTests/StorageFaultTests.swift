@@ -88,6 +88,27 @@ import Testing
         try await node.put(1, of: upload, from: 300)
     }
 
+    /// As chunks that come by themselves do, and never the rest of their file.
+    @Test func `an append sets the room of its chunk aside`() async throws {
+        let node = try await place.start()
+        let first = try await node.begin(sampleBytes(2500, seed: 1))
+        let second = try await node.begin(sampleBytes(2500, seed: 2))
+        place.disk.pretendAvailable(1999)
+        let body = ScriptedBody(first.content.prefix(100), ending: .hangs)
+        let slow = Task {
+            try await node.engine.append(
+                AppendPut(offset: 0), to: first.id, owner: first.owner, body: body)
+        }
+        await body.watch.isHanging.wait()
+        await #expect(throws: EngineError(.storageFull)) {
+            try await node.append(second.content, to: second, at: 0)
+        }
+        await #expect(throws: EngineError(.storageFull)) { try await node.put(0, of: second) }
+        slow.cancel()
+        _ = await slow.result
+        #expect(try await node.append(second.content, to: second, at: 0) == 2500)
+    }
+
     @Test(arguments: [EIO, ENOSPC, EDQUOT, EROFS])
     func `a failed write is told as what it is, and sending again works`(
         number: Int32

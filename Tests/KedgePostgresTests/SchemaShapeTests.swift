@@ -33,6 +33,9 @@ import Testing
     private static let onlyInFleets: Set<String> = [
         // Nodes ask what changed since they looked; a single process knows.
         "session.revision", "session.reset_revision", "chunk.revision",
+        // Which of several writers saved a partial.
+        "partial_chunk.writer", "partial_chunk.revision",
+        "rival_partial.writer", "rival_partial.revision",
         // An index over a moving time costs every update of PostgreSQL, and none of SQLite.
         "session.expires_hour",
         // Writers on other nodes.

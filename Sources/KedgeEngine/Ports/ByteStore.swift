@@ -62,6 +62,26 @@ package protocol StagingArea: AnyObject, Sendable {
     func saveChunk(
         _ place: ChunkPlace, digest: SHA256Digest, after earlier: String?
     ) async throws -> String?
+    /// Opens a place for the bytes of another body for a chunk that has a partial here: beside that one's, and with
+    /// the same offsets. The caller closes it.
+    ///
+    /// - Parameters:
+    ///   - place: The bytes of the rival that is recorded; none when one begins anew.
+    ///   - isKept: False for one that is gone when it is closed, and is never saved.
+    /// - Throws: `notFound` when the recorded bytes are not there.
+    func openRival(_ place: ChunkPlace, isKept: Bool) async throws -> any StagingArea
+    /// Makes the bytes of a partial those of a rival, durably. The caller knows that the chunk has none.
+    ///
+    /// - Parameter location: That of the partial.
+    /// - Returns: That of the rival.
+    /// - Throws: `notFound` when the bytes are gone.
+    func keepAsRival(_ place: ChunkPlace, location: String?) async throws -> String?
+    /// Brings the bytes of a partial to where ``read(into:at:byteCount:)`` finds them.
+    ///
+    /// - Throws: `notFound` when they are gone.
+    func gather(_ place: ChunkPlace, after earlier: String?) async throws
+    /// Removes what lies beside a chunk's partial, if that is not done when the area goes. None is no error.
+    func removeRival(ofChunk index: Int) async throws
     /// What the store can copy these bytes from; nil when it cannot, or they are not one object yet.
     ///
     /// - Throws: `notFound` when the bytes are not there.
@@ -86,6 +106,8 @@ extension StagingArea {
         try await write(buffer, at: offset)
     }
 
+    package func gather(_ place: ChunkPlace, after earlier: String?) async throws {}
+    package func removeRival(ofChunk index: Int) async throws {}
     package func copySource() async throws -> CopySource? { nil }
     package func noteCopies(of source: CopySource, at offset: Int64) {}
     package var isInDoubt: Bool { false }
@@ -232,6 +254,17 @@ extension ByteStore {
     ) async throws -> String? { nil }
 }
 
+/// Names the bytes of a rival: those of a chunk of a staging area.
+package struct RivalName: Hashable, Sendable {
+    package var key: StagingKey
+    package var index: Int
+
+    package init(key: StagingKey, index: Int) {
+        self.key = key
+        self.index = index
+    }
+}
+
 /// A byte store that one process has for itself, on its own disk. A recovery compares it with the rows.
 package protocol LocalByteStore: ByteStore {
     /// Size of a staging area; nil when there is none.
@@ -240,6 +273,10 @@ package protocol LocalByteStore: ByteStore {
     func stagingKeys() async throws -> [StagingKey]
     /// True when promoting the area would supersede a blob: both are there, with bytes.
     func supersedes(_ key: StagingKey, _ name: BlobName) async throws -> Bool
+    /// The rivals that have bytes, as files beside their staging areas.
+    func rivals() async throws -> [RivalName]
+    /// Removes the bytes of a rival; none is no error.
+    func removeRival(_ name: RivalName) async throws
     /// Moves a staging area that no row knows out of the way without destroying it.
     func quarantine(_ key: StagingKey) async throws
 }

@@ -2,15 +2,35 @@ package import KedgeFiles
 package import KedgeModel
 
 /// Names one body that is being written, for as long as it may be.
-package struct WriterToken: Hashable, Sendable {
+///
+/// The lease that goes with it may be lost. So the row of a partial says who saved it, and with which revision of
+/// the session; a writer may shorten, replace or remove it only when it saved the row itself, or when the row is
+/// not newer than what the writer knew when it got the chunk.
+package struct WriterToken: Sendable {
     /// The chunk that is written.
     package var index: Int
     /// Random, so that it is never that of another writer.
     package var text: String
+    /// The session's revision that the writer knew once it had the chunk. A partial that another writer saved
+    /// later shows that this one was replaced.
+    package var knownRevision: Int64
 
-    package init(index: Int, text: String) {
+    package init(index: Int, text: String, knownRevision: Int64 = 0) {
         self.index = index
         self.text = text
+        self.knownRevision = knownRevision
+    }
+}
+
+/// A writer is the same whatever it knows.
+extension WriterToken: Hashable {
+    package static func == (one: WriterToken, other: WriterToken) -> Bool {
+        one.index == other.index && one.text == other.text
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(index)
+        hasher.combine(text)
     }
 }
 
@@ -28,7 +48,7 @@ package struct SessionChanges: Sendable {
     package var revision: Int64
     /// Chunks committed since; all chunks with ``isWhole``.
     package var chunks: [CommittedChunk]
-    /// All partials there are now; nil when nothing has changed at all.
+    /// All partials and rivals there are now; nil when nothing has changed at all.
     package var partials: [PartialRecord]?
     /// True when chunks were taken back since, so that what was known must be forgotten.
     package var isWhole: Bool
@@ -49,7 +69,8 @@ package struct SessionChanges: Sendable {
 ///
 /// Each node keeps what it knows of a session in memory and asks for what changed before it acts. Writers of
 /// one chunk are kept apart by leases, and when a lease was lost without its holder knowing, by the check of
-/// its token in the transaction that commits. Time is the database's.
+/// its token in the transaction that commits. When the database has lost all leases, the rows of partials still
+/// keep a replaced writer from taking back what its successor saved; see ``WriterToken``. Time is the database's.
 package protocol FleetMetadataStore: MetadataStore {
     /// The database's clock, carried on between its answers by this machine's monotonic one.
     var databaseClock: any WallClock { get }

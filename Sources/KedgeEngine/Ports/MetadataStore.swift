@@ -188,21 +188,26 @@ package protocol MetadataStore: StagingRecords, ScrubRecords {
     /// The session with everything received, or nil when this owner has none of that id.
     func progress(of id: SessionID, owner: OwnerID) async throws -> SessionProgress?
 
-    /// Records chunks whose bytes are durable; their partials go. First write wins.
+    /// Records chunks whose bytes are durable; their partials and rivals go. First write wins.
     ///
     /// - Returns: One outcome a chunk, in order. With any conflict nothing is written.
     /// - Throws: `wrongState` unless the session is open, `notFound` when it is gone.
     func commit(_ chunks: [CommittedChunk], touching session: SessionTouch) async throws
         -> [ChunkOutcome]
 
-    /// Records the durable first bytes of a chunk, replacing what was recorded for it before. A
-    /// committed chunk is left alone.
+    /// Records the durable first bytes of a chunk, replacing what was recorded for it before; a partial and a
+    /// rival do not replace each other. A committed chunk is left alone.
+    ///
+    /// - Throws: ``MetadataError/writerReplaced`` when another writer has the chunk, or has saved this partial
+    ///   since the touch's writer got the chunk.
     func savePartial(_ partial: PartialRecord, touching session: SessionTouch) async throws
 
-    /// Forgets the partial of a chunk.
+    /// Forgets the partial of a chunk, or its rival.
     ///
-    /// - Throws: ``MetadataError/writerReplaced`` when another writer has the chunk.
-    func discardPartial(of id: SessionID, index: Int, by writer: WriterToken?) async throws
+    /// - Throws: ``MetadataError/writerReplaced`` as ``savePartial(_:touching:)``.
+    func discardPartial(
+        of id: SessionID, index: Int, isRival: Bool, by writer: WriterToken?
+    ) async throws
 
     /// Sets the size of a session whose size was unknown.
     ///
@@ -210,7 +215,7 @@ package protocol MetadataStore: StagingRecords, ScrubRecords {
     func declareSize(_ byteCount: Int64, of id: SessionID) async throws
 
     /// Takes back chunks whose bytes are missing or damaged, so that the client sends them again,
-    /// and every partial, the prefix and a promised finalize with them.
+    /// and every partial and rival, the prefix and a promised finalize with them.
     func dropChunks(_ indexes: [Int], of id: SessionID) async throws
 
     /// The same for all chunks, by a writer that found that what was saved before is gone; what the byte store
@@ -331,5 +336,12 @@ extension MetadataStore {
     ) async throws -> CreateOutcome {
         try await createSession(
             record, idempotencyKey: idempotencyKey, adopting: adopting, in: nil)
+    }
+
+    /// Forgets the partial of a chunk, and not its rival.
+    package func discardPartial(
+        of id: SessionID, index: Int, by writer: WriterToken?
+    ) async throws {
+        try await discardPartial(of: id, index: index, isRival: false, by: writer)
     }
 }

@@ -122,6 +122,10 @@ package struct CommittedChunk: Hashable, Sendable {
 }
 
 /// The first bytes of a chunk, durable, with the hash that has seen exactly them.
+///
+/// A chunk has at most two: its partial, whose bytes lie where the chunk will, and a *rival*, the beginning of another
+/// body, which lies beside. Acknowledged bytes of the one go when a body of the other has come whole, with the
+/// digest it named, and not before.
 package struct PartialRecord: Hashable, Sendable {
     package var index: Int
     /// Bytes from the start of the chunk; above zero.
@@ -131,16 +135,24 @@ package struct PartialRecord: Hashable, Sendable {
     package var declaredDigest: SHA256Digest?
     /// What the byte store needs to find the bytes; nil when it needs nothing.
     package var location: String?
+    /// True for a rival, which always has a declared digest.
+    package var isRival: Bool
+    /// True when the bytes did not have the digest that a client named for them and their rest. Only of bytes
+    /// that came by append: nothing says that they are wrong but that client, so appends go on after them. Others
+    /// are discarded then.
+    package var isInDoubt: Bool
 
     package init(
         index: Int, byteCount: Int64, hashState: [UInt8], declaredDigest: SHA256Digest?,
-        location: String? = nil
+        location: String? = nil, isRival: Bool = false, isInDoubt: Bool = false
     ) {
         self.index = index
         self.byteCount = byteCount
         self.hashState = hashState
         self.declaredDigest = declaredDigest
         self.location = location
+        self.isRival = isRival
+        self.isInDoubt = isInDoubt
     }
 }
 
@@ -148,6 +160,7 @@ package struct PartialRecord: Hashable, Sendable {
 package struct SessionProgress: Sendable {
     package var record: SessionRecord
     package var chunks: [CommittedChunk]
+    /// By rising index; rivals after all the others.
     package var partials: [PartialRecord]
     /// Grows with every change; 0 in stores that only one node uses.
     package var revision: Int64

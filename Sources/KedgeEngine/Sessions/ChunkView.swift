@@ -7,6 +7,8 @@ struct ChunkView: Sendable {
     /// Set when the chunk is committed.
     let digest: SHA256Digest?
     let partial: PartialRecord?
+    /// The first bytes of another body.
+    let rival: PartialRecord?
 }
 
 /// How many staging areas are open: each holds a descriptor, and a process has only so many.

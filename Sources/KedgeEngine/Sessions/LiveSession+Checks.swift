@@ -30,7 +30,7 @@ extension LiveSession {
         try requireCurrent()
         return ChunkView(
             layout: ledger.record.layout, digest: ledger.digest(ofChunk: index),
-            partial: ledger.partials[index])
+            partial: ledger.partials[index], rival: ledger.rivals[index])
     }
 
     /// The answer to a chunk that is committed.

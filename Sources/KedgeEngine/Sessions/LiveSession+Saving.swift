@@ -39,7 +39,10 @@ extension LiveSession {
                 throw EngineError.conflict(stored: stored, sent: chunk.digest)
             }
         }
+        let rivals = chunks.map(\.index).filter { ledger.rivals[$0] != nil }
         recordCommit(chunks, touch: touch)
+        // A failure leaves a file that the next start removes.
+        for index in rivals { try? await staging.removeRival(ofChunk: index) }
     }
 
     /// The size may have been declared while a chunk came.
@@ -119,25 +122,29 @@ extension LiveSession {
     /// A full or failing disk is not an error here: the bytes recorded before are still good.
     func keepPartial(
         _ verified: SHA256Hasher, index: Int, declaredDigest: SHA256Digest?,
-        staging: any StagingArea
+        staging: any StagingArea, isRival: Bool = false
     ) async {
         try? await savePartial(
-            verified, index: index, declaredDigest: declaredDigest, staging: staging)
+            verified, index: index, declaredDigest: declaredDigest, staging: staging,
+            isRival: isRival)
     }
 
     /// Syncs and records the first bytes of a chunk, those that the hash has seen, when they are more
     /// than what is recorded.
+    ///
+    /// - Parameter isRival: Whether they are those of a rival, which lie in an area of their own.
     func savePartial(
         _ verified: SHA256Hasher, index: Int, declaredDigest: SHA256Digest?,
-        staging: any StagingArea
+        staging: any StagingArea, isRival: Bool = false
     ) async throws {
-        let known = ledger.partials[index]
+        let known = isRival ? ledger.rivals[index] : ledger.partials[index]
         guard verified.byteCount > known?.byteCount ?? 0 else { return }
         // What comes into a shared store for a session that is over stays there until somebody looks.
         guard !parts.bytes.assembles || ledger.record.state == .open else { return }
         var partial = PartialRecord(
             index: index, byteCount: verified.byteCount, hashState: verified.savedState,
-            declaredDigest: declaredDigest)
+            declaredDigest: declaredDigest, isRival: isRival,
+            isInDoubt: known?.isInDoubt ?? false)
         do {
             partial.location = try await staging.savePartial(
                 place(of: index, byteCount: verified.byteCount), after: known?.location)
@@ -157,15 +164,39 @@ extension LiveSession {
 }
 
 extension LiveSession {
-    /// Drops the first bytes of a chunk, apart from those of an earlier partial that came by append: they were
-    /// acknowledged, and nothing says that they are wrong.
-    func forgetPartial(_ index: Int, butFor earlier: PartialRecord?) async throws {
-        guard let earlier, earlier.declaredDigest == nil else {
+    /// Takes note that the first bytes of a chunk and their rest do not have the digest that was named for them.
+    ///
+    /// They are discarded, so that no client is told to go on after them. Those of an earlier partial that came by
+    /// append stay in doubt: only a native client says that they are wrong. It is not offered them again, and what
+    /// it sends from the chunk's first byte lies beside them until it is whole; appends go on after them.
+    func doubtPartial(_ index: Int, of earlier: PartialRecord?) async throws {
+        guard var earlier, earlier.declaredDigest == nil else {
             return try await discardPartial(index)
         }
-        guard ledger.partials[index] != earlier else { return }
+        earlier.isInDoubt = true
         let touch = await touch(writing: [index])
         try await parts.metadata.savePartial(earlier, touching: touch)
         savedPartial(earlier, touch: touch)
+    }
+
+    /// Makes the partial of a chunk its rival, so that other bytes can be written to the chunk's place. It is as
+    /// durable before and after, and goes on for a body that names its digest.
+    ///
+    /// - Returns: False when it stays: it came by append, or the chunk has a rival already.
+    func setAside(_ partial: PartialRecord) async throws -> Bool {
+        guard partial.declaredDigest != nil, ledger.rivals[partial.index] == nil else {
+            return false
+        }
+        let area = try await stagingArea()
+        var rival = partial
+        rival.isRival = true
+        rival.location = try await area.keepAsRival(
+            place(of: partial.index, byteCount: partial.byteCount), location: partial.location)
+        let touch = await touch(writing: [partial.index])
+        // First where it is now, then not where it was: a stop between leaves it in both places.
+        try await parts.metadata.savePartial(rival, touching: touch)
+        savedPartial(rival, touch: touch)
+        try await discardPartial(partial.index)
+        return true
     }
 }

@@ -69,6 +69,7 @@ actor LiveSession {
             // What the writer before left may lie in the store only.
             try await refresh()
             try requireOpen()
+            tokens[index]?.knownRevision = ledger.revision
         } catch {
             await release(slot, writer)
             throw error
@@ -180,11 +181,12 @@ actor LiveSession {
         ledger.setExpiry(touch.expiresAt)
     }
 
-    /// Forgets the partial of a chunk that this node writes.
-    func discardPartial(_ index: Int) async throws {
-        try await parts.metadata.discardPartial(of: id, index: index, by: tokens[index])
+    /// Forgets the partial of a chunk that this node writes, or its rival.
+    func discardPartial(_ index: Int, isRival: Bool = false) async throws {
+        try await parts.metadata.discardPartial(
+            of: id, index: index, isRival: isRival, by: tokens[index])
         changeCount += 1
-        ledger.removePartial(index)
+        if isRival { ledger.removeRival(index) } else { ledger.removePartial(index) }
     }
 
     /// Sets the size of the file, durably and for good; does nothing when it is known to be the same.

@@ -6,6 +6,8 @@ package struct SessionLedger: Sendable {
     package private(set) var record: SessionRecord
     package private(set) var committed = ChunkSet()
     package private(set) var partials: [Int: PartialRecord] = [:]
+    /// First bytes of other bodies, beside the partials.
+    package private(set) var rivals: [Int: PartialRecord] = [:]
     package private(set) var committedByteCount: Int64 = 0
     /// The store's revision that this is; newer than it after changes of this node.
     package private(set) var revision: Int64
@@ -17,9 +19,7 @@ package struct SessionLedger: Sendable {
         record = progress.record
         revision = progress.revision
         for chunk in progress.chunks { insert(chunk) }
-        for partial in progress.partials where !committed.contains(partial.index) {
-            partials[partial.index] = partial
-        }
+        for partial in progress.partials { setPartial(partial) }
     }
 
     /// Digest of a committed chunk, or nil.
@@ -46,13 +46,26 @@ package struct SessionLedger: Sendable {
         revision = changes.revision
         for chunk in changes.chunks { insert(chunk) }
         guard let new = changes.partials else { return }
-        partials = [:]
+        (partials, rivals) = ([:], [:])
         for partial in new { setPartial(partial) }
     }
 
-    /// Bytes received and durable, partial chunks included.
+    /// Bytes received and durable, those included that a native client is told to go on after.
     package var receivedByteCount: Int64 {
-        partials.values.reduce(committedByteCount) { $0 + $1.byteCount }
+        offeredPartials.reduce(committedByteCount) { $0 + $1.byteCount }
+    }
+
+    /// What native clients are told to go on after, by rising index: of a chunk its partial unless that is in
+    /// doubt, otherwise its rival.
+    var offeredPartials: [PartialRecord] {
+        let certain = partials.filter { !$0.value.isInDoubt }
+        return certain.merging(rivals.filter { isUsable($0.value) }) { partial, _ in partial }
+            .values.sorted { $0.index < $1.index }
+    }
+
+    /// False for a rival that is too long for its chunk, because the size of the file was told since.
+    func isUsable(_ rival: PartialRecord) -> Bool {
+        record.layout.range(ofChunk: rival.index).map { rival.byteCount < $0.byteCount } ?? false
     }
 
     /// Offset after the chunks that are committed without a gap from the start.
@@ -100,6 +113,7 @@ package struct SessionLedger: Sendable {
 
     package mutating func insert(_ chunk: CommittedChunk) {
         partials[chunk.index] = nil
+        rivals[chunk.index] = nil
         guard committed.insert(chunk.index) else { return }
         digests[chunk.index] = chunk.digest
         locations[chunk.index] = chunk.location
@@ -108,10 +122,15 @@ package struct SessionLedger: Sendable {
 
     package mutating func setPartial(_ partial: PartialRecord) {
         guard !committed.contains(partial.index) else { return }
-        partials[partial.index] = partial
+        if partial.isRival {
+            rivals[partial.index] = partial
+        } else {
+            partials[partial.index] = partial
+        }
     }
 
     package mutating func removePartial(_ index: Int) { partials[index] = nil }
+    package mutating func removeRival(_ index: Int) { rivals[index] = nil }
     package mutating func setExpiry(_ time: Timestamp) { record.expiresAt = time }
     package mutating func setState(_ state: SessionState) { record.state = state }
 
@@ -133,8 +152,9 @@ package struct SessionLedger: Sendable {
             fileSize: record.fileSize, chunkSize: record.chunkSize,
             totalChunks: record.layout.chunkCount, received: committed,
             receivedBytes: receivedByteCount,
-            partialChunks: partials.values.sorted { $0.index < $1.index }
-                .map { PartialChunk(index: $0.index, receivedBytes: $0.byteCount) },
+            partialChunks: offeredPartials.map {
+                PartialChunk(index: $0.index, receivedBytes: $0.byteCount)
+            },
             expiresAt: record.expiresAt,
             fileHashSha256: record.finalDigest ?? record.declaredDigest,
             remoteFileId: record.state == .completed ? record.fileID : nil)

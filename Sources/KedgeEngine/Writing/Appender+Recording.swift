@@ -22,7 +22,7 @@ extension Appender {
     }
 
     /// A native client that sent the first bytes of the chunk said what the whole chunk would be. When it is
-    /// something else, those bytes were damaged or are of another file: the chunk comes again.
+    /// something else, those bytes are damaged or of another file: they are discarded, and the chunk comes again.
     private func requireDeclaredDigest(_ chunk: CommittedChunk) async throws {
         let view = try await live.view(ofChunk: chunk.index)
         guard let declared = view.partial?.declaredDigest, declared != chunk.digest,

@@ -4,8 +4,11 @@ internal import KedgeModel
 
 // Bytes of a body that are here already, from another door.
 extension Appender {
-    /// The first bytes of the chunk are there, from a native client. The same bytes pass by; others
-    /// drop what is there, and the body has to come again.
+    /// The first bytes of the chunk are there, from a native client. The same bytes pass by. Others are set
+    /// aside, so that the body can come again, and that client goes on after its own.
+    ///
+    /// With two other bodies there already the partial stays, and the offset counts it. The client goes on after it;
+    /// if the whole then does not have the digest that was declared, the partial is discarded.
     ///
     /// - Returns: Whether the body may go on.
     mutating func passOver(
@@ -18,9 +21,14 @@ extension Appender {
             ? SHA256Hasher(savedState: partial.hashState)?.digest()
             : try await digestOfStored(chunk.start, byteCount: passed.byteCount)
         guard passed.digest() == stored else {
-            // A damaged body must not drop anything.
-            if put.countsAtItsEnd { try await verifyRest(of: reader, hasMore: hasMore) }
-            try await live.discardPartial(partial.index)
+            if put.countsAtItsEnd {
+                // A damaged body must not change anything.
+                try await verifyRest(of: reader, hasMore: hasMore)
+            }
+            if try await !live.setAside(partial) {
+                // What came before is sound. If it did not count, this refusal would come for ever.
+                try await commitDeferred()
+            }
             throw await offsetMismatch()
         }
         return hasMore

@@ -136,11 +136,6 @@ struct Appender {
             throw await offsetMismatch()
         }
         let writable = ByteRange(start: chunk.start, end: min(chunk.end, limit))
-        // The size of an open-ended body is known only chunk by chunk.
-        let wanted = writable.end - offset
-        if wanted > 0, try await parts.bytes.availableBytes() < wanted {
-            throw EngineError(.storageFull)
-        }
         let staging = try await live.stagingArea()
         let isFresh = partial == nil && !put.countsAtItsEnd
         let turn = isFresh ? HashTurn(live, start: chunk.start) : nil
@@ -153,7 +148,8 @@ struct Appender {
         var pass = try ChunkPass(
             chunk: writable, resuming: partial, staging: staging, parts: parts,
             turn: turn, appendHash: appendHash, checkpoints: checkpoints)
-        let end = await pass.run(reader)
+        // The chunk and no more, as for one that comes by itself: what of the file comes here is not known.
+        let end = try await reserving(writable.end - offset) { await pass.run(reader) }
         appendHash = pass.appendHash
         offset = pass.offset
         switch end {
@@ -173,6 +169,16 @@ struct Appender {
             try await record(pass, index: index)
             return (true, nil)
         }
+    }
+
+    /// Runs the body while space is set aside for so many bytes of a chunk.
+    ///
+    /// - Throws: `STORAGE_FULL`.
+    private func reserving(
+        _ byteCount: Int64, _ body: () async -> PassEnd
+    ) async throws -> PassEnd {
+        guard byteCount > 0 else { return await body() }
+        return try await parts.space.reserving(byteCount, of: parts.bytes, body)
     }
 
     func offsetMismatch() async -> EngineError {

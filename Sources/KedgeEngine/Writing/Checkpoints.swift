@@ -14,6 +14,7 @@ actor Checkpoints {
     private let chunkByteCount: Int64
     private let declaredDigest: SHA256Digest?
     private let staging: any StagingArea
+    private let isRival: Bool
     /// The hash over what is written of the chunk; nil before this pass wrote anything.
     private var written: SHA256Hasher?
     /// Bytes of the chunk that were recorded, or tried to be: a store that refuses is asked again
@@ -23,7 +24,8 @@ actor Checkpoints {
 
     init(
         live: LiveSession, parts: EngineParts, index: Int, chunk: ByteRange,
-        resuming partial: PartialRecord?, declaredDigest: SHA256Digest?, staging: any StagingArea
+        resuming partial: PartialRecord?, declaredDigest: SHA256Digest?, staging: any StagingArea,
+        isRival: Bool = false
     ) {
         self.live = live
         self.parts = parts
@@ -31,6 +33,7 @@ actor Checkpoints {
         chunkByteCount = chunk.byteCount
         self.declaredDigest = declaredDigest
         self.staging = staging
+        self.isRival = isRival
         attemptedByteCount = partial?.byteCount ?? 0
     }
 
@@ -65,6 +68,7 @@ actor Checkpoints {
         defer { isSaving = false }
         attemptedByteCount = written.byteCount
         await live.keepPartial(
-            written, index: index, declaredDigest: declaredDigest, staging: staging)
+            written, index: index, declaredDigest: declaredDigest, staging: staging,
+            isRival: isRival)
     }
 }

@@ -10,9 +10,10 @@ struct ChunkWriter {
 
     /// Writes the rest of a chunk, checks its digest, syncs, commits.
     ///
-    /// - Throws: `CHUNK_HASH_MISMATCH` (the partial is dropped, apart from bytes that an append was told are
-    ///   durable), `LENGTH_MISMATCH`, `STORAGE_FULL` and interruptions (what was written stays as a
-    ///   partial).
+    /// A body that brings the whole chunk and differs from the partial takes its place, by a ``RivalWriter``.
+    ///
+    /// - Throws: `CHUNK_HASH_MISMATCH` (the partial is discarded or in doubt), `LENGTH_MISMATCH`,
+    ///   `STORAGE_FULL` and interruptions (what was written stays as a partial).
     func write(
         _ put: ChunkPut, chunk: ByteRange, bodyStart: Int64, resuming partial: PartialRecord?,
         body: some ByteBody
@@ -30,6 +31,18 @@ struct ChunkWriter {
         _ put: ChunkPut, chunk: ByteRange, bodyStart: Int64, resuming partial: PartialRecord?,
         body: some ByteBody
     ) async throws -> CommittedChunk {
+        let reader = try await body.makeReader()
+        if let partial, bodyStart == chunk.start {
+            // A client that did not know of the partial sends its bytes again, as a rule.
+            let isKept = try await live.view(ofChunk: put.index).rival == nil
+            let beside = RivalWriter(
+                live: live, parts: parts, writer: writer, put: put, chunk: chunk, isKept: isKept)
+            if let committed = try await beside.write(
+                comparing: partial, reader: reader, body: body)
+            {
+                return committed
+            }
+        }
         let staging = try await live.stagingArea()
         let turn = partial == nil ? HashTurn(live, start: chunk.start) : nil
         let checkpoints = Checkpoints(
@@ -38,10 +51,7 @@ struct ChunkWriter {
         var pass = try ChunkPass(
             chunk: chunk, resuming: partial, staging: staging, parts: parts, turn: turn,
             checkpoints: checkpoints)
-        let reader = try await body.makeReader()
-        if let partial, bodyStart == chunk.start {
-            try await passOver(partial, chunk, put, reader)
-        } else {
+        if bodyStart > chunk.start {
             try await skip(pass.offset - bodyStart, of: reader, parts: parts)
         }
         switch await pass.run(reader) {
@@ -57,29 +67,14 @@ struct ChunkWriter {
         }
         let digest = pass.verified.digest()
         guard digest == put.digest else {
-            try await live.forgetPartial(put.index, butFor: partial)
+            try await live.doubtPartial(put.index, of: partial)
             throw EngineError.wrongHash(expected: put.digest, actual: digest)
         }
-        try await requireEnd(of: body, reader)
+        try await requireEnd(of: body, reader, parts: parts)
         let committed = CommittedChunk(index: put.index, byteCount: chunk.byteCount, digest: digest)
         try await live.commitDurably(committed, of: pass)
         await live.followPrefix()
         return committed
-    }
-
-    /// A body that announced exactly these bytes has no more; only an open-ended one may go on. When it
-    /// breaks off here instead, the chunk is whole all the same, and counts.
-    private func requireEnd(of body: some ByteBody, _ reader: any ByteReader) async throws {
-        guard body.announcedByteCount == nil else { return }
-        let isOver: Bool
-        do {
-            isOver = try await isAtEnd(reader, parts: parts)
-        } catch {
-            return
-        }
-        guard isOver else {
-            throw EngineError(.lengthMismatch, "The body goes on after the chunk's end.")
-        }
     }
 
     /// Saves what arrived before the body broke off. Losing it costs the client some bytes again, so
@@ -99,33 +94,6 @@ struct ChunkWriter {
     ) -> SHA256Digest? {
         guard let partial else { return put.digest }
         return partial.declaredDigest
-    }
-
-    /// Reads the first bytes of a body that brings the whole chunk again. They are the same as those that are
-    /// there, as a rule.
-    ///
-    /// - Throws: `OFFSET_MISMATCH` when they are not, and the body is what it says: then what is there is of
-    ///   another file, or damaged, and is dropped. `CHUNK_HASH_MISMATCH` when the body is not.
-    private func passOver(
-        _ partial: PartialRecord, _ chunk: ByteRange, _ put: ChunkPut, _ reader: any ByteReader
-    ) async throws {
-        var (hasher, hasMore) = try await readAndHash(
-            SHA256Hasher(), upTo: partial.byteCount, of: reader, parts: parts)
-        guard hasher.byteCount == partial.byteCount,
-            hasher.digest() != SHA256Hasher(savedState: partial.hashState)?.digest()
-        else { return }
-        if hasMore {
-            (hasher, hasMore) = try await readAndHash(
-                hasher, upTo: chunk.byteCount, of: reader, parts: parts)
-        }
-        let digest = hasher.digest()
-        guard digest == put.digest else {
-            throw EngineError.wrongHash(expected: put.digest, actual: digest)
-        }
-        try await live.discardPartial(put.index)
-        var error = EngineError(.offsetMismatch)
-        error.expectedOffset = chunk.start
-        throw error
     }
 }
 

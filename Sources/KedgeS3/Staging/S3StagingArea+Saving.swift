@@ -25,6 +25,13 @@ extension S3StagingArea {
         }
     }
 
+    func gather(_ place: ChunkPlace, after earlier: String?) async throws {
+        try checkOpen()
+        _ = try await store.seeingThrough { [self] in
+            try await fetchMissing(pieces(earlier, of: place), ofChunk: place.index)
+        }
+    }
+
     private func save(
         _ place: ChunkPlace, _ digest: SHA256Digest, after list: PieceList
     ) async throws -> ChunkLocation {

@@ -42,6 +42,13 @@ final class S3StagingArea: StagingArea {
         try await store.onPool { [spool] in try spool.write(buffer.bytes, at: offset) }
     }
 
+    /// A spool of its own: in the bucket nothing lies over anything else, because a piece's name has its digest.
+    func openRival(_ place: ChunkPlace, isKept: Bool) async throws -> any StagingArea {
+        S3StagingArea(key, store: store)
+    }
+
+    func keepAsRival(_ place: ChunkPlace, location: String?) async throws -> String? { location }
+
     func copySource() async throws -> CopySource? {
         do {
             return try await assembledReader(reaching: 0).copySource()

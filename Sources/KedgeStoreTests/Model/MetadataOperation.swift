@@ -7,7 +7,7 @@ package enum MetadataOperation: Sendable {
         SessionRecord, key: IdempotencyKey?, adopting: SessionID?, in: SessionRoom?)
     case commit([CommittedChunk], SessionTouch)
     case savePartial(PartialRecord, SessionTouch)
-    case discardPartial(SessionID, index: Int)
+    case discardPartial(SessionID, index: Int, isRival: Bool)
     case declareSize(Int64, SessionID)
     case dropChunks([Int], SessionID)
     case beginFinalize(SessionID, SHA256Digest, FileID)
@@ -79,8 +79,8 @@ package enum MetadataOperation: Sendable {
         switch self {
         case .savePartial(let partial, let touch):
             try await store.savePartial(partial, touching: touch)
-        case .discardPartial(let id, let index):
-            try await store.discardPartial(of: id, index: index, by: nil)
+        case .discardPartial(let id, let index, let isRival):
+            try await store.discardPartial(of: id, index: index, isRival: isRival, by: nil)
         case .declareSize(let byteCount, let id):
             try await store.declareSize(byteCount, of: id)
         case .dropChunks(let indexes, let id): try await store.dropChunks(indexes, of: id)

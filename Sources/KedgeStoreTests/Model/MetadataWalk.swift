@@ -51,7 +51,8 @@ struct MetadataWalk {
         switch Int.random(in: 0..<100, using: &random) {
         case ..<30: return commit(record)
         case ..<38: return .savePartial(partial(record), touch(record))
-        case ..<40: return .discardPartial(record.id, index: index())
+        case ..<40:
+            return .discardPartial(record.id, index: index(), isRival: chance(30))
         case ..<43: return .declareSize(Self.sizes.randomElement(using: &random) ?? 0, record.id)
         case ..<45: return .dropChunks([index(), index()], record.id)
         case ..<48: return .savePrefix(prefix(upTo: 260), record.id)
@@ -169,7 +170,12 @@ extension MetadataWalk {
         let index = index()
         let end = record.layout.range(ofChunk: index)?.byteCount ?? Sample.chunkSize
         var partial = Sample.partial(index, byteCount: Int64.random(in: 1..<end, using: &random))
-        if chance(50) { partial.declaredDigest = nil }
+        if chance(20) {
+            partial.isRival = true
+        } else if chance(50) {
+            partial.declaredDigest = nil
+            partial.isInDoubt = chance(30)
+        }
         if hasLocations { partial.location = "pieces:\(partial.byteCount)" }
         return partial
     }

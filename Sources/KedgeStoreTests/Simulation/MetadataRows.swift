@@ -17,6 +17,7 @@ struct MetadataRows: Sendable {
         var partials: [Int: PartialRecord] = [:] {
             didSet { if !partials.isEmpty { isEmpty = false } }
         }
+        var rivals: [Int: PartialRecord] = [:]
         /// The network that began it.
         var client: String?
         /// True until its first byte.
@@ -165,7 +166,8 @@ extension MetadataRows.Session {
     var progress: SessionProgress {
         SessionProgress(
             record: record, chunks: chunks.values.sorted { $0.index < $1.index },
-            partials: partials.values.sorted { $0.index < $1.index })
+            partials: partials.values.sorted { $0.index < $1.index }
+                + rivals.values.sorted { $0.index < $1.index })
     }
 
     /// The bytes are not this session's any more. It reads back with the key that it would make for
@@ -177,6 +179,7 @@ extension MetadataRows.Session {
         record.stagingKey = StagingKey(record.id)
         record.prefix = nil
         partials = [:]
+        rivals = [:]
     }
 
     /// The hash never goes back.
@@ -208,7 +211,8 @@ extension MetadataRows.Session {
     /// - Throws: `failed` when the partial is not a part of one of the session's chunks.
     func requireFitting(_ partial: PartialRecord) throws {
         guard let range = record.layout.range(ofChunk: partial.index), partial.byteCount > 0,
-            partial.byteCount < range.byteCount
+            partial.byteCount < range.byteCount,
+            !partial.isRival || partial.declaredDigest != nil && !partial.isInDoubt
         else { throw MetadataError.failed("no part of chunk \(partial.index)") }
     }
 }

@@ -118,7 +118,10 @@ extension SimulatedMetadata {
             let hasConflict = outcomes.contains { if case .conflict = $0 { true } else { false } }
             if hasConflict { return outcomes }
             for chunk in new { try session.requireFitting(chunk) }
-            for chunk in chunks { session.partials[chunk.index] = nil }
+            for chunk in chunks {
+                session.partials[chunk.index] = nil
+                session.rivals[chunk.index] = nil
+            }
             rows.sessions[touch.id] = session
             try rows.touch(touch)
             return outcomes
@@ -132,16 +135,26 @@ extension SimulatedMetadata {
             let session = try rows.session(touch.id, in: .open)
             if session.chunks[partial.index] == nil {
                 try session.requireFitting(partial)
-                rows.sessions[touch.id]?.partials[partial.index] = partial
+                if partial.isRival {
+                    rows.sessions[touch.id]?.rivals[partial.index] = partial
+                } else {
+                    rows.sessions[touch.id]?.partials[partial.index] = partial
+                }
             }
             try rows.touch(touch)
         }
     }
 
     package func discardPartial(
-        of id: SessionID, index: Int, by writer: WriterToken?
+        of id: SessionID, index: Int, isRival: Bool, by writer: WriterToken?
     ) async throws {
-        try write { rows in rows.sessions[id]?.partials[index] = nil }
+        try write { rows in
+            if isRival {
+                rows.sessions[id]?.rivals[index] = nil
+            } else {
+                rows.sessions[id]?.partials[index] = nil
+            }
+        }
     }
 
     package func takeBackChunks(touching touch: SessionTouch) async throws {
@@ -150,6 +163,7 @@ extension SimulatedMetadata {
             guard session.job == nil else { throw MetadataError.writerReplaced }
             session.chunks = [:]
             session.partials = [:]
+            session.rivals = [:]
             session.record.prefix = nil
             session.stagingState = nil
             rows.sessions[touch.id] = session
@@ -161,6 +175,7 @@ extension SimulatedMetadata {
             var session = try rows.session(id, in: .open, .finalizing)
             for index in indexes { session.chunks[index] = nil }
             session.partials = [:]
+            session.rivals = [:]
             session.record.prefix = nil
             session.job = nil
             if session.chunks.isEmpty { session.stagingState = nil }
@@ -203,6 +218,7 @@ extension MetadataRows {
             new.isEmpty = false
             new.chunks = old.chunks
             new.partials = old.partials
+            new.rivals = old.rivals
             var emptied = old
             emptied.giveUpBytes()
             emptied.chunks = [:]

@@ -41,6 +41,26 @@ import Testing
         }
     }
 
+    /// Bodies of two files for one chunk, each of them on two nodes.
+    @Test func `what another body left beside a partial goes on on another node, too`()
+        async throws
+    {
+        try await withNodes(2) { _, nodes in
+            let old = try await nodes[0].begin(sampleBytes(2500))
+            let new = Upload(
+                id: old.id, owner: old.owner, content: sampleBytes(2500, seed: 2), chunkSize: 1000)
+            _ = try await nodes[0].append(old.content.prefix(600), to: old, at: 0)
+            await nodes[1].breakOff(0, of: new, after: 700)
+            await nodes[0].breakOff(0, of: new, from: 700, after: 100)
+            for node in nodes { #expect(try await node.offset(of: old) == 600) }
+            _ = try await nodes[1].append(old.content[600..<900], to: old, at: 600)
+            #expect(try await nodes[1].put(0, of: new, from: 800).isCreated)
+            for index in 1...2 { try await nodes[index % 2].put(index, of: new) }
+            let file = try await nodes[0].finishPatiently(new)
+            #expect(try await nodes[1].content(of: file) == new.content)
+        }
+    }
+
     @Test func `a chunk that another node has is not stored twice, and other bytes conflict`()
         async throws
     {

@@ -1,6 +1,7 @@
 import KedgeEngine
 import KedgeModel
 import KedgeStoreTests
+import KedgeTestServers
 import Testing
 
 /// What tus and IETF uploads need, on nodes that share a database and a bucket.
@@ -62,6 +63,37 @@ import Testing
             let end = try await nodes[1].append(
                 upload.content.dropFirst(1700), to: upload, at: 1700)
             #expect(end == 2500)
+        }
+    }
+
+    /// Leases are not logged. The node that stalls hears of nothing, as one that was suspended.
+    @Test(arguments: [false, true])
+    func `a node that wakes after the leases were lost takes nothing back`(
+        fromStart: Bool
+    ) async throws {
+        try await withNodes(2) { place, nodes in
+            let upload = try await nodes[0].begin(sampleBytes(2500))
+            if !fromStart {
+                _ = try await nodes[0].append(upload.content.prefix(100), to: upload, at: 0)
+            }
+            let start = fromStart ? 0 : 100
+            nodes[0].upkeep.cancel()
+            let body = ScriptedBody(upload.content[start..<300], ending: .hangs)
+            let stalled = Task {
+                try await nodes[0].engine.append(
+                    AppendPut(offset: Int64(start)), to: upload.id, owner: upload.owner, body: body)
+            }
+            await body.watch.isHanging.wait()
+            let end = try await nodes[1].append(
+                upload.content[start..<900], to: upload, at: start)
+            #expect(end == 900)
+            try await place.database.query("DELETE FROM writer_lease", in: place.databaseURL)
+            await nodes[0].engine.interruptWriters()
+            await #expect(throws: EngineError.self) { try await stalled.value }
+            #expect(try await nodes[1].offset(of: upload) == 900)
+            _ = try await nodes[1].append(upload.content.dropFirst(900), to: upload, at: 900)
+            let file = try await nodes[1].engine.finish(upload.id, owner: upload.owner)
+            #expect(try await nodes[1].content(of: file) == upload.content)
         }
     }
 

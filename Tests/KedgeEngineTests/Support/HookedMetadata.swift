@@ -56,9 +56,9 @@ struct HookedMetadata: MetadataStore {
     }
 
     func discardPartial(
-        of id: SessionID, index: Int, by writer: WriterToken?
+        of id: SessionID, index: Int, isRival: Bool, by writer: WriterToken?
     ) async throws {
-        try await real.discardPartial(of: id, index: index, by: writer)
+        try await real.discardPartial(of: id, index: index, isRival: isRival, by: writer)
     }
 
     func takeBackChunks(touching session: SessionTouch) async throws {

@@ -29,6 +29,8 @@ struct ScriptedBody: ByteBody {
     var ending: Ending
     /// True for a body that says that it is over together with its last bytes, not when asked again.
     var tellsEndAtOnce = false
+    /// True for a body whose sender waits to be told that it is wanted.
+    var isHeldBack = false
     /// Called before each part of the bytes comes, for example to let time pass.
     var beforePart: @Sendable () -> Void = {}
     let watch = Watch()

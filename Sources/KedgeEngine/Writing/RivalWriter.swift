@@ -1,0 +1,202 @@
+internal import KedgeFiles
+internal import KedgeHash
+internal import KedgeModel
+
+/// Carries a body for a chunk that has a partial of other bytes, or of bytes in doubt.
+///
+/// The order is the promise: the body lies beside the partial until it is whole and has the digest it named. Then
+/// the partial's row goes, then its bytes are replaced, synced, and the chunk is committed. A process that ends
+/// between leaves no partial, and the rival as it was saved last; a body that is refused or breaks off leaves the
+/// partial as it was.
+struct RivalWriter {
+    let live: LiveSession
+    let parts: EngineParts
+    let writer: ActiveWriter
+    let put: ChunkPut
+    let chunk: ByteRange
+    /// Whether what came counts when the body breaks off.
+    let isKept: Bool
+
+    /// Writes the rest of a rival, or all of it, and puts it in the place of the partial.
+    ///
+    /// - Throws: As ``ChunkWriter/write(_:chunk:bodyStart:resuming:body:)``. Of a wrong digest the rival alone is
+    ///   discarded.
+    func write(
+        bodyStart: Int64, resuming rival: PartialRecord?, body: some ByteBody
+    ) async throws -> CommittedChunk {
+        let area = try await open(rival)
+        return try await lending(area) {
+            let reader = try await body.makeReader()
+            let begun = try makePass(rival, area)
+            try await skip(begun.offset - bodyStart, of: reader, parts: parts)
+            return try await finish(begun, reader, body)
+        }
+    }
+
+    /// Reads a body that brings the whole chunk beside the partial that it may repeat.
+    ///
+    /// - Returns: Nil when the first bytes are those of the partial, after which the body may go on: they are
+    ///   read, and forgotten.
+    /// - Throws: As above.
+    func write(
+        comparing partial: PartialRecord, reader: any ByteReader, body: some ByteBody
+    ) async throws -> CommittedChunk? {
+        let area = try await open(nil)
+        return try await lending(area) {
+            let first = ByteRange(start: chunk.start, end: chunk.start + partial.byteCount)
+            var pass = try ChunkPass(chunk: first, resuming: nil, staging: area, parts: parts)
+            try await require(await pass.run(reader), pass)
+            let known = SHA256Hasher(savedState: partial.hashState)?.digest()
+            guard pass.verified.digest() != known else { return nil }
+            let begun = PartialRecord(
+                index: put.index, byteCount: pass.verified.byteCount,
+                hashState: pass.verified.savedState, declaredDigest: put.digest)
+            // The room for the body is set aside already; this is for the chunk's place.
+            return try await parts.space.reserving(chunk.byteCount, of: parts.bytes) {
+                try await finish(try makePass(begun, area), reader, body)
+            }
+        }
+    }
+
+    private func open(_ rival: PartialRecord?) async throws -> any StagingArea {
+        let staging = try await live.stagingArea()
+        // One that is recorded still, and cannot be continued by any body.
+        if isKept, rival == nil, try await live.view(ofChunk: put.index).rival != nil {
+            try await live.discardPartial(put.index, isRival: true)
+        }
+        do {
+            return try await staging.openRival(
+                place(byteCount: rival?.byteCount ?? 0), isKept: isKept)
+        } catch ByteStoreError.notFound where rival != nil {
+            try await live.discardPartial(put.index, isRival: true)
+            var error = EngineError(.offsetMismatch)
+            error.expectedOffset = chunk.start
+            throw error
+        }
+    }
+
+    /// Gives the area up in the end, and what lies in it unless a row says that it counts.
+    private func lending<Value>(
+        _ area: any StagingArea, _ body: () async throws -> Value
+    ) async throws -> Value {
+        let result = await Result { try await body() }
+        await area.close()
+        if isKept, await live.ledger.rivals[put.index] == nil {
+            // A failure leaves a file that the next one for this chunk, or the next start, removes.
+            try? await live.stagingArea().removeRival(ofChunk: put.index)
+        }
+        return try result.get()
+    }
+
+    private func place(byteCount: Int64) -> ChunkPlace {
+        ChunkPlace(index: put.index, start: chunk.start, byteCount: byteCount)
+    }
+
+    private func makePass(
+        _ begun: PartialRecord?, _ area: any StagingArea
+    ) throws -> ChunkPass {
+        let checkpoints =
+            isKept
+            ? Checkpoints(
+                live: live, parts: parts, index: put.index, chunk: chunk, resuming: begun,
+                declaredDigest: put.digest, staging: area, isRival: true) : nil
+        return try ChunkPass(
+            chunk: chunk, resuming: begun, staging: area, parts: parts, checkpoints: checkpoints)
+    }
+
+    private func require(_ end: PassEnd, _ pass: ChunkPass) async throws {
+        switch end {
+        case .filled: return
+        case .bodyEnded:
+            throw EngineError(
+                .lengthMismatch, "The body ended \(chunk.end - pass.offset) bytes early.")
+        case .interrupted(let error): throw writer.interruption?.error ?? error
+        }
+    }
+
+    private func finish(
+        _ begun: ChunkPass, _ reader: any ByteReader, _ body: some ByteBody
+    ) async throws -> CommittedChunk {
+        var pass = begun
+        do {
+            try await require(await pass.run(reader), pass)
+        } catch {
+            if isKept {
+                await live.keepPartial(
+                    pass.verified, index: put.index, declaredDigest: put.digest,
+                    staging: pass.staging, isRival: true)
+            }
+            throw error
+        }
+        let digest = pass.verified.digest()
+        guard digest == put.digest else {
+            if isKept { try await live.discardPartial(put.index, isRival: true) }
+            throw EngineError.wrongHash(expected: put.digest, actual: digest)
+        }
+        try await requireEnd(of: body, reader, parts: parts)
+        // Awaited here; a task of its own only because cancellation stops at it: the partial must not go for nothing.
+        return try await Task { [pass] in try await replacePartial(with: pass.staging) }.value
+    }
+
+    /// Puts the whole and verified bytes where the chunk lies, and commits it.
+    private func replacePartial(with area: any StagingArea) async throws -> CommittedChunk {
+        let view = try await live.view(ofChunk: put.index)
+        try await area.gather(
+            place(byteCount: view.rival?.byteCount ?? 0), after: isKept ? view.rival?.location : nil
+        )
+        // From here on no row promises what is written over.
+        if view.partial != nil { try await live.discardPartial(put.index) }
+        let staging = try await live.stagingArea()
+        let copied = try await copy(from: area, to: staging)
+        guard copied == put.digest else {
+            if isKept { try await live.discardPartial(put.index, isRival: true) }
+            throw EngineError(
+                .unavailable, cause: "the bytes of a rival were not what had been written")
+        }
+        let committed = CommittedChunk(
+            index: put.index, byteCount: chunk.byteCount, digest: put.digest)
+        try await live.commitDurably([committed], staging: staging)
+        await live.followPrefix()
+        return committed
+    }
+
+    private func copy(
+        from area: any StagingArea, to staging: any StagingArea
+    ) async throws -> SHA256Digest {
+        var hasher = SHA256Hasher()
+        let buffer = parts.buffers.take()
+        defer { parts.buffers.give(buffer) }
+        while hasher.byteCount < chunk.byteCount {
+            let offset = chunk.start + hasher.byteCount
+            buffer.removeAll()
+            try await area.read(into: buffer, at: offset, byteCount: chunk.end - offset)
+            let before = hasher
+            hasher = await parts.pool.compute {
+                var after = before
+                after.update(buffer.bytes)
+                return after
+            }
+            try await staging.write(buffer, at: offset)
+        }
+        return hasher.digest()
+    }
+}
+
+/// Checks that a body ends where its chunk does. One that announced exactly these bytes has no more; only an open-ended
+/// one may go on. When it breaks off here instead, the chunk is whole all the same, and counts.
+///
+/// - Throws: `LENGTH_MISMATCH`.
+func requireEnd(
+    of body: some ByteBody, _ reader: any ByteReader, parts: EngineParts
+) async throws {
+    guard body.announcedByteCount == nil else { return }
+    let isOver: Bool
+    do {
+        isOver = try await isAtEnd(reader, parts: parts)
+    } catch {
+        return
+    }
+    guard isOver else {
+        throw EngineError(.lengthMismatch, "The body goes on after the chunk's end.")
+    }
+}

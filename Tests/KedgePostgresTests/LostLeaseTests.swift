@@ -1,0 +1,222 @@
+import KedgeEngine
+import KedgeModel
+import KedgePostgres
+import KedgeStoreTests
+import KedgeTestServers
+import Testing
+
+/// Writer leases are not logged: a crash of the database loses them while their writers live. What was acknowledged
+/// of a partial stays all the same.
+@Suite(.timeLimit(.minutes(2))) struct `Partials without their leases` {
+    /// One node's writer of a chunk, which does what a live session does.
+    private struct Writer: Sendable {
+        let store: PostgresStore
+        var token: WriterToken
+
+        init(_ store: PostgresStore, _ text: String) {
+            self.store = store
+            token = WriterToken(index: 0, text: text)
+        }
+
+        func claim(_ record: SessionRecord) async throws {
+            let claim = try await store.claimWriter(
+                token, of: record.id, lease: .seconds(60), takesOver: true)
+            #expect(claim == .granted)
+        }
+
+        mutating func learn(_ record: SessionRecord) async throws {
+            let changes = try await store.changes(of: record.id, since: -1)
+            token.knownRevision = try #require(changes).revision
+        }
+
+        /// - Returns: False when the writer was told that it was replaced.
+        func save(_ byteCount: Int64, _ record: SessionRecord) async throws -> Bool {
+            var touch = Sample.touch(record)
+            touch.writer = token
+            do {
+                try await store.savePartial(
+                    Sample.partial(0, byteCount: byteCount), touching: touch)
+                return true
+            } catch MetadataError.writerReplaced {
+                return false
+            }
+        }
+
+        func discard(_ record: SessionRecord) async throws -> Bool {
+            do {
+                try await store.discardPartial(of: record.id, index: 0, by: token)
+                return true
+            } catch MetadataError.writerReplaced {
+                return false
+            }
+        }
+    }
+
+    private struct Place {
+        let server: PostgresServer
+        let url: String
+        let store: PostgresStore
+        let record: SessionRecord
+
+        func loseLeases() async throws {
+            try await server.query("DELETE FROM writer_lease", in: url)
+        }
+
+        func byteCount() async throws -> Int64 {
+            try await store.now(record)?.partials.first?.byteCount ?? 0
+        }
+    }
+
+    private func withPlace(_ body: (Place) async throws -> Void) async throws {
+        let server = try await PostgresServer.shared()
+        let url = try await server.makeDatabase()
+        let store = try await openStore(url)
+        let place = Place(
+            server: server, url: url, store: store, record: try await store.make())
+        try await body(place)
+        try await store.close()
+    }
+
+    /// A stalls, B takes over and acknowledges more, A wakes. The leases go after so many of the steps.
+    @Test(arguments: 0...7, [false, true])
+    func `a writer that stalls never takes back what its successor saved`(
+        step: Int, discards: Bool
+    ) async throws {
+        try await withPlace { place in
+            let record = place.record
+            var (stalled, next) = (Writer(place.store, "a"), Writer(place.store, "b"))
+            var count = 0
+            func mayLoseLeases() async throws {
+                if count == step { try await place.loseLeases() }
+                count += 1
+            }
+            try await mayLoseLeases()
+            try await stalled.claim(record)
+            try await mayLoseLeases()
+            try await stalled.learn(record)
+            try await mayLoseLeases()
+            try await next.claim(record)
+            try await mayLoseLeases()
+            try await next.learn(record)
+            try await mayLoseLeases()
+            #expect(try await next.save(30, record))
+            try await mayLoseLeases()
+            #expect(try await next.save(60, record))
+            try await mayLoseLeases()
+            let isDone =
+                discards ? try await stalled.discard(record) : try await stalled.save(20, record)
+            #expect(!isDone)
+            #expect(try await place.byteCount() == 60)
+            try await mayLoseLeases()
+            // The one that has the chunk goes on, and may give up what it finds damaged.
+            #expect(try await next.save(70, record))
+            #expect(try await next.save(60, record))
+            #expect(try await next.discard(record))
+            #expect(try await place.byteCount() == 0)
+        }
+    }
+
+    /// Writers in any order; the leases go between all of their steps. Of two that got the chunk, the one that knew
+    /// an older partial than the last one saved changes nothing any more.
+    @Test(arguments: 1...12 as ClosedRange<UInt64>)
+    func `no writer changes a partial that another has saved since it got the chunk`(
+        seed: UInt64
+    ) async throws {
+        try await withPlace { place in
+            var generator = SplitMix64(seed: seed)
+            let record = place.record
+            var writers: [Writer] = []
+            // Who saved the row last, and which writers got the chunk after that.
+            var saver: String?
+            var isInformed: Set<String> = []
+            for round in 0..<60 {
+                try await place.loseLeases()
+                if writers.isEmpty || Int.random(in: 0..<5, using: &generator) == 0 {
+                    var new = Writer(place.store, "writer \(round)")
+                    try await new.claim(record)
+                    try await place.loseLeases()
+                    try await new.learn(record)
+                    writers.append(new)
+                    isInformed.insert(new.token.text)
+                    continue
+                }
+                guard let writer = writers.randomElement(using: &generator) else { continue }
+                let name = writer.token.text
+                let before = try await place.byteCount()
+                let mayChange = before == 0 || saver == name || isInformed.contains(name)
+                let byteCount = Int64.random(in: 1..<100, using: &generator)
+                let discards = Int.random(in: 0..<6, using: &generator) == 0
+                let isDone =
+                    discards
+                    ? try await writer.discard(record)
+                    : try await writer.save(byteCount, record)
+                let context: Comment = "seed \(seed), round \(round), \(name)"
+                #expect(isDone == mayChange, context)
+                let after = try await place.byteCount()
+                #expect(after == (isDone ? (discards ? 0 : byteCount) : before), context)
+                guard isDone, !discards else { continue }
+                saver = name
+                isInformed = []
+            }
+        }
+    }
+
+    /// The statement of a node of the version before, which knows nothing of the new columns.
+    private func saveOldStyle(_ byteCount: Int64, _ place: Place) async throws {
+        try await place.server.query(
+            """
+            WITH touched AS (
+                UPDATE session SET revision = revision + 1 WHERE id = '\(place.record.id.text)')
+            INSERT INTO partial_chunk (session, idx, byte_count, chunk_size, hash_state)
+            SELECT number, 0, \(byteCount), chunk_size, '\\x01'::bytea FROM session
+            WHERE id = '\(place.record.id.text)'
+            ON CONFLICT (session, idx) DO UPDATE SET
+                byte_count = excluded.byte_count, hash_state = excluded.hash_state
+            """, in: place.url)
+    }
+
+    @Test(arguments: [false, true])
+    func `a node of the version before shortens nothing, and what it saves is safe`(
+        isFirst: Bool
+    ) async throws {
+        try await withPlace { place in
+            let record = place.record
+            var (stalled, next) = (Writer(place.store, "a"), Writer(place.store, "b"))
+            if !isFirst {
+                try await next.claim(record)
+                #expect(try await next.save(10, record))
+            }
+            try await stalled.claim(record)
+            try await stalled.learn(record)
+            try await place.loseLeases()
+            try await saveOldStyle(60, place)
+            try await saveOldStyle(40, place)
+            #expect(try await place.byteCount() == 60)
+            #expect(try await !stalled.save(20, record))
+            #expect(try await !stalled.discard(record))
+            // A writer that comes now knows it, and goes on.
+            var last = Writer(place.store, "c")
+            try await last.claim(record)
+            try await last.learn(record)
+            #expect(try await last.save(70, record))
+            #expect(try await place.byteCount() == 70)
+        }
+    }
+
+    @Test func `a session that adopts a partial can go on with it`() async throws {
+        try await withPlace { place in
+            var writer = Writer(place.store, "a")
+            for byteCount: Int64 in [10, 20, 30] {
+                #expect(try await writer.save(byteCount, place.record))
+            }
+            let new = Sample.session(createdAt: Sample.time(2000), expiresAt: Sample.time(3000))
+            _ = try await place.store.createSession(
+                new, idempotencyKey: nil, adopting: place.record.id)
+            writer = Writer(place.store, "b")
+            try await writer.claim(new)
+            try await writer.learn(new)
+            #expect(try await writer.save(40, new))
+            #expect(try await place.store.now(new)?.partials.map(\.byteCount) == [40])
+        }
+    }
+}

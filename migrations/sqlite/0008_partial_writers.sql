@@ -1,0 +1,1 @@
+-- One process writes, and knows who replaced whom: there is nothing to record of that here.
