@@ -29,7 +29,7 @@ CLIENTS_REQUIREMENTS := Tests/clients/requirements.txt
 WIDTH := --experimental-maximum-parallelization-width 6
 # What `make` allows to be skipped: tests that take minutes are part of `make torture`, and no package of
 # Debian brings kubectl. Everything else that cannot run is a failure; see Tests/support/skip.sh.
-export KEDGE_ALLOW_SKIP := $(strip $(KEDGE_ALLOW_SKIP) long-runs kubectl)
+export ALLOW_SKIP := $(strip $(ALLOW_SKIP) long-runs kubectl)
 SCRIPTS := $(wildcard .ci/* docs/*.sh Tests/*/*.sh)
 PROGRAMS := $(wildcard Tests/*/*.py)
 

@@ -5,7 +5,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 tests=$(dirname "$here")
-unset KEDGE_ALLOW_SKIP
+unset ALLOW_SKIP
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -23,13 +23,13 @@ expect() {
 }
 
 expect 77 "SKIPPED some-name: some reason" bash -c "source '$here/skip.sh'; skip some-name some reason"
-expect 77 "SKIPPED some-name" env KEDGE_ALLOW_SKIP="some-name-more some" \
+expect 77 "SKIPPED some-name" env ALLOW_SKIP="some-name-more some" \
     bash -c "source '$here/skip.sh'; skip some-name some reason"
-expect 0 "SKIPPED some-name" env KEDGE_ALLOW_SKIP="other some-name" \
+expect 0 "SKIPPED some-name" env ALLOW_SKIP="other some-name" \
     bash -c "source '$here/skip.sh'; skip some-name some reason"
 python="import sys; sys.path.insert(0, '$here'); from skipping import skipped; sys.exit(skipped('a-b', 'why'))"
 expect 77 "SKIPPED a-b: why" python3 -c "$python"
-expect 0 "SKIPPED a-b: why" env KEDGE_ALLOW_SKIP="a-b" python3 -c "$python"
+expect 0 "SKIPPED a-b: why" env ALLOW_SKIP="a-b" python3 -c "$python"
 
 # A stand-in prints what a test run prints.
 cat >"$scratch/swift" <<'SWIFT'
@@ -42,15 +42,15 @@ echo '✔ Test "a file is skipped: twice" passed after 0.1 seconds.' >"$scratch/
 expect 0 "passed" swift_tests
 echo '➜ Test "a disk fills up" skipped: "mounts: not permitted"' >>"$scratch/swift-output"
 expect 77 "SKIPPED mounts: not permitted" swift_tests
-KEDGE_ALLOW_SKIP="mounts" expect 0 "SKIPPED mounts: not permitted" swift_tests
+ALLOW_SKIP="mounts" expect 0 "SKIPPED mounts: not permitted" swift_tests
 echo '➜ Suite FailingTests skipped.' >>"$scratch/swift-output"
-KEDGE_ALLOW_SKIP="mounts" expect 77 "SKIPPED unnamed: no reason is given" swift_tests
+ALLOW_SKIP="mounts" expect 77 "SKIPPED unnamed: no reason is given" swift_tests
 
 # The power cuts, where nothing they need is on the path.
 mkdir "$scratch/bin"
 for tool in bash dirname mktemp env cat rm; do ln -s "$(command -v "$tool")" "$scratch/bin/$tool"; done
 ln -s "$(python3 -c 'import sys; print(sys.executable)')" "$scratch/bin/python3"
 expect 77 "SKIPPED power-cuts: " env PATH="$scratch/bin" "$tests/powercut/gate.sh" /bin/false
-expect 0 "SKIPPED power-cuts: " env PATH="$scratch/bin" KEDGE_ALLOW_SKIP="power-cuts power-cuts-xfs power-cuts-btrfs" \
+expect 0 "SKIPPED power-cuts: " env PATH="$scratch/bin" ALLOW_SKIP="power-cuts power-cuts-xfs power-cuts-btrfs" \
     "$tests/powercut/gate.sh" /bin/false
 echo "what cannot run fails the build unless it was allowed by name"

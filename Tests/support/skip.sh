@@ -1,14 +1,14 @@
 # What a check does that cannot run here. Sourced, not run; skipping.py is the same for Python.
 #
 #   skip NAME REASON…   prints `SKIPPED NAME: REASON` and ends the script: with status 77, which is a
-#                       failure, unless NAME is one of the words of KEDGE_ALLOW_SKIP; then with 0
+#                       failure, unless NAME is one of the words of ALLOW_SKIP; then with 0
 #   is_skip_allowed NAME
 # shellcheck shell=bash
 
 SKIPPED_STATUS=77
 
 is_skip_allowed() {
-    [[ " ${KEDGE_ALLOW_SKIP:-} " == *" $1 "* ]]
+    [[ " ${ALLOW_SKIP:-} " == *" $1 "* ]]
 }
 
 skip() {
@@ -16,6 +16,6 @@ skip() {
     shift
     echo "SKIPPED $name: $*" >&2
     if is_skip_allowed "$name"; then exit 0; fi
-    echo "KEDGE_ALLOW_SKIP=\"$name\" allows this to be skipped" >&2
+    echo "ALLOW_SKIP=\"$name\" allows this to be skipped" >&2
     exit "$SKIPPED_STATUS"
 }

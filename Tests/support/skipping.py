@@ -8,7 +8,7 @@ SKIPPED_STATUS = 77
 
 def is_skip_allowed(name: str) -> bool:
     """Whether somebody asked by name that this may be skipped."""
-    return name in os.environ.get("KEDGE_ALLOW_SKIP", "").split()
+    return name in os.environ.get("ALLOW_SKIP", "").split()
 
 
 def skipped(name: str, reason: object) -> int:
@@ -16,5 +16,5 @@ def skipped(name: str, reason: object) -> int:
     print(f"SKIPPED {name}: {reason}", file=sys.stderr, flush=True)
     if is_skip_allowed(name):
         return 0
-    print(f'KEDGE_ALLOW_SKIP="{name}" allows this to be skipped', file=sys.stderr, flush=True)
+    print(f'ALLOW_SKIP="{name}" allows this to be skipped', file=sys.stderr, flush=True)
     return SKIPPED_STATUS
