@@ -40,18 +40,38 @@ actor HealthProbe {
     func check() async throws {
         if let last, elapsed() - last.time < Self.lifetime { return try last.result.get() }
         if let running {
-            guard elapsed() - running.start < Self.patience else {
-                throw EngineError(.unavailable, cause: "the last check of the stores hangs")
-            }
-            return try await running.task.value
+            return try await wait(
+                for: running.task, atMost: Self.patience - (elapsed() - running.start))
         }
         // Awaited by its callers and by `finish`. One caller that leaves must not cancel it for the others.
-        let task = Task { try await attempt() }
+        let task = Task {
+            let result = await Result { try await attempt() }
+            end(result)
+            try result.get()
+        }
         running = Running(task: task, start: elapsed())
-        let result = await task.result
+        try await wait(for: task, atMost: Self.patience)
+    }
+
+    private func end(_ result: Result<Void, any Error>) {
         running = nil
         last = Ended(result: result, time: elapsed())
-        try result.get()
+    }
+
+    /// Waits for a try, but not for ever: a store that hangs is one that does not work.
+    private func wait(for task: Task<Void, any Error>, atMost patience: Duration) async throws {
+        let hangs = EngineError(.unavailable, cause: "the check of the stores hangs")
+        guard patience > .zero else { throw hangs }
+        let (ends, end) = AsyncStream.makeStream(of: Result<Void, any Error>.self)
+        // Each ends by itself: one with the try, the other with the patience.
+        Task { end.yield(await task.result) }
+        let timeout = Task {
+            try await Task.sleep(for: patience)
+            end.yield(.failure(hangs))
+        }
+        defer { timeout.cancel() }
+        for await result in ends { return try result.get() }
+        throw CancellationError()
     }
 
     /// Returns when no try is under way.

@@ -47,6 +47,7 @@ extension TransferEngine {
                     _ = try await chunkWriter.write(
                         put, chunk: chunk, bodyStart: bodyStart, resuming: partial, body: body)
                 case .beside(let rival, let isKept):
+                    if !isKept { self.hold(place) }
                     let rivalWriter = RivalWriter(
                         live: live, parts: self.parts, writer: writer, put: put, chunk: chunk,
                         isKept: isKept)

@@ -120,19 +120,34 @@ extension TransferEngine {
         _ new: NewSession, owner: OwnerID, expecting expected: SHA256Digest?,
         checksum: AppendChecksum? = nil, body: some ByteBody
     ) async throws -> FileRecord {
-        let session = try await createSession(new, owner: owner)
+        // A body without a place is refused before anything is written for it.
+        let id = try await admittingWrite(of: body, to: nil, owner: owner, isEvictable: false) {
+            place in
+            let id = try await createSession(new, owner: owner).sessionId
+            try await givingUp(id, owner: owner) {
+                var put = AppendPut(offset: 0, checksum: checksum, completes: true)
+                put.isResumable = false
+                _ = try await registry.withSession(id, owner: owner) { live in
+                    try await append(put, to: live, in: place, body: body)
+                }
+            }
+            return id
+        }
+        // Nobody could ask again for what has no name yet.
+        return try await givingUp(id, owner: owner) {
+            try await finish(
+                id, owner: owner, expecting: expected, patience: .seconds(24 * 3600))
+        }
+    }
+
+    /// Leaves nothing of a session behind when the body fails.
+    private func givingUp<Result>(
+        _ id: SessionID, owner: OwnerID, _ body: () async throws -> Result
+    ) async throws -> Result {
         do {
-            var put = AppendPut(offset: 0, checksum: checksum, completes: true)
-            put.isResumable = false
-            _ = try await append(
-                put,
-                to: session.sessionId, owner: owner, body: body)
-            // Nobody could ask again for what has no name yet.
-            return try await finish(
-                session.sessionId, owner: owner, expecting: expected,
-                patience: .seconds(24 * 3600))
+            return try await body()
         } catch {
-            await giveUp(session.sessionId, owner: owner)
+            await giveUp(id, owner: owner)
             throw error
         }
     }

@@ -74,7 +74,7 @@ package final class TransferEngine: Sendable {
     ///   asked to come back, while others wait.
     /// - Throws: `BUSY` at the limit and when stopped so, `UNAVAILABLE` while the process is ending.
     func admittingWrite<Result>(
-        of body: some ByteBody, to session: SessionID, owner: OwnerID, isEvictable: Bool,
+        of body: some ByteBody, to session: SessionID?, owner: OwnerID, isEvictable: Bool,
         _ write: (WritePlace) async throws -> Result
     ) async throws -> Result {
         guard !isDraining.withLock({ $0 }) else {
@@ -95,6 +95,9 @@ package final class TransferEngine: Sendable {
             throw error
         }
     }
+
+    /// Lets a body go on whoever waits: nothing of it counts before its end.
+    func hold(_ place: WritePlace) { places.hold(place) }
 
     /// True once the bodies under way were told to stop.
     var isEnding: Bool { isDraining.withLock { $0 } }

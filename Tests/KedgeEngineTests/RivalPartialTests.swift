@@ -184,6 +184,25 @@ import Testing
         #expect(try await node.content(of: try await node.finish(old)) == old.content)
     }
 
+    @Test func `a rival that is damaged at rest is discarded, and the partial stays`() async throws
+    {
+        let node = try await place.start()
+        let (old, new) = try await begun(by: .append, on: node)
+        await node.breakOff(0, of: new, after: 400)
+        let path = "\(place.dataPath)/staging/\(old.id.text.prefix(2))/\(old.id.text).0"
+        let file = try POSIXFileSystem().open(path, .readWrite)
+        try withUnsafeBytes(of: ~new.content[100]) { try file.write($0, at: 100) }
+        try file.close()
+        await #expect(throws: EngineError(.unavailable)) {
+            try await node.put(0, of: new, from: 400)
+        }
+        #expect(try await node.offset(of: old) == 600)
+        #expect(try await expected(new, on: node) == 0)
+        try await node.put(0, of: new)
+        for index in 1...2 { try await node.put(index, of: new) }
+        #expect(try await node.content(of: try await node.finish(new)) == new.content)
+    }
+
     @Test func `what a stop left of a rival is removed, and what counts stays`() async throws {
         let node = try await place.start()
         let (old, new) = try await begun(by: .native, on: node)

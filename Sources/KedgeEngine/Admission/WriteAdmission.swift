@@ -104,6 +104,9 @@ package struct WriteAdmission: Equatable, Sendable {
     /// Entries of all tables, for a test of their bounds.
     package var tableCount: Int { writers.count + waiting.count + proven.count }
 
+    /// The body turned out to count only as a whole.
+    package mutating func hold(_ id: WriterID) { writers[id]?.arrival.isEvictable = false }
+
     /// Somebody wants to write.
     ///
     /// - Parameter now: Time since any moment, never less than before.

@@ -87,6 +87,11 @@ final class WritePlaces: Sendable {
         throw EngineError(.busy)
     }
 
+    /// From now on the body counts only as a whole: stopping it would cost its client everything that it sent.
+    func hold(_ place: WritePlace) {
+        state.withLock { $0.admission.hold(place.id) }
+    }
+
     /// Gives a place back.
     func leave(_ place: WritePlace, isWhole: Bool) {
         state.withLock { state in

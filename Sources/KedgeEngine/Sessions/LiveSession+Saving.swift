@@ -22,9 +22,13 @@ extension LiveSession {
 
     /// Makes the chunks' bytes durable, then their rows: in that order, and both before anybody hears
     /// of it.
-    func commitDurably(_ chunks: [CommittedChunk], staging: any StagingArea) async throws {
+    ///
+    /// - Parameter isWhole: The area has every byte of the chunks; nothing of their partials belongs to them.
+    func commitDurably(
+        _ chunks: [CommittedChunk], staging: any StagingArea, isWhole: Bool = false
+    ) async throws {
         try requireFitting(chunks)
-        let chunks = try await save(chunks, staging: staging)
+        let chunks = try await save(chunks, staging: staging, isWhole: isWhole)
         let touch = await touch(writing: chunks.map(\.index))
         let outcomes: [ChunkOutcome]
         do {
@@ -58,12 +62,12 @@ extension LiveSession {
     ///
     /// - Returns: The chunks with where the byte store put them.
     private func save(
-        _ chunks: [CommittedChunk], staging: any StagingArea
+        _ chunks: [CommittedChunk], staging: any StagingArea, isWhole: Bool
     ) async throws -> [CommittedChunk] {
         var saved: [CommittedChunk] = []
         for var chunk in chunks {
             let place = place(of: chunk.index, byteCount: chunk.byteCount)
-            let earlier = ledger.partials[chunk.index]?.location
+            let earlier = isWhole ? nil : ledger.partials[chunk.index]?.location
             do {
                 chunk.location = try await staging.saveChunk(
                     place, digest: chunk.digest, after: earlier)
@@ -166,13 +170,11 @@ extension LiveSession {
 extension LiveSession {
     /// Takes note that the first bytes of a chunk and their rest do not have the digest that was named for them.
     ///
-    /// They are discarded, so that no client is told to go on after them. Those of an earlier partial that came by
-    /// append stay in doubt: only a native client says that they are wrong. It is not offered them again, and what
-    /// it sends from the chunk's first byte lies beside them until it is whole; appends go on after them.
+    /// What was acknowledged before stays, in doubt: the rest may be what is wrong, damaged on its way. Native clients
+    /// are not offered it again, and what they send from the chunk's first byte lies beside it until it is whole;
+    /// appends go on after it. What only this request brought is discarded.
     func doubtPartial(_ index: Int, of earlier: PartialRecord?) async throws {
-        guard var earlier, earlier.declaredDigest == nil else {
-            return try await discardPartial(index)
-        }
+        guard var earlier else { return try await discardPartial(index) }
         earlier.isInDoubt = true
         let touch = await touch(writing: [index])
         try await parts.metadata.savePartial(earlier, touching: touch)

@@ -4,10 +4,11 @@ internal import KedgeModel
 
 /// Carries a body for a chunk that has a partial of other bytes, or of bytes in doubt.
 ///
-/// The order is the promise: the body lies beside the partial until it is whole and has the digest it named. Then
-/// the partial's row goes, then its bytes are replaced, synced, and the chunk is committed. A process that ends
-/// between leaves no partial, and the rival as it was saved last; a body that is refused or breaks off leaves the
-/// partial as it was.
+/// The order is the promise: the body lies beside the partial until it is whole and has the digest it named; what an
+/// earlier request left of it is read again first. Where chunks have a place of their own in the store, the chunk is
+/// saved there, and the transaction that commits it ends the partial. On a disk the partial's row goes, then its
+/// bytes are replaced, synced, and the chunk is committed: a process that ends between leaves no partial, and the
+/// rival as it was saved last. A body that is refused or breaks off leaves the partial as it was.
 struct RivalWriter {
     let live: LiveSession
     let parts: EngineParts
@@ -138,14 +139,39 @@ struct RivalWriter {
         return try await Task { [pass] in try await replacePartial(with: pass.staging) }.value
     }
 
+    /// Makes sure that all bytes of the body are here and are what was verified: of those that an earlier request
+    /// left, only the saved hash is known so far.
+    ///
+    /// - Throws: `UNAVAILABLE` after the rival was discarded: it is damaged, and the partial stays as it was.
+    private func requireWhole(_ area: any StagingArea) async throws {
+        let view = try await live.view(ofChunk: put.index)
+        do {
+            try await area.gather(
+                place(byteCount: view.rival?.byteCount ?? 0),
+                after: isKept ? view.rival?.location : nil)
+            guard isKept, view.rival != nil else { return }
+            if try await digest(
+                of: chunk.start..<chunk.end, parts: parts, area.read) == put.digest
+            {
+                return
+            }
+        } catch ByteStoreError.notFound {
+            // Told below.
+        } catch ByteStoreError.failed {
+            // A disk that cannot give them.
+        }
+        if isKept { try await live.discardPartial(put.index, isRival: true) }
+        throw EngineError(.unavailable, cause: "the bytes of a rival are not what was saved")
+    }
+
     /// Puts the whole and verified bytes where the chunk lies, and commits it.
     private func replacePartial(with area: any StagingArea) async throws -> CommittedChunk {
+        try await requireWhole(area)
         let view = try await live.view(ofChunk: put.index)
-        try await area.gather(
-            place(byteCount: view.rival?.byteCount ?? 0), after: isKept ? view.rival?.location : nil
-        )
-        // From here on no row promises what is written over.
-        if view.partial != nil { try await live.discardPartial(put.index) }
+        // On a disk the partial lies where the chunk will: from here on no row promises what is written over.
+        if view.partial != nil, !parts.bytes.assembles {
+            try await live.discardPartial(put.index)
+        }
         let staging = try await live.stagingArea()
         let copied = try await copy(from: area, to: staging)
         guard copied == put.digest else {
@@ -155,7 +181,7 @@ struct RivalWriter {
         }
         let committed = CommittedChunk(
             index: put.index, byteCount: chunk.byteCount, digest: put.digest)
-        try await live.commitDurably([committed], staging: staging)
+        try await live.commitDurably([committed], staging: staging, isWhole: true)
         await live.followPrefix()
         return committed
     }

@@ -13,6 +13,7 @@ final class ConnectionTable: Sendable {
         var shares: ReaderShares
         var lastID = 0
         var closedCount = 0
+        var isGivingBack = false
         /// Those whose readers are slow.
         var channels: [ReaderShares.ConnectionID: any Channel] = [:]
     }
@@ -66,16 +67,31 @@ final class ConnectionTable: Sendable {
 
     /// Cuts slow readers while connections are scarce, and has memory given back after many connections have
     /// gone, until the task is cancelled.
-    func patrol(givingBack giveBack: () async -> Void) async {
+    func patrol(givingBack giveBack: @escaping @Sendable () async -> Void) async {
         var upkeep = MemoryUpkeep()
         while !Task.isCancelled {
             cutSlowReaders()
-            if upkeep.passed(closed: takeClosedCount()) { await giveBack() }
+            if upkeep.passed(closed: takeClosedCount()) { begin(giveBack) }
             do {
                 try await Task.sleep(for: Self.patrolInterval)
             } catch {
                 return
             }
+        }
+    }
+
+    /// Runs the work unless it runs already. Nobody waits for it: its thread may be behind calls to a disk that
+    /// hangs.
+    private func begin(_ giveBack: @escaping @Sendable () async -> Void) {
+        let isFree = state.withLock { state in
+            defer { state.isGivingBack = true }
+            return !state.isGivingBack
+        }
+        guard isFree else { return }
+        // Ends by itself, once its calls return.
+        Task { [self] in
+            await giveBack()
+            state.withLock { $0.isGivingBack = false }
         }
     }
 
