@@ -81,7 +81,7 @@ struct URLSecretTests {
         let id = try await client.enqueueDownload(.url(url), to: scene.path("out.bin"))
         _ = try await client.run(id)
         try await client.close()
-        let queue = try DatabaseQueue(path: scene.path("state/transfers.sqlite"))
+        let queue = try scene.openRecords()
         try await queue.write { [url] database in
             try database.execute(
                 sql: "UPDATE download_transfer SET remote_url = ?, is_url_redacted = 0",

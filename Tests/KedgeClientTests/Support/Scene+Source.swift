@@ -53,8 +53,17 @@ extension Scene {
         try changeRecords("UPDATE upload_transfer SET hash_state = NULL, hash_offset = 0")
     }
 
+    /// Opens the client's records beside it. As patient as the client: one that was just released may still
+    /// be closing them, which locks them.
+    func openRecords() throws -> DatabaseQueue {
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(5)
+        return try DatabaseQueue(
+            path: path("state/transfers.sqlite"), configuration: configuration)
+    }
+
     private func changeRecords(_ sql: String) throws {
-        let queue = try DatabaseQueue(path: path("state/transfers.sqlite"))
+        let queue = try openRecords()
         try queue.write { try $0.execute(sql: sql) }
         try queue.close()
     }
