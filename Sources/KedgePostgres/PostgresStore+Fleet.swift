@@ -46,41 +46,19 @@ extension PostgresStore {
         }
     }
 
-    /// A statement that may run twice: whoever has the chunk is granted it again.
+    /// Statements that may run twice: whoever has the chunk is granted it again.
+    ///
+    /// When this returns a grant, the rows of what others wrote of the chunk name the new writer, durably: it may
+    /// acknowledge that, also before it has saved a byte of its own.
     package func claimWriter(
         _ token: WriterToken, of id: SessionID, lease: Duration, takesOver: Bool
     ) async throws -> WriterClaim {
         try await single { db in
-            var row = try db.query(
-                """
-                WITH claim AS (
-                    INSERT INTO writer_lease AS held (session_id, idx, token, lease_until, wanted)
-                    VALUES ($1, $2, $3, \(DatabaseClock.expression) + $4, false)
-                    ON CONFLICT (session_id, idx) DO UPDATE SET
-                        (token, lease_until, wanted) = (
-                            SELECT
-                                CASE WHEN granted THEN excluded.token ELSE held.token END,
-                                CASE WHEN granted THEN excluded.lease_until
-                                    ELSE held.lease_until END,
-                                -- Asking again does not make others want it less.
-                                CASE WHEN held.token = excluded.token THEN held.wanted
-                                    ELSE NOT granted END
-                            FROM (SELECT $5 OR held.token = excluded.token
-                                OR held.lease_until <= \(DatabaseClock.expression)
-                            ) AS decision (granted))
-                    RETURNING token)
-                SELECT token,
-                    CASE WHEN $5 OR token <> $3
-                        THEN pg_notify('\(PostgresConnection.channel)', $1)::text END
-                FROM claim
-                """,
-                [
-                    .text(id.text), .int4(token.index), .text(token.text),
-                    .int8(lease.milliseconds), .bool(takesOver),
-                ]
-            ).firstRow
-            guard let holder = try row?.text(), holder != token.text else { return .granted }
-            return .held(by: holder)
+            if let holder = try db.claim(token, of: id, lease: lease, takesOver: takesOver) {
+                return .held(by: holder)
+            }
+            try db.takeOverPartials(token, of: id)
+            return .granted
         }
     }
 
@@ -143,6 +121,68 @@ extension PostgresStore {
                 FROM was WHERE wanted
                 """, [.text(id.text), .int4(token.index), .text(token.text)])
         }
+    }
+}
+
+extension PostgresConnection {
+    /// - Returns: The token of the writer that has the chunk, when that is another one.
+    fileprivate func claim(
+        _ token: WriterToken, of id: SessionID, lease: Duration, takesOver: Bool
+    ) throws -> String? {
+        var row = try query(
+            """
+            WITH claim AS (
+                INSERT INTO writer_lease AS held (session_id, idx, token, lease_until, wanted)
+                VALUES ($1, $2, $3, \(DatabaseClock.expression) + $4, false)
+                ON CONFLICT (session_id, idx) DO UPDATE SET
+                    (token, lease_until, wanted) = (
+                        SELECT
+                            CASE WHEN granted THEN excluded.token ELSE held.token END,
+                            CASE WHEN granted THEN excluded.lease_until
+                                ELSE held.lease_until END,
+                            -- Asking again does not make others want it less.
+                            CASE WHEN held.token = excluded.token THEN held.wanted
+                                ELSE NOT granted END
+                        FROM (SELECT $5 OR held.token = excluded.token
+                            OR held.lease_until <= \(DatabaseClock.expression)
+                        ) AS decision (granted))
+                RETURNING token)
+            SELECT token,
+                CASE WHEN $5 OR token <> $3
+                    THEN pg_notify('\(PostgresConnection.channel)', $1)::text END
+            FROM claim
+            """,
+            [
+                .text(id.text), .int4(token.index), .text(token.text),
+                .int8(lease.milliseconds), .bool(takesOver),
+            ]
+        ).firstRow
+        guard let holder = try row?.text(), holder != token.text else { return nil }
+        return holder
+    }
+
+    /// Names the writer in the logged rows of the chunk's first bytes, and raises their revision, as a save of it
+    /// would. Not in one transaction with the claim: that would lock the lease before the session.
+    fileprivate func takeOverPartials(_ token: WriterToken, of id: SessionID) throws {
+        _ = try query(
+            """
+            WITH kept AS (
+                SELECT partial_chunk.session
+                FROM partial_chunk JOIN session ON session.number = partial_chunk.session
+                WHERE session.id = $1 AND idx = $2 AND writer IS DISTINCT FROM $3
+                UNION
+                SELECT rival_partial.session
+                FROM rival_partial JOIN session ON session.number = rival_partial.session
+                WHERE session.id = $1 AND idx = $2 AND writer IS DISTINCT FROM $3),
+            touched AS (
+                UPDATE session SET revision = revision + 1
+                WHERE number IN (SELECT session FROM kept) RETURNING number, revision),
+            partials AS (
+                UPDATE partial_chunk AS kept SET writer = $3, revision = touched.revision
+                FROM touched WHERE kept.session = touched.number AND kept.idx = $2)
+            UPDATE rival_partial AS kept SET writer = $3, revision = touched.revision
+            FROM touched WHERE kept.session = touched.number AND kept.idx = $2
+            """, [.text(id.text), .int4(token.index), .text(token.text)])
     }
 }
 

@@ -116,6 +116,25 @@ import Testing
         }
     }
 
+    /// A saves, stalls, and B acknowledges what A saved, with no byte of its own.
+    @Test func `a writer that stalls never discards what its successor acknowledged`() async throws
+    {
+        try await withPlace { place in
+            let record = place.record
+            var (stalled, next) = (Writer(place.store, "a"), Writer(place.store, "b"))
+            try await stalled.claim(record)
+            try await stalled.learn(record)
+            #expect(try await stalled.save(30, record))
+            try await next.claim(record)
+            try await next.learn(record)
+            try await place.loseLeases()
+            #expect(try await !stalled.discard(record))
+            #expect(try await !stalled.save(20, record))
+            #expect(try await place.byteCount() == 30)
+            #expect(try await next.save(40, record))
+        }
+    }
+
     /// Writers in any order; the leases go between all of their steps. Of two that got the chunk, the one that knew
     /// an older partial than the last one saved changes nothing any more.
     @Test(arguments: 1...12 as ClosedRange<UInt64>)
@@ -134,6 +153,11 @@ import Testing
                 if writers.isEmpty || Int.random(in: 0..<5, using: &generator) == 0 {
                     var new = Writer(place.store, "writer \(round)")
                     try await new.claim(record)
+                    // It may acknowledge what is there, so that is its own from now on.
+                    if try await place.byteCount() > 0 {
+                        saver = new.token.text
+                        isInformed = []
+                    }
                     try await place.loseLeases()
                     try await new.learn(record)
                     writers.append(new)
