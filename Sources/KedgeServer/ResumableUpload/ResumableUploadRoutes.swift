@@ -64,6 +64,11 @@ struct ResumableUploadRoutes: Sendable {
             // offset that it is told must be the one at which it can go on.
             let view = try await stopped(known, context)
             let isComplete = view.state == .completed
+            if isComplete, let file = view.fileID {
+                try await DialectError.tellingDamageAsGone(fields: call.versionFields) {
+                    _ = try await engine.file(file, owner: context.principal.owner)
+                }
+            }
             // There is nowhere to go on in one that is made of parts.
             let offset = isComplete || view.parts == nil ? view.offset : nil
             var response = Response(status: .noContent)

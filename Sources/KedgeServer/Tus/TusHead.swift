@@ -12,6 +12,10 @@ extension TusRoutes {
     @Sendable func head(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
+        try await DialectError.tellingDamageAsGone { try await progress(context) }
+    }
+
+    private func progress(_ context: KedgeRequestContext) async throws -> Response {
         var upload = try await upload(context)
         if upload.awaitsParts {
             let owner = context.principal.owner

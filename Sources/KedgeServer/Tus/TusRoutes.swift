@@ -71,7 +71,7 @@ struct TusRoutes: Sendable {
     /// The upload that the path names.
     ///
     /// - Throws: `SESSION_NOT_FOUND`, also for one that was terminated; `SESSION_EXPIRED`; `FILE_GONE` when
-    ///   it is a file that was deleted.
+    ///   it is a file that was deleted, `FILE_DAMAGED` when it is one whose copy is.
     func upload(
         _ context: KedgeRequestContext, stopsAppend: Bool = false
     ) async throws -> TusUpload {
@@ -82,10 +82,13 @@ struct TusRoutes: Sendable {
 
     /// The upload with this id.
     ///
-    /// - Parameter stopsAppend: Ends a request that is still appending, and counts what it brought.
+    /// - Parameters:
+    ///   - stopsAppend: Ends a request that is still appending, and counts what it brought.
+    ///   - isDamagedTaken: Whether one whose file is damaged is an upload like any other.
     /// - Throws: As ``upload(_:stopsAppend:)``.
     func upload(
-        _ id: SessionID, stopsAppend: Bool = false, _ context: KedgeRequestContext
+        _ id: SessionID, stopsAppend: Bool = false, isDamagedTaken: Bool = false,
+        _ context: KedgeRequestContext
     ) async throws -> TusUpload {
         let view: UploadView
         do {
@@ -99,7 +102,11 @@ struct TusRoutes: Sendable {
         case .completed:
             // With its file the upload is gone, whatever is asked of it.
             if let file = view.fileID {
-                _ = try await engine.file(file, owner: context.principal.owner)
+                do {
+                    _ = try await engine.file(file, owner: context.principal.owner)
+                } catch let error as EngineError
+                    where error.code == .fileDamaged && isDamagedTaken
+                {}
             }
             return TusUpload(view)
         case .expired: throw EngineError(.sessionExpired)

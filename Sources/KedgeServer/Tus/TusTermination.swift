@@ -7,7 +7,9 @@ extension TusRoutes {
     @Sendable func terminate(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
-        let upload = try await upload(context)
+        let id = try context.sessionID()
+        context.notes.set("session.id", id)
+        let upload = try await upload(id, isDamagedTaken: true, context)
         let owner = context.principal.owner
         if upload.view.state == .completed, let file = upload.view.fileID {
             try await engine.deleteFile(file, owner: owner)
