@@ -1,10 +1,11 @@
 import Glibc
-import KedgeEngine
 import KedgeFiles
 import KedgeHash
 import KedgeModel
 import KedgeStoreTests
 import Testing
+
+@testable import KedgeEngine
 
 /// Bodies for one chunk that differ: what was acknowledged of the one stays until another is whole.
 @Suite(.timeLimit(.minutes(1))) struct `Rival partials` {
@@ -104,6 +105,23 @@ import Testing
         #expect(try stagingNames(old) == [old.id.text])
         for index in 1...2 { try await node.put(index, of: third) }
         #expect(try await node.content(of: try await node.finish(third)) == third.content)
+    }
+
+    @Test func `a session keeps so many rivals and no more`() async throws {
+        let node = try await place.start()
+        let count = LiveSession.maxRivalCount + 3
+        let old = try await node.begin(sampleBytes(count * 1000))
+        let new = Upload(
+            id: old.id, owner: old.owner, content: sampleBytes(count * 1000, seed: 2),
+            chunkSize: 1000)
+        for index in 0..<count {
+            await node.breakOff(index, of: old, after: 600)
+            await node.breakOff(index, of: new, after: 400)
+        }
+        #expect(try stagingNames(old).count == 1 + LiveSession.maxRivalCount)
+        // One that is not kept counts when it is whole, as before.
+        for index in 0..<count { try await node.put(index, of: new) }
+        #expect(try await node.content(of: try await node.finish(new)) == new.content)
     }
 
     @Test func `a rival that has not its digest goes alone`() async throws {

@@ -143,6 +143,7 @@ extension LiveSession {
     ) async throws {
         let known = isRival ? ledger.rivals[index] : ledger.partials[index]
         guard verified.byteCount > known?.byteCount ?? 0 else { return }
+        guard !isRival || known != nil || hasRoomForRival else { return }
         // What comes into a shared store for a session that is over stays there until somebody looks.
         guard !parts.bytes.assembles || ledger.record.state == .open else { return }
         var partial = PartialRecord(
@@ -168,6 +169,12 @@ extension LiveSession {
 }
 
 extension LiveSession {
+    /// Most rivals of one session that outlive their bodies. Each takes a file and up to a chunk of space, and no
+    /// honest client needs more than one for each of its connections.
+    static let maxRivalCount = 64
+
+    private var hasRoomForRival: Bool { ledger.rivals.count < Self.maxRivalCount }
+
     /// Takes note that the first bytes of a chunk and their rest do not have the digest that was named for them.
     ///
     /// What was acknowledged before stays, in doubt: the rest may be what is wrong, damaged on its way. Native clients
@@ -184,11 +191,11 @@ extension LiveSession {
     /// Makes the partial of a chunk its rival, so that other bytes can be written to the chunk's place. It is as
     /// durable before and after, and goes on for a body that names its digest.
     ///
-    /// - Returns: False when it stays: it came by append, or the chunk has a rival already.
+    /// - Returns: False when it stays: it came by append, the chunk has a rival already, or the session as many as
+    ///   it may have.
     func setAside(_ partial: PartialRecord) async throws -> Bool {
-        guard partial.declaredDigest != nil, ledger.rivals[partial.index] == nil else {
-            return false
-        }
+        guard partial.declaredDigest != nil, ledger.rivals[partial.index] == nil, hasRoomForRival
+        else { return false }
         let area = try await stagingArea()
         var rival = partial
         rival.isRival = true

@@ -28,6 +28,10 @@ extension Appender {
             if try await !live.setAside(partial) {
                 // What came before is sound. If it did not count, this refusal would come for ever.
                 try await commitDeferred()
+                // Where no size is known, a last chunk of two bodies' bytes would be compared with nothing.
+                guard hadSize else {
+                    throw EngineError(.chunkConflict, "Two other bodies for this chunk are here.")
+                }
             }
             throw await offsetMismatch()
         }
