@@ -142,6 +142,18 @@ import Testing
         #expect(admission.arrive(Self.arrival(2, isEvictable: false), at: .zero).admitted != nil)
     }
 
+    @Test func `one share cannot take all places for whole bodies before they are judged`() throws {
+        var admission = WriteAdmission(placeCount: 64)
+        let ids = (0..<100).compactMap { _ in
+            admission.arrive(Self.arrival(1, isEvictable: false), at: .zero).admitted
+        }
+        #expect(ids.count == 32)
+        #expect(admission.arrive(Self.arrival(2, isEvictable: false), at: .zero).admitted != nil)
+        // Those that come quickly do not count.
+        for id in ids { admission.observe(id, .fast) }
+        #expect(admission.arrive(Self.arrival(1, isEvictable: false), at: .zero).admitted != nil)
+    }
+
     /// A share that found no place is not overtaken for ever by one that has many quick bodies.
     @Test func `a share with more than its part leaves the next place to one that waits`() throws {
         var admission = WriteAdmission(placeCount: 4)

@@ -1,4 +1,5 @@
 import KedgeEngine
+import KedgeModel
 import KedgeServer
 import Testing
 
@@ -62,6 +63,27 @@ import Testing
             #expect(try await server.fileBytes(answer) == content)
             let state = try await server.ask(client.head(location))
             #expect(state.field("Upload-Offset") == "\(content.count)")
+        }
+    }
+
+    /// A proxy may have kept the 104 from the client.
+    @Test func `a creation that is stopped tells where the upload goes on`() async throws {
+        try await SharedServer.use { server in
+            let client = ResumableClient(dialect: .interop8)
+            let content = sampleBytes(1000, seed: 31)
+            let connection = try await server.connect()
+            let create = client.create(content, completes: true)
+            try await connection.send(
+                create.with([("Content-Length", "1000")]).head + content.prefix(400))
+            let location = try #require(try await connection.answer().field("Location"))
+            #expect(try await server.ask(client.head(location)).field("Upload-Offset") == "400")
+            let answer = try await connection.finalAnswer(to: "POST")
+            try expectProblem(answer, .unavailable)
+            #expect(answer.field("Location") == location)
+            let rest = client.append(
+                Array(content[400...]), to: location, at: 400, completes: true)
+            let end = try await server.askResumable(rest)
+            #expect(try await server.fileBytes(end) == content)
         }
     }
 

@@ -1,6 +1,7 @@
 import KedgeEngine
 import KedgeModel
 import KedgeServer
+import Logging
 import Testing
 
 @Suite struct `Proxies that are trusted` {
@@ -29,6 +30,22 @@ import Testing
         let proxies = try #require(Self.proxies)
         #expect(
             proxies.client(peer: [127, 0, 0, 1], forwarded: fields) == ClientAddress(bytes: client))
+    }
+
+    @Test(arguments: [("", 1), ("127.0.0.1", 0)])
+    func `a field that does not count is told of once`(trusted: String, count: Int) async throws {
+        let proxies = try #require(TrustedProxies(text: trusted))
+        try await withServer {
+            $0.trustedProxies = proxies
+        } _: { server in
+            for _ in 0..<3 {
+                _ = try await server.get("/files", [("X-Forwarded-For", "1.2.3.4")])
+            }
+            let warnings = server.place.log.lines.filter {
+                $0.level == .warning && $0.metadata["peer"] != nil
+            }
+            #expect(warnings.count == count)
+        }
     }
 
     @Test func `nobody else's field counts`() throws {

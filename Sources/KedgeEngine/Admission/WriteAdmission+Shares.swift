@@ -19,8 +19,10 @@ extension WriteAdmission {
         let whole = writers.values.filter { !$0.arrival.isEvictable }
         guard whole.count < wholePlaceCount else { return false }
         guard isCrowded || activeCount >= max(1, placeCount / 2) else { return true }
-        let slow = whole.count { $0.isSlow && $0.arrival.key == key }
-        return slow < max(1, wholePlaceCount / 4)
+        let own = whole.filter { $0.arrival.key == key && !$0.isFast }
+        // Nobody stops them, so one share may not take all before it is known how they come.
+        guard own.count < max(1, wholePlaceCount / 2) else { return false }
+        return own.count { $0.isSlow } < max(1, wholePlaceCount / 4)
     }
 
     /// True when others wait, and the share has as many places as each would get if all had the same.

@@ -17,8 +17,8 @@ package struct ShareKey: Hashable, Sendable {
 /// places for so many bodies. As long as one is free, everybody gets one. When none is, places of slow bodies are
 /// taken back, first from the share that has most of them, down to half of all places: so the other half is there
 /// for bodies that come quickly, and that need a place for a moment only. Bodies that count only as a whole
-/// are never stopped; they get at most three quarters of the places, and the slow ones of one share a quarter of
-/// these while places are scarce.
+/// are never stopped; they get at most three quarters of the places. While places are scarce, one share gets half of
+/// these for bodies that are not known to come quickly, and a quarter for slow ones.
 ///
 /// Its memory is bounded by the number of places, and by two tables of fixed size.
 package struct WriteAdmission: Equatable, Sendable {
@@ -69,6 +69,8 @@ package struct WriteAdmission: Equatable, Sendable {
         var isSuspect: Bool
         /// Told to stop, and saving what it brought.
         var isLeaving = false
+        /// Came quickly when it was looked at last.
+        var isFast = false
         var isSlow: Bool { slowRate != nil }
     }
 
@@ -157,9 +159,11 @@ package struct WriteAdmission: Equatable, Sendable {
         switch pace {
         case .slow(let rate):
             writers[id]?.slowRate = rate
+            writers[id]?.isFast = false
             if let session = writer.arrival.session { proven.remove(session) }
         case .fast:
             writers[id]?.slowRate = nil
+            writers[id]?.isFast = true
             writers[id]?.isSuspect = false
             if let session = writer.arrival.session { proven.insert(session) }
         }

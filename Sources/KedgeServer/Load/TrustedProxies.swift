@@ -76,6 +76,14 @@ package struct TrustedProxies: Sendable {
 }
 
 extension TrustedProxies {
+    /// True when these fields name another client than the peer, whose word does not count.
+    func ignores(_ headers: HTTPFields, peer: SocketAddress?) -> Bool {
+        guard headers[.xForwardedFor] != nil, let bytes = peer.flatMap(AddressBytes.of) else {
+            return false
+        }
+        return !isTrusted(bytes)
+    }
+
     /// Who sends a request over a connection.
     func client(of head: HTTPRequest, peer: SocketAddress?) -> ClientAddress {
         client(headers: head.headerFields, peer: peer)

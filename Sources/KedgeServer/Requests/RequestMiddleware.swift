@@ -12,6 +12,12 @@ struct RequestMiddleware: RouterMiddleware {
 
     let routes: RouteTable
     let gate: RequestGate
+    private let forwarding = ForwardingWarning()
+
+    init(routes: RouteTable, gate: RequestGate) {
+        self.routes = routes
+        self.gate = gate
+    }
 
     @concurrent
     func handle(
@@ -30,6 +36,9 @@ struct RequestMiddleware: RouterMiddleware {
             context.principal = try gate.principal(of: request)
             context.principal.address = gate.proxies.client(
                 headers: request.headers, peer: context.channel.remoteAddress)
+            if gate.proxies.ignores(request.headers, peer: context.channel.remoteAddress) {
+                forwarding.warn(of: context.channel.remoteAddress, to: context.logger)
+            }
             if let answer = gate.cors.preflight(
                 request, methods: routes.methods(at: request.uri.path))
             {

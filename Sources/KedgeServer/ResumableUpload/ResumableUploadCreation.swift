@@ -36,9 +36,14 @@ extension ResumableUploadRoutes {
             if key != nil, let known = try await outcome(of: transfer) {
                 return answer(to: known, id, call, isNew: true)
             }
+            // Who missed the 104, or speaks through a proxy that drops it, learns of the upload by an error, too.
+            var failures = errors(call, context)
+            if call.isVersionNamed || key != nil { failures.location = Self.location(of: id) }
             do {
-                let outcome = try await transfer.run(put, knownLength: length, body: body)
-                return answer(to: outcome, id, call, isNew: true)
+                return try await failures.answering {
+                    let outcome = try await transfer.run(put, knownLength: length, body: body)
+                    return answer(to: outcome, id, call, isNew: true)
+                }
             } catch {
                 // Nobody knows the address, nor a way to it, so nobody would come back.
                 if !call.isVersionNamed, key == nil {

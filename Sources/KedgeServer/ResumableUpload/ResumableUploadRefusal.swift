@@ -43,6 +43,8 @@ struct ResumableUploadErrors {
     let isComplete: Bool
     /// `Upload-Limit` for those who sent too much.
     let limits: HTTPFields
+    /// Address of an upload that this request made, and at which it goes on.
+    var location: String?
 
     /// Runs a handler. What it throws becomes an answer where the drafts have a type for it, and gets the
     /// fields of the dialect otherwise. Errors of the request's form pass: they are the same for everybody.
@@ -83,9 +85,11 @@ struct ResumableUploadErrors {
             throw DialectError(
                 error: error, fields: call.stateFields(isComplete: true), reason: error.code)
         case .brokenBody(let error):
+            var fields = call.stateFields(isComplete: false)
+            fields[.location] = location
             throw DialectError(
                 error: EngineError(.unavailable, error.detail, cause: error.cause),
-                fields: call.stateFields(isComplete: false), reason: error.code)
+                fields: fields, reason: error.code)
         }
     }
 
@@ -105,6 +109,7 @@ struct ResumableUploadErrors {
         // With `?1` the answer would be that of the resource that the file is for, and final; this one is about
         // the upload. Of a complete one that leaves nothing to say.
         var fields = isComplete ? call.versionFields : call.stateFields(isComplete: false)
+        fields[.location] = location
         if error.code.facts.httpStatus == 413 { fields.set(limits) }
         return DialectError(error: error, fields: fields, reason: reason)
     }
