@@ -66,16 +66,20 @@ extension TransferEngine {
     /// What the scrub of this process has done.
     package var scrubbed: ScrubCounts { scrubCounts.withLock { $0 } }
 
-    private func tellBacklog() async throws {
-        let backlog = try await parts.metadata.scrubBacklog()
-        let counts = scrubbed
-        logger.debug(
+    /// Logs what the scrub of this process has done since its start, and how much waits.
+    package func tellScrub() async throws {
+        let (backlog, counts) = (try await parts.metadata.scrubBacklog(), scrubbed)
+        logger.info(
             "scrub",
             metadata: [
                 "verified": "\(counts.verifiedCount)", "damaged": "\(counts.damagedCount)",
                 "restored": "\(counts.restoredCount)", "bytes": "\(counts.byteCount)",
                 "waiting.new": "\(backlog.newCount)", "damaged.now": "\(backlog.damagedCount)",
             ])
+    }
+
+    private func tellBacklog() async throws {
+        let backlog = try await parts.metadata.scrubBacklog()
         guard let oldest = backlog.oldestNew else { return }
         let now = parts.clock.now()
         guard now > oldest.advanced(by: configuration.scrubNewFilesWithin) else { return }

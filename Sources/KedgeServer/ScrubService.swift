@@ -24,7 +24,12 @@ package struct ScrubService: Service {
         await cancelWhenGracefulShutdown {
             await withTaskGroup { group in
                 group.addTask { await repeating(every: Self.tendInterval, engine.tendScrub) }
-                group.addTask { await repeating(every: Self.lookInterval, engine.addMissingScrubs) }
+                group.addTask {
+                    await repeating(every: Self.lookInterval) {
+                        try await engine.addMissingScrubs()
+                        try await engine.tellScrub()
+                    }
+                }
                 group.addTask { await scrub() }
             }
         }
