@@ -31,6 +31,8 @@ struct ForeignServerTests {
         _ = try await scene.transfer { ($0.bytesTransferred ?? 0) >= byteCount }
         client.signal(SIGKILL)
         #expect(try await client.wait() == .signaled(SIGKILL))
+        // The system still sends what the process had written.
+        try await eventually("the rest has passed") { proxy.counts.openCount == 0 }
         return try #require(try await scene.transfers().last?.bytesTransferred)
     }
 

@@ -12,6 +12,8 @@ final class FaultyProxy: Sendable {
         var upByteCount = 0
         var downByteCount = 0
         var connectionCount = 0
+        /// Connections through which bytes may still pass.
+        var openCount = 0
         var cutCount = 0
         var flipCount = 0
         var stallCount = 0
@@ -110,7 +112,10 @@ private final class ProxyLoop: @unchecked Sendable {
                 openTime = max(openTime, .now) + .seconds(Double(passed) / Double(rate))
             }
         }
+        let openCount = links.count
         links.removeAll { $0.isClosed }
+        let closedCount = openCount - links.count
+        proxy.shared.withLock { $0.counts.openCount -= closedCount }
         if entries[0].revents != 0 { acceptOne(upstreamPort) }
     }
 
@@ -120,7 +125,10 @@ private final class ProxyLoop: @unchecked Sendable {
             close(client)
             return
         }
-        proxy.shared.withLock { $0.counts.connectionCount += 1 }
+        proxy.shared.withLock { shared in
+            shared.counts.connectionCount += 1
+            shared.counts.openCount += 1
+        }
         links.append(ProxyLink(client: client, server: server))
     }
 }
