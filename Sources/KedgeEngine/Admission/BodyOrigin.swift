@@ -36,6 +36,7 @@ package final class BodyProgress: Sendable {
         var measure = Measure()
         var waitingSince: ContinuousClock.Instant?
         var isOpen = false
+        var isHeldBack = false
     }
 
     private let state = Mutex(State())
@@ -43,12 +44,27 @@ package final class BodyProgress: Sendable {
     package init() {}
 
     /// A request begins.
-    package func begin() { state.withLock { $0 = State(isOpen: true) } }
+    ///
+    /// - Parameter isHeldBack: The client sends its body when it is asked to: until then the server is what
+    ///   takes time.
+    package func begin(isHeldBack: Bool = false) {
+        state.withLock { $0 = State(isOpen: true, isHeldBack: isHeldBack) }
+    }
+
+    /// The client was asked for its body.
+    package func ask() {
+        state.withLock { state in
+            guard state.isOpen, state.isHeldBack else { return }
+            state.isHeldBack = false
+            state.waitingSince = .now
+        }
+    }
 
     /// The server waits for bytes from now on, if it did not before.
     package func wait() {
         state.withLock { state in
-            if state.isOpen, state.waitingSince == nil { state.waitingSince = .now }
+            guard state.isOpen, !state.isHeldBack, state.waitingSince == nil else { return }
+            state.waitingSince = .now
         }
     }
 
@@ -56,6 +72,7 @@ package final class BodyProgress: Sendable {
     package func came(_ byteCount: Int) {
         state.withLock { state in
             state.stopWaiting()
+            state.isHeldBack = false
             state.measure.byteCount += Int64(byteCount)
         }
     }

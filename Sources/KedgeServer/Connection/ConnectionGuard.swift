@@ -109,7 +109,7 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         switch unwrapInboundIn(data) {
         case .head(let head):
             use(head, context)
-            load.progress.begin()
+            load.progress.begin(isHeldBack: head.headerFields[.expect] != nil)
             isRequestOpen = true
             startedCount += 1
             discardedByteCount = 0
@@ -130,6 +130,11 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch unwrapOutboundIn(data) {
+        case .head(let head) where head.status == .continue:
+            load.progress.ask()
+            resetRate()
+            if waitingSince != nil { waitingSince = .now() }
+            context.write(data, promise: promise)
         case .head(var head) where head.status.kind != .informational:
             if isRequestOpen, startedCount == answeredCount + 1 {
                 closesAfterAnswer = true
