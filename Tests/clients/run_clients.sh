@@ -17,5 +17,6 @@ export PYTHONDONTWRITEBYTECODE=1
 # The suite must find faults before it may praise.
 timeout 300s python3 "$tests/conformance/check_suite.py"
 
+timeout 300s python3 "$here/zsync.py" --binary "$binary" --seed "$seed"
 timeout 900s python3 "$here/every_mix.py" --binary "$binary" --seed "$seed"
 timeout 1800s python3 "$here/run_clients.py" --binary "$binary" --mib "$mebibytes" --seed "$seed"

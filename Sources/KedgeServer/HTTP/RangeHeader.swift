@@ -2,16 +2,17 @@ package import KedgeModel
 
 /// A `Range` header (RFC 9110 section 14.2) held against a file.
 package enum RangeHeader: Hashable, Sendable {
-    /// No range to honour: absent, another unit, or not well formed. The whole file is the answer.
+    /// No range to honour: absent, another unit, not well formed, or more parts than are worth serving (RFC 9110
+    /// section 14.2 lets a server ignore the field). The whole file is the answer.
     case whole
     /// The satisfiable ranges, in the order asked for; ranges that overlap or touch are one, so no
     /// byte of the file is sent twice (RFC 9110 section 15.3.7.2).
     case ranges([ByteRange])
-    /// Well formed, but no byte of the file is in it, or more parts than are worth serving.
+    /// Well formed, but no byte of the file is in it.
     case unsatisfiable
 
-    /// Most ranges in one request. Many small ones are an attack, not a download.
-    package static let maxRangeCount = 16
+    /// Most parts in one answer. Programs that complete an old copy, such as zsync, ask for as many.
+    package static let maxRangeCount = 200
 
     /// Reads the header's value. Numbers too large for any file are clamped, never trapped on.
     package init(_ value: String?, fileSize: Int64) {
@@ -40,8 +41,10 @@ package enum RangeHeader: Hashable, Sendable {
             self = .whole
             return
         }
-        let isServable = !ranges.isEmpty && specifications.count <= Self.maxRangeCount
-        self = isServable ? .ranges(Self.coalesced(ranges)) : .unsatisfiable
+        let runs = Self.coalesced(ranges)
+        self =
+            runs.isEmpty
+            ? .unsatisfiable : runs.count <= Self.maxRangeCount ? .ranges(runs) : .whole
     }
 
     /// Each run of ranges stands where the first of them stood.
