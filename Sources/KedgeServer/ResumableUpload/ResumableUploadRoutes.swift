@@ -66,7 +66,11 @@ struct ResumableUploadRoutes: Sendable {
             let isComplete = view.state == .completed
             if isComplete, let file = view.fileID {
                 try await DialectError.tellingDamageAsGone(fields: call.versionFields) {
-                    _ = try await engine.file(file, owner: context.principal.owner)
+                    do {
+                        _ = try await engine.file(file, owner: context.principal.owner)
+                    } catch let error as EngineError where error.code == .fileGone {
+                        // The upload was completed all the same.
+                    }
                 }
             }
             // There is nowhere to go on in one that is made of parts.
