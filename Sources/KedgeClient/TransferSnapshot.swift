@@ -20,6 +20,9 @@ public struct TransferSnapshot: Sendable, Hashable {
     public let bytesTransferred: Int64
     /// Size of the file; nil while a download does not know it.
     public let totalBytes: Int64?
+    /// Bytes in each chunk of an upload but the last: what was asked for, and from the session's creation on what
+    /// the server takes. Nil for downloads, and in other dialects than the native one.
+    public let chunkSize: Int64?
     /// Current rate; nil when nothing moves, or another process runs the transfer.
     public let bytesPerSecond: Double?
     /// At the current rate; nil when that or the size is unknown.
@@ -86,6 +89,7 @@ extension TransferSnapshot {
             name = upload.fileName
             path = upload.path
             total = upload.identity.byteCount
+            chunkSize = upload.dialect == .native ? upload.chunkSize : nil
             dialect = upload.dialect
             uploadURL = upload.uploadURL
             remoteFileID = upload.remoteFileID
@@ -96,6 +100,7 @@ extension TransferSnapshot {
             name = LocalPath.name(of: download.destinationPath)
             path = download.destinationPath
             total = download.expectedSize
+            chunkSize = nil
             dialect = nil
             uploadURL = nil
             if case .file(let id) = download.reference {

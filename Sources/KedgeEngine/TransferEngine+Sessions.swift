@@ -7,6 +7,8 @@ package struct NewSession: Sendable {
     package var fileName: String
     package var fileSize: Int64?
     package var mimeType: String?
+    /// A wish: the session gets the nearest size that is taken and in which the largest file has not too many
+    /// chunks. Above zero.
     package var chunkSize: Int64?
     package var declaredDigest: SHA256Digest?
     package var metadata: [String: String]
@@ -183,19 +185,17 @@ extension TransferEngine {
             guard size >= 0 else { throw EngineError(.badRequest, "fileSize is below zero.") }
             guard size <= configuration.maxFileSize else { throw tooLarge() }
         }
-        let preferred = new.chunkSize ?? configuration.defaultChunkSize
-        guard configuration.chunkSizes.contains(preferred) else {
-            let sizes = configuration.chunkSizes
-            throw EngineError(
-                .badRequest, "chunkSize is from \(sizes.lowerBound) to \(sizes.upperBound).")
-        }
+        let wish = new.chunkSize ?? configuration.defaultChunkSize
+        guard wish > 0 else { throw EngineError(.badRequest, "chunkSize is not above zero.") }
+        let sizes = configuration.chunkSizes
+        let preferred = min(max(wish, sizes.lowerBound), sizes.upperBound)
         let largest = new.fileSize ?? configuration.maxFileSize
         let doubled = ChunkLayout.chunkSize(
             preferred: preferred < configuration.minStoredChunkSize
                 ? configuration.defaultChunkSize : preferred,
             forFileOf: largest, maxChunkCount: configuration.maxChunkCount)
-        let upper = configuration.chunkSizes.upperBound
         // Doubling may go beyond a limit that would have done.
+        let upper = sizes.upperBound
         return doubled > upper && configuration.fits(largest, inChunksOf: upper) ? upper : doubled
     }
 

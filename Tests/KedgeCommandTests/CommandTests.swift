@@ -64,6 +64,28 @@ struct CommandTests {
         #expect(finished.errors == "")
     }
 
+    @Test(arguments: [("262144", "1048576"), ("8388608", "16777216")])
+    func
+        `a server with other chunk sizes takes what is uploaded, and a wish that it changed is told`(
+            least: String, most: String
+        ) async throws
+    {
+        let sample = try scene.sample(mebibytes: 20, plus: 1)
+        let server = try await scene.serve([
+            "--limits-min-chunk-size", least, "--limits-max-chunk-size", most,
+            "--limits-default-chunk-size", most,
+        ])
+        let upload = ["upload", sample.path, "--server", server.url]
+        let plain = try await scene.run(upload)
+        #expect(plain.termination == .exited(0))
+        #expect(!plain.errors.contains("instead of"))
+        let wished = try await scene.run(upload + ["--again", "--chunk-size", "2097152"])
+        #expect(wished.termination == .exited(0))
+        #expect(wished.errors.contains("bytes were used instead of 2097152"))
+        try await scene.expectServed(
+            sample, id: wished.lines.first, at: server.url)
+    }
+
     static let sizes = [0, 1, 4095, 262_144, 4 << 20, 4 << 20 + 1]
 
     @Test(arguments: sizes)

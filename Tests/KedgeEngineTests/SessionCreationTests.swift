@@ -56,8 +56,16 @@ import Testing
     }
 
     /// R50.
-    @Test(arguments: [0, -1, 4097, 1 << 31, 1 << 53, Int64.max, Int64.min])
-    func `a chunk size out of bounds is refused`(chunkSize: Int64) async throws {
+    @Test(arguments: [4097, 1 << 31, 1 << 53, Int64.max])
+    func `a chunk size out of bounds becomes the nearest one`(chunkSize: Int64) async throws {
+        let node = try await place.start()
+        let status = try await node.engine.createSession(
+            NewSession(fileName: "a", fileSize: 10, chunkSize: chunkSize), owner: .tester)
+        #expect(status.chunkSize == 4096)
+    }
+
+    @Test(arguments: [0, -1, Int64.min])
+    func `a chunk size that is not above zero is refused`(chunkSize: Int64) async throws {
         let node = try await place.start()
         await #expect(throws: EngineError(.badRequest)) {
             try await node.engine.createSession(

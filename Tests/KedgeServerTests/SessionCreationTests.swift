@@ -60,14 +60,33 @@ import Testing
         }
     }
 
-    @Test(arguments: [Int64.min, -1, 0, 999, 1_000_001, 1 << 31, 1 << 53, .max])
-    func `a chunk size outside the limits is refused`(chunkSize: Int64) async throws {
+    @Test(
+        arguments: [
+            (1, 1000), (999, 1000), (1000, 1000), (1_000_001, 1_000_000), (1 << 31, 1_000_000),
+            (1 << 53, 1_000_000), (.max, 1_000_000),
+        ] as [(Int64, Int64)])
+    func `a chunk size outside the limits becomes the nearest one`(
+        wish: Int64, chunkSize: Int64
+    ) async throws {
+        let place = try await ServerPlace { $0.engine.chunkSizes = 1000...1_000_000 }
+        try await place.withServer { server in
+            let session: CreateSessionResponse = try await server.ask(
+                .createSession(CreateSessionRequest(fileName: "a", fileSize: 1, chunkSize: wish))
+            ).decoded()
+            #expect(session.chunkSize == chunkSize)
+        }
+    }
+
+    @Test(arguments: [Int64.min, -1, 0])
+    func `a chunk size that is not above zero is refused`(chunkSize: Int64) async throws {
         let place = try await ServerPlace { $0.engine.chunkSizes = 1000...1_000_000 }
         try await place.withServer { server in
             let answer = try await server.ask(
                 .createSession(
                     CreateSessionRequest(fileName: "a", fileSize: 1, chunkSize: chunkSize)))
             try expectProblem(answer, .badRequest)
+            let detail = try answer.decoded(ProblemDocument.self).detail
+            #expect(detail?.contains("chunkSize") == true)
         }
     }
 

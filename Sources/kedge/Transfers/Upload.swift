@@ -38,8 +38,14 @@ struct Upload: AsyncParsableCommand {
         let client = try await options.makeClient { $0.maxConcurrentTransfers = parallel }
         let uploadOptions = UploadOptions(
             mimeType: mimeType, chunkSize: chunkSize, dialect: dialect.dialect)
-        let (files, again, checking) = (files, again, checkContainer)
-        try await TransferRun(client: client, options: options)(files) { position, display in
+        let (files, again, checking, wish) = (files, again, checkContainer, chunkSize)
+        let run = TransferRun(client: client, options: options) { snapshot, display in
+            guard let wish, let used = snapshot.chunkSize, used != wish else { return }
+            display.say(
+                "\(printable(snapshot.name)): chunks of \(used) bytes were used instead of \(wish)."
+            )
+        }
+        try await run(files) { position, display in
             let path = files[position]
             if !again,
                 let finished = try await Self.finished(path, client, uploadOptions, display)
