@@ -118,6 +118,24 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
+    /// Its last chunk is short, and no client has declared the digest of that.
+    @Test func `an append that meets two other bodies is refused where no size is known`()
+        async throws
+    {
+        let node = try await place.start()
+        let upload = try await node.begin(sampleBytes(1800), sized: false)
+        for (seed, count) in [(2 as UInt64, 600), (3, 500)] {
+            let other = Upload(
+                id: upload.id, owner: upload.owner, content: sampleBytes(2000, seed: seed),
+                chunkSize: 1000, hasSize: false)
+            await node.breakOff(1, of: other, after: count)
+        }
+        await #expect(throws: EngineError(.chunkConflict)) {
+            try await node.append(upload.content, to: upload, at: 0, completes: true)
+        }
+        #expect(try await node.status(of: upload).state == .open)
+    }
+
     @Test func `a damaged append drops nothing`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))

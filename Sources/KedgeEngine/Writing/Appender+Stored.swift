@@ -7,8 +7,9 @@ extension Appender {
     /// The first bytes of the chunk are there, from a native client. The same bytes pass by. Others are set
     /// aside, so that the body can come again, and that client goes on after its own.
     ///
-    /// With two other bodies there already the partial stays, and the offset counts it. The client goes on after it;
-    /// if the whole then does not have the digest that was declared, the partial is discarded.
+    /// With two other bodies there already the partial stays, and the offset counts it. The client
+    /// goes on after it; if the whole then does not have the digest that was declared, the partial
+    /// is discarded. Where no size is known, the append is refused instead.
     ///
     /// - Returns: Whether the body may go on.
     mutating func passOver(
@@ -28,9 +29,10 @@ extension Appender {
             if try await !live.setAside(partial) {
                 // What came before is sound. If it did not count, this refusal would come for ever.
                 try await commitDeferred()
-                // Where no size is known, a last chunk of two bodies' bytes would be compared with nothing.
+                // Without a size the last chunk is compared with no declared digest, so this client
+                // must not be told to go on behind bytes that are known to be others.
                 guard hadSize else {
-                    throw EngineError(.chunkConflict, "Two other bodies for this chunk are here.")
+                    throw EngineError(.chunkConflict, "Other bytes of this chunk are here.")
                 }
             }
             throw await offsetMismatch()

@@ -36,7 +36,7 @@ extension ResumableUploadRoutes {
             if key != nil, let known = try await outcome(of: transfer) {
                 return answer(to: known, id, call, isNew: true)
             }
-            // Who missed the 104, or speaks through a proxy that drops it, learns of the upload by an error, too.
+            // A client that missed the 104, which proxies drop, learns the address from the error.
             var failures = errors(call, context)
             if call.isVersionNamed || key != nil { failures.location = Self.location(of: id) }
             do {

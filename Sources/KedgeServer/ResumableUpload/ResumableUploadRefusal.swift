@@ -43,7 +43,7 @@ struct ResumableUploadErrors {
     let isComplete: Bool
     /// `Upload-Limit` for those who sent too much.
     let limits: HTTPFields
-    /// Address of an upload that this request made, and at which it goes on.
+    /// Address of the upload that this request made; nil when nobody may resume it.
     var location: String?
 
     /// Runs a handler. What it throws becomes an answer where the drafts have a type for it, and gets the
@@ -109,7 +109,8 @@ struct ResumableUploadErrors {
         // With `?1` the answer would be that of the resource that the file is for, and final; this one is about
         // the upload. Of a complete one that leaves nothing to say.
         var fields = isComplete ? call.versionFields : call.stateFields(isComplete: false)
-        fields[.location] = location
+        // Clients resume after these alone.
+        if (error.code.facts.httpStatus ?? 0) >= 500 { fields[.location] = location }
         if error.code.facts.httpStatus == 413 { fields.set(limits) }
         return DialectError(error: error, fields: fields, reason: reason)
     }

@@ -40,7 +40,9 @@ struct Upload: AsyncParsableCommand {
             mimeType: mimeType, chunkSize: chunkSize, dialect: dialect.dialect)
         let (files, again, checking, wish) = (files, again, checkContainer, chunkSize)
         let run = TransferRun(client: client, options: options) { snapshot, display in
-            guard let wish, let used = snapshot.chunkSize, used != wish else { return }
+            guard let wish, snapshot.state == .completed, let used = snapshot.chunkSize,
+                used != wish
+            else { return }
             display.say(
                 "\(printable(snapshot.name)): chunks of \(used) bytes were used instead of \(wish)."
             )
