@@ -20,8 +20,8 @@ public struct TransferSnapshot: Sendable, Hashable {
     public let bytesTransferred: Int64
     /// Size of the file; nil while a download does not know it.
     public let totalBytes: Int64?
-    /// Bytes in each chunk of an upload but the last: what was asked for, and from the session's creation on what
-    /// the server takes. Nil for downloads, and in other dialects than the native one.
+    /// Bytes in each chunk of an upload but the last: the wish until the session is created, then
+    /// the server's value. Nil for downloads, and in other dialects than the native one.
     public let chunkSize: Int64?
     /// Current rate; nil when nothing moves, or another process runs the transfer.
     public let bytesPerSecond: Double?

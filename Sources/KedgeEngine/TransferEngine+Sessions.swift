@@ -7,8 +7,8 @@ package struct NewSession: Sendable {
     package var fileName: String
     package var fileSize: Int64?
     package var mimeType: String?
-    /// A wish: the session gets the nearest size that is taken and in which the largest file has not too many
-    /// chunks. Above zero.
+    /// A wish, above zero: the session gets the nearest size within the limits in which the file
+    /// has not too many chunks. Nil asks for the default.
     package var chunkSize: Int64?
     package var declaredDigest: SHA256Digest?
     package var metadata: [String: String]

@@ -46,10 +46,10 @@ extension PostgresStore {
         }
     }
 
-    /// Statements that may run twice: whoever has the chunk is granted it again.
+    /// Both statements may run twice: a token that has the chunk is granted it again.
     ///
-    /// When this returns a grant, the rows of what others wrote of the chunk name the new writer, durably: it may
-    /// acknowledge that, also before it has saved a byte of its own.
+    /// A grant is durable in the logged rows of the chunk's partials: they name the new writer, so
+    /// it may acknowledge what is there before it has saved a byte of its own.
     package func claimWriter(
         _ token: WriterToken, of id: SessionID, lease: Duration, takesOver: Bool
     ) async throws -> WriterClaim {
@@ -161,7 +161,7 @@ extension PostgresConnection {
         return holder
     }
 
-    /// Names the writer in the logged rows of the chunk's first bytes, and raises their revision, as a save of it
+    /// Names the writer in the rows of the chunk's partials and raises their revision, as a save
     /// would. Not in one transaction with the claim: that would lock the lease before the session.
     fileprivate func takeOverPartials(_ token: WriterToken, of id: SessionID) throws {
         _ = try query(

@@ -66,7 +66,7 @@ struct CommandTests {
 
     @Test(arguments: [("262144", "1048576"), ("8388608", "16777216")])
     func
-        `a server with other chunk sizes takes what is uploaded, and a wish that it changed is told`(
+        `a server with other chunk sizes takes uploads, and a changed wish is told`(
             least: String, most: String
         ) async throws
     {

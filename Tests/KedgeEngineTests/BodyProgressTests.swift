@@ -2,6 +2,8 @@ import KedgeEngine
 import Testing
 
 @Suite struct `The progress of a body` {
+    /// Slept for in real time: the measure is of the monotonic clock, and only its lower bound is
+    /// judged.
     private let moment = Duration.milliseconds(30)
 
     @Test func `a client that waits to be asked is not slow`() async throws {

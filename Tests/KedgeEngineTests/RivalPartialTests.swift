@@ -119,7 +119,7 @@ import Testing
             await node.breakOff(index, of: new, after: 400)
         }
         #expect(try stagingNames(old).count == 1 + LiveSession.maxRivalCount)
-        // One that is not kept counts when it is whole, as before.
+        // A body that is not kept when it breaks off still commits its chunk when it arrives whole.
         for index in 0..<count { try await node.put(index, of: new) }
         #expect(try await node.content(of: try await node.finish(new)) == new.content)
     }

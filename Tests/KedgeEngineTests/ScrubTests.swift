@@ -162,7 +162,8 @@ import Testing
         node.metadata.before(nil)
         try await node.scrubAll()
         #expect(try await node.content(of: try await node.now(first)) == content)
-        // It may be a file now or find its bytes replaced; neither may cost the first file anything.
+        // It may be a file now or find its bytes replaced; neither may cost the first file
+        // anything.
         _ = try? await node.finish(upload)
         try await node.scrubAll()
         #expect(try await node.content(of: try await node.now(first)) == content)

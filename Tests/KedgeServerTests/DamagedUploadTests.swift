@@ -3,7 +3,7 @@ import KedgeModel
 import KedgeServer
 import Testing
 
-/// What the addresses of an upload say when the file that it has become is damaged.
+/// Requests to an upload, by tus and the IETF draft, after its finished file was found damaged.
 @Suite(.timeLimit(.minutes(1))) struct `An upload whose file is damaged` {
     private static let client = ResumableClient(dialect: .interop8)
     private let content = sampleBytes(3000, seed: 21)

@@ -45,13 +45,13 @@ package final class BodyProgress: Sendable {
 
     /// A request begins.
     ///
-    /// - Parameter isHeldBack: The client sends its body when it is asked to: until then the server is what
-    ///   takes time.
+    /// - Parameter isHeldBack: The client waits for `100 Continue`: until then the server takes the
+    ///   time.
     package func begin(isHeldBack: Bool = false) {
         state.withLock { $0 = State(isOpen: true, isHeldBack: isHeldBack) }
     }
 
-    /// The client was asked for its body.
+    /// `100 Continue` was sent: from now on the server waits for the body.
     package func ask() {
         state.withLock { state in
             guard state.isOpen, state.isHeldBack else { return }

@@ -20,7 +20,8 @@ extension WriteAdmission {
         guard whole.count < wholePlaceCount else { return false }
         guard isCrowded || activeCount >= max(1, placeCount / 2) else { return true }
         let own = whole.filter { $0.arrival.key == key && !$0.isFast }
-        // Nobody stops them, so one share may not take all before it is known how they come.
+        // Whole bodies are never evicted, so one share gets no more than half before they are
+        // measured.
         guard own.count < max(1, wholePlaceCount / 2) else { return false }
         return own.count { $0.isSlow } < max(1, wholePlaceCount / 4)
     }

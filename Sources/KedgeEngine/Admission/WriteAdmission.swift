@@ -13,12 +13,13 @@ package struct ShareKey: Hashable, Sendable {
 
 /// Decides who may write a body now, and who is asked to come back so that others can.
 ///
-/// A value without a clock: events bring the time and what was measured, decisions come back. There are
-/// places for so many bodies. As long as one is free, everybody gets one. When none is, places of slow bodies are
-/// taken back, first from the share that has most of them, down to half of all places: so the other half is there
-/// for bodies that come quickly, and that need a place for a moment only. Bodies that count only as a whole
-/// are never stopped; they get at most three quarters of the places. While places are scarce, one share gets half of
-/// these for bodies that are not known to come quickly, and a quarter for slow ones.
+/// A value without a clock: events bring the time and what was measured, decisions come back. There
+/// are places for so many bodies. As long as one is free, everybody gets one. When none is, places
+/// of slow bodies are taken back, first from the share that has most of them, down to half of all
+/// places: so the other half is there for bodies that come quickly, and that need a place for a
+/// moment only. Bodies that count only as a whole are never stopped; they get at most three
+/// quarters of the places. While places are scarce, one share gets half of these for bodies that
+/// are not known to come quickly, and a quarter for slow ones.
 ///
 /// Its memory is bounded by the number of places, and by two tables of fixed size.
 package struct WriteAdmission: Equatable, Sendable {

@@ -81,6 +81,7 @@ package protocol FleetMetadataStore: MetadataStore {
     func changes(of id: SessionID, since revision: Int64) async throws -> SessionChanges?
 
     /// Asks for a chunk until the lease ends. Its holder may ask again, and renews the lease so.
+    /// When the chunk is granted, the durable records of its partials name the new writer.
     ///
     /// - Parameter takesOver: Takes it away from a holder whose lease still runs; that one's token is worth
     ///   nothing any more.

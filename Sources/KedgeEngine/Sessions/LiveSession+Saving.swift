@@ -169,8 +169,9 @@ extension LiveSession {
 }
 
 extension LiveSession {
-    /// Most rivals of one session that outlive their bodies. Each takes a file and up to a chunk of space, and no
-    /// honest client needs more than one for each of its connections.
+    /// Most rivals of one session that are kept when their bodies break off. Each takes a file and
+    /// up to a chunk of space, and no honest client needs more than one for each of its
+    /// connections.
     static let maxRivalCount = 64
 
     private var hasRoomForRival: Bool { ledger.rivals.count < Self.maxRivalCount }
@@ -191,8 +192,8 @@ extension LiveSession {
     /// Makes the partial of a chunk its rival, so that other bytes can be written to the chunk's place. It is as
     /// durable before and after, and goes on for a body that names its digest.
     ///
-    /// - Returns: False when it stays: it came by append, the chunk has a rival already, or the session as many as
-    ///   it may have.
+    /// - Returns: False when it stays: it came by append, the chunk has a rival already, or the
+    ///   session has as many as it may.
     func setAside(_ partial: PartialRecord) async throws -> Bool {
         guard partial.declaredDigest != nil, ledger.rivals[partial.index] == nil, hasRoomForRival
         else { return false }

@@ -36,9 +36,9 @@ public struct CreateSessionRequest: Codable, Hashable, Sendable {
 
 /// Bounds that a server announces with each session (R54).
 public struct SessionLimits: Codable, Hashable, Sendable {
-    /// Smallest chunk size that may be wished for, in bytes.
+    /// Smallest chunk size of a session, in bytes; a smaller wish becomes this.
     public var minChunkSize: Int64
-    /// Largest chunk size that may be wished for, in bytes.
+    /// Largest chunk size of a session, in bytes; a larger wish becomes this.
     public var maxChunkSize: Int64
     /// Largest file taken, in bytes; above it `FILE_TOO_LARGE`.
     public var maxFileSize: Int64

@@ -13,8 +13,9 @@ struct DialectError: Error {
 }
 
 extension DialectError {
-    /// Runs what answers where an upload goes on. One whose file is damaged is gone: clients begin it again then,
-    /// and the same bytes heal the file. After a status from 500 on they would ask again and again.
+    /// Turns `FILE_DAMAGED` into 410 for requests that ask at which offset an upload goes on:
+    /// clients then begin it again, and the same bytes heal the file. After a 500 they would ask
+    /// again and again.
     static func tellingDamageAsGone<Value>(
         fields: HTTPFields = [:], _ body: () async throws -> Value
     ) async throws -> Value {

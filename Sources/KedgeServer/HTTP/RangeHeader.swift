@@ -2,8 +2,8 @@ package import KedgeModel
 
 /// A `Range` header (RFC 9110 section 14.2) held against a file.
 package enum RangeHeader: Hashable, Sendable {
-    /// No range to honour: absent, another unit, not well formed, or more parts than are worth serving (RFC 9110
-    /// section 14.2 lets a server ignore the field). The whole file is the answer.
+    /// No range to honour: absent, another unit, not well formed, or more than ``maxRangeCount``
+    /// parts (a server may ignore the field, RFC 9110 section 14.2). The whole file is the answer.
     case whole
     /// The satisfiable ranges, in the order asked for; ranges that overlap or touch are one, so no
     /// byte of the file is sent twice (RFC 9110 section 15.3.7.2).
@@ -11,7 +11,7 @@ package enum RangeHeader: Hashable, Sendable {
     /// Well formed, but no byte of the file is in it.
     case unsatisfiable
 
-    /// Most parts in one answer. Programs that complete an old copy, such as zsync, ask for as many.
+    /// Most parts in one answer. zsync, which completes an old copy, asks for many small ranges.
     package static let maxRangeCount = 200
 
     /// Reads the header's value. Numbers too large for any file are clamped, never trapped on.

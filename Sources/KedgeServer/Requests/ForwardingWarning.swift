@@ -2,8 +2,8 @@ internal import Logging
 internal import NIOCore
 internal import Synchronization
 
-/// Says once that a peer looks like a proxy that is not named in `trustedProxies`: all its clients share what one
-/// client may take then.
+/// Warns once of a peer that sends `X-Forwarded-For` and is not named in `trustedProxies`: if it is
+/// a proxy, all its clients count as one.
 final class ForwardingWarning: Sendable {
     private let isGiven = Atomic(false)
 
@@ -11,8 +11,8 @@ final class ForwardingWarning: Sendable {
         guard !isGiven.exchange(true, ordering: .relaxed) else { return }
         logger.warning(
             """
-            X-Forwarded-For is ignored: the peer is not named in trustedProxies. If it is a proxy, name it; without \
-            that, all its clients share what one may take
+            X-Forwarded-For is ignored: the peer is not named in trustedProxies. If it is a proxy, \
+            name it; otherwise all its clients share the limits of one
             """, metadata: ["peer": "\(peer?.ipAddress ?? "unknown")"])
     }
 }

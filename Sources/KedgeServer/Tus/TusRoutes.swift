@@ -106,7 +106,9 @@ struct TusRoutes: Sendable {
                     _ = try await engine.file(file, owner: context.principal.owner)
                 } catch let error as EngineError
                     where error.code == .fileDamaged && isDamagedTaken
-                {}
+                {
+                    // The caller deletes the file, and needs no byte of it.
+                }
             }
             return TusUpload(view)
         case .expired: throw EngineError(.sessionExpired)

@@ -53,8 +53,8 @@ extension Scene {
         try changeRecords("UPDATE upload_transfer SET hash_state = NULL, hash_offset = 0")
     }
 
-    /// Opens the client's records beside it. As patient as the client: one that was just released may still
-    /// be closing them, which locks them.
+    /// Opens the client's records beside it, as patiently as the client does: one that was just
+    /// released may still be closing them, which locks them.
     func openRecords() throws -> DatabaseQueue {
         var configuration = Configuration()
         configuration.busyMode = .timeout(5)
