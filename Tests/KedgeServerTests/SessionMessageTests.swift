@@ -40,6 +40,20 @@ import Testing
         }
     }
 
+    @Test(arguments: ["fileSize", "chunkSize"], ["1.5", "9223372036854775808", "true", "1e30"])
+    func `a number that does not fit is refused by the name of its member`(
+        member: String, number: String
+    ) async throws {
+        let other = member == "chunkSize" ? #""fileSize":1,"# : ""
+        let text = #"{"fileName":"a",\#(other)"\#(member)":\#(number)}"#
+        try await SharedServer.use { server in
+            let answer = try await server.ask(.json("POST", Self.path, text))
+            try expectProblem(answer, .badRequest)
+            let detail = try answer.decoded(ProblemDocument.self).detail
+            #expect(detail?.contains(member) == true)
+        }
+    }
+
     @Test(arguments: [
         "", "x", String(repeating: "g", count: 64), String(repeating: "a", count: 63),
         String(repeating: "a", count: 65), String(repeating: "١", count: 64),

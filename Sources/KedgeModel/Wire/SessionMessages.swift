@@ -34,6 +34,41 @@ public struct CreateSessionRequest: Codable, Hashable, Sendable {
     }
 }
 
+extension CreateSessionRequest {
+    /// Reads the message; an error names the member that is wrong.
+    public init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            fileName: try members.decode(String.self, forKey: .fileName),
+            fileSize: try members.namingMember(.fileSize) {
+                try members.decode(Int64.self, forKey: .fileSize)
+            },
+            mimeType: try members.decodeIfPresent(String.self, forKey: .mimeType),
+            chunkSize: try members.namingMember(.chunkSize) {
+                try members.decodeIfPresent(Int64.self, forKey: .chunkSize)
+            },
+            fileHashSha256: try members.decodeIfPresent(
+                SHA256Digest.self, forKey: .fileHashSha256),
+            metadata: try members.decodeIfPresent([String: String].self, forKey: .metadata),
+            adoptSessionId: try members.decodeIfPresent(SessionID.self, forKey: .adoptSessionId))
+    }
+}
+
+extension KeyedDecodingContainer {
+    /// Foundation throws an error of its own for a number that does not fit its type, and it has no
+    /// member's name.
+    fileprivate func namingMember<Value>(_ key: Key, _ decode: () throws -> Value) throws -> Value {
+        do {
+            return try decode()
+        } catch let error as DecodingError {
+            throw error
+        } catch {
+            throw DecodingError.dataCorruptedError(
+                forKey: key, in: self, debugDescription: String(describing: error))
+        }
+    }
+}
+
 /// Bounds that a server announces with each session (R54).
 public struct SessionLimits: Codable, Hashable, Sendable {
     /// Smallest chunk size of a session, in bytes; a smaller wish becomes this.
