@@ -228,6 +228,21 @@ import Testing
         #expect(try POSIXFileSystem().status(of: blobPath) == nil)
     }
 
+    @Test func `a repair marks a damaged file, which the next start refuses`() async throws {
+        let node = try await place.start()
+        let file = try await node.file(content)
+        try await node.scrubAll()
+        try await node.kill()
+        try damage(blobPath)
+        let found = try await place.repair()
+        #expect(found.map(\.kind) == [.blobDamaged])
+        #expect(found.map(\.isRepaired) == [false], "only the same bytes repair it")
+        let next = try await place.start()
+        try await expectDamaged(file, on: next)
+        let again = try await next.file(content)
+        for file in [file, again] { #expect(try await next.content(of: file) == content) }
+    }
+
     @Test func `a check knows superseded copies, and puts others aside`() async throws {
         let node = try await place.start()
         for _ in 0..<2 { _ = try await node.file(content) }

@@ -42,6 +42,9 @@ package struct CheckFinding: Hashable, Sendable {
         /// Bytes on their way in that the store lends to nobody, so that only their presence and size are
         /// known, or not even that. A notice.
         case bytesUnchecked
+
+        /// True when the bytes of a finished file are known to be wrong or gone.
+        var isDamagedBlob: Bool { [.blobMissing, .blobSizeWrong, .blobDamaged].contains(self) }
     }
 
     package var kind: Kind

@@ -1,3 +1,4 @@
+package import KedgeFiles
 package import KedgeModel
 
 /// Bytes that the store keeps under a name.
@@ -94,9 +95,15 @@ package struct RepairedStores: Sendable {
     package var metadata: any MetadataStore
     /// Nil where bytes that no row knows are named and left where they are.
     package var bytes: (any RepairableBytes)?
+    /// Tells since when a file is known to be damaged.
+    package var clock: any WallClock
 
-    package init(metadata: any MetadataStore, bytes: (any RepairableBytes)?) {
+    package init(
+        metadata: any MetadataStore, bytes: (any RepairableBytes)?,
+        clock: any WallClock = SystemWallClock()
+    ) {
         self.metadata = metadata
         self.bytes = bytes
+        self.clock = clock
     }
 }

@@ -1,3 +1,4 @@
+internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
 
@@ -65,9 +66,13 @@ extension StoreCheck {
                 + "; upload the same bytes again to cure it")
     }
 
-    /// Tells a finding, unless others have deleted the file while it was looked at.
+    /// Tells a finding, unless others have deleted the file while it was looked at. With repairs a damaged
+    /// file is marked first; it stays a fault until the same bytes are uploaded again.
     private func report(_ finding: CheckFinding, about file: FileRecord) async throws {
         if bytes.isShared, try await rows.liveFile(file.id) == nil { return }
+        if let repairs, finding.kind.isDamagedBlob {
+            _ = try await repairs.metadata.markDamaged(file, at: repairs.clock.now())
+        }
         tally.report(finding)
     }
 

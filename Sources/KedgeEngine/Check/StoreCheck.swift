@@ -5,8 +5,9 @@ internal import KedgeModel
 ///
 /// Without ``RepairedStores`` nothing is changed. With them only what loses nothing is done: bytes
 /// that are not what an open session acknowledged are asked for again, and bytes that no row knows
-/// are put aside. A row of a finished file is never touched, nor is its blob, even when it is wrong:
-/// most of its bytes may be right, and only its owner can say what they are worth.
+/// are put aside. A finished file that is damaged is marked, so that the service refuses it from then on and
+/// looks for an earlier copy. Its row and its blob are never touched: most of the bytes may be right, and
+/// only their owner can say what they are worth.
 package struct StoreCheck: Sendable {
     let rows: any CheckedRows
     let bytes: any CheckedBytes

@@ -62,7 +62,8 @@ struct CheckOptions: ParsableArguments {
         help: """
             Repairs what can be repaired without losing anything: open sessions ask again for chunks \
             that are not there or wrong, and files that no row knows go to the directory quarantine. \
-            Finished files and their blobs are never touched, nor is any object of a bucket.
+            A finished file that is damaged is marked: the service refuses it from then on. Its bytes \
+            are never touched, nor is any object of a bucket.
             """)
     var repair = false
     @Flag(help: "One JSON object a line: the findings, then a summary.") var json = false
