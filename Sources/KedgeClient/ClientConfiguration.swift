@@ -57,16 +57,25 @@ public struct UploadOptions: Sendable {
     public var chunkSize: Int64?
     /// How the server is spoken to; natively.
     public var dialect: UploadDialect
+    /// A session of the server to go on with, begun by another client or with records that are gone; nil
+    /// begins one.
+    ///
+    /// The file is compared with everything that the server has of the session before a byte is sent, and
+    /// the transfer fails with `SESSION_FILE_MISMATCH`, with nothing changed on the server, when it is
+    /// another one. No other session is begun: one that is unknown or expired fails the transfer. Only in
+    /// the native dialect.
+    public var sessionID: SessionID?
 
     /// Makes options.
     public init(
         fileName: String? = nil, mimeType: String? = nil, chunkSize: Int64? = nil,
-        dialect: UploadDialect = .native
+        dialect: UploadDialect = .native, sessionID: SessionID? = nil
     ) {
         self.fileName = fileName
         self.mimeType = mimeType
         self.chunkSize = chunkSize
         self.dialect = dialect
+        self.sessionID = sessionID
     }
 }
 

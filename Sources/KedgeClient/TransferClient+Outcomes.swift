@@ -46,7 +46,7 @@ extension TransferClient {
             answer = error.answer
         case is SourceChanged:
             code = .fileChanged
-            message = "The file keeps changing while it is uploaded."
+            message = "The file changed while it was uploaded."
         default:
             code = .internalError
             message = "Something unexpected went wrong; it was logged."
@@ -68,6 +68,11 @@ extension TransferClient {
     /// given up (R100, R102).
     func replaceChangedUpload(_ lease: Lease) async throws -> RunStep {
         let old = try await store.upload(lease.id)
+        guard old.givenSessionID == nil else {
+            // The new version has nothing to do with the session that a person named.
+            try await fail(lease, with: SourceChanged(current: nil))
+            return .ended
+        }
         let identity: SourceIdentity
         do {
             identity = try await UploadSource.identity(

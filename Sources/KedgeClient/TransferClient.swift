@@ -73,15 +73,21 @@ public final class TransferClient: Sendable {
     ///     path: "video.mp4", options: UploadOptions(dialect: .tus))
     /// ```
     ///
-    /// - Throws: `FILE_MISSING` when there is no such file; `USAGE` when it is not a regular one.
+    /// - Throws: `FILE_MISSING` when there is no such file; `USAGE` when it is not a regular one, or when
+    ///   an unfinished upload of the file has another session than the one that is named.
     public func enqueueUpload(
         path: String, options: UploadOptions = UploadOptions()
     ) async throws -> TransferID {
+        guard options.sessionID == nil || options.dialect == .native else {
+            throw TransferError(
+                .usage, operation: "upload",
+                explanation: "Only the native dialect goes on with a session.")
+        }
         let path = LocalPath.absolute(path)
         let identity = try await UploadSource.identity(
             of: path, files: environment.files, pool: pool)
         let name = FileName.sanitized(options.fileName ?? LocalPath.name(of: path))
-        let upload = UploadTransfer(
+        var upload = UploadTransfer(
             status: makeStatus(server: server(for: options.dialect)), path: path, fileName: name,
             identity: identity,
             mimeType: options.mimeType ?? MIMEType.guess(fileName: name),
@@ -89,6 +95,7 @@ public final class TransferClient: Sendable {
                 preferred: max(1, options.chunkSize ?? configuration.chunkSize),
                 forFileOf: identity.byteCount),
             idempotencyKey: makeID().text, dialect: options.dialect)
+        upload.givenSessionID = options.sessionID
         let stored = try await store.findOrInsert(upload)
         return try await makeReady(stored.status)
     }

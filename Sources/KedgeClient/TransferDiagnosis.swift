@@ -98,7 +98,7 @@ public struct TransferDiagnosis: Sendable, Codable, Hashable {
             chunkSize = upload.chunkSize
             totalChunks = upload.layout.chunkCount
             confirmed = upload.uploadedChunks
-            sessionId = upload.sessionID
+            sessionId = upload.sessionID ?? upload.givenSessionID
             dialect = upload.dialect == .native ? nil : upload.dialect
             uploadURL = upload.uploadURL.map { URLText.redacted($0) }
             sessionExpiresAt = upload.expiresAt

@@ -37,6 +37,9 @@ public struct TransferSnapshot: Sendable, Hashable {
     public let isWaiting: Bool
     /// How the server is spoken to; nil for a download.
     public let dialect: UploadDialect?
+    /// The upload session, once there is one. Whoever knows it, and has the file, can go on with the upload
+    /// (``UploadOptions/sessionID``).
+    public let sessionID: SessionID?
     /// Where the upload is, once it was begun in another dialect than the native one. Whoever knows it may
     /// be able to read and change it.
     public let uploadURL: String?
@@ -91,6 +94,7 @@ extension TransferSnapshot {
             total = upload.identity.byteCount
             chunkSize = upload.dialect == .native ? upload.chunkSize : nil
             dialect = upload.dialect
+            sessionID = upload.sessionID ?? upload.givenSessionID
             uploadURL = upload.uploadURL
             remoteFileID = upload.remoteFileID
             sha256 = upload.fileHash
@@ -102,6 +106,7 @@ extension TransferSnapshot {
             total = download.expectedSize
             chunkSize = nil
             dialect = nil
+            sessionID = nil
             uploadURL = nil
             if case .file(let id) = download.reference {
                 remoteFileID = id
@@ -165,6 +170,8 @@ enum FailureAdvice {
         case .diskFull: "Free some space, then retry: what arrived is kept."
         case .storageFull: "Retry once the server has space."
         case .destinationExists: "Choose another name, or overwrite."
+        case .sessionFileMismatch:
+            "Choose the file that the session was begun with, or upload without naming a session."
         case .integrityMismatch, .chunkHashMismatch, .chunkConflict: "Retry from scratch."
         case .fileDamaged: "Upload the same file again, or fetch it from another place."
         case .fileNotFound, .fileGone: "Check the id or address."

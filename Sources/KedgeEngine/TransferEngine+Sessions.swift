@@ -108,10 +108,14 @@ extension TransferEngine {
     }
 
     /// The session's status. An expired session answers `SESSION_EXPIRED`.
-    package func sessionStatus(_ id: SessionID, owner: OwnerID) async throws -> SessionStatus {
+    ///
+    /// - Parameter withDigests: Whether it tells the digest of everything that was received.
+    package func sessionStatus(
+        _ id: SessionID, owner: OwnerID, withDigests: Bool = false
+    ) async throws -> SessionStatus {
         try await translating {
             try await registry.withSession(id, owner: owner) {
-                try await $0.currentStatus()
+                try await $0.currentStatus(withDigests: withDigests)
             }
         }
     }

@@ -12,9 +12,9 @@ import Testing
     ]
 
     private static let clientSide: Set<ErrorCode> = [
-        .fileMissing, .fileChanged, .fileTruncated, .diskFull, .destinationExists, .remoteChanged,
-        .offline,
-        .protocolViolation, .transferNotFound, .illegalTransition, .storeDamaged, .canceled, .usage,
+        .fileMissing, .fileChanged, .fileTruncated, .sessionFileMismatch, .diskFull,
+        .destinationExists, .remoteChanged, .offline, .protocolViolation, .transferNotFound,
+        .illegalTransition, .storeDamaged, .canceled, .usage,
     ]
 
     private static let retryable: Set<ErrorCode> = [

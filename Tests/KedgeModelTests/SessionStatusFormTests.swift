@@ -36,7 +36,9 @@ import Testing
         var status = Self.status(state: .completed)
         status.fileHashSha256 = SHA256Digest(bytes: [UInt8](repeating: 7, count: 32))
         status.remoteFileId = FileID(wellFormed: String(repeating: "b", count: 32))
-        status.partialChunks.append(PartialChunk(index: 4, receivedBytes: 1))
+        status.partialChunks.append(
+            PartialChunk(index: 4, receivedBytes: 1, sha256: status.fileHashSha256))
+        status.receivedDigests = [try #require(status.fileHashSha256)]
         try expectSameText(status)
     }
 

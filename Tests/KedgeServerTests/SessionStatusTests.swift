@@ -1,4 +1,5 @@
 import KedgeEngine
+import KedgeHash
 import KedgeModel
 import Testing
 
@@ -48,9 +49,35 @@ import Testing
         }
     }
 
+    /// R13: all that a client without records needs to compare its file with the session.
+    @Test func `asked for digests it tells those of everything received`() async throws {
+        try await SharedServer.use { server in
+            let bytes = sampleBytes(6500)
+            let upload = try await server.begin(bytes)
+            for index in [5, 0, 2] { _ = try await server.ask(upload.put(index)) }
+            try await server.breakOff(4, of: upload, after: 700)
+            let ranges = try await server.get(upload.path + "?chunks=ranges")
+            let answer = try await server.get(upload.path + "?chunks=digests")
+            #expect(answer.status == 200)
+            let status = try answer.decoded(SessionStatus.self)
+            let digest = { SHA256Hasher.digest(of: Array(bytes[$0])) }
+            #expect(
+                status.receivedDigests == [
+                    digest(0..<1000), digest(2000..<3000), digest(5000..<6000),
+                ])
+            #expect(
+                status.partialChunks == [
+                    PartialChunk(index: 4, receivedBytes: 700, sha256: digest(4000..<4700))
+                ])
+            let texts = [ranges, answer].map { String(decoding: $0.body, as: UTF8.self) }
+            #expect(!texts[0].contains("igests") && !texts[0].contains("sha256"))
+            #expect(!texts[1].contains("receivedChunks"))
+        }
+    }
+
     @Test(arguments: [
-        "chunks", "chunks=", "chunks=list", "chunks=Ranges", "chunks=ranges%20",
-        "chunks=ranges&chunks=all", "chunks=all&chunks=ranges",
+        "chunks", "chunks=", "chunks=list", "chunks=Ranges", "chunks=ranges%20", "chunks=digest",
+        "chunks=ranges&chunks=all", "chunks=all&chunks=ranges", "chunks=ranges&chunks=digests",
     ])
     func `another form of the chunks is refused`(query: String) async throws {
         try await SharedServer.use { server in

@@ -25,6 +25,9 @@ package struct UploadTransfer: Sendable, Equatable {
     /// Chunks that the server confirmed (R30).
     package var uploadedChunks: ChunkSet
     package var sessionID: SessionID?
+    /// The session that a person named (R13). It becomes ``sessionID`` once the file was compared with what
+    /// the server has of it, and no other session is begun in its place.
+    package var givenSessionID: SessionID?
     /// An expired session whose chunks a new session may take over (R129).
     package var adoptSessionID: SessionID?
     /// Makes creating the session repeatable; written before the call (R73).

@@ -45,6 +45,15 @@ struct ServerAPI: Sendable {
             call, maxBytes: Self.maxMessageByteCount + chunkCount * 64)
     }
 
+    /// Asks for the form that a file can be compared with.
+    func sessionDigests(_ id: SessionID) async throws -> Answered<SessionStatus> {
+        let call = Call(
+            "session status", .get, "/uploads/sessions/\(id.text)?chunks=digests", .session)
+        // A digest takes 67 bytes, the run of a chunk without neighbors at most 20.
+        return try await exchange(
+            call, maxBytes: Self.maxMessageByteCount + ChunkLayout.maxChunkCount * 90)
+    }
+
     /// Sends a chunk, or the rest of one.
     ///
     /// - Parameters:

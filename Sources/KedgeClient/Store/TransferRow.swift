@@ -132,6 +132,7 @@ extension UploadTransfer {
         maxConcurrentChunks = row.integer("max_concurrent_chunks").map { Int($0) }
         uploadedChunks = try row.chunks("uploaded_chunks")
         sessionID = try row.optional("session_id") { SessionID($0) }
+        givenSessionID = try row.optional("given_session_id") { SessionID($0) }
         adoptSessionID = try row.optional("adopt_session_id") { SessionID($0) }
         expiresAt = row.time("expires_at")
         remoteFileID = try row.optional("remote_file_id") { FileID($0) }

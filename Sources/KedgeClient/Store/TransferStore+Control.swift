@@ -133,6 +133,7 @@ extension TransferStore {
         case .upload:
             try change.forgetDigests()
             change.clear("session_id", "adopt_session_id", "expires_at", "max_concurrent_chunks")
+            change.clear("given_session_id")
             change.clear("file_hash_sha256", "upload_url", "interop_version")
             change.set("uploaded_chunks", [])
             change.set("last_good_byte_offset", 0)

@@ -5,7 +5,9 @@ extension TransferStore {
     /// Makes the record of an upload, or finds the unfinished one of the same file and server, so
     /// that the same command again resumes (R69). Decided in one transaction, also between processes.
     package func findOrInsert(_ upload: UploadTransfer) async throws -> UploadTransfer {
-        try await transaction("create upload") { database in
+        let now = now()
+        let owners = owners
+        return try await transaction("create upload") { database in
             let existing = try Row.fetchOne(
                 database,
                 sql: """
@@ -16,8 +18,14 @@ extension TransferStore {
                     upload.status.serverURL, upload.path, upload.dialect.rawValue,
                 ])
             if let existing {
-                return try Self.adopt(
-                    upload, into: TransferRow(existing, direction: .upload), in: database)
+                let row = TransferRow(existing, direction: .upload)
+                let isRunning = try row.owner.map { try owners.isAlive($0, at: now) } ?? false
+                if let bound = try Self.bind(
+                    upload, to: row, isRunning: isRunning, in: database)
+                {
+                    return bound
+                }
+                return try Self.adopt(upload, into: row, in: database)
             }
             try Self.insert(upload, in: database)
             return upload
@@ -176,9 +184,10 @@ extension TransferStore {
             sql: """
                 INSERT INTO upload_transfer (transfer_id, server_url, path, file_name, file_size,
                     modified_nanoseconds, changed_nanoseconds, inode, mime_type, chunk_size,
-                    idempotency_key, replaces, dialect, state, created_at, updated_at)
+                    idempotency_key, replaces, given_session_id, dialect, state, created_at,
+                    updated_at)
                 VALUES (:id, :server, :path, :name, :size, :modified, :changed, :inode, :type,
-                    :chunk, :key, :replaces, :dialect, :state, :created, :created)
+                    :chunk, :key, :replaces, :given, :dialect, :state, :created, :created)
                 """,
             arguments: [
                 "id": status.id.text, "server": status.serverURL, "path": upload.path,
@@ -187,7 +196,8 @@ extension TransferStore {
                 "changed": upload.identity.changedNanoseconds,
                 "inode": Int64(bitPattern: upload.identity.inode), "type": upload.mimeType,
                 "chunk": upload.chunkSize, "key": upload.idempotencyKey,
-                "replaces": upload.replaces?.text, "dialect": upload.dialect.rawValue,
+                "replaces": upload.replaces?.text, "given": upload.givenSessionID?.text,
+                "dialect": upload.dialect.rawValue,
                 "state": status.state.rawValue,
                 "created": status.createdAt.millisecondsSinceEpoch,
             ])

@@ -76,6 +76,16 @@ final class UploadSource: Sendable {
         return PreparedChunk(index: index, range: range, digest: digest, content: .memory(chunk))
     }
 
+    /// The SHA-256 of a part of the file.
+    ///
+    /// - Throws: ``SourceChanged``; ``SourceTouched``; `TransferError` for a file that cannot be read.
+    func digest(of range: ByteRange) async throws -> SHA256Digest {
+        let (file, buffers) = (file, buffers)
+        return try await reading { () throws(FileError) in
+            try Self.hash(file, range: range, buffers: buffers)
+        }
+    }
+
     /// Runs a look at the file that gives nil when it is shorter than known, and makes sure that it
     /// was still the same file afterwards.
     private func reading<Result: Sendable>(

@@ -6,10 +6,12 @@ private let goneCodes: Set<ErrorCode> = [.sessionNotFound, .sessionExpired]
 extension UploadWorker {
     /// Makes sure that there is a session and that both sides agree on what it has (R73, R74).
     func establishSession() async throws {
-        if upload.sessionID == nil {
-            try await createSession()
-        } else {
+        if upload.sessionID != nil {
             try await reconcile()
+        } else if let given = upload.givenSessionID {
+            try await takeUpSession(given)
+        } else {
+            try await createSession()
         }
     }
 
@@ -63,7 +65,7 @@ extension UploadWorker {
     }
 
     /// Number of chunks; nil for a chunk size that no file of this size can have.
-    private static func chunkCount(ofFile fileSize: Int64, chunkSize: Int64) -> Int? {
+    static func chunkCount(ofFile fileSize: Int64, chunkSize: Int64) -> Int? {
         guard chunkSize > 0, fileSize / chunkSize <= Int64(ChunkLayout.maxChunkCount),
             let count = ChunkLayout(fileSize: fileSize, chunkSize: chunkSize).chunkCount,
             count <= ChunkLayout.maxChunkCount
@@ -151,6 +153,9 @@ extension UploadWorker {
     /// - Throws: ``SourceChanged``; `INTEGRITY_MISMATCH` the second time that the server has other bytes:
     ///   after the first the upload starts over by itself, after that a person decides (R79, R110, R119).
     func recover(from trouble: SessionTrouble) async throws {
+        if case .reconcile = trouble.remedy { return }
+        // The person named this session and no other, and it is theirs to give up.
+        guard upload.givenSessionID == nil else { throw trouble.failure }
         let adopt: SessionID?
         let keepsHash: Bool
         var integrityFailureCount = 0
@@ -193,12 +198,12 @@ extension UploadWorker {
     }
 
     /// Chunks that an answer names, as far as the file has them.
-    private func chunks(of status: SessionStatus) -> ChunkSet {
+    func chunks(of status: SessionStatus) -> ChunkSet {
         let chunkCount = upload.layout.chunkCount ?? 0
         return ChunkSet(status.receivedChunks.filter { (0..<chunkCount).contains($0) })
     }
 
-    private func partials(of status: SessionStatus) -> [Int: Int64] {
+    func partials(of status: SessionStatus) -> [Int: Int64] {
         var partials: [Int: Int64] = [:]
         for partial in status.partialChunks {
             guard let range = upload.layout.range(ofChunk: partial.index),

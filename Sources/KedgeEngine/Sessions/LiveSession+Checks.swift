@@ -19,9 +19,9 @@ extension LiveSession {
     }
 
     /// The wire form of a session whose time is not over.
-    func currentStatus() throws -> SessionStatus {
+    func currentStatus(withDigests: Bool = false) throws -> SessionStatus {
         try requireCurrent()
-        return ledger.status
+        return withDigests ? ledger.statusWithDigests : ledger.status
     }
 
     /// What is known of one chunk. A small value: holding on to the ledger while bytes move would

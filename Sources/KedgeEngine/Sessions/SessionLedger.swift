@@ -1,3 +1,4 @@
+internal import KedgeHash
 package import KedgeModel
 
 /// What is known of one session: a value without clock, I/O or waiting. The live session owns one
@@ -158,5 +159,18 @@ package struct SessionLedger: Sendable {
             expiresAt: record.expiresAt,
             fileHashSha256: record.finalDigest ?? record.declaredDigest,
             remoteFileId: record.state == .completed ? record.fileID : nil)
+    }
+
+    /// The wire form with the digest of everything that was received: a client that has no records of its
+    /// own compares its file with them.
+    package var statusWithDigests: SessionStatus {
+        var status = status
+        status.receivedDigests = committed.indexes.compactMap { digests[$0] }
+        status.partialChunks = offeredPartials.map {
+            PartialChunk(
+                index: $0.index, receivedBytes: $0.byteCount,
+                sha256: SHA256Hasher(savedState: $0.hashState)?.digest())
+        }
+        return status
     }
 }

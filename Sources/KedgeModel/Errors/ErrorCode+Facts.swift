@@ -15,8 +15,8 @@ extension ErrorCode {
             .unsupportedTransferCoding, .expectationFailed, .requestTooLarge,
             .requestTimeout, .busy, .unavailable, .internalError:
             requestFacts
-        case .fileMissing, .fileChanged, .fileTruncated, .diskFull, .destinationExists,
-            .remoteChanged, .offline,
+        case .fileMissing, .fileChanged, .fileTruncated, .sessionFileMismatch, .diskFull,
+            .destinationExists, .remoteChanged, .offline,
             .protocolViolation, .transferNotFound, .illegalTransition, .storeDamaged, .canceled,
             .usage:
             clientFacts
@@ -141,6 +141,9 @@ extension ErrorCode {
             Self.row(nil, ExitStatus.sourceChanged, "The local file changed during the upload.")
         case .fileTruncated:
             Self.row(nil, ExitStatus.integrity, "The file ends before its format says it does.")
+        case .sessionFileMismatch:
+            Self.row(
+                nil, ExitStatus.sourceChanged, "The upload session was begun with another file.")
         case .diskFull: Self.row(nil, ExitStatus.diskFull, "The local disk is full.")
         case .destinationExists:
             Self.row(nil, ExitStatus.usage, "The destination exists; say overwrite to replace it.")

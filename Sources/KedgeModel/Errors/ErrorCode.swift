@@ -50,6 +50,7 @@ public enum ErrorCode: String, CaseIterable, Sendable, Codable {
     case fileMissing = "FILE_MISSING"
     case fileChanged = "FILE_CHANGED"
     case fileTruncated = "FILE_TRUNCATED"
+    case sessionFileMismatch = "SESSION_FILE_MISMATCH"
     case diskFull = "DISK_FULL"
     case destinationExists = "DESTINATION_EXISTS"
     case remoteChanged = "REMOTE_CHANGED"

@@ -178,11 +178,14 @@ public struct PartialChunk: Codable, Hashable, Sendable {
     public var index: Int
     /// Durable bytes from the start of the chunk; above zero.
     public var receivedBytes: Int64
+    /// Digest of those bytes; nil unless it was asked for.
+    public var sha256: SHA256Digest?
 
     /// One chunk to go on with; a chunk without durable bytes is just missing.
-    public init(index: Int, receivedBytes: Int64) {
+    public init(index: Int, receivedBytes: Int64, sha256: SHA256Digest? = nil) {
         self.index = index
         self.receivedBytes = receivedBytes
+        self.sha256 = sha256
     }
 }
 

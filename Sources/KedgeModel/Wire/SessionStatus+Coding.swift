@@ -2,7 +2,7 @@ extension SessionStatus: Codable {
     /// Members on the wire.
     enum CodingKeys: String, CodingKey {
         case sessionId, state, fileName, fileSize, chunkSize, totalChunks
-        case receivedChunks, receivedRanges, receivedBytes, partialChunks
+        case receivedChunks, receivedDigests, receivedRanges, receivedBytes, partialChunks
         case expiresAt, fileHashSha256, remoteFileId
     }
 
@@ -16,6 +16,7 @@ extension SessionStatus: Codable {
         try members.encode(chunkSize, forKey: .chunkSize)
         try members.encodeIfPresent(totalChunks, forKey: .totalChunks)
         try members.encode(receivedChunks, forKey: .receivedChunks)
+        try members.encodeIfPresent(receivedDigests, forKey: .receivedDigests)
         try members.encode(receivedRanges, forKey: .receivedRanges)
         try members.encode(receivedBytes, forKey: .receivedBytes)
         try members.encode(partialChunks, forKey: .partialChunks)
@@ -45,6 +46,8 @@ extension SessionStatus: Codable {
             fileHashSha256: try members.decodeIfPresent(
                 SHA256Digest.self, forKey: .fileHashSha256),
             remoteFileId: try members.decodeIfPresent(FileID.self, forKey: .remoteFileId))
+        receivedDigests = try members.decodeIfPresent(
+            [SHA256Digest].self, forKey: .receivedDigests)
     }
 
     private static func received(

@@ -5,6 +5,8 @@ extension SessionStatus {
         case full
         /// `receivedRanges` only: short as long as there are few gaps.
         case ranges
+        /// `receivedRanges`, and the digests of everything that was received.
+        case digests
     }
 
     /// The JSON text in UTF-8, with sorted members.
@@ -32,6 +34,12 @@ extension SessionStatus {
                     }
                 }
             }
+            if let receivedDigests {
+                status.name(CodingKeys.receivedDigests)
+                status.array { list in
+                    for digest in receivedDigests { list.string(digest.hex) }
+                }
+            }
             status.name(CodingKeys.receivedRanges)
             status.array { list in
                 received.forEachRun { run in
@@ -51,12 +59,13 @@ extension SessionStatus {
 }
 
 extension PartialChunk {
-    private enum Member: String, CodingKey { case index, receivedBytes }
+    private enum Member: String, CodingKey { case index, receivedBytes, sha256 }
 
     fileprivate func write(to text: inout JSONText) {
         text.object {
             $0.member(Member.index, Int64(index))
             $0.member(Member.receivedBytes, receivedBytes)
+            $0.member(Member.sha256, sha256?.hex)
         }
     }
 }

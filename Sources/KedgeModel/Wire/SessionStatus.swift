@@ -16,6 +16,8 @@ public struct SessionStatus: Hashable, Sendable {
     ///
     /// Kept as the set, so that the two forms it has on the wire cannot disagree.
     public var received: ChunkSet
+    /// Digests of the chunks in ``received``, in the same order; nil unless they were asked for.
+    public var receivedDigests: [SHA256Digest]?
     /// Durable bytes, partial chunks included.
     public var receivedBytes: Int64
     /// Interrupted chunks in rising order, each going on after its last durable byte.

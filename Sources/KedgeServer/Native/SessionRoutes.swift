@@ -45,7 +45,8 @@ struct SessionRoutes: Sendable {
         let id = try context.sessionID()
         context.notes.set("session.id", id)
         let form = try Self.statusForm(of: request)
-        let status = try await engine.sessionStatus(id, owner: context.principal.owner)
+        let status = try await engine.sessionStatus(
+            id, owner: context.principal.owner, withDigests: form == .digests)
         return .json(text: status.text(form))
     }
 
@@ -82,13 +83,15 @@ struct SessionRoutes: Sendable {
         return Response(status: .noContent)
     }
 
-    /// `chunks=ranges` asks for the short form.
+    /// `chunks=ranges` asks for the short form, `chunks=digests` for the one that a file can be compared with.
     private static func statusForm(of request: Request) throws -> SessionStatus.Form {
-        let asked = request.uri.queryParameters[values: "chunks"]
-        guard asked.allSatisfy({ $0 == "ranges" }) else {
-            throw EngineError(.badRequest, "chunks can only be ranges.")
+        let asked = Set(request.uri.queryParameters[values: "chunks"])
+        switch asked {
+        case []: return .full
+        case ["ranges"]: return .ranges
+        case ["digests"]: return .digests
+        default: throw EngineError(.badRequest, "chunks can only be ranges or digests.")
         }
-        return asked.isEmpty ? .full : .ranges
     }
 }
 

@@ -21,6 +21,7 @@ struct JSONLine: Encodable {
     var size: Int64?
     var bytesPerSecond: Double?
     var remoteFileId: FileID?
+    var sessionId: SessionID?
     var uploadUrl: String?
     var fileHashSha256: SHA256Digest?
     var verification: Verification?
@@ -35,7 +36,7 @@ struct JSONLine: Encodable {
                 name: snapshot.name, state: snapshot.state, pauseReason: snapshot.pauseReason,
                 bytesTransferred: snapshot.bytesTransferred, size: snapshot.totalBytes,
                 bytesPerSecond: snapshot.bytesPerSecond, remoteFileId: snapshot.remoteFileID,
-                uploadUrl: snapshot.uploadURL,
+                sessionId: snapshot.sessionID, uploadUrl: snapshot.uploadURL,
                 fileHashSha256: snapshot.sha256, verification: snapshot.verification,
                 path: snapshot.path, errorCode: snapshot.errorCode, message: snapshot.message))
     }

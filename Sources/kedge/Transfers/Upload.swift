@@ -12,6 +12,11 @@ struct Upload: AsyncParsableCommand {
             A file that was uploaded to this server before, has not changed since and is still there
             is not sent again: its id is printed once more. --again uploads another copy.
 
+            --session ID goes on with an upload that another machine began, or whose records are
+            gone: the file is compared with what the server has, and only what is missing is
+            sent. A file that is another one is refused, and a session that is unknown or expired
+            is an error; no other one is begun. `kedge transfers show --json` tells the id.
+
             With --dialect tus or resumable-upload (IETF) files go to any server that
             speaks it; --server is then the URL at which uploads begin, for example
             https://example.org/files/. Where the server tells no id, the address of
@@ -23,6 +28,7 @@ struct Upload: AsyncParsableCommand {
     @Option(help: "Media type to store with the files.") var mimeType: String?
     @Option(help: "Chunk size to ask for, in bytes.") var chunkSize: Int64?
     @Option(help: "How to speak to the server.") var dialect = DialectArgument(.native)
+    @Option(help: "Upload session to go on with; for one file.") var session: String?
     @Option(help: "Files that are uploaded at the same time.") var parallel = 2
     @Flag(help: "Uploads also files that the server has from an earlier upload.") var again = false
     @Option(help: ContainerChecking.help) var checkContainer = ContainerChecking.off
@@ -31,14 +37,20 @@ struct Upload: AsyncParsableCommand {
     func validate() throws {
         guard !files.isEmpty else { throw ValidationError("Name at least one file.") }
         guard (1...16).contains(parallel) else { throw ValidationError("--parallel is 1 to 16.") }
+        guard session == nil || (files.count == 1 && dialect.dialect == .native) else {
+            throw ValidationError("--session is for one file, and not for another --dialect.")
+        }
         guard chunkSize ?? 1 > 0 else { throw ValidationError("--chunk-size is above 0.") }
     }
 
     func run() async throws {
+        let session = try session.map { try identifier(SessionID.self, $0) }
         let client = try await options.makeClient { $0.maxConcurrentTransfers = parallel }
         let uploadOptions = UploadOptions(
-            mimeType: mimeType, chunkSize: chunkSize, dialect: dialect.dialect)
-        let (files, again, checking, wish) = (files, again, checkContainer, chunkSize)
+            mimeType: mimeType, chunkSize: chunkSize, dialect: dialect.dialect, sessionID: session)
+        // A session that a person named is asked itself whether it is finished.
+        let again = again || session != nil
+        let (files, checking, wish) = (files, checkContainer, chunkSize)
         let run = TransferRun(client: client, options: options) { snapshot, display in
             guard let wish, snapshot.state == .completed, let used = snapshot.chunkSize,
                 used != wish

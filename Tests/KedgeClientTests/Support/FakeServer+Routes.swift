@@ -40,7 +40,7 @@ extension FakeServer.State {
             return Reply(problem: .sessionNotFound)
         }
         guard session.state != .expired else { return Reply(problem: .sessionExpired) }
-        let status = SessionStatus(
+        var status = SessionStatus(
             sessionId: id, state: session.state, fileName: session.name,
             fileSize: session.size, chunkSize: session.chunkSize,
             totalChunks: session.layout.chunkCount, received: ChunkSet(session.chunks.keys),
@@ -49,8 +49,20 @@ extension FakeServer.State {
                 PartialChunk(index: $0.key, receivedBytes: Int64($0.value.count))
             },
             expiresAt: Timestamp(millisecondsSinceEpoch: 4_000_000_000_000),
-            fileHashSha256: nil, remoteFileId: session.file)
-        let asksForRanges = seen.path.hasSuffix("?chunks=ranges")
+            fileHashSha256: session.declaredDigest, remoteFileId: session.file)
+        let asksForRanges = seen.path.contains("?chunks=")
+        if seen.path.hasSuffix("?chunks=digests") {
+            guard offersSessionDigests else { return Reply(problem: .badRequest) }
+            status.receivedDigests = status.receivedChunks.map {
+                SHA256Hasher.digest(of: session.chunks[$0] ?? [])
+            }
+            status.partialChunks = status.partialChunks.map {
+                let bytes = session.partials[$0.index] ?? []
+                return PartialChunk(
+                    index: $0.index, receivedBytes: $0.receivedBytes,
+                    sha256: SHA256Hasher.digest(of: bytes))
+            }
+        }
         return Reply(
             status: 200, fields: [.contentType: "application/json"],
             body: status.text(asksForRanges ? .ranges : .full))
@@ -142,6 +154,7 @@ extension FakeServer.State {
         let file = session.file ?? FileID.random()
         session.file = file
         session.state = .completed
+        session.declaredDigest = digest
         sessions[id] = session
         files[file] = FakeServer.StoredFile(
             bytes: bytes, name: session.name, etag: "\"\(digest.hex)\"",

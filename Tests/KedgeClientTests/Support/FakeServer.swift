@@ -18,6 +18,8 @@ final class FakeServer: HTTPTransport {
         var partials: [Int: [UInt8]] = [:]
         var state = SessionState.open
         var file: FileID?
+        /// What the whole file must have; the file's own once it is completed.
+        var declaredDigest: SHA256Digest?
         var layout: ChunkLayout { ChunkLayout(fileSize: size, chunkSize: chunkSize) }
     }
 
@@ -59,6 +61,7 @@ final class FakeServer: HTTPTransport {
         var repeatedByteCount = 0
         var chunkSize: Int64?
         var offersChunkDigests = true
+        var offersSessionDigests = true
     }
 
     let state = Mutex(State())

@@ -1,0 +1,95 @@
+internal import GRDB
+internal import KedgeModel
+
+/// Uploads that go on with a session which a person named (R13).
+extension TransferStore {
+    /// The file is the one of the given session: from here on the upload has that session and what the
+    /// server received of it.
+    ///
+    /// - Parameter digests: Those of the received chunks, by index.
+    func takeUpSession(
+        _ status: SessionStatus, digests: [Int: SHA256Digest], answer: ServerAnswer?,
+        of lease: Lease
+    ) async throws {
+        let now = now()
+        try await update(lease, operation: "take up session") { change in
+            change.set("session_id", status.sessionId.text)
+            change.set("expires_at", status.expiresAt.millisecondsSinceEpoch)
+            change.set("chunk_size", status.chunkSize)
+            change.set("uploaded_chunks", ChunkSet(digests.keys).serialized)
+            change.setAnswer(answer)
+            // Written before the digests: another chunk size takes those with it that are there.
+            try change.write(lease.id, at: now)
+            for (index, digest) in digests {
+                try change.setDigest(digest, ofChunk: index, in: lease.id)
+            }
+        }
+    }
+
+    /// Binds an unfinished upload to the session that the same command names now, or releases it from the
+    /// one that was named before.
+    ///
+    /// - Returns: Nil when there is nothing special about the upload.
+    /// - Throws: `USAGE` when the upload has another session already.
+    static func bind(
+        _ wanted: UploadTransfer, to row: TransferRow, isRunning: Bool, in database: Database
+    ) throws -> UploadTransfer? {
+        let existing = try UploadTransfer(row)
+        guard let given = wanted.givenSessionID else {
+            guard existing.givenSessionID != nil, !isRunning else { return nil }
+            return try release(existing, row, wanted, in: database)
+        }
+        let isSame = existing.identity.comparison(with: wanted.identity) != .changed
+        let isBound = existing.givenSessionID == given || existing.sessionID == given
+        // Whoever runs it sees by itself that the file changed.
+        if isBound, isRunning { return existing }
+        // One that a person named before and that came to nothing may be named anew.
+        let isReplaceable =
+            existing.sessionID == nil || existing.sessionID == given
+            || (existing.givenSessionID != nil && existing.status.state == .failed)
+        guard isReplaceable, !isRunning else {
+            throw TransferError(
+                .usage, operation: "upload", resource: existing.status.id.text,
+                explanation: "Transfer \(existing.status.id.text) uploads this file to another"
+                    + " session; finish or cancel it first.")
+        }
+        var change = RowChange(row, in: database)
+        change.set("given_session_id", given.text)
+        if existing.sessionID != given || !isSame { try begin(wanted, &change) }
+        return try written(change, existing, wanted, in: database)
+    }
+
+    /// Nothing that was transferred counts before the file was compared with the session.
+    private static func begin(_ wanted: UploadTransfer, _ change: inout RowChange) throws {
+        try change.forgetDigests()
+        change.clear(
+            "session_id", "adopt_session_id", "expires_at", "max_concurrent_chunks",
+            "file_hash_sha256")
+        change.set("uploaded_chunks", [])
+        change.set("last_good_byte_offset", 0)
+        change.setHash(nil)
+        let identity = wanted.identity
+        change.set("file_size", identity.byteCount)
+        change.set("modified_nanoseconds", identity.modifiedNanoseconds)
+        change.set("changed_nanoseconds", identity.changedNanoseconds)
+        change.set("inode", Int64(bitPattern: identity.inode))
+    }
+
+    /// Without a name for its session the upload is like any other.
+    private static func release(
+        _ existing: UploadTransfer, _ row: TransferRow, _ wanted: UploadTransfer,
+        in database: Database
+    ) throws -> UploadTransfer {
+        var change = RowChange(row, in: database)
+        change.clear("given_session_id")
+        return try written(change, existing, wanted, in: database)
+    }
+
+    private static func written(
+        _ change: RowChange, _ existing: UploadTransfer, _ wanted: UploadTransfer,
+        in database: Database
+    ) throws -> UploadTransfer {
+        try change.write(existing.status.id, at: wanted.status.createdAt)
+        return try UploadTransfer(TransferRow.find(existing.status.id, in: database))
+    }
+}

@@ -1,0 +1,120 @@
+internal import KedgeModel
+internal import Logging
+
+/// Going on with a session that a person named: nothing of it is on record here, so the file has to prove
+/// that it is the one (R13).
+extension UploadWorker {
+    /// Compares the file with everything that the server received, and makes the session that of the
+    /// upload. Until then the server is only asked.
+    ///
+    /// - Throws: `TransferError` with `SESSION_FILE_MISMATCH`; ``RequestFailure``, also for a session that
+    ///   is unknown, expired or closed; ``SourceTouched``; ``SourceChanged``.
+    func takeUpSession(_ id: SessionID) async throws {
+        let (status, answer) = try await givenStatus(id)
+        try adoptShape(of: status, answer)
+        let digests = try await compare(with: status, answer)
+        try await source.verifyUnchanged()
+        try await context.store.takeUpSession(
+            status, digests: digests, answer: answer, of: context.lease)
+        upload.sessionID = id
+        upload.expiresAt = status.expiresAt
+        isSessionOpen = status.state == .open
+        // Of a session that takes no more, finalize gives the file.
+        confirmed = isSessionOpen ? ChunkSet(digests.keys) : ChunkSet(0..<chunkCount)
+        partials = partials(of: status)
+        isInDoubt = false
+        try await recordIdentity()
+    }
+
+    private var chunkCount: Int { upload.layout.chunkCount ?? 0 }
+
+    private func givenStatus(_ id: SessionID) async throws -> (SessionStatus, ServerAnswer) {
+        let api = context.api
+        let answered = try await context.keeper.retrying {
+            try await api.sessionDigests(id)
+        }
+        switch answered.value.state {
+        case .open, .finalizing, .completed: return (answered.value, answered.answer)
+        case .failed, .canceled: throw refusal(.sessionClosed, answered.answer)
+        case .expired: throw refusal(.sessionExpired, answered.answer)
+        }
+    }
+
+    /// The session's chunk size counts, and its file has the size of this one.
+    private func adoptShape(of status: SessionStatus, _ answer: ServerAnswer) throws {
+        let size = upload.identity.byteCount
+        guard status.fileSize == size else {
+            let known = status.fileSize.map { "is one of \($0) bytes" } ?? "is not known"
+            throw mismatch("its size \(known), and this one has \(size)")
+        }
+        guard let count = Self.chunkCount(ofFile: size, chunkSize: status.chunkSize),
+            status.totalChunks == count
+        else { throw refusal(.protocolViolation, answer) }
+        upload.chunkSize = status.chunkSize
+        adoptSessionShape()
+    }
+
+    /// Reads what the server received, chunk by chunk, and of an unfinished chunk its first bytes.
+    ///
+    /// - Returns: The digests of the received chunks.
+    private func compare(
+        with status: SessionStatus, _ answer: ServerAnswer
+    ) async throws -> [Int: SHA256Digest] {
+        wholeFile.stop()
+        wholeFile = PrefixHash(file: file, saved: nil, environment: context.environment)
+        var digests: [Int: SHA256Digest] = [:]
+        if status.state == .open {
+            digests = try received(of: status, answer)
+            try await compare(digests)
+            for partial in status.partialChunks { try await compare(partial, answer) }
+        }
+        if let declared = status.fileHashSha256 {
+            let digest = try await wholeFile.digest(ofFile: upload.identity.byteCount)
+            guard digest == declared else { throw mismatch("its SHA-256 is another one") }
+        } else if status.state != .open {
+            throw refusal(.protocolViolation, answer)
+        }
+        return digests
+    }
+
+    private func received(
+        of status: SessionStatus, _ answer: ServerAnswer
+    ) throws -> [Int: SHA256Digest] {
+        let (indexes, digests) = (status.receivedChunks, status.receivedDigests ?? [])
+        guard indexes.count == digests.count, indexes.allSatisfy({ $0 < chunkCount }) else {
+            throw refusal(.protocolViolation, answer)
+        }
+        return Dictionary(zip(indexes, digests)) { first, _ in first }
+    }
+
+    private func compare(_ digests: [Int: SHA256Digest]) async throws {
+        // In order, so that the hash of the whole file goes along.
+        for (index, digest) in digests.sorted(by: { $0.key < $1.key }) {
+            try Task.checkCancellation()
+            guard let range = upload.layout.range(ofChunk: index) else { continue }
+            let chunk = try await source.prepare(index, range: range, feeding: wholeFile)
+            guard chunk.digest == digest else { throw mismatch("chunk \(index) differs") }
+        }
+    }
+
+    private func compare(_ partial: PartialChunk, _ answer: ServerAnswer) async throws {
+        guard let range = upload.layout.range(ofChunk: partial.index),
+            (1..<range.byteCount).contains(partial.receivedBytes), let digest = partial.sha256
+        else { throw refusal(.protocolViolation, answer) }
+        let begin = ByteRange(start: range.start, end: range.start + partial.receivedBytes)
+        guard try await source.digest(of: begin) == digest else {
+            throw mismatch("chunk \(partial.index) begins with other bytes")
+        }
+    }
+
+    private func mismatch(_ reason: String) -> TransferError {
+        TransferError(
+            .sessionFileMismatch, operation: "take up session",
+            explanation: "The upload session was begun with another file: \(reason)."
+                + " Nothing on the server was changed.")
+    }
+
+    private func refusal(_ code: ErrorCode, _ answer: ServerAnswer) -> RequestFailure {
+        RequestFailure(code, operation: "take up session", answer: answer)
+    }
+}

@@ -1,0 +1,247 @@
+import Foundation
+import HTTPTypes
+import KedgeHash
+import KedgeLocks
+import KedgeModel
+import Testing
+
+@testable import KedgeClient
+
+/// R13: going on with a session of which this client has no record.
+@Suite(.timeLimit(.minutes(1)))
+struct GivenSessionTests {
+    private let scene: Scene
+    private let bytes = Scene.bytes(600_000)
+    private let session = SessionID.random()
+
+    init() throws { scene = try Scene() }
+
+    /// What another client left on the server: six chunks of ten, and the begin of one.
+    private func leave(
+        _ change: (inout FakeServer.Session) -> Void = { _ in }
+    ) {
+        var left = FakeServer.Session(name: "source.bin", size: 600_000, chunkSize: 65_536)
+        for index in [0, 1, 2, 5, 6, 9] { left.chunks[index] = chunk(index) }
+        left.partials[3] = Array(chunk(3).prefix(40_000))
+        change(&left)
+        scene.server.state.withLock { $0.sessions[session] = left }
+    }
+
+    private func chunk(_ index: Int) -> [UInt8] {
+        Array(bytes[(index * 65_536)..<min(600_000, (index + 1) * 65_536)])
+    }
+
+    private func upload(
+        _ client: TransferClient, to session: SessionID? = nil
+    ) async throws -> TransferSnapshot {
+        let options = UploadOptions(sessionID: session ?? self.session)
+        return try await client.run(
+            try await client.enqueueUpload(path: scene.path("source.bin"), options: options))
+    }
+
+    /// Requests that could change anything.
+    private var changes: [FakeServer.Seen] {
+        scene.server.state.withLock { $0.seen.filter { $0.method != "GET" } }
+    }
+
+    private func expectRefused(_ snapshot: TransferSnapshot, _ code: ErrorCode) {
+        #expect(snapshot.state == .failed)
+        #expect(snapshot.errorCode == code, "\(snapshot.message)")
+        #expect(changes.map(\.path) == [])
+    }
+
+    @Test func `only what the session misses is sent`() async throws {
+        try scene.write("source.bin", bytes)
+        leave()
+        let snapshot = try await upload(try await scene.client())
+        scene.expectUploaded(snapshot, bytes)
+        #expect(snapshot.sessionID == session)
+        #expect(scene.sessions.count == 1)
+        let sent = scene.seen("PUT", "/chunks/").map { $0.path.split(separator: "/").last ?? "" }
+        #expect(sent.sorted() == ["3", "4", "7", "8"])
+        let rest = scene.seen("PUT", "/chunks/3").first?.fields[.contentRange]
+        #expect(rest == "bytes 236608-262143/600000")
+    }
+
+    @Test func `a session without a byte takes the whole file`() async throws {
+        try scene.write("source.bin", bytes)
+        leave {
+            $0.chunks = [:]
+            $0.partials = [:]
+        }
+        scene.expectUploaded(try await upload(try await scene.client()), bytes)
+        #expect(scene.sessions.count == 1)
+    }
+
+    static let otherBytes = [0, 65_536 * 2 + 5, 65_536 * 3 + 39_999, 599_999]
+
+    @Test(arguments: otherBytes)
+    func `a file with another byte is refused, and nothing is changed`(offset: Int) async throws {
+        leave()
+        var other = bytes
+        other[offset] ^= 1
+        try scene.write("source.bin", other)
+        expectRefused(try await upload(try await scene.client()), .sessionFileMismatch)
+    }
+
+    @Test(arguments: [599_999, 600_001, 0])
+    func `a file of another size is refused, and nothing is changed`(size: Int) async throws {
+        leave()
+        try scene.write("source.bin", Scene.bytes(size))
+        expectRefused(try await upload(try await scene.client()), .sessionFileMismatch)
+    }
+
+    @Test func `a file without the digest that was declared is refused`() async throws {
+        leave {
+            $0.chunks = [:]
+            $0.partials = [:]
+            $0.declaredDigest = SHA256Hasher.digest(of: [1])
+        }
+        try scene.write("source.bin", bytes)
+        expectRefused(try await upload(try await scene.client()), .sessionFileMismatch)
+    }
+
+    @Test(arguments: [
+        (SessionState.expired, ErrorCode.sessionExpired), (.canceled, .sessionClosed),
+        (.failed, .sessionClosed),
+    ])
+    func `a session that is over is an error and not a new session`(
+        state: SessionState, code: ErrorCode
+    ) async throws {
+        try scene.write("source.bin", bytes)
+        leave { $0.state = state }
+        expectRefused(try await upload(try await scene.client()), code)
+    }
+
+    @Test func `an unknown session is an error, and may be named anew`() async throws {
+        try scene.write("source.bin", bytes)
+        leave()
+        let client = try await scene.client()
+        expectRefused(try await upload(client, to: .random()), .sessionNotFound)
+        scene.expectUploaded(try await upload(client), bytes)
+    }
+
+    @Test(arguments: [ErrorCode.sessionExpired, .sessionNotFound])
+    func `a session that goes away during the upload is not replaced`(
+        code: ErrorCode
+    ) async throws {
+        try scene.write("source.bin", bytes)
+        leave()
+        scene.plan(.answer(Reply(problem: code)), count: 100) { $0.path.hasSuffix("/chunks/8") }
+        let snapshot = try await upload(try await scene.client())
+        #expect(snapshot.errorCode == code)
+        #expect(scene.sessions.count == 1)
+        #expect(scene.seen("POST", "uploads/sessions").isEmpty)
+        #expect(scene.seen("DELETE", "uploads/sessions").isEmpty)
+    }
+
+    @Test func `a finished session gives its file`() async throws {
+        try scene.write("source.bin", bytes)
+        leave { left in for index in 0..<10 { left.chunks[index] = chunk(index) } }
+        let client = try await scene.client()
+        let first = try await upload(client)
+        scene.server.state.withLock { $0.seen = [] }
+        let elsewhere = try await scene.client {
+            $0.stateDirectory = scene.path("other-state")
+        }
+        let again = try await upload(elsewhere)
+        scene.expectUploaded(again, bytes)
+        #expect(again.remoteFileID == first.remoteFileID)
+        #expect(scene.seen("PUT", "/chunks/").isEmpty)
+    }
+
+    @Test func `a finished session of another file is refused`() async throws {
+        try scene.write("source.bin", bytes)
+        leave {
+            $0.state = .completed
+            $0.declaredDigest = SHA256Hasher.digest(of: [1])
+        }
+        expectRefused(try await upload(try await scene.client()), .sessionFileMismatch)
+    }
+
+    @Test func `a server that tells no digests is told from another file`() async throws {
+        try scene.write("source.bin", bytes)
+        leave()
+        scene.server.state.withLock { $0.offersSessionDigests = false }
+        expectRefused(try await upload(try await scene.client()), .badRequest)
+    }
+
+    @Test func `digests that do not fit the chunks are no proof`() async throws {
+        try scene.write("source.bin", bytes)
+        leave()
+        scene.plan(
+            .rewrite { reply in
+                let text = String(decoding: reply.body, as: UTF8.self)
+                reply.body = Array(text.replacing("[[0,2]", with: "[[0,3]").utf8)
+            }, count: 100)
+        expectRefused(try await upload(try await scene.client()), .protocolViolation)
+    }
+
+    @Test func `after a kill the same command goes on without comparing again`() async throws {
+        let path = try scene.write("source.bin", bytes)
+        leave()
+        let gate = Gate()
+        scene.plan(.wait(gate), count: 100) { $0.path.hasSuffix("/chunks/7") }
+        let options = UploadOptions(sessionID: session)
+        let id: TransferID
+        do {
+            let client = try await scene.client()
+            id = try await client.enqueueUpload(path: path, options: options)
+            let run = Task { try await client.run(id) }
+            await gate.waitForArrival()
+            run.cancel()
+            _ = try await run.value
+        }
+        gate.open()
+        scene.server.state.withLock { $0.faults = [] }
+        let next = try await scene.client()
+        #expect(try await next.enqueueUpload(path: path, options: options) == id)
+        scene.expectUploaded(try await next.run(id), bytes)
+        #expect(scene.seen("GET", "?chunks=digests").count == 1)
+    }
+
+    @Test func `a file that was rewritten with the same bytes is compared again`() async throws {
+        try scene.write("source.bin", bytes)
+        leave()
+        scene.plan(.answer(Reply(problem: .badRequest))) { $0.path.hasSuffix("/chunks/7") }
+        let client = try await scene.client()
+        #expect(try await upload(client).state == .failed)
+        try FileManager.default.removeItem(atPath: scene.path("source.bin"))
+        try scene.write("source.bin", bytes)
+        scene.expectUploaded(try await upload(client), bytes)
+        #expect(scene.seen("GET", "?chunks=digests").count == 2)
+    }
+
+    @Test func `an unfinished upload with another session is not taken over`() async throws {
+        try scene.write("source.bin", bytes)
+        leave()
+        scene.plan(.answer(Reply(problem: .badRequest)), when: { $0.method == "PUT" })
+        let client = try await scene.client()
+        let own = try await client.run(
+            try await client.enqueueUpload(path: scene.path("source.bin")))
+        #expect(own.state == .failed)
+        await #expect(throws: TransferError(.usage, operation: "upload")) {
+            try await upload(client)
+        }
+        #expect(try await client.transfers().map(\.sessionID) == [own.sessionID])
+    }
+
+    @Test func `without a name for its session the upload begins one`() async throws {
+        try scene.write("source.bin", bytes)
+        let client = try await scene.client()
+        #expect(try await upload(client).errorCode == .sessionNotFound)
+        let plain = try await client.run(
+            try await client.enqueueUpload(path: scene.path("source.bin")))
+        scene.expectUploaded(plain, bytes)
+    }
+
+    @Test(arguments: [UploadDialect.tus, .resumableUpload])
+    func `a session is for the native dialect`(dialect: UploadDialect) async throws {
+        let path = try scene.write("source.bin", bytes)
+        let client = try await scene.client()
+        let options = UploadOptions(dialect: dialect, sessionID: session)
+        await #expect(throws: TransferError(.usage, operation: "upload")) {
+            try await client.enqueueUpload(path: path, options: options)
+        }
+    }
+}
