@@ -1,3 +1,4 @@
+internal import Foundation
 public import KedgeModel
 
 /// The server's files and sessions, for looking and tidying; each call is one request.
@@ -39,6 +40,16 @@ public struct RemoteAPI: Sendable {
     /// Succeeds when the server can do its work: its stores answer and its disk takes writes.
     public func checkReadiness() async throws {
         try await call { try await api.checkReadiness() }
+    }
+
+    /// Asks what answers at the server's address, how fast, and through what.
+    ///
+    /// - Throws: `PROTOCOL_VIOLATION` when it is no Kedge, for example the page of a captive portal. One
+    ///   that cannot do its work now is no error: ``ServerReport/trouble`` says why.
+    public func examine() async throws -> ServerReport {
+        let examination = ServerExamination(
+            api: api, now: { .current }, environment: ProcessInfo.processInfo.environment)
+        return try await call { try await examination.report() }
     }
 
     private func call<Result>(_ work: () async throws -> Result) async throws -> Result {

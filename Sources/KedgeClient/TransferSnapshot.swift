@@ -145,10 +145,7 @@ extension TransferSnapshot {
             }
         case .failed:
             let cause = status.lastErrorMessage ?? "It failed."
-            let advice =
-                status.lastErrorCode == .diskFull && record.confirmedByteCount == 0
-                ? "Free some space, then retry." : FailureAdvice.text(for: status.lastErrorCode)
-            return "\(cause) \(advice)"
+            return [cause, FailureAdvice.text(for: record)].compactMap { $0 }.joined(separator: " ")
         case .completed:
             guard status.verification == .unverified else { return "Completed and verified." }
             return isUpload
@@ -157,27 +154,6 @@ extension TransferSnapshot {
         case .canceled:
             return status.lastErrorCode == .fileChanged
                 ? status.lastErrorMessage ?? "Canceled." : "Canceled."
-        }
-    }
-}
-
-/// What a person can do about a failure (R107).
-enum FailureAdvice {
-    static func text(for code: ErrorCode?) -> String {
-        switch code {
-        case .fileMissing: "Put the file back or select it again, then retry."
-        case .fileChanged: "Retry once nobody writes to the file."
-        case .diskFull: "Free some space, then retry: what arrived is kept."
-        case .storageFull: "Retry once the server has space."
-        case .destinationExists: "Choose another name, or overwrite."
-        case .sessionFileMismatch:
-            "Choose the file that the session was begun with, or upload without naming a session."
-        case .integrityMismatch, .chunkHashMismatch, .chunkConflict: "Retry from scratch."
-        case .fileDamaged: "Upload the same file again, or fetch it from another place."
-        case .fileNotFound, .fileGone: "Check the id or address."
-        case .fileTooLarge: "Nothing to retry: the server's limit has to be raised."
-        case .remoteChanged: "Retry to fetch the new version."
-        default: "Retry to go on from where it stopped."
         }
     }
 }

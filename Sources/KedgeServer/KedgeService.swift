@@ -87,7 +87,9 @@ package struct KedgeService: Service {
     private func application(_ table: ConnectionTable) -> some Service {
         let responder = RouteTable(
             engine: engine,
-            health: HealthRoutes(engine: engine, drain: drain, acceptance: acceptance),
+            health: HealthRoutes(
+                engine: engine, drain: drain, acceptance: acceptance,
+                tusEndpoint: configuration.tusEndpoint),
             tusEndpoint: configuration.tusEndpoint, publicAddress: configuration.publicAddress,
             uploadTargets: configuration.uploadTargets
         ).makeResponder(

@@ -14,7 +14,7 @@ struct Kedge: AsyncParsableCommand {
 
             Data goes to standard output, talk and progress to standard error.
             """,
-        version: "0.1.0",
+        version: KedgeVersion.current,
         subcommands: [
             Serve.self, Upload.self, Download.self, Transfers.self, Files.self, Session.self,
             Doctor.self, Migrate.self, Fsck.self, Scrub.self,

@@ -156,6 +156,41 @@ struct CommandTests {
         #expect(try await scene.run(["files", "--server", server.url]).output == "")
     }
 
+    @Test func `of several files to remove the missing one is named, and the others go`()
+        async throws
+    {
+        let server = try await scene.serve()
+        var ids: [String] = []
+        for number in 1...2 {
+            let sample = try scene.sample(
+                "\(number)", mebibytes: 0, plus: 10, seed: UInt64(number))
+            ids.append(try await scene.upload(sample, to: server.url))
+        }
+        let finished = try await scene.run(
+            ["files", "rm", ids[0], Self.unknownID, ids[1], "--server", server.url])
+        #expect(finished.termination == .exited(ExitStatus.someFailed))
+        let lines = finished.errors.split(separator: "\n")
+        #expect(lines.count == 1 && lines.allSatisfy { $0.contains(Self.unknownID) })
+        #expect(try await scene.run(["files", "--server", server.url]).output == "")
+        let none = try await scene.run(["files", "rm", Self.unknownID, "--server", server.url])
+        #expect(none.termination == .exited(ExitStatus.notFound))
+        #expect(none.errors.contains(Self.unknownID))
+    }
+
+    // R107.
+    @Test func `a failure is told once, with what the server says`() async throws {
+        let sample = try scene.sample("large", mebibytes: 2)
+        let server = try await scene.serve(["--limits-max-file-size", "1048576"])
+        let finished = try await scene.run(["upload", sample.path, "--server", server.url])
+        #expect(finished.termination == .exited(ExitStatus.tooLarge))
+        let sentence = ErrorCode.fileTooLarge.facts.sentence
+        #expect(finished.errors.components(separatedBy: sentence).count == 2, "\(finished.errors)")
+        let refused = try await scene.run([
+            "upload", sample.path, "--server", server.url, "--mime-type", "no type",
+        ])
+        #expect(refused.errors.components(separatedBy: "mimeType").count == 2, "\(refused.errors)")
+    }
+
     // R61, R104–R109, R142.
     @Test func `transfers and sessions are listed, shown and diagnosed`() async throws {
         let sample = try scene.sample("one", mebibytes: 9)

@@ -25,6 +25,11 @@ import Yams
         #expect(Set(listed) == answered)
     }
 
+    @Test func `it has the version of the program`() throws {
+        let info = try #require(document["info"] as? [String: Any])
+        #expect(info["version"] as? String == KedgeVersion.current)
+    }
+
     /// The gate stands before every route, and may refuse whoever asks.
     @Test func `each operation may be answered that the request is not well formed`() throws {
         let paths = try #require(document["paths"] as? [String: [String: Any]])

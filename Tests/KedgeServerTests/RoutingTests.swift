@@ -13,6 +13,21 @@ import Testing
         }
     }
 
+    @Test func `a server that is ready says what it is and what it takes`() async throws {
+        try await SharedServer.use { server in
+            let answer = try await server.get("/readyz").decoded(ServerDescription.self)
+            #expect(answer.status == "ready")
+            #expect(answer.service == "kedge")
+            #expect(answer.version == KedgeVersion.current)
+            #expect(answer.limits?.maxChunkSize ?? 0 > 0)
+            for spoken in answer.protocols ?? [] where spoken.name != "native" {
+                let options = try await server.ask(HTTPRequestBytes("OPTIONS", spoken.path))
+                #expect([200, 204].contains(options.status), "\(spoken.name) is there")
+            }
+            #expect(answer.protocols?.count == 3)
+        }
+    }
+
     @Test(arguments: [
         "/", "/nowhere", "/files/x/y", "/files/../files", "/uploads", "/uploads/sessions/x/y",
         "/uploads/sessions/x/chunks", "/uploads/sessions/x/chunks/0/1", "/FILES", "/%66iles",

@@ -13,12 +13,14 @@ struct RequestFailure: Error, Sendable {
     let retryAfter: Duration?
     /// What the server said, when it said it the standard way.
     let problem: ProblemDocument?
+    /// What another server than a Kedge said in a problem document (RFC 9457).
+    let serverText: String?
     /// The failure of the transport behind it.
     let transport: TransportError?
 
     init(
         _ code: ErrorCode, operation: String, answer: ServerAnswer? = nil,
-        retryAfter: Duration? = nil, problem: ProblemDocument? = nil,
+        retryAfter: Duration? = nil, problem: ProblemDocument? = nil, serverText: String? = nil,
         transport: TransportError? = nil
     ) {
         self.code = code
@@ -26,6 +28,7 @@ struct RequestFailure: Error, Sendable {
         self.answer = answer
         self.retryAfter = retryAfter
         self.problem = problem
+        self.serverText = serverText
         self.transport = transport
     }
 
@@ -67,12 +70,29 @@ struct RequestFailure: Error, Sendable {
         case .tls: "No secure connection to the server; check its certificate and its address."
         case .bodyUnreadable: "The local file cannot be read."
         case .canceled, .other, nil:
-            switch answer?.status {
-            case 401: "The server asks for a valid token: set one, or check the one that is set."
-            case 403: "The server does not allow this with the token that is set; check the token."
-            default: code.facts.sentence
-            }
+            [sentence, detail].compactMap { $0 }.joined(separator: " ")
         }
+    }
+
+    private var sentence: String {
+        switch answer?.status {
+        case 401: "The server asks for a valid token: set one, or check the one that is set."
+        case 403: "The server does not allow this with the token that is set; check the token."
+        default: code.facts.sentence
+        }
+    }
+
+    /// Characters of the server's own words that are passed on, at most.
+    private static let maxDetailCount = 300
+
+    /// What the server says about this case, as a sentence of its own; nil when that is nothing new.
+    private var detail: String? {
+        guard let text = problem?.detail ?? serverText else { return nil }
+        let words = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        guard !words.isEmpty, words != sentence else { return nil }
+        let short = words.prefix(Self.maxDetailCount)
+        let isSentence = short.last.map { ".!?".contains($0) } ?? false
+        return short.count < words.count ? "\(short)…" : isSentence ? "\(short)" : "\(short)."
     }
 }
 
@@ -109,7 +129,18 @@ extension RequestFailure {
                 status: status,
                 requestID: problem?.requestId ?? headerFields[.xRequestID]),
             retryAfter: RetryAfter.parse(headerFields[.retryAfter], now: .current),
-            problem: problem)
+            problem: problem,
+            serverText: problem == nil ? Self.text(ofForeignProblem: body) : nil)
+    }
+
+    private static func text(ofForeignProblem body: [UInt8]) -> String? {
+        struct ForeignProblem: Decodable {
+            var title: String?
+            var detail: String?
+        }
+        // A page or a plain text is for browsers and logs, not for a line of ours.
+        let problem = try? JSONDecoder().decode(ForeignProblem.self, from: Data(body))
+        return problem.flatMap { $0.detail ?? $0.title }
     }
 
     /// What a request is about.

@@ -145,7 +145,7 @@ struct ServerAPI: Sendable {
 
 extension ServerAPI {
     /// What a request is, apart from what it carries.
-    fileprivate struct Call: Sendable {
+    struct Call: Sendable {
         let operation: String
         let method: HTTPRequest.Method
         let path: String
@@ -186,7 +186,7 @@ extension ServerAPI {
         _ = try await collect(response, call, limit: Self.maxMessageByteCount)
     }
 
-    private func send(
+    func send(
         _ call: Call, fields: HTTPFields, body: TransportBody?,
         onBytesSent: (@Sendable (Int64) -> Void)? = nil
     ) async throws -> TransportResponse {

@@ -7,6 +7,8 @@ struct HealthRoutes: Sendable {
     let engine: TransferEngine
     let drain: DrainState
     var acceptance = AcceptState()
+    /// Where tus uploads are.
+    var tusEndpoint = EndpointPath.tus
 
     private struct Health: Encodable {
         var status: String
@@ -41,7 +43,19 @@ struct HealthRoutes: Sendable {
                 Reason.store, "A store does not answer or takes no writes.",
                 cause: cause.debugDescription)
         }
-        return .json(Health(status: "ready"))
+        return .json(
+            ServerDescription(protocols: protocols, limits: engine.configuration.limits))
+    }
+
+    private var protocols: [SpokenProtocol] {
+        let drafts = ResumableUploadDialect.allCases.compactMap(\.interopVersion)
+        return [
+            SpokenProtocol(name: "native", path: "/uploads/sessions"),
+            SpokenProtocol(
+                name: "tus", path: tusEndpoint.description, versions: [TusField.supportedVersion]),
+            SpokenProtocol(
+                name: "resumable-upload", path: "/files", versions: drafts.map(String.init)),
+        ]
     }
 
     private static func unready(

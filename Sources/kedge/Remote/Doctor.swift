@@ -1,11 +1,17 @@
 internal import ArgumentParser
+internal import Foundation
 internal import KedgeClient
 internal import KedgeModel
 
 /// `kedge doctor`
 struct Doctor: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Checks that this machine and the server are ready for transfers.")
+        abstract: "Checks that this machine and the server are ready for transfers.",
+        discussion: """
+            Tells whether a Kedge answers at the address, its version, what it speaks and takes,
+            how long an answer takes, how far the clocks are apart, what stands in between, and
+            how much space there is here.
+            """)
     @OptionGroup var options: ClientOptions
 
     func run() async throws {
@@ -13,17 +19,76 @@ struct Doctor: AsyncParsableCommand {
         say("transfer records", "ready")
         var worst = ExitStatus.success
         do {
-            try await client.remote.checkReadiness()
-            say("server", "ready")
+            let report = try await client.remote.examine()
+            worst = tell(report, client)
         } catch let error as TransferError {
             say("server", error.description)
             worst = error.code.facts.exitStatus
         }
+        tellSpace(client)
         let waiting = try await reporting { try await client.transfers() }
             .filter { !$0.state.isFinal }
         say("unfinished transfers", "\(waiting.count)")
         try await reporting { try await client.close() }
         if worst != ExitStatus.success { throw CommandFailure(nil, exitStatus: worst) }
+    }
+
+    /// - Returns: The exit status that the server's state asks for.
+    private func tell(_ report: ServerReport, _ client: TransferClient) -> Int32 {
+        say("address", report.address)
+        say("server", report.trouble.map { "a Kedge that is not ready: \($0)" } ?? "ready")
+        say("versions", "client \(KedgeVersion.current), server \(report.version ?? "not told")")
+        if let protocols = report.protocols {
+            say("protocols", protocols.map(Self.text).joined(separator: "; "))
+        }
+        if let limits = report.limits { say("limits", Self.text(limits)) }
+        say("latency", String(format: "%.1f ms", report.latencyMilliseconds))
+        say("clock difference", report.clockDifferenceSeconds.map(Self.clockText) ?? "not told")
+        let proxy = report.proxy.map { "\($0.address) (\($0.variable))" }
+        say("proxy", [proxy, report.via.map { "via \($0)" }].compacted ?? "none seen")
+        if let server = report.server { say("answered by", server) }
+        if options.json {
+            let line = ReportLine(
+                report: report, freeBytes: try? client.availableBytes(at: Self.here),
+                // What cannot be looked at is told as a finding.
+                freeBytesForRecords: try? client.availableBytes(at: client.recordsDirectory))
+            StandardOutput.write(JSONLine.encode(line))
+        }
+        return report.trouble == nil
+            ? ExitStatus.success : ErrorCode.unavailable.facts.exitStatus
+    }
+
+    private static var here: String { FileManager.default.currentDirectoryPath }
+
+    private func tellSpace(_ client: TransferClient) {
+        let places = [
+            ("free space here", Self.here), ("free space for records", client.recordsDirectory),
+        ]
+        for (subject, path) in places {
+            do {
+                say(subject, "\(ByteText.size(try client.availableBytes(at: path))) in \(path)")
+            } catch {
+                say(subject, "\(error)")
+            }
+        }
+    }
+
+    private static func text(_ spoken: SpokenProtocol) -> String {
+        let versions = spoken.versions.joined(separator: ", ")
+        return "\(spoken.name)\(versions.isEmpty ? "" : " " + versions) at \(spoken.path)"
+    }
+
+    private static func text(_ limits: SessionLimits) -> String {
+        "files up to \(ByteText.size(limits.maxFileSize)), chunks of"
+            + " \(ByteText.size(limits.minChunkSize)) to \(ByteText.size(limits.maxChunkSize)),"
+            + " \(limits.maxConcurrentChunks) at a time"
+    }
+
+    /// The server tells whole seconds, so less than one is none.
+    private static func clockText(_ seconds: Double) -> String {
+        guard abs(seconds) >= 1 else { return "below a second" }
+        let side = seconds > 0 ? "ahead of" : "behind"
+        return String(format: "the server's is %.0f s \(side) this one", abs(seconds))
     }
 
     private struct Finding: Encodable {
@@ -33,10 +98,27 @@ struct Doctor: AsyncParsableCommand {
         var result: String
     }
 
+    private struct ReportLine: Encodable {
+        var version = 1
+        var type = "server"
+        var clientVersion = KedgeVersion.current
+        var report: ServerReport
+        var freeBytes: Int64?
+        var freeBytesForRecords: Int64?
+    }
+
     private func say(_ subject: String, _ result: String) {
         StandardOutput.write(
             options.json
                 ? JSONLine.encode(Finding(subject: subject, result: result))
                 : "\(subject): \(printable(result))\n")
+    }
+}
+
+extension [String?] {
+    /// What there is, in one line; nil for nothing.
+    fileprivate var compacted: String? {
+        let texts = compactMap { $0 }
+        return texts.isEmpty ? nil : texts.joined(separator: ", ")
     }
 }

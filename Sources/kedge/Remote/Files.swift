@@ -61,7 +61,24 @@ struct Files: AsyncParsableCommand {
         func run() async throws {
             let ids = try ids.map { try identifier(FileID.self, $0) }
             try await options.withClient { client in
-                for id in ids { try await client.remote.deleteFile(id) }
+                var failures: [ErrorCode] = []
+                for id in ids {
+                    do {
+                        try await client.remote.deleteFile(id)
+                    } catch let error as TransferError where !error.isRetryable {
+                        // One that is not there leaves the others to be deleted.
+                        StandardError.write(printable("kedge: \(id): \(error)") + "\n")
+                        failures.append(error.code)
+                    } catch let error as TransferError {
+                        throw CommandFailure(
+                            "kedge: \(id): \(error)", exitStatus: error.code.facts.exitStatus)
+                    }
+                }
+                guard let first = failures.first else { return }
+                throw CommandFailure(
+                    nil,
+                    exitStatus: failures.count < ids.count
+                        ? ExitStatus.someFailed : first.facts.exitStatus)
             }
         }
     }

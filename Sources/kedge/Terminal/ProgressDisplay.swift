@@ -90,9 +90,11 @@ final class ProgressDisplay: Sendable {
             state.snapshots[snapshot.id] = nil
             clearBars(&state)
             switch mode {
-            case .bars: StandardError.write(Self.bar(snapshot) + "\n")
-            case .lines: StandardError.write(Self.summary(snapshot) + "\n")
-            case .json, .silent: break
+            // A complaint says the same in full.
+            case .bars where complaint == nil: StandardError.write(Self.bar(snapshot) + "\n")
+            case .lines where complaint == nil:
+                StandardError.write(Self.summary(snapshot) + "\n")
+            default: break
             }
             tell(output: output, complaint: complaint, &state)
         }

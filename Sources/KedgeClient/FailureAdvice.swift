@@ -1,0 +1,51 @@
+internal import KedgeModel
+
+/// What a person can do about a failure (R107). Where nothing is known to help, there is no advice.
+enum FailureAdvice {
+    static func text(for record: TransferRecord) -> String? {
+        guard let code = record.status.lastErrorCode else { return nil }
+        return local(code, record) ?? remote(code, record)
+            ?? (code.facts.isRetryable && code != .protocolViolation
+                ? "Retry to go on from where it stopped." : nil)
+    }
+
+    /// About files and disks of this machine.
+    private static func local(_ code: ErrorCode, _ record: TransferRecord) -> String? {
+        switch code {
+        case .fileMissing: "Put the file back or select it again, then retry."
+        case .fileChanged: "Retry once nobody writes to the file."
+        case .diskFull where record.confirmedByteCount == 0: "Free some space, then retry."
+        case .diskFull: "Free some space, then retry: what arrived is kept."
+        case .destinationExists: "Choose another name, or overwrite."
+        case .sessionFileMismatch:
+            "Choose the file that the session was begun with, or upload without naming a session."
+        default: nil
+        }
+    }
+
+    /// About what the server has and takes.
+    private static func remote(_ code: ErrorCode, _ record: TransferRecord) -> String? {
+        let isDownload = record.direction == .download
+        switch code {
+        case .storageFull: return "Retry once the server has space."
+        case .integrityMismatch, .chunkHashMismatch, .chunkConflict:
+            return record.hasGivenSession ? nil : "Retry from scratch."
+        case .fileDamaged:
+            return isDownload ? "Or fetch it from another place." : nil
+        case .fileNotFound, .fileGone: return isDownload ? "Check the id or address." : nil
+        case .fileTooLarge, .requestTooLarge: return "The server's limit has to be raised."
+        case .remoteChanged: return "Retry to fetch the new version."
+        case .sessionNotFound, .sessionExpired, .sessionClosed:
+            return record.hasGivenSession
+                ? "Check the id of the session, or upload without naming one." : nil
+        default: return nil
+        }
+    }
+}
+
+extension TransferRecord {
+    fileprivate var hasGivenSession: Bool {
+        guard case .upload(let upload) = self else { return false }
+        return upload.givenSessionID != nil
+    }
+}

@@ -1,0 +1,165 @@
+import Foundation
+import KedgeModel
+import Testing
+
+/// `kedge doctor`: whether a Kedge answers, and what is on the way to it.
+@Suite(.serialized, .timeLimit(.minutes(2)))
+struct DoctorTests {
+    let scene: Scene
+
+    init() throws { scene = try Scene() }
+
+    private struct Line: Decodable {
+        struct Proxy: Decodable {
+            var variable: String
+            var address: String
+        }
+        struct Report: Decodable {
+            var address: String
+            var version: String?
+            var protocols: [SpokenProtocol]?
+            var limits: SessionLimits?
+            var trouble: String?
+            var latencyMilliseconds: Double
+            var clockDifferenceSeconds: Double?
+            var via: String?
+            var server: String?
+            var proxy: Proxy?
+        }
+        var version: Int
+        var type: String
+        var subject: String?
+        var result: String?
+        var report: Report?
+        var freeBytes: Int64?
+        var freeBytesForRecords: Int64?
+    }
+
+    private func doctor(
+        _ url: String, environment: [String: String] = [:]
+    ) async throws -> (finished: Finished, lines: [Line]) {
+        let finished = try await scene.run(
+            ["doctor", "--server", url, "--json"], environment: environment)
+        let lines = try finished.lines.map {
+            try JSONDecoder().decode(Line.self, from: Data($0.utf8))
+        }
+        return (finished, lines)
+    }
+
+    @Test func `a Kedge is told with its version, what it takes, and how far it is`() async throws {
+        let server = try await scene.serve(["--limits-max-file-size", "123456789"])
+        let (finished, lines) = try await doctor(server.url)
+        #expect(finished.termination == .exited(0), "\(finished.errors)")
+        let report = try #require(lines.compactMap(\.report).first)
+        #expect(report.address == server.url)
+        #expect(report.version == KedgeVersion.current)
+        #expect(report.protocols?.map(\.name) == ["native", "tus", "resumable-upload"])
+        #expect(report.protocols?.last?.versions == ["3", "4", "5", "6", "7", "8", "9"])
+        #expect(report.limits?.maxFileSize == 123_456_789)
+        #expect(report.trouble == nil)
+        #expect(report.latencyMilliseconds > 0)
+        #expect(abs(try #require(report.clockDifferenceSeconds)) < 2)
+        #expect(report.proxy == nil)
+        let spaces = lines.flatMap { [$0.freeBytes, $0.freeBytesForRecords] }.compactMap { $0 }
+        #expect(spaces.count == 2 && spaces.allSatisfy { $0 > 0 })
+        let subjects = Set(lines.compactMap(\.subject))
+        let expected: Set = [
+            "address", "server", "versions", "protocols", "limits", "latency", "clock difference",
+            "proxy", "free space here", "free space for records", "unfinished transfers",
+        ]
+        #expect(expected.subtracting(subjects) == [])
+        let text = try await scene.run(["doctor", "--server", server.url])
+        #expect(text.termination == .exited(0))
+        #expect(text.lines.contains("server: ready"))
+    }
+
+    static let strangers: [RangeServer.Answer] = [
+        RangeServer.Answer(
+            status: 200, fields: ["Content-Type": "text/html"],
+            body: Array("<html><title>Log in</title></html>".utf8)),
+        RangeServer.Answer(
+            status: 200, fields: ["Content-Type": "text/html"],
+            body: [UInt8](repeating: 32, count: 3 << 20)),
+        RangeServer.Answer(status: 302, fields: ["Location": "http://portal.example/login"]),
+        RangeServer.Answer(status: 404), RangeServer.Answer(status: 200),
+        // Many services answer this at this path.
+        RangeServer.Answer(
+            status: 200, fields: ["Content-Type": "application/json"],
+            body: Array(#"{"status":"ready"}"#.utf8)),
+        RangeServer.Answer(
+            status: 503, fields: ["Content-Type": "application/problem+json"],
+            body: Array(
+                #"{"type":"about:blank","title":"no","status":503,"code":"UNAVAILABLE"}"#.utf8)),
+    ]
+
+    @Test(arguments: strangers.indices)
+    func `a server that is no Kedge is not ready`(position: Int) async throws {
+        let stranger = try RangeServer { _, _, _ in Self.strangers[position] }
+        let (finished, lines) = try await doctor("http://127.0.0.1:\(stranger.port)")
+        #expect(finished.termination == .exited(ExitStatus.failure))
+        #expect(lines.allSatisfy { $0.report == nil })
+        let result = try #require(lines.first { $0.subject == "server" }?.result)
+        #expect(result.contains("PROTOCOL_VIOLATION"))
+        #expect(result.contains("127.0.0.1:\(stranger.port)"))
+    }
+
+    @Test func `a server of before it told its name is a Kedge`() async throws {
+        let missing = ProblemDocument(code: .sessionNotFound)
+        let problem = try JSONEncoder().encode(missing)
+        let old = try RangeServer { _, head, _ in
+            head.firstLine.contains("/readyz")
+                ? RangeServer.Answer(status: 200, body: Array(#"{"status":"ready"}"#.utf8))
+                : RangeServer.Answer(status: 404, body: Array(problem))
+        }
+        let (finished, lines) = try await doctor("http://127.0.0.1:\(old.port)")
+        #expect(finished.termination == .exited(0), "\(finished.errors)")
+        #expect(lines.compactMap(\.report).map(\.version) == [nil])
+    }
+
+    @Test func `a Kedge that cannot work says why`() async throws {
+        var problem = ProblemDocument(code: .unavailable, detail: "The store rests.")
+        problem.reason = "store"
+        let body = Array(try JSONEncoder().encode(problem))
+        let stopping = try RangeServer { _, _, _ in
+            RangeServer.Answer(
+                status: 503, fields: ["Via": "1.1 front"], body: body)
+        }
+        let (finished, lines) = try await doctor("http://127.0.0.1:\(stopping.port)")
+        #expect(finished.termination == .exited(ExitStatus.network))
+        let report = try #require(lines.compactMap(\.report).first)
+        #expect(report.trouble == "The store rests.")
+        #expect(report.via == "1.1 front")
+    }
+
+    @Test func `a clock that is wrong and a proxy are told, without the proxy's password`()
+        async throws
+    {
+        let body = Array(
+            try JSONEncoder().encode(
+                ServerDescription(
+                    protocols: [],
+                    limits: SessionLimits(
+                        minChunkSize: 1, maxChunkSize: 2, maxFileSize: 3, maxConcurrentChunks: 4))))
+        let proxy = try RangeServer { _, _, _ in
+            RangeServer.Answer(
+                status: 200, fields: ["Date": "Sun, 06 Nov 1994 08:49:37 GMT"], body: body)
+        }
+        let (finished, lines) = try await doctor(
+            "http://files.example",
+            environment: ["http_proxy": "http://me:secret@127.0.0.1:\(proxy.port)"])
+        #expect(finished.termination == .exited(0), "\(finished.errors)")
+        let report = try #require(lines.compactMap(\.report).first)
+        #expect(try #require(report.clockDifferenceSeconds) < -900_000_000)
+        #expect(report.proxy?.variable == "http_proxy")
+        #expect(report.proxy?.address == "http://127.0.0.1:\(proxy.port)")
+        #expect(!finished.output.contains("secret"))
+    }
+
+    @Test func `nobody at the address is told with the address's trouble`() async throws {
+        let (socket, port) = try Loopback.bound()
+        defer { close(socket) }
+        let (finished, lines) = try await doctor("http://127.0.0.1:\(port)")
+        #expect(finished.termination == .exited(ExitStatus.network))
+        #expect(lines.first { $0.subject == "server" }?.result?.hasPrefix("OFFLINE") == true)
+    }
+}
