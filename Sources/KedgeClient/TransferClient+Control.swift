@@ -67,8 +67,10 @@ extension TransferClient {
     ///
     /// - Throws: `TRANSFER_NOT_FOUND`.
     public func diagnose(_ id: TransferID) async throws -> TransferDiagnosis {
-        TransferDiagnosis(
-            try await store.record(id), attempts: try await store.attempts(id))
+        let record = try await store.record(id)
+        return TransferDiagnosis(
+            record, attempts: try await store.attempts(id),
+            isInterrupted: try await isInterrupted(record))
     }
 
     /// The transfer whenever it changed, up to its final state; whichever process runs it.

@@ -72,12 +72,14 @@ public struct TransferDiagnosis: Sendable, Codable, Hashable {
     /// When its record last changed.
     public var updatedAt: Timestamp
 
-    init(_ record: TransferRecord, attempts: [Int: Int]) {
+    /// - Parameter isInterrupted: True when the record says that bytes move, and whoever moved them is
+    ///   gone.
+    init(_ record: TransferRecord, attempts: [Int: Int], isInterrupted: Bool) {
         let status = record.status
         transferId = status.id
         direction = record.direction
         server = URLText.redacted(status.serverURL)
-        state = status.state
+        state = isInterrupted ? .queued : status.state
         pauseReason = status.pauseReason
         errorCode = status.lastErrorCode
         errorMessage = status.lastErrorMessage

@@ -50,9 +50,10 @@ public struct TransferSnapshot: Sendable, Hashable {
     public let sha256: SHA256Digest?
     /// How the result was checked, once it was.
     public let verification: Verification?
-    /// How often the whole file had another SHA-256 than expected; above one, offer to retry from
-    /// scratch (R110).
+    /// How often the whole file had another SHA-256 than expected.
     public let integrityFailureCount: Int
+    /// True when that keeps happening: offer to begin anew, which forgets what was transferred (R110).
+    public let offersRetryFromScratch: Bool
     /// The transfer that took over because the file changed (R100).
     public let replacedBy: TransferID?
     /// The transfer of an older version that this one took over from.
@@ -75,16 +76,20 @@ extension TransferSnapshot {
         id = status.id
         serverURL = status.serverURL
         direction = record.direction
-        state = status.state
+        // Whoever moved bytes is gone: it waits to be run again, whatever the record says.
+        state = isInterrupted ? .queued : status.state
         pauseReason = status.pauseReason
         errorCode = status.lastErrorCode
-        isWaiting = status.state == .queued
+        isWaiting = state == .queued
         verification = status.verification
         integrityFailureCount = status.integrityFailureCount
+        offersRetryFromScratch = status.integrityFailureCount > 1 && status.state != .completed
         createdAt = status.createdAt
         updatedAt = status.updatedAt
         self.attempts = attempts
-        message = isInterrupted ? "Interrupted; run it again." : Self.message(record)
+        message =
+            isInterrupted
+            ? "The process that moved it was ended; run it again to go on." : Self.message(record)
         let done = record.confirmedByteCount
         let total: Int64?
         switch record {

@@ -129,8 +129,11 @@ struct DownloadTests {
         #expect(snapshot.state == .failed)
         #expect(snapshot.errorCode == .integrityMismatch)
         #expect(try scene.names() == ["state"])
+        // R110.
+        #expect(snapshot.offersRetryFromScratch)
         scene.server.state.withLock { $0.faults = [] }
         try await client.retry(snapshot.id, fromScratch: true)
+        #expect(try await !client.transfer(snapshot.id).offersRetryFromScratch)
         try expectCompleted(try await client.run(snapshot.id))
     }
 

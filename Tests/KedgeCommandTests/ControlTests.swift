@@ -64,6 +64,40 @@ struct ControlTests {
         expectNothingTwice(running)
     }
 
+    // R106: no record says that bytes move when none do.
+    @Test func `after a kill no state says that it is uploading`() async throws {
+        let running = try await startUpload()
+        running.client.signal(SIGKILL)
+        _ = try await running.client.wait()
+        #expect(try await scene.transfers().map(\.state) == ["queued"])
+        let show = try await scene.run(["transfers", "show", running.transfer])
+        #expect(!show.output.contains("uploading"), "\(show.output)")
+        #expect(try await scene.diagnose(running.transfer).state == "queued")
+        running.proxy.faults = Faults()
+        let finished = try await scene.run(running.command + ["--json"])
+        try finished.expectCompleted(running.source)
+        expectNothingTwice(running)
+    }
+
+    // R106: nothing waits for the end of what the first one began.
+    @Test func `a second signal ends at once and leaves a state that is true`() async throws {
+        let running = try await startUpload()
+        // A process that is stopped gets both at once.
+        running.client.signal(SIGSTOP)
+        running.client.signal(SIGINT)
+        running.client.signal(SIGTERM)
+        running.client.signal(SIGCONT)
+        let ended = try await scene.finish(running.client, within: .seconds(10))
+        #expect([.exited(130), .exited(143)].contains(ended.termination))
+        let saved = try #require(try await scene.transfers().first)
+        #expect(["queued", "paused"].contains(saved.state), "\(saved)")
+        running.proxy.faults = Faults()
+        let finished = try await scene.run(running.command + ["--json"])
+        try finished.expectCompleted(running.source)
+        #expect(try finished.result.transferId == running.transfer)
+        expectNothingTwice(running)
+    }
+
     // R106, R109.
     @Test func `another process pauses a transfer, and goes on with it`() async throws {
         let running = try await startUpload()

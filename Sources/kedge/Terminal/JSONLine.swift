@@ -25,6 +25,10 @@ struct JSONLine: Encodable {
     var uploadUrl: String?
     var fileHashSha256: SHA256Digest?
     var verification: Verification?
+    /// Absent for none.
+    var integrityFailureCount: Int?
+    /// Present and true when the file keeps arriving with another SHA-256.
+    var offersRetryFromScratch: Bool?
     var path: String
     var errorCode: ErrorCode?
     var message: String?
@@ -38,6 +42,9 @@ struct JSONLine: Encodable {
                 bytesPerSecond: snapshot.bytesPerSecond, remoteFileId: snapshot.remoteFileID,
                 sessionId: snapshot.sessionID, uploadUrl: snapshot.uploadURL,
                 fileHashSha256: snapshot.sha256, verification: snapshot.verification,
+                integrityFailureCount: snapshot.integrityFailureCount > 0
+                    ? snapshot.integrityFailureCount : nil,
+                offersRetryFromScratch: snapshot.offersRetryFromScratch ? true : nil,
                 path: snapshot.path, errorCode: snapshot.errorCode, message: snapshot.message))
     }
 

@@ -131,7 +131,10 @@ enum TransferText {
         if asJSON { return JSONLine.text(.result, snapshot) }
         let size = snapshot.totalBytes.map { ByteText.size($0) } ?? "?"
         let done = ByteText.size(snapshot.bytesTransferred)
+        let flag =
+            snapshot.offersRetryFromScratch
+            ? "  INTEGRITY: kedge transfers retry \(snapshot.id) --from-scratch" : ""
         return "\(snapshot.id)  \(snapshot.direction.rawValue)  \(snapshot.state.rawValue)  "
-            + "\(done)/\(size)  \(printable(snapshot.name))  \(printable(snapshot.message))\n"
+            + "\(done)/\(size)  \(printable(snapshot.name))  \(printable(snapshot.message))\(flag)\n"
     }
 }

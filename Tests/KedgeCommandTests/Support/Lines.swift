@@ -15,6 +15,8 @@ struct TransferLine: Decodable, Sendable {
     var remoteFileId: String?
     var fileHashSha256: String?
     var verification: String?
+    var integrityFailureCount: Int?
+    var offersRetryFromScratch: Bool?
     var path: String?
     var errorCode: String?
     var message: String?

@@ -1,0 +1,33 @@
+import Foundation
+import KedgeModel
+import Testing
+
+/// R110: a transfer whose file keeps arriving with other bytes offers to begin anew.
+@Suite(.timeLimit(.minutes(2)))
+struct IntegrityFlagTests {
+    let scene: Scene
+
+    init() throws { scene = try Scene() }
+
+    @Test func `what keeps arriving damaged is flagged where it is shown`() async throws {
+        let content = Sample.bytes(300_000, seed: 3)
+        let digest = Data(repeating: 1, count: 32).base64EncodedString()
+        let origin = try RangeServer { _, head, _ in
+            var answer = RangeServer.Answer.honest(content, etag: "\"one\"", head)
+            answer.fields["Repr-Digest"] = "sha-256=:\(digest):"
+            return answer
+        }
+        let command = ["download", origin.url, "-o", scene.path("copy")]
+        let failed = try await scene.run(command + ["--json"])
+        #expect(failed.termination == .exited(ExitStatus.integrity))
+        let id = try #require(try failed.result.transferId)
+        let shown = try TransferLine.all(
+            try await scene.run(["transfers", "show", id, "--json"]).output)
+        #expect(shown.map(\.offersRetryFromScratch) == [true])
+        #expect(shown.first?.integrityFailureCount ?? 0 > 1)
+        let text = try await scene.run(["transfers", "show", id])
+        #expect(text.output.contains("--from-scratch"))
+        let retried = try await scene.run(["transfers", "retry", id, "--from-scratch", "--json"])
+        #expect(retried.termination == .exited(ExitStatus.integrity))
+    }
+}
