@@ -14,6 +14,11 @@ public struct ClientConfiguration: Sendable {
     public var stateDirectory: String?
     /// Transfers that run at a time in this client; 2. More share the same link and slow each other.
     public var maxConcurrentTransfers = 2
+    /// Chunks of one transfer in flight at a time, at most, each over a connection of its own: nil for 4, or
+    /// fewer where they would hold more than 16 MiB. A number that is set counts as it is, up to what the
+    /// server allows: each chunk in flight holds its size in memory, 8 MiB at most. More helps on links
+    /// with long ways, and takes other transfers' share of the link (R126).
+    public var connections: Int?
     /// Chunk size asked of the server, in bytes; 4 MiB. Smaller loses less at a drop, larger has less
     /// overhead; the server's answer counts (R9, R10).
     public var chunkSize = ChunkLayout.defaultChunkSize
@@ -25,6 +30,10 @@ public struct ClientConfiguration: Sendable {
     /// Whether a download that hit a full disk keeps what it has, so that it goes on once there is
     /// space; true. False gives the space back at once, and the download begins anew (R115, R116).
     public var keepsPartialDownloadsOnFullDisk = true
+    /// Free space at a download's destination below which a full disk gets its space back whatever
+    /// ``keepsPartialDownloadsOnFullDisk`` says: the temporary file goes, and the download begins anew
+    /// (R116). In bytes; 0 for never.
+    public var criticalFreeByteCount: Int64 = 0
     /// Where decisions and failures are logged.
     public var logger = Logger(label: "kedge.client")
 

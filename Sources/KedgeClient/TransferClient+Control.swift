@@ -70,6 +70,7 @@ extension TransferClient {
         let record = try await store.record(id)
         return TransferDiagnosis(
             record, attempts: try await store.attempts(id),
+            mismatches: try await store.mismatches(of: id),
             isInterrupted: try await isInterrupted(record))
     }
 

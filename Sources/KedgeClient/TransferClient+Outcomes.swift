@@ -54,14 +54,26 @@ extension TransferClient {
         let record = try await store.record(lease.id)
         // A file that may have its name already is told from a stranger's by the record alone.
         if case .download(let download) = record, download.fileHash == nil {
-            let isGivenUp = code == .diskFull && !configuration.keepsPartialDownloadsOnFullDisk
             // Without a confirmed byte there is nothing to go on with.
+            let isGivenUp = try await givesBackSpace(of: download, after: code)
             if isGivenUp || record.confirmedByteCount == 0 {
                 try await store.discardProgress(of: lease)
                 await clearUp(after: record)
             }
         }
         try await store.fail(lease, code: code, message: message, answer: answer)
+    }
+
+    /// True when a full disk needs the space of a temporary file more than the download does.
+    private func givesBackSpace(
+        of download: DownloadTransfer, after code: ErrorCode
+    ) async throws -> Bool {
+        guard code == .diskFull else { return false }
+        guard configuration.keepsPartialDownloadsOnFullDisk else { return true }
+        let (files, path) = (environment.files, TempFile.directory(of: download.tempPath))
+        // A disk that does not say how full it is gives no reason to lose what arrived.
+        let available = try? await pool.run { try files.availableBytes(at: path) }
+        return available.map { $0 < configuration.criticalFreeByteCount } ?? false
     }
 
     /// The file is another one now: a new transfer takes the place of the old, whose session is

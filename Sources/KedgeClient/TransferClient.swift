@@ -37,8 +37,13 @@ public final class TransferClient: Sendable {
     public convenience init(
         configuration: ClientConfiguration, transport: (any HTTPTransport)? = nil
     ) async throws {
+        // Room for the short requests of each transfer, too.
+        let connections =
+            configuration.maxConcurrentTransfers
+            * ((configuration.connections ?? ConcurrencyWindow.standard) + 2)
         try await self.init(
-            configuration: configuration, transport: transport ?? CurlTransport(),
+            configuration: configuration,
+            transport: transport ?? CurlTransport(maxConnectionsPerHost: max(20, connections)),
             environment: .system)
     }
 

@@ -29,6 +29,8 @@ public struct TransferDiagnosis: Sendable, Codable, Hashable {
     public var lastGoodByteOffset: Int64
     /// How often the whole file had another SHA-256 than expected.
     public var integrityFailureCount: Int
+    /// What did not have its SHA-256, with both digests: the whole file first, then chunks.
+    public var mismatches: [DigestMismatch]
     /// How the result was checked, once it was.
     public var verification: Verification?
     /// Size of the file in bytes, once known.
@@ -74,7 +76,11 @@ public struct TransferDiagnosis: Sendable, Codable, Hashable {
 
     /// - Parameter isInterrupted: True when the record says that bytes move, and whoever moved them is
     ///   gone.
-    init(_ record: TransferRecord, attempts: [Int: Int], isInterrupted: Bool) {
+    init(
+        _ record: TransferRecord, attempts: [Int: Int], mismatches: [DigestMismatch],
+        isInterrupted: Bool
+    ) {
+        self.mismatches = mismatches
         let status = record.status
         transferId = status.id
         direction = record.direction

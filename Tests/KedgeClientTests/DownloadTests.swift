@@ -260,6 +260,51 @@ struct DownloadTests {
         #expect(try scene.names() == ["state"])
     }
 
+    // R116.
+    @Test(arguments: [(Int64(9999), true), (10_000, false)])
+    func `below the critical limit a full disk gets its space back`(
+        available: Int64, isGivenBack: Bool
+    ) async throws {
+        let fileID = scene.addFile(bytes)
+        let gate = Gate()
+        scene.plan(.wait(gate)) { $0.fields[.range] == "bytes=0-65535" }
+        let client = try await scene.client { $0.criticalFreeByteCount = 10_000 }
+        let id = try await client.enqueueDownload(.file(fileID), to: scene.path("out.bin"))
+        let run = Task { try await client.run(id) }
+        await gate.waitForArrival()
+        // The file fitted when it was begun; then others filled the disk.
+        #expect(
+            try await eventually { try await client.transfer(id).bytesTransferred > 300_000 })
+        scene.files.setWritable(0)
+        scene.files.setAvailable(available)
+        gate.open()
+        let failed = try await run.value
+        #expect(failed.errorCode == .diskFull)
+        #expect(try scene.names().contains { $0.hasSuffix(".kedge-part") } != isGivenBack)
+        scene.files.setWritable(.max)
+        scene.files.setAvailable(nil)
+        try expectCompleted(try await download(client, .file(fileID)))
+    }
+
+    // R121: what arrives damaged as a whole is asked for in smaller pieces.
+    @Test func `after an integrity failure the pieces are half as large`() async throws {
+        let large = Scene.bytes(3 << 20)
+        let reference = addPlain {
+            $0.bytes = large
+            $0.digest = SHA256Hasher.digest(of: large)
+        }
+        scene.plan(.rewrite { $0.body[500] ^= 1 }) { $0.fields[.range] == "bytes=0-1048575" }
+        let client = try await scene.client { $0.chunkSize = 1 << 20 }
+        let snapshot = try await download(client, reference)
+        #expect(snapshot.state == .completed, "\(snapshot.message)")
+        let isWhole = scene.read("out.bin") == large
+        #expect(isWhole)
+        let ranges = scene.seen("GET", "/plain/").filter(isRange).map { $0.fields[.range] ?? "" }
+        #expect(ranges.count == 3 + 6)
+        #expect(ranges.contains("bytes=0-524287"))
+        #expect(try await client.diagnose(snapshot.id).chunkSize == 512 << 10)
+    }
+
     // R88.
     @Test func `any server with ranges will do; without a hash the result says so`() async throws {
         let reference = addPlain()

@@ -81,17 +81,20 @@ struct RetryPolicyTests {
 
 struct ConcurrencyWindowTests {
     // R126.
-    @Test func `the window starts at four, grows with success and never passes eight`() {
-        var window = ConcurrencyWindow(
-            serverLimit: nil, bufferByteCount: 1 << 20, budgetByteCount: 24 << 20)
-        #expect(window.limit == 4)
-        for _ in 0..<1000 { window.recordSuccess() }
-        #expect(window.limit == 8)
+    @Test func `the window is four unless another one is set, and grows back to it`() {
+        for (wish, limit) in [(nil, 4), (1, 1), (3, 3), (12, 12)] {
+            var window = ConcurrencyWindow(
+                wish: wish, serverLimit: nil, bufferByteCount: 1 << 20, budgetByteCount: 24 << 20)
+            #expect(window.limit == limit)
+            window.recordCongestion()
+            for _ in 0..<1000 { window.recordSuccess() }
+            #expect(window.limit == limit)
+        }
     }
 
     @Test func `congestion halves the window down to one`() {
         var window = ConcurrencyWindow(
-            serverLimit: nil, bufferByteCount: 1, budgetByteCount: 100)
+            wish: nil, serverLimit: nil, bufferByteCount: 1, budgetByteCount: 100)
         let limits = (0..<4).map { _ in
             window.recordCongestion()
             return window.limit
@@ -102,7 +105,7 @@ struct ConcurrencyWindowTests {
     @Test(arguments: [(2, Int64(1), 2), (100, 8 << 20, 3), (0, 1, 1), (100, 1 << 40, 1)])
     func `server and memory cap the window`(serverLimit: Int, buffer: Int64, expected: Int) {
         var window = ConcurrencyWindow(
-            serverLimit: serverLimit, bufferByteCount: buffer, budgetByteCount: 24 << 20)
+            wish: nil, serverLimit: serverLimit, bufferByteCount: buffer, budgetByteCount: 24 << 20)
         for _ in 0..<100 { window.recordSuccess() }
         #expect(window.limit == expected)
     }

@@ -188,6 +188,27 @@ struct TransferStoreTests {
         await #expect(throws: LeaseLost.self) { _ = try await store.control(lease) }
     }
 
+    // R36.
+    @Test func `the times of a record never go back, whatever the clock does`() async throws {
+        let clock = Clock()
+        let store = try await open(clock)
+        let owner = try await store.makeOwner()
+        let made = try await store.findOrInsert(makeUpload()).status
+        let lease = try await acquired(store, made.id, owner)
+        var updates = [made.createdAt]
+        for step in [10, -3600, 1, -7200, 20_000] {
+            clock.advance(.seconds(step))
+            try await store.recordAttempt(
+                lease, chunk: 0, code: .offline, message: "-", answer: nil)
+            let status = try await store.record(made.id).status
+            #expect(status.createdAt == made.createdAt)
+            updates.append(status.updatedAt)
+        }
+        #expect(updates == updates.sorted())
+        #expect(Set(updates).count == 3)
+        owner.release()
+    }
+
     @Test func `owners leave nothing behind`() async throws {
         let store = try await open()
         var owner: LeaseOwner? = try await store.makeOwner()

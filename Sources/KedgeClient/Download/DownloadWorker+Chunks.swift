@@ -11,7 +11,8 @@ extension DownloadWorker {
     func fetchMissingChunks(into temp: TempFile, hash: PrefixHash) async throws {
         guard let layout = download.layout else { return }
         window = ConcurrencyWindow(
-            serverLimit: nil, bufferByteCount: Self.bufferByteCount,
+            wish: context.configuration.connections, serverLimit: nil,
+            bufferByteCount: Self.bufferByteCount,
             budgetByteCount: WorkerContext.bufferBudgetByteCount)
         // What an earlier run left is read while the rest arrives.
         hash.follow(upTo: contiguousByteCount)
@@ -49,7 +50,7 @@ extension DownloadWorker {
             do {
                 let answer = try await fetchPart(
                     range: range, into: temp, turn: turn, part: &part)
-                try check(part.chunk, of: index, answer: answer)
+                try await check(part.chunk, of: index, answer: answer)
                 if let file = part.file { hash.turns.announce(file.after, from: file.before) }
                 let chunk = ConfirmedChunk(
                     index: index, endOffset: range.end, attempts: uncountedTries)
@@ -73,10 +74,14 @@ extension DownloadWorker {
         }
     }
 
-    private func check(_ part: SHA256Hasher, of index: Int, answer: ServerAnswer) throws {
+    private func check(_ part: SHA256Hasher, of index: Int, answer: ServerAnswer) async throws {
+        let digest = part.digest()
         guard let digests = remote.chunkDigests, digests.indices.contains(index),
-            digests[index] != part.digest()
+            digests[index] != digest
         else { return }
+        try await context.store.recordMismatch(
+            DigestMismatch(chunk: index, expectedSha256: digests[index], actualSha256: digest),
+            of: context.lease)
         throw RequestFailure(.chunkHashMismatch, operation: "get file", answer: answer)
     }
 

@@ -31,6 +31,9 @@ extension DownloadWorker {
                 "transfer": "\(context.lease.id)", "expected": "\(expected)",
                 "computed": "\(digest)",
             ])
+        try await context.store.recordMismatch(
+            DigestMismatch(chunk: nil, expectedSha256: expected, actualSha256: digest),
+            of: context.lease)
         let error = integrityError(cause: nil)
         let count = try await context.store.recordIntegrityFailure(
             context.lease, message: "The file arrived damaged; fetching it again.", answer: nil)

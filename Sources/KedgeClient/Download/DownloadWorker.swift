@@ -19,7 +19,8 @@ actor DownloadWorker {
     var remote = RemoteFile(url: "", acceptsRanges: false)
     /// Chunks that are complete and durable.
     var confirmed: ChunkSet
-    var window = ConcurrencyWindow(serverLimit: nil, bufferByteCount: 1, budgetByteCount: 8)
+    var window = ConcurrencyWindow(
+        wish: nil, serverLimit: nil, bufferByteCount: 1, budgetByteCount: 8)
     /// Chunks that are complete but not synced yet.
     var unsynced: [ConfirmedChunk] = []
     var isSyncing = false

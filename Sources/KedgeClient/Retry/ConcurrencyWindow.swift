@@ -2,22 +2,23 @@
 struct ConcurrencyWindow: Sendable, Equatable {
     /// Never fewer than this.
     static let minimum = 1
-    /// Never more than this, whatever the server allows.
-    static let maximum = 8
-    static let initial = 4
+    /// In flight at first, and at most where no number was set.
+    static let standard = 4
 
     private let cap: Int
     private(set) var limit: Int
     private var successCount = 0
 
     /// - Parameters:
+    ///   - wish: As many as the host application set; nil for ``standard``, or fewer where memory is short.
     ///   - serverLimit: What the server takes in parallel, when it says.
     ///   - bufferByteCount: Memory that one chunk in flight holds.
-    ///   - budgetByteCount: Memory that all of them may hold together.
-    init(serverLimit: Int?, bufferByteCount: Int64, budgetByteCount: Int64) {
+    ///   - budgetByteCount: Memory that all of them may hold together, unless there is a wish.
+    init(wish: Int?, serverLimit: Int?, bufferByteCount: Int64, budgetByteCount: Int64) {
         let byMemory = Int(clamping: budgetByteCount / max(1, bufferByteCount))
-        cap = max(Self.minimum, min(Self.maximum, serverLimit ?? Self.maximum, byMemory))
-        limit = min(Self.initial, cap)
+        let most = wish ?? min(Self.standard, byMemory)
+        cap = max(Self.minimum, min(most, serverLimit ?? most))
+        limit = cap
     }
 
     /// A chunk went through. The window grows after as many as it is wide.

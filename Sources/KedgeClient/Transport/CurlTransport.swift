@@ -11,16 +11,16 @@ public struct CurlTransport: HTTPTransport {
     ///   - userAgent: Value of `User-Agent`.
     ///   - stallTimeout: How long a link may carry no byte before the exchange is given up.
     ///   - connectTimeout: How long connecting may take.
+    ///   - maxConnectionsPerHost: Further requests wait for one to end.
     public init(
         userAgent: String = "kedge", stallTimeout: Duration = .seconds(30),
-        connectTimeout: Duration = .seconds(10)
+        connectTimeout: Duration = .seconds(10), maxConnectionsPerHost: Int = 20
     ) {
         var configuration = CurlClient.Configuration()
         configuration.userAgent = userAgent
         configuration.stallTimeout = stallTimeout
         configuration.connectTimeout = connectTimeout
-        // Two transfers of up to eight chunks each, and room for their short requests.
-        configuration.maxConnectionsPerHost = 20
+        configuration.maxConnectionsPerHost = maxConnectionsPerHost
         self.client = CurlClient(configuration: configuration)
     }
 

@@ -126,6 +126,11 @@ extension UploadWorker {
             // The server dropped what it had of this chunk; nothing else is lost (R16).
             attempt.start = 0
             attempt.mismatchCount += 1
+            if let actual = failure.problem?.actualSha256 {
+                let mismatch = DigestMismatch(
+                    chunk: chunk.index, expectedSha256: chunk.digest, actualSha256: actual)
+                try await context.store.recordMismatch(mismatch, of: context.lease)
+            }
             if attempt.mismatchCount >= 3 { try await source.verifyUnchanged() }
             try await context.keeper.backOff(after: failure, chunk: chunk.index)
             return false

@@ -21,10 +21,13 @@ extension UploadWorker {
             let finished = try await pollFinalize(session, digest: digest)
             let file = finished.file
             guard file.fileHashSha256 == digest, file.size == upload.identity.byteCount else {
+                var problem = ProblemDocument(code: .integrityMismatch)
+                problem.actualSha256 = file.fileHashSha256
                 throw SessionTrouble(
                     remedy: .fromScratch,
                     failure: RequestFailure(
-                        .integrityMismatch, operation: "finalize", answer: finished.answer))
+                        .integrityMismatch, operation: "finalize", answer: finished.answer,
+                        problem: problem))
             }
             try await context.store.completeUpload(
                 file, answer: finished.answer, of: context.lease)
@@ -90,6 +93,13 @@ extension UploadWorker {
                 "server": "\(failure.problem?.actualSha256?.hex ?? "-")",
                 "chunks": "\(confirmed.ranges)", "error": "\(String(reflecting: failure))",
             ])
+        if let actual = failure.problem?.actualSha256, let expected = upload.fileHash,
+            failure.code == .integrityMismatch
+        {
+            try await context.store.recordMismatch(
+                DigestMismatch(chunk: nil, expectedSha256: expected, actualSha256: actual),
+                of: context.lease)
+        }
         return try await context.store.recordIntegrityFailure(
             context.lease, message: "The server has other bytes than this file; starting over.",
             answer: failure.answer)

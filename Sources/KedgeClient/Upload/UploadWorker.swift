@@ -63,7 +63,7 @@ actor UploadWorker {
             file: file, saved: upload.savedHash, environment: context.environment)
         self.confirmed = upload.uploadedChunks
         self.source = Self.makeSource(upload, file: file, context: context)
-        self.window = Self.makeWindow(upload)
+        self.window = Self.makeWindow(upload, context)
     }
 
     /// Runs to the end.
@@ -106,7 +106,7 @@ actor UploadWorker {
     /// Chunk size and limits come from the session, so what depends on them is made anew with it.
     func adoptSessionShape() {
         source = Self.makeSource(upload, file: file, context: context)
-        window = Self.makeWindow(upload)
+        window = Self.makeWindow(upload, context)
     }
 
     private static func makeSource(
@@ -117,9 +117,11 @@ actor UploadWorker {
             files: context.environment.files, pool: context.pool)
     }
 
-    private static func makeWindow(_ upload: UploadTransfer) -> ConcurrencyWindow {
+    private static func makeWindow(
+        _ upload: UploadTransfer, _ context: WorkerContext
+    ) -> ConcurrencyWindow {
         ConcurrencyWindow(
-            serverLimit: upload.maxConcurrentChunks,
+            wish: context.configuration.connections, serverLimit: upload.maxConcurrentChunks,
             bufferByteCount: UploadSource.bufferByteCount(chunkSize: upload.chunkSize),
             budgetByteCount: WorkerContext.bufferBudgetByteCount)
     }

@@ -19,6 +19,13 @@ struct Download: AsyncParsableCommand {
     var output: String?
     @Flag(help: "Replaces a file that is at the destination.") var overwrite = false
     @Option(help: ContainerChecking.help) var checkContainer = ContainerChecking.off
+    @Option(
+        help: """
+            Free bytes at the destination below which a full disk gets its space back, and the
+            download begins anew (default: 0, never).
+            """)
+    var giveBackBelow: Int64 = 0
+    @OptionGroup var connections: Connections
     @OptionGroup var options: ClientOptions
 
     func validate() throws {
@@ -26,11 +33,15 @@ struct Download: AsyncParsableCommand {
             throw ValidationError(
                 "A download is what the server has: --check-container is off or warn.")
         }
+        guard giveBackBelow >= 0 else { throw ValidationError("--give-back-below is 0 or more.") }
     }
 
     func run() async throws {
         let isURL = source.contains("://")
-        let client = try await options.makeClient(needsServer: !isURL)
+        let client = try await options.makeClient(needsServer: !isURL) {
+            $0.criticalFreeByteCount = giveBackBelow
+            connections.apply(to: &$0)
+        }
         let reference: RemoteReference =
             isURL ? .url(source) : .file(try identifier(FileID.self, source))
         let destination = output ?? "./"

@@ -32,6 +32,7 @@ struct Upload: AsyncParsableCommand {
     @Option(help: "Files that are uploaded at the same time.") var parallel = 2
     @Flag(help: "Uploads also files that the server has from an earlier upload.") var again = false
     @Option(help: ContainerChecking.help) var checkContainer = ContainerChecking.off
+    @OptionGroup var connections: Connections
     @OptionGroup var options: ClientOptions
 
     func validate() throws {
@@ -45,7 +46,10 @@ struct Upload: AsyncParsableCommand {
 
     func run() async throws {
         let session = try session.map { try identifier(SessionID.self, $0) }
-        let client = try await options.makeClient { $0.maxConcurrentTransfers = parallel }
+        let client = try await options.makeClient {
+            $0.maxConcurrentTransfers = parallel
+            connections.apply(to: &$0)
+        }
         let uploadOptions = UploadOptions(
             mimeType: mimeType, chunkSize: chunkSize, dialect: dialect.dialect, sessionID: session)
         // A session that a person named is asked itself whether it is finished.

@@ -1,0 +1,18 @@
+internal import ArgumentParser
+internal import KedgeClient
+
+/// How much of one transfer is on its way at a time.
+struct Connections: ParsableArguments {
+    @Option(help: "Connections of one transfer at a time, 1 to 32 (default: up to 4).")
+    var connections: Int?
+
+    func validate() throws {
+        guard (1...32).contains(connections ?? 1) else {
+            throw ValidationError("--connections is 1 to 32.")
+        }
+    }
+
+    func apply(to configuration: inout ClientConfiguration) {
+        configuration.connections = connections
+    }
+}
