@@ -1,0 +1,67 @@
+import Foundation
+import KedgeModel
+import Testing
+
+/// R124: the memory of the client follows from chunks in flight, and not from the size of the file.
+@Suite(.serialized, .timeLimit(.minutes(3)))
+struct ClientMemoryTests {
+    private static let chunkSize = 8 << 20
+    private static let connections = 4
+    /// What the allocator and libcurl keep for themselves.
+    private static let slack = 24 << 20
+
+    let scene: Scene
+
+    init() throws { scene = try Scene() }
+
+    /// The largest resident memory of a command until it ended, in bytes.
+    private func peak(_ arguments: [String]) async throws -> Int {
+        let child = try scene.start(arguments + ["--connections", "\(Self.connections)"])
+        var peak = 0
+        while child.isRunning {
+            peak = max(peak, Self.highWaterMark(of: child.id) ?? 0)
+            try await Task.sleep(for: .milliseconds(2))
+        }
+        #expect(try await child.wait() == .exited(0), "\(child.errors)")
+        #expect(peak > 0)
+        return peak
+    }
+
+    /// Only ever grows, so a look shortly before the end tells the peak.
+    private static func highWaterMark(of process: pid_t) -> Int? {
+        let status = try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
+        let line = status?.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+        return line?.split { !$0.isNumber }.first.flatMap { Int($0) }.map { $0 << 10 }
+    }
+
+    @Test func `an upload holds its chunks in flight and no more`() async throws {
+        let server = try await scene.serve()
+        let small = try scene.sample("small", mebibytes: 0, plus: 1)
+        let large = try scene.sample("large", mebibytes: 384)
+        let upload = ["upload", "--server", server.url, "--chunk-size", "\(Self.chunkSize)"]
+        let idle = try await peak(upload + [small.path])
+        let busy = try await peak(upload + [large.path])
+        // One more is read while those are in flight, and one buffer is between two of them.
+        let bound = (Self.connections + 2) * Self.chunkSize + Self.slack
+        #expect(busy - idle < bound, "\((busy - idle) >> 20) MiB")
+    }
+
+    @Test func `a download holds less than its chunks in flight`() async throws {
+        let server = try await scene.serve()
+        let small = try scene.sample("small", mebibytes: 0, plus: 1)
+        let large = try scene.sample("large", mebibytes: 384)
+        var ids: [String] = []
+        for sample in [small, large] {
+            let up = try await scene.run([
+                "upload", sample.path, "--server", server.url, "--chunk-size",
+                "\(Self.chunkSize)",
+            ])
+            ids.append(try #require(up.lines.first))
+        }
+        let download = ["download", "--server", server.url, "-o"]
+        let idle = try await peak(download + [scene.path("one"), ids[0]])
+        let busy = try await peak(download + [scene.path("two"), ids[1]])
+        let bound = Self.connections * Self.chunkSize + Self.slack
+        #expect(busy - idle < bound, "\((busy - idle) >> 20) MiB")
+    }
+}

@@ -1,0 +1,63 @@
+import Foundation
+import KedgeModel
+import Testing
+
+/// R4: how much disk a transfer takes beyond the file itself, at its peak: shown by disks that have no more.
+///
+/// What a process has written to a file without a name counts here, too.
+@Suite(
+    .serialized, .timeLimit(.minutes(3)),
+    .enabled(if: SmallDisk.isAvailable, "mounts: not permitted"))
+struct ExtraDiskTests {
+    private static let mebibytes = 128
+    /// For records, logs and the file system itself.
+    private static let slack = 6 << 20
+
+    let scene: Scene
+
+    init() throws { scene = try Scene() }
+
+    private func disk(_ name: String, copies: Int) throws -> String {
+        try scene.disk(name, byteCount: copies * Self.mebibytes << 20 + Self.slack)
+    }
+
+    /// Everything that the client may write goes to one disk.
+    private func client(_ disk: String) -> [String: String] {
+        ["HOME": disk, "XDG_STATE_HOME": "\(disk)/state", "TMPDIR": disk]
+    }
+
+    @Test func `an upload takes no disk here and one copy on the server`() async throws {
+        let source = try scene.sample(mebibytes: Self.mebibytes)
+        _ = try disk("disk", copies: 1)
+        let server = try await scene.serve(
+            data: "disk/data", ["--storage-reserve-bytes", "0"])
+        let finished = try await scene.run(
+            ["upload", source.path, "--server", server.url, "--json"],
+            environment: client(try disk("client", copies: 0)))
+        try finished.expectCompleted(source)
+    }
+
+    @Test func `a download takes one copy`() async throws {
+        let source = try scene.sample(mebibytes: Self.mebibytes)
+        let server = try await scene.serve()
+        let id = try await scene.upload(source, to: server.url)
+        let place = try disk("client", copies: 1)
+        let finished = try await scene.run(
+            ["download", id, "-o", "\(place)/copy", "--server", server.url, "--json"],
+            environment: client(place))
+        try finished.expectCompleted(source)
+        #expect(try Sample.digest(of: "\(place)/copy") == source.digest)
+    }
+
+    /// The proof that the disks above are as small as they must be.
+    @Test func `a disk without room for the copy is noticed`() async throws {
+        let source = try scene.sample(mebibytes: Self.mebibytes)
+        let server = try await scene.serve()
+        let id = try await scene.upload(source, to: server.url)
+        let place = try disk("client", copies: 0)
+        let finished = try await scene.run(
+            ["download", id, "-o", "\(place)/copy", "--server", server.url],
+            environment: client(place))
+        #expect(finished.termination == .exited(ExitStatus.diskFull))
+    }
+}

@@ -1,0 +1,73 @@
+import Foundation
+import KedgeModel
+import Testing
+
+/// R157: of several files, those that arrived before something failed are not sent again.
+@Suite(.serialized, .timeLimit(.minutes(2)))
+struct NothingTwiceTests {
+    let scene: Scene
+
+    init() throws { scene = try Scene() }
+
+    private func samples() throws -> [Sample] {
+        try (1...6).map {
+            try scene.sample("\($0).bin", mebibytes: 5, plus: $0, seed: UInt64($0))
+        }
+    }
+
+    private func command(_ samples: [Sample], _ url: String) -> [String] {
+        ["upload", "--parallel", "1", "--server", url, "--json"] + samples.map(\.path)
+    }
+
+    private func finalizedCount(_ server: Server) -> Int {
+        server.requests.filter { $0.route.hasSuffix("/finalize") && $0.status == 200 }.count
+    }
+
+    private func expectEverythingOnce(_ server: Server, _ finished: Finished, _ samples: [Sample]) {
+        let requests = server.requests
+        #expect(requests.sessionIDs.count == samples.count)
+        #expect(finalizedCount(server) == samples.count)
+        for session in requests.sessionIDs {
+            let created = requests.filter { $0.sessionID == session }.created
+            #expect(created.count == 2 && created.allSatisfy { $0.value == 1 })
+        }
+        #expect((try? finished.results.compactMap(\.fileHashSha256)) == samples.map(\.digest.hex))
+    }
+
+    @Test func `after a kill at the fourth file the first three are not sent again`() async throws {
+        let samples = try samples()
+        let server = try await scene.serve()
+        let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 6 << 20))
+        let client = try scene.start(command(samples, proxy.url))
+        try await eventually("the fourth file is under way") { finalizedCount(server) == 3 }
+        client.signal(SIGKILL)
+        _ = try await client.wait()
+        proxy.faults = Faults()
+        // A request that was under way may still end.
+        try await Task.sleep(for: .milliseconds(500))
+        let done = finalizedCount(server)
+        let before = proxy.counts.upByteCount
+        let finished = try await scene.run(command(samples, proxy.url))
+        #expect(finished.termination == .exited(0), "\(finished.errors)")
+        expectEverythingOnce(server, finished, samples)
+        let rest = samples.dropFirst(done).reduce(0) { $0 + $1.byteCount }
+        #expect(proxy.counts.upByteCount - before < rest + 64 << 10)
+    }
+
+    @Test func `after a file that failed only that one is sent`() async throws {
+        let samples = try samples()
+        let hidden = scene.path("hidden")
+        try FileManager.default.moveItem(atPath: samples[3].path, toPath: hidden)
+        let server = try await scene.serve()
+        let proxy = try scene.proxy(to: server.port)
+        let failed = try await scene.run(command(samples, proxy.url))
+        #expect(failed.termination == .exited(ExitStatus.someFailed))
+        #expect(finalizedCount(server) == 5)
+        try FileManager.default.moveItem(atPath: hidden, toPath: samples[3].path)
+        let before = proxy.counts.upByteCount
+        let finished = try await scene.run(command(samples, proxy.url))
+        #expect(finished.termination == .exited(0), "\(finished.errors)")
+        expectEverythingOnce(server, finished, samples)
+        #expect(proxy.counts.upByteCount - before < samples[3].byteCount + 64 << 10)
+    }
+}
