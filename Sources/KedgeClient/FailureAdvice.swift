@@ -28,6 +28,8 @@ enum FailureAdvice {
         let isDownload = record.direction == .download
         switch code {
         case .storageFull: return "Retry once the server has space."
+        case .chunkHashMismatch where isDownload:
+            return "Retry, over another network if you can: what arrived is kept."
         case .integrityMismatch, .chunkHashMismatch, .chunkConflict:
             return record.hasGivenSession ? nil : "Retry from scratch."
         case .fileDamaged:

@@ -33,7 +33,7 @@ extension TransferClient {
             "transfer failed",
             metadata: ["transfer": "\(lease.id)", "error": "\(String(reflecting: error))"])
         let code: ErrorCode
-        let message: String
+        var message: String
         var answer: ServerAnswer?
         switch error {
         case let error as TransferError:
@@ -54,9 +54,13 @@ extension TransferClient {
         let record = try await store.record(lease.id)
         // A file that may have its name already is told from a stranger's by the record alone.
         if case .download(let download) = record, download.fileHash == nil {
-            // Without a confirmed byte there is nothing to go on with.
             let isGivenUp = try await givesBackSpace(of: download, after: code)
-            if isGivenUp || record.confirmedByteCount == 0 {
+            let isGone = [.fileNotFound, .fileGone].contains(code)
+            if isGone, record.confirmedByteCount > 0 {
+                message = "The file is not on the server any more; what had arrived was removed."
+            }
+            // Without a confirmed byte there is nothing to go on with.
+            if isGivenUp || isGone || record.confirmedByteCount == 0 {
                 try await store.discardProgress(of: lease)
                 await clearUp(after: record)
             }

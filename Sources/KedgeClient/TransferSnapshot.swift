@@ -16,7 +16,8 @@ public struct TransferSnapshot: Sendable, Hashable {
     public let state: TransferState
     /// Why it is paused; set exactly while it is (R106).
     public let pauseReason: PauseReason?
-    /// Bytes of confirmed chunks: never falls over a pause or a restart of the process (R105).
+    /// Bytes of confirmed chunks, and of a download the durable ones of unfinished chunks: never falls over
+    /// a pause or a restart of the process (R105).
     public let bytesTransferred: Int64
     /// Size of the file; nil while a download does not know it.
     public let totalBytes: Int64?
@@ -164,7 +165,7 @@ extension TransferSnapshot {
 }
 
 extension TransferRecord {
-    /// Bytes of chunks that are confirmed.
+    /// Bytes that are confirmed: whole chunks of an upload, durable bytes of a download.
     var confirmedByteCount: Int64 {
         switch self {
         case .upload(let upload):
@@ -172,7 +173,9 @@ extension TransferRecord {
             upload.dialect == .native
                 ? upload.layout.byteCount(of: upload.uploadedChunks)
                 : upload.status.lastGoodByteOffset
-        case .download(let download): download.layout?.byteCount(of: download.downloadedChunks) ?? 0
+        case .download(let download):
+            (download.layout?.byteCount(of: download.downloadedChunks) ?? 0)
+                + download.partialByteCount
         }
     }
 }

@@ -109,6 +109,57 @@ struct DownloadTests {
         #expect(scene.seen("GET", "/files/").filter(isRange).count == 11)
     }
 
+    // R95: what cannot heal ends soon, and what is proven stays.
+    @Test func `a chunk that stays damaged ends the download after three fetches`() async throws {
+        let id = scene.addFile(bytes)
+        let range = "bytes=131072-196607"
+        scene.plan(.rewrite { $0.body[500] ^= 1 }, count: 1000) { $0.fields[.range] == range }
+        let client = try await scene.client()
+        let failed = try await download(client, .file(id))
+        #expect(failed.state == .failed)
+        #expect(failed.errorCode == .chunkHashMismatch)
+        #expect(failed.message.contains("131072"))
+        #expect(scene.seen("GET", "/files/").filter { $0.fields[.range] == range }.count == 3)
+        #expect(scene.delays.withLock { $0.reduce(.zero, +) } <= .seconds(20))
+        let kept = failed.bytesTransferred
+        #expect(kept > 0)
+        scene.server.state.withLock { ($0.faults, $0.seen) = ([], []) }
+        try expectCompleted(try await download(client, .file(id)))
+        let asked = scene.seen("GET", "/files/").filter(isRange).count
+        #expect(asked <= 10 - Int(kept / 65_536))
+    }
+
+    @Test func `chunks that are right are kept when the file is not the expected one`()
+        async throws
+    {
+        let id = scene.addFile(bytes)
+        let client = try await scene.client()
+        let options = DownloadOptions(expectedSHA256: SHA256Hasher.digest(of: [1]))
+        let failed = try await download(client, .file(id), options: options)
+        #expect(failed.errorCode == .integrityMismatch)
+        #expect(failed.bytesTransferred == Int64(bytes.count))
+        #expect(scene.seen("GET", "/files/").filter(isRange).count == 10)
+        try expectCompleted(try await download(client, .file(id)))
+        #expect(scene.seen("GET", "/files/").filter(isRange).count == 10)
+    }
+
+    // R154.
+    @Test(arguments: [ErrorCode.fileNotFound, .fileGone])
+    func `a file that is deleted on the server during its download leaves nothing behind`(
+        code: ErrorCode
+    ) async throws {
+        let id = scene.addFile(bytes)
+        scene.plan(.answer(Reply(problem: code)), count: 1000) {
+            $0.fields[.range] == "bytes=589824-599999"
+        }
+        let client = try await scene.client()
+        let failed = try await download(client, .file(id))
+        #expect(failed.state == .failed)
+        #expect(failed.errorCode == code)
+        #expect(try scene.names() == ["state"])
+        #expect(failed.bytesTransferred == 0)
+    }
+
     // R94, R95.
     @Test func `without chunk digests a damaged file is fetched anew once`() async throws {
         let id = scene.addFile(bytes)

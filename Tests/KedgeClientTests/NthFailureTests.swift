@@ -32,7 +32,8 @@ import Testing
     private static let patience = 300
 
     private static let scenarios: [SimulatedScenario] = [
-        .fresh, .replacing, .resumed, .forgotten, .sequential, .upload,
+        .fresh, .replacing, .resumed, .forgotten, .sequential, .inParts, .resumedInParts,
+        .upload,
     ]
 
     @Test(arguments: scenarios, Failure.all)

@@ -12,7 +12,8 @@ import Testing
         [.losesAll, .keepsAll] + (0..<4).map { .random(seed: $0) }
 
     private static let scenarios: [SimulatedScenario] = [
-        .fresh, .replacing, .forbidden, .resumed, .forgotten, .sequential, .upload,
+        .fresh, .replacing, .forbidden, .resumed, .forgotten, .sequential, .inParts,
+        .resumedInParts, .upload,
     ]
 
     @Test(arguments: scenarios)
@@ -23,7 +24,9 @@ import Testing
     }
 
     /// A check that cannot fail proves nothing: without any one of the syncs it does.
-    @Test(arguments: [SimulatedScenario.fresh, .sequential], SimulatedDisk.Mutation.allCases)
+    @Test(
+        arguments: [SimulatedScenario.fresh, .sequential, .inParts],
+        SimulatedDisk.Mutation.allCases)
     func `a disk that does not sync is caught`(
         scenario: SimulatedScenario, mutation: SimulatedDisk.Mutation
     ) async throws {
@@ -41,10 +44,12 @@ import Testing
         var found = end == scenario.end ? [] : ["without a cut it ended as \(end)"]
         for (number, moment) in moments.enumerated() {
             let records = try await moment.database.records()
+            let partials = try await moment.database.partials()
             for cut in cuts {
                 let survivor = moment.surviving(cut)
                 let wrong =
                     violations(of: scenario, records, on: survivor)
+                    + violations(of: scenario, records, partials, on: survivor)
                     + (try await violationsAfterRestart(of: scenario, records, on: survivor))
                 found += wrong.map { "cut \(number) before \(moment.next), \(cut): \($0)" }
             }
@@ -60,6 +65,17 @@ import Testing
         found += scenario.violations(of: records, on: survivor)
         if survivor.isTold { found += scenario.violations(ofSuccessOn: survivor) }
         return found
+    }
+
+    private func violations(
+        of scenario: SimulatedScenario, _ records: [TransferRecord],
+        _ partials: [TransferID: [DownloadPartial]], on survivor: SimulatedMoment
+    ) -> [String] {
+        records.flatMap { record -> [String] in
+            guard case .download(let download) = record else { return [] }
+            return scenario.violations(
+                of: partials[record.status.id] ?? [], of: download, on: survivor)
+        }
     }
 
     private func violationsAfterRestart(

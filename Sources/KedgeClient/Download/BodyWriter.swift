@@ -5,8 +5,9 @@ internal import KedgeModel
 /// Writes the bytes of one response into the temporary file, hashing them on the way.
 ///
 /// Pieces are gathered into a megabyte before the disk is asked; memory is one buffer however large
-/// the body.
-struct BodyWriter {
+/// the body. The buffer goes back with the writer, so that nothing is written from one that has another
+/// owner.
+struct BodyWriter: ~Copyable {
     private let file: any OpenFile
     private let pool: BlockingPool
     private let buffers: BufferPool
@@ -35,8 +36,13 @@ struct BodyWriter {
         self.buffer = buffers.take()
     }
 
+    deinit { buffers.give(buffer) }
+
     /// Number of bytes in the file, from `start` on.
     var writtenByteCount: Int64 { part.byteCount }
+
+    /// The same with those that are gathered and not written yet.
+    var arrivedByteCount: Int64 { part.byteCount + Int64(buffer.count) }
 
     /// Takes a piece; writes when enough has gathered.
     mutating func append(_ piece: [UInt8]) async throws {
@@ -72,7 +78,4 @@ struct BodyWriter {
         rate.add(Int64(buffer.count))
         buffer.removeAll()
     }
-
-    /// Gives the buffer back; the writer is not used afterwards.
-    func finish() { buffers.give(buffer) }
 }

@@ -8,6 +8,15 @@ struct ChunkPart: Sendable {
     /// The file's hash before the chunk and after what there is of it, when it has its turn.
     private(set) var file: (before: SHA256Hasher, after: SHA256Hasher)?
 
+    /// Nothing is there yet.
+    init() {}
+
+    /// What an earlier run left; the file's hash does not go along with it.
+    init(chunk: SHA256Hasher) { self.chunk = chunk }
+
+    /// The chunk's hash as it is recorded.
+    var saved: SavedHash { SavedHash(offsetBytes: chunk.byteCount, state: chunk.savedState) }
+
     /// Number of bytes there are.
     var byteCount: Int64 { chunk.byteCount }
 

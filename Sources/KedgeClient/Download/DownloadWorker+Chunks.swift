@@ -6,6 +6,8 @@ extension DownloadWorker {
     /// Memory that one chunk in flight holds: a buffer to write from, what the transport keeps before
     /// it pauses, and what libcurl could not hand over.
     private static let bufferByteCount: Int64 = 3 << 20
+    /// How often a chunk is fetched that arrives with another digest than announced.
+    static let maxFetchCount = 3
 
     /// Fetches what is missing, several chunks at a time (R126).
     func fetchMissingChunks(into temp: TempFile, hash: PrefixHash) async throws {
@@ -35,46 +37,77 @@ extension DownloadWorker {
     }
 
     /// Fetches one chunk until it is complete, verified and durable. An interrupted one goes on where
-    /// it stopped.
+    /// it stopped, also when it is another run that goes on.
     private func fetch(
         _ index: Int, range: ByteRange, into temp: TempFile, hash: PrefixHash
     ) async throws {
         hash.turns.enter(end: range.end)
         defer { hash.turns.leave(end: range.end) }
         let turn = FileHashTurn(hash, start: range.start, environment: context.environment)
-        var part = ChunkPart()
-        var uncountedTries = 1
-        while true {
-            try Task.checkCancellation()
-            let before = part.byteCount
-            do {
-                let answer = try await fetchPart(
-                    range: range, into: temp, turn: turn, part: &part)
-                try await check(part.chunk, of: index, answer: answer)
-                if let file = part.file { hash.turns.announce(file.after, from: file.before) }
-                let chunk = ConfirmedChunk(
-                    index: index, endOffset: range.end, attempts: uncountedTries)
-                try await confirm(chunk, in: temp, hash: hash, answer: answer)
-                return
-            } catch let failure as RequestFailure {
-                if failure.isCongestion { window.recordCongestion() }
-                if failure.isCanceled { throw CancellationError() }
-                guard failure.isRetryable else { throw failure }
-                if failure.code == .chunkHashMismatch || failure.code == .protocolViolation {
-                    // What arrived is in doubt: this chunk alone is fetched again (R16, R137).
-                    part = ChunkPart()
-                }
-                if part.byteCount > before {
-                    uncountedTries += 1
-                    try await context.keeper.noteProgress(chunk: index)
-                } else {
-                    try await context.keeper.backOff(after: failure, chunk: index)
-                }
-            }
+        var chunk = try await takeUp(index, range: range, turn: turn, from: temp)
+        do {
+            while try await !advance(&chunk, into: temp, hash: hash) {}
+        } catch {
+            // The run ends for that reason, and not for one that is found while it ends.
+            try? await makeDurable(&chunk)
+            throw error
         }
     }
 
-    private func check(_ part: SHA256Hasher, of index: Int, answer: ServerAnswer) async throws {
+    /// Makes one try at what is missing of a chunk.
+    ///
+    /// - Returns: True when the chunk is complete.
+    private func advance(
+        _ chunk: inout ChunkFetch, into temp: TempFile, hash: PrefixHash
+    ) async throws -> Bool {
+        try Task.checkCancellation()
+        let before = chunk.part.byteCount
+        do {
+            // An earlier run may have stopped after the last byte.
+            let answer = chunk.isWhole ? nil : try await fetchPart(of: &chunk, into: temp)
+            try await check(chunk.part.chunk, of: chunk.index, answer: answer)
+            if let file = chunk.part.file { hash.turns.announce(file.after, from: file.before) }
+            let confirmed = ConfirmedChunk(
+                index: chunk.index, endOffset: chunk.range.end, attempts: chunk.uncountedTries)
+            try await confirm(confirmed, answer: answer)
+            return true
+        } catch let failure as RequestFailure {
+            if failure.isCongestion { window.recordCongestion() }
+            if failure.isCanceled { throw CancellationError() }
+            guard failure.isRetryable else { throw failure }
+            if failure.code == .chunkHashMismatch || failure.code == .protocolViolation {
+                // What arrived is in doubt: this chunk alone is fetched again (R16, R137).
+                try await discard(&chunk)
+            }
+            if failure.code == .chunkHashMismatch { try countMismatch(&chunk, failure) }
+            if chunk.part.byteCount > before {
+                chunk.uncountedTries += 1
+                try await note(&chunk)
+                try await context.keeper.noteProgress(chunk: chunk.index)
+            } else {
+                // The wait may be long.
+                try await makeDurable(&chunk)
+                try await context.keeper.backOff(after: failure, chunk: chunk.index)
+            }
+            return false
+        }
+    }
+
+    /// A link that damages some bytes heals by itself; a chunk that is damaged at its origin does not.
+    private func countMismatch(_ chunk: inout ChunkFetch, _ failure: RequestFailure) throws {
+        chunk.mismatchCount += 1
+        guard chunk.mismatchCount >= Self.maxFetchCount else { return }
+        let last = chunk.range.end - 1
+        throw TransferError(
+            .chunkHashMismatch, operation: "get file",
+            explanation: "Chunk \(chunk.index) (bytes \(chunk.range.start) to \(last)) arrived"
+                + " \(chunk.mismatchCount) times with another SHA-256 than the server announced.",
+            cause: failure)
+    }
+
+    private func check(
+        _ part: SHA256Hasher, of index: Int, answer: ServerAnswer?
+    ) async throws {
         let digest = part.digest()
         guard let digests = remote.chunkDigests, digests.indices.contains(index),
             digests[index] != digest
@@ -87,12 +120,11 @@ extension DownloadWorker {
 
     /// Asks for what is missing of a chunk and writes what comes, up to the first trouble.
     ///
-    /// - Parameter part: What there is of the chunk; goes on with every byte written, also when this
-    ///   throws.
+    /// - Parameter chunk: Its part goes on with every byte written, also when this throws.
     private func fetchPart(
-        range: ByteRange, into temp: TempFile, turn: FileHashTurn, part: inout ChunkPart
+        of chunk: inout ChunkFetch, into temp: TempFile
     ) async throws -> ServerAnswer {
-        let asked = ByteRange(start: range.start + part.byteCount, end: range.end)
+        let asked = chunk.missing
         let (total, etag) = (download.expectedSize ?? 0, download.etag ?? "")
         let response = try await fetcher.get(remote.url, range: asked, etag: etag)
         let answer = fetcher.answer(of: response)
@@ -117,24 +149,29 @@ extension DownloadWorker {
             throw await fetcher.failure(of: response)
         }
         var writer = BodyWriter(
-            file: temp.file, start: range.start, part: part, turn: turn, buffers: buffers,
-            context: context)
-        defer { writer.finish() }
-        let trouble = try await receive(
-            response.body, byteCount: asked.byteCount, into: &writer, answer: answer)
-        part = writer.part
+            file: temp.file, start: chunk.range.start, part: chunk.part, turn: chunk.turn,
+            buffers: buffers, context: context)
+        let trouble: RequestFailure?
+        do {
+            trouble = try await receive(response.body, of: &chunk, into: &writer, answer: answer)
+        } catch {
+            chunk.part = writer.part
+            throw error
+        }
+        chunk.part = writer.part
         if let trouble { throw trouble }
         return answer
     }
 
-    /// Writes a body of exactly `byteCount` bytes.
+    /// Writes a body of exactly the bytes that are missing, and records them on the way.
     ///
     /// - Returns: What went wrong on the network, after every byte that arrived was written.
     /// - Throws: What went wrong on the disk.
     private func receive(
-        _ body: TransportResponseBody, byteCount: Int64, into writer: inout BodyWriter,
-        answer: ServerAnswer
+        _ body: TransportResponseBody, of chunk: inout ChunkFetch,
+        into writer: inout BodyWriter, answer: ServerAnswer
     ) async throws -> RequestFailure? {
+        let byteCount = chunk.missing.byteCount
         var receivedCount: Int64 = 0
         var trouble: RequestFailure?
         do {
@@ -145,6 +182,7 @@ extension DownloadWorker {
                         .protocolViolation, operation: "get file", answer: answer)
                 }
                 try await writer.append(piece)
+                try await record(&chunk, &writer)
             }
             if receivedCount < byteCount {
                 trouble = RequestFailure(
@@ -165,33 +203,41 @@ extension DownloadWorker {
     ///
     /// After a failed sync none counts any more in this run: the kernel may have taken earlier writes
     /// for clean, also those to chunks that are complete only now (fsync(2)).
-    private func confirm(
-        _ chunk: ConfirmedChunk, in temp: TempFile, hash: PrefixHash, answer: ServerAnswer
-    ) async throws {
-        if let syncFailure { throw syncFailure }
+    private func confirm(_ chunk: ConfirmedChunk, answer: ServerAnswer?) async throws {
         unsynced.append(chunk)
-        guard !isSyncing else { return }
+        try await syncWaiting(answer: answer)
+    }
+
+    /// Syncs the file and then records what waits for that, chunks and parts of chunks; returns at once
+    /// when another task is doing so.
+    func syncWaiting(answer: ServerAnswer?) async throws {
+        if let syncFailure { throw syncFailure }
+        guard !isSyncing, let file = temp?.file else { return }
         isSyncing = true
         defer { isSyncing = false }
-        while !unsynced.isEmpty {
-            let batch = unsynced
-            unsynced = []
+        while !unsynced.isEmpty || !unsyncedPartials.isEmpty {
+            let (chunks, partials) = (unsynced, unsyncedPartials)
+            (unsynced, unsyncedPartials) = ([], [:])
             do {
-                try await context.onDisk("sync", "download's folder") { try temp.file.syncData() }
+                try await context.onDisk("sync", "download's folder") { try file.syncData() }
             } catch {
                 syncFailure = error
                 throw error
             }
             try await context.store.confirmChunks(
-                batch, answer: answer, of: context.lease)
-            for chunk in batch {
-                confirmed.insert(chunk.index)
-                hash.turns.accept(stepAt: Int64(chunk.index) * download.chunkSize)
-                window.recordSuccess()
-                try await context.keeper.noteProgress(chunk: chunk.index)
-            }
-            hash.follow(upTo: contiguousByteCount)
+                chunks, partials: partials, answer: answer, of: context.lease)
+            try await noteConfirmed(chunks)
         }
+    }
+
+    private func noteConfirmed(_ chunks: [ConfirmedChunk]) async throws {
+        for chunk in chunks {
+            confirmed.insert(chunk.index)
+            wholeFile?.turns.accept(stepAt: Int64(chunk.index) * download.chunkSize)
+            window.recordSuccess()
+            try await context.keeper.noteProgress(chunk: chunk.index)
+        }
+        wholeFile?.follow(upTo: contiguousByteCount)
     }
 
     /// Confirmed bytes from the start of the file, up to the first gap.

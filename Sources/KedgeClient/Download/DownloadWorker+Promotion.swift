@@ -22,7 +22,8 @@ extension DownloadWorker {
     }
 
     /// Holds the whole file against its expected SHA-256 (R94). On a mismatch, chunks that are wrong
-    /// by their own digests are fetched again; when none is, everything is, once (R95, R121).
+    /// by their own digests are fetched again, and those that are right are kept; without digests
+    /// everything is fetched again, once (R95, R121).
     func verify(_ digest: SHA256Digest, temp: TempFile) async throws {
         guard let expected = download.expectedHash, expected != digest else { return }
         context.logger.error(
@@ -34,14 +35,22 @@ extension DownloadWorker {
         try await context.store.recordMismatch(
             DigestMismatch(chunk: nil, expectedSha256: expected, actualSha256: digest),
             of: context.lease)
-        let error = integrityError(cause: nil)
         let count = try await context.store.recordIntegrityFailure(
             context.lease, message: "The file arrived damaged; fetching it again.", answer: nil)
-        let wrong = count == 1 ? try await wrongChunks(in: temp) : []
-        if !wrong.isEmpty {
-            try await context.store.discardChunks(wrong, of: context.lease)
-            throw DownloadRestart(error: error)
+        guard remote.chunkDigests != nil, !isSequential else {
+            return try await beginAnew(afterFailures: count)
         }
+        let wrong = try await wrongChunks(in: temp)
+        let error = wrong.isEmpty ? Self.otherFile : Self.damaged(wrong)
+        if !wrong.isEmpty { try await context.store.discardChunks(wrong, of: context.lease) }
+        // Fetching chunks again that are right leads nowhere: they are only read once more.
+        guard count < (wrong.isEmpty ? 2 : Self.maxFetchCount) else { throw error }
+        throw DownloadRestart(error: error)
+    }
+
+    /// Nothing says which bytes are wrong.
+    private func beginAnew(afterFailures count: Int) async throws {
+        let error = integrityError(cause: nil)
         try await deleteTempFile()
         guard count <= 1 else { throw error }
         if remote.chunkSize == nil {
@@ -51,6 +60,20 @@ extension DownloadWorker {
                 remote, chunkSize: smaller, restarts: true, answer: nil, of: context.lease)
         }
         throw DownloadRestart(error: error)
+    }
+
+    private static let otherFile = TransferError(
+        .integrityMismatch, operation: "verify",
+        explanation: "Every chunk has the SHA-256 that the server announced for it, and the file"
+            + " has another one than expected. What arrived is kept.")
+
+    private static func damaged(_ chunks: [Int]) -> TransferError {
+        let names = chunks.prefix(5).map(String.init).joined(separator: ", ")
+        let more = chunks.count > 5 ? " and \(chunks.count - 5) more" : ""
+        return TransferError(
+            .integrityMismatch, operation: "verify",
+            explanation: "These chunks had another SHA-256 than the server announced, each time"
+                + " they were fetched: \(names)\(more). The others are kept.")
     }
 
     private func wrongChunks(in temp: TempFile) async throws -> [Int] {

@@ -46,7 +46,6 @@ extension DownloadWorker {
         }
         var writer = BodyWriter(
             file: temp.file, start: 0, buffers: buffers, context: context)
-        defer { writer.finish() }
         do {
             var receivedCount: Int64 = 0
             while let piece = try await response.body.next() {

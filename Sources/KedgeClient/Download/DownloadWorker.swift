@@ -23,20 +23,36 @@ actor DownloadWorker {
         wish: nil, serverLimit: nil, bufferByteCount: 1, budgetByteCount: 8)
     /// Chunks that are complete but not synced yet.
     var unsynced: [ConfirmedChunk] = []
+    /// What there is of unfinished chunks in the file, as far as it waits for a sync.
+    var unsyncedPartials: [Int: SavedHash] = [:]
+    /// What earlier runs left of unfinished chunks.
+    private(set) var partials: [Int: DownloadPartial] = [:]
     var isSyncing = false
     /// Why the temporary file's bytes cannot be made durable in this run.
     var syncFailure: (any Error)?
     /// The server turned out to ignore ranges: fetch the whole file in one go.
     var isSequential = false
     /// Open, and so locked, for the length of a run.
-    private var temp: TempFile?
-    let buffers = BufferPool(bufferCapacity: 1 << 20, keptCount: 8)
+    private(set) var temp: TempFile?
+    /// The hash of the file while its chunks are fetched.
+    private(set) var wholeFile: PrefixHash?
+    let buffers: BufferPool
 
     init(_ download: DownloadTransfer, context: WorkerContext) {
         self.context = context
         self.fetcher = FileFetcher(api: context.api)
         self.download = download
         self.confirmed = download.downloadedChunks
+        let capacity = min(1 << 20, context.environment.partialLimits.noteByteCount)
+        self.buffers = BufferPool(bufferCapacity: Int(capacity), keptCount: 8)
+    }
+
+    /// Reads the record anew.
+    func reload() async throws {
+        download = try await context.store.download(context.lease.id)
+        confirmed = download.downloadedChunks
+        let found = try await context.store.partials(of: context.lease.id)
+        partials = Dictionary(uniqueKeysWithValues: found.map { ($0.index, $0) })
     }
 
     var files: any FileSystem { context.environment.files }
@@ -69,8 +85,7 @@ actor DownloadWorker {
                     metadata: [
                         "transfer": "\(context.lease.id)", "code": "\(restart.error.code.rawValue)",
                     ])
-                download = try await context.store.download(context.lease.id)
-                confirmed = download.downloadedChunks
+                try await reload()
             }
         }
     }
@@ -79,6 +94,7 @@ actor DownloadWorker {
     private func inspect() async throws {
         let (fetcher, reference) = (fetcher, download.reference)
         let answered = try await context.keeper.retrying { try await fetcher.inspect(reference) }
+        try await reload()
         let found = answered.value
         if isOtherVersion(found) {
             throw Self.remoteChanged(answered.answer)
@@ -92,17 +108,18 @@ actor DownloadWorker {
         try await context.store.setRemote(
             remote, chunkSize: chunkSize, restarts: restarts, answer: answered.answer,
             of: context.lease)
-        download = try await context.store.download(context.lease.id)
-        confirmed = download.downloadedChunks
+        try await reload()
     }
 
     private func isOtherVersion(_ found: RemoteFile) -> Bool {
-        guard !confirmed.indexes.isEmpty else { return false }
+        guard !confirmed.indexes.isEmpty || !partials.isEmpty else { return false }
         if found.strongETag != download.etag || found.byteCount != download.expectedSize {
             return true
         }
-        guard let hash = found.sha256, !download.isHashPinned else { return false }
-        return hash != download.expectedHash
+        // Of the caller's hash nothing can be said; one that was withdrawn says nothing any more.
+        guard !download.isHashPinned, let hash = found.sha256, let known = download.expectedHash
+        else { return false }
+        return hash != known
     }
 
     /// The file is another version now: everything is fetched anew, once (R103).
@@ -126,6 +143,7 @@ actor DownloadWorker {
             // back as it is now. Bytes of this run are hashed as they are written, in their turn.
             let wholeFile = PrefixHash(
                 file: temp.file, saved: nil, environment: context.environment)
+            self.wholeFile = wholeFile
             defer { wholeFile.stop() }
             try await fetchMissingChunks(into: temp, hash: wholeFile)
             size = download.expectedSize ?? 0
@@ -186,8 +204,7 @@ actor DownloadWorker {
         }
         temp = made
         try await context.store.attachTempFile(inode: made.inode, of: context.lease)
-        download = try await context.store.download(context.lease.id)
-        confirmed = download.downloadedChunks
+        try await reload()
         return made
     }
 

@@ -23,6 +23,8 @@ package struct DownloadTransfer: Sendable, Equatable {
     package var chunkSize: Int64
     /// Chunks whose bytes are durable in the temporary file (R43).
     package var downloadedChunks: ChunkSet
+    /// Durable bytes of chunks that are not whole yet.
+    package var partialByteCount: Int64 = 0
     /// Inode of the temporary file once made: tells it from a stranger's, also after promotion.
     package var tempInode: UInt64?
     /// SHA-256 of the whole file, once all bytes were there and it was computed.

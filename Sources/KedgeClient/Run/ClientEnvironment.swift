@@ -11,6 +11,8 @@ package struct ClientEnvironment: Sendable {
     /// Sleeps between two looks of a loop that waits for something to change. Real time in most tests:
     /// nothing depends on its length.
     package var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+    /// How much of a download's unfinished chunk a kill or a power cut may cost.
+    package var partialLimits = PartialLimits()
     /// Makes a pool with so many threads.
     package var makePool: @Sendable (Int) -> BlockingPool = { BlockingPool(threadCount: $0) }
 

@@ -5,6 +5,16 @@ internal import KedgeModel
 extension TransferDirection {
     /// The table of this direction; a constant, never text from outside.
     var table: String { self == .upload ? "upload_transfer" : "download_transfer" }
+
+    /// Selects all that a record of this direction is made of.
+    var selection: String {
+        guard self == .download else { return "SELECT * FROM upload_transfer" }
+        return """
+            SELECT *, (SELECT sum(synced_bytes) FROM download_partial
+                WHERE transfer_id = download_transfer.transfer_id) AS partial_bytes
+            FROM download_transfer
+            """
+    }
 }
 
 /// A row of either table, read by column name.
@@ -25,7 +35,7 @@ struct TransferRow {
     /// - Throws: `TRANSFER_NOT_FOUND`.
     static func find(_ id: TransferID, in database: Database) throws -> TransferRow {
         for direction in [TransferDirection.upload, .download] {
-            let sql = "SELECT * FROM \(direction.table) WHERE transfer_id = ?"
+            let sql = "\(direction.selection) WHERE transfer_id = ?"
             if let row = try Row.fetchOne(database, sql: sql, arguments: [id.text]) {
                 return TransferRow(row, direction: direction)
             }
@@ -160,6 +170,7 @@ extension DownloadTransfer {
         expectedHash = try row.digest("expected_hash")
         etag = row.text("etag")
         downloadedChunks = try row.chunks("downloaded_chunks")
+        partialByteCount = row.integer("partial_bytes") ?? 0
         tempInode = row.integer("temp_inode").map(UInt64.init(bitPattern:))
         fileHash = try row.digest("file_hash_sha256")
         remoteChangeCount = Int(row.integer("remote_change_count") ?? 0)

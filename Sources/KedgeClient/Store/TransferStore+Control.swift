@@ -45,7 +45,7 @@ extension TransferStore {
         try await reading("list transfers") { database in
             var records: [TransferRecord] = []
             for direction in [TransferDirection.upload, .download] {
-                let sql = "SELECT * FROM \(direction.table) ORDER BY created_at, transfer_id"
+                let sql = "\(direction.selection) ORDER BY created_at, transfer_id"
                 for row in try Row.fetchAll(database, sql: sql) {
                     records.append(try Self.record(TransferRow(row, direction: direction)))
                 }

@@ -10,7 +10,7 @@ extension TransferStore {
             let existing = try Row.fetchOne(
                 database,
                 sql: """
-                    SELECT * FROM download_transfer WHERE destination_path = ?
+                    \(TransferDirection.download.selection) WHERE destination_path = ?
                         AND state NOT IN ('completed', 'canceled')
                     """,
                 arguments: [download.destinationPath])
@@ -84,21 +84,28 @@ extension TransferStore {
         }
     }
 
-    /// Chunks are durable in the temporary file. Call after syncing it, never before (R92).
+    /// Chunks, and parts of others, are durable in the temporary file. Call after syncing it, never
+    /// before (R92).
     package func confirmChunks(
-        _ chunks: [ConfirmedChunk], answer: ServerAnswer?, of lease: Lease
+        _ chunks: [ConfirmedChunk], partials: [Int: SavedHash] = [:], answer: ServerAnswer?,
+        of lease: Lease
     ) async throws {
         try await update(lease, operation: "confirm chunks") { change in
             var set = try change.row.chunks("downloaded_chunks")
             for chunk in chunks {
                 set.insert(chunk.index)
                 try change.countAttempts(chunk.attempts, ofChunk: chunk.index, in: lease.id)
+                try Self.deletePartial(ofChunk: chunk.index, in: lease.id, change.database)
             }
-            let furthest = chunks.map(\.endOffset).max() ?? 0
-            change.set("downloaded_chunks", set.serialized)
-            change.set(
-                "last_good_byte_offset",
-                max(furthest, change.row.integer("last_good_byte_offset") ?? 0))
+            for (index, part) in partials where !set.contains(index) {
+                try Self.savePartial(part, ofChunk: index, in: lease.id, change.database)
+            }
+            if let furthest = chunks.map(\.endOffset).max() {
+                change.set("downloaded_chunks", set.serialized)
+                change.set(
+                    "last_good_byte_offset",
+                    max(furthest, change.row.integer("last_good_byte_offset") ?? 0))
+            }
             change.clearError()
             change.setAnswer(answer)
         }

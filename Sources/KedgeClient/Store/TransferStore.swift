@@ -80,6 +80,21 @@ package final class TransferStore: Sendable {
         }
     }
 
+    /// Runs the closure in one transaction that the end of the process leaves, and a power cut may take
+    /// back.
+    func unsynced(
+        _ operation: String, _ body: @escaping @Sendable (Database) throws -> Void
+    ) async throws {
+        let queue = queue
+        try await pool.run {
+            do {
+                try self.use { try queue.writeUnsynced(body) }
+            } catch {
+                throw Self.storeError(operation, error)
+            }
+        }
+    }
+
     /// Runs the closure on one snapshot of the data.
     func reading<Result: Sendable>(
         _ operation: String, _ body: @escaping @Sendable (Database) throws -> Result

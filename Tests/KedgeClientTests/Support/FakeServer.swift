@@ -62,6 +62,7 @@ final class FakeServer: HTTPTransport {
         var chunkSize: Int64?
         var offersChunkDigests = true
         var offersSessionDigests = true
+        var pieceByteCount = 10_000
     }
 
     let state = Mutex(State())
@@ -102,6 +103,7 @@ final class FakeServer: HTTPTransport {
         }
         let isCut = Int64(body.count) < request.body?.byteCount ?? 0
         var reply = handle(seen, body, isCut: isCut)
+        reply.pieceByteCount = state.withLock { $0.pieceByteCount }
         if isCut { throw TransportError(.dropped) }
         switch fault {
         case .loseResponse: throw TransportError(.dropped)
@@ -215,6 +217,8 @@ struct Reply: Sendable {
     var body: [UInt8] = []
     /// The connection ends after so many bytes of the body.
     var cutsAfter: Int?
+    /// In how large pieces the body comes.
+    var pieceByteCount = 10_000
 
     init(status: Int, fields: HTTPFields = [:], body: [UInt8] = []) {
         self.status = status
@@ -236,7 +240,7 @@ struct Reply: Sendable {
 
     func response() -> TransportResponse {
         let pieces = Mutex(
-            (body.prefix(cutsAfter ?? body.count)).chunked(by: 10_000) as [[UInt8]])
+            (body.prefix(cutsAfter ?? body.count)).chunked(by: pieceByteCount) as [[UInt8]])
         let isCut = cutsAfter != nil
         let holder = Holder(pieces: pieces.withLock { $0 })
         return TransportResponse(

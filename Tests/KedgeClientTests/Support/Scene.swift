@@ -43,6 +43,7 @@ final class Scene: Sendable {
 
     /// A client on the scene's records; a second one stands for a second process.
     func client(
+        limits: PartialLimits = PartialLimits(),
         _ change: (inout ClientConfiguration) -> Void = { _ in }
     ) async throws -> TransferClient {
         var configuration = ClientConfiguration(
@@ -50,6 +51,8 @@ final class Scene: Sendable {
         configuration.chunkSize = 64 << 10
         configuration.logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         change(&configuration)
+        var environment = environment
+        environment.partialLimits = limits
         return try await TransferClient(
             configuration: configuration, transport: server, environment: environment)
     }

@@ -20,6 +20,7 @@ final class SimulatedHost: Sendable {
     let server = FakeServer()
     private let directory: TemporaryDirectory
     private let isTold: Mutex<Bool>
+    private let limits: PartialLimits
     private let watchesLink = Mutex(false)
     private let kept = Mutex<[SimulatedMoment]>([])
 
@@ -34,6 +35,7 @@ final class SimulatedHost: Sendable {
         self.directory = directory
         disk = SimulatedDisk(image, mutation: mutation)
         isTold = Mutex(moment.isTold)
+        limits = moment.limits
         server.state.withLock { $0 = moment.server }
     }
 
@@ -112,7 +114,7 @@ final class SimulatedHost: Sendable {
         let database = SimulatedDatabase(at: stateDirectory)
         return SimulatedMoment(
             next: next, image: image, database: database, server: server.state.withLock { $0 },
-            stateDirectory: stateDirectory, isTold: isTold)
+            stateDirectory: stateDirectory, isTold: isTold, limits: limits)
     }
 
     private func makeClient() async throws -> TransferClient {
@@ -120,13 +122,14 @@ final class SimulatedHost: Sendable {
             serverURL: FakeServer.base, stateDirectory: stateDirectory)
         configuration.chunkSize = Self.chunkSize
         configuration.logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        let environment = ClientEnvironment(
+        var environment = ClientEnvironment(
             files: disk, now: { Timestamp.current },
             sleep: { _ in
                 try Task.checkCancellation()
                 await Task.yield()
             },
             makeGenerator: { AnyGenerator(SystemRandomNumberGenerator()) })
+        environment.partialLimits = limits
         let link = SimulatedLink(server: server) { [self] next in
             guard watchesLink.withLock({ $0 }) else { return }
             keep(moment(disk.image, before: next))

@@ -1,4 +1,5 @@
 import Foundation
+import KedgeModel
 import KedgeStoreTests
 
 @testable import KedgeClient
@@ -14,6 +15,8 @@ struct SimulatedMoment: Sendable {
     var stateDirectory: String?
     /// True once somebody was told that the command is done.
     var isTold = false
+    /// How a client of this machine records unfinished chunks.
+    var limits = PartialLimits()
 
     /// The machine when the power goes at this moment. The server has its own.
     func surviving(_ cut: Cut) -> SimulatedMoment {
@@ -50,12 +53,29 @@ struct SimulatedDatabase: Sendable {
 
     /// What the records say to whoever opens them next.
     func records() async throws -> [TransferRecord] {
+        try await read { try await $0.records() }
+    }
+
+    /// What the records say of the unfinished chunks of all transfers.
+    func partials() async throws -> [TransferID: [DownloadPartial]] {
+        try await read { store in
+            var partials: [TransferID: [DownloadPartial]] = [:]
+            for record in try await store.records() {
+                partials[record.status.id] = try await store.partials(of: record.status.id)
+            }
+            return partials
+        }
+    }
+
+    private func read<Value: Sendable>(
+        _ body: (TransferStore) async throws -> Value
+    ) async throws -> Value {
         let directory = try TemporaryDirectory()
         try write(to: directory.path)
         let store = try await TransferStore.open(
             path: directory.path + "/transfers.sqlite", environment: .system)
-        let records = try await store.records()
+        let value = try await body(store)
         try await store.close()
-        return records
+        return value
     }
 }

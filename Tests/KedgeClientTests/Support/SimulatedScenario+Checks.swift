@@ -57,6 +57,22 @@ extension SimulatedScenario {
         }.map { "chunk \($0) is recorded and lost" }
     }
 
+    /// Synced bytes of an unfinished chunk are recorded after they are durable, too.
+    func violations(
+        of partials: [DownloadPartial], of download: DownloadTransfer,
+        on moment: SimulatedMoment
+    ) -> [String] {
+        guard let layout = download.layout else { return [] }
+        let bytes = moment.image.content(at: download.tempPath) ?? []
+        return partials.filter { partial in
+            let count = Int(partial.synced?.offsetBytes ?? 0)
+            guard let range = layout.range(ofChunk: partial.index) else { return true }
+            let start = Int(range.start)
+            guard start + count <= bytes.count else { return true }
+            return bytes[start..<start + count] != Self.content[start..<start + count]
+        }.map { "synced bytes of chunk \($0.index) are recorded and lost" }
+    }
+
     private static func lostChunks(
         of upload: UploadTransfer, at server: FakeServer.State
     ) -> [String] {

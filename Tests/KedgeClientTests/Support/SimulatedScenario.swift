@@ -16,6 +16,8 @@ struct SimulatedScenario: Sendable, CustomStringConvertible {
     var endAgain = SimulatedEnd.completed
     /// The moment at which an earlier run of the same command was killed; nil when there was none.
     var isKill: (@Sendable (SimulatedMoment) async throws -> Bool)?
+    /// True when chunks are large against what is recorded of them while they come.
+    var isInParts = false
 
     /// Two whole chunks and a short one.
     static let content = Scene.bytes(2500)
@@ -43,6 +45,14 @@ struct SimulatedScenario: Sendable, CustomStringConvertible {
         description: "a download in one go",
         request: .download(.url(FakeServer.base + "/plain/x"), overwrites: false),
         endAgain: .refused(.destinationExists))
+    /// Without a hash of the file: a mixture of old and new bytes would stay.
+    static let inParts = SimulatedScenario(
+        description: "a download whose chunks are recorded while they come",
+        request: .download(.url(FakeServer.base + "/plain/x"), overwrites: true),
+        isInParts: true)
+    static let resumedInParts = SimulatedScenario(
+        description: "a download that goes on inside of chunks", request: inParts.request,
+        isKill: { try await hasUnsyncedParts($0) }, isInParts: true)
     static let upload = SimulatedScenario(description: "an upload", request: .upload)
 
     /// What is at the destination when the command has ended.
@@ -73,6 +83,10 @@ struct SimulatedScenario: Sendable, CustomStringConvertible {
         for directory in ["/", SimulatedHost.folder] { try disk.syncDirectory(directory) }
         var moment = SimulatedMoment(image: disk.image)
         moment.server = server
+        if isInParts {
+            moment.limits.noteByteCount = 400
+            moment.limits.syncByteCount = 800
+        }
         return try await SimulatedHost(moment).prepared()
     }
 
@@ -85,7 +99,9 @@ struct SimulatedScenario: Sendable, CustomStringConvertible {
             server.files[id] = FakeServer.StoredFile(
                 bytes: Self.content, etag: "\"\(digest.hex)\"", chunkSize: SimulatedHost.chunkSize)
         case .url:
-            server.plain["x"] = FakeServer.Plain(bytes: Self.content, servesRanges: false)
+            server.plain["x"] = FakeServer.Plain(
+                bytes: Self.content, etag: isInParts ? "\"v1\"" : nil, servesRanges: isInParts)
+            server.pieceByteCount = 100
         }
         return server
     }
@@ -95,6 +111,10 @@ struct SimulatedScenario: Sendable, CustomStringConvertible {
         try bytes.withUnsafeBytes { try file.write($0, at: 0) }
         try file.syncData()
         try file.close()
+    }
+
+    private static func hasUnsyncedParts(_ moment: SimulatedMoment) async throws -> Bool {
+        try await moment.database.partials().values.joined().contains { $0.noted != $0.synced }
     }
 
     private static func hasSomeChunks(_ moment: SimulatedMoment) async throws -> Bool {

@@ -1,0 +1,101 @@
+internal import Foundation
+internal import GRDB
+package import KedgeModel
+
+/// Unfinished chunks of downloads.
+extension TransferStore {
+    /// What there is of a download's unfinished chunks.
+    package func partials(of id: TransferID) async throws -> [DownloadPartial] {
+        try await reading("read partial chunks") { database in
+            try Row.fetchAll(
+                database,
+                sql: "SELECT * FROM download_partial WHERE transfer_id = ? ORDER BY chunk_index",
+                arguments: [id.text]
+            ).map { try DownloadPartial(TransferRow($0, direction: .download)) }
+        }
+    }
+
+    /// Bytes of a chunk were written to the temporary file. Not durable: after a power cut the record
+    /// may say less or more than what the file has.
+    package func notePartial(
+        _ part: SavedHash, ofChunk index: Int, of lease: Lease
+    ) async throws {
+        try await unsynced("note partial chunk") { database in
+            try Self.requireOwner(lease, in: database)
+            try database.execute(
+                sql: """
+                    INSERT INTO download_partial (transfer_id, chunk_index, noted_bytes, noted_state)
+                    VALUES (:id, :index, :count, :state)
+                    ON CONFLICT (transfer_id, chunk_index) DO UPDATE SET
+                        noted_bytes = :count, noted_state = :state,
+                        synced_state = CASE WHEN synced_bytes <= :count THEN synced_state END,
+                        synced_bytes = CASE WHEN synced_bytes <= :count THEN synced_bytes ELSE 0 END
+                    """,
+                arguments: Self.arguments(part, ofChunk: index, in: lease.id))
+        }
+    }
+
+    /// What there was of a chunk does not count any more.
+    package func discardPartial(ofChunk index: Int, of lease: Lease) async throws {
+        try await transaction("discard partial chunk") { database in
+            try Self.requireOwner(lease, in: database)
+            try Self.deletePartial(ofChunk: index, in: lease.id, database)
+        }
+    }
+
+    /// Bytes of a chunk are durable in the temporary file.
+    static func savePartial(
+        _ part: SavedHash, ofChunk index: Int, in id: TransferID, _ database: Database
+    ) throws {
+        try database.execute(
+            sql: """
+                INSERT INTO download_partial (transfer_id, chunk_index, noted_bytes, noted_state,
+                    synced_bytes, synced_state)
+                VALUES (:id, :index, :count, :state, :count, :state)
+                ON CONFLICT (transfer_id, chunk_index) DO UPDATE SET
+                    noted_state = CASE WHEN noted_bytes > :count THEN noted_state ELSE :state END,
+                    noted_bytes = max(noted_bytes, :count),
+                    synced_bytes = :count, synced_state = :state
+                """,
+            arguments: arguments(part, ofChunk: index, in: id))
+    }
+
+    /// The chunk is whole, or begins anew.
+    static func deletePartial(
+        ofChunk index: Int, in id: TransferID, _ database: Database
+    ) throws {
+        try database.execute(
+            sql: "DELETE FROM download_partial WHERE transfer_id = ? AND chunk_index = ?",
+            arguments: [id.text, index])
+    }
+
+    private static func arguments(
+        _ part: SavedHash, ofChunk index: Int, in id: TransferID
+    ) -> StatementArguments {
+        [
+            "id": id.text, "index": index, "count": part.offsetBytes,
+            "state": Data(part.state),
+        ]
+    }
+
+    private static func requireOwner(_ lease: Lease, in database: Database) throws {
+        let token = try String.fetchOne(
+            database, sql: "SELECT owner_token FROM download_transfer WHERE transfer_id = ?",
+            arguments: [lease.id.text])
+        guard token == lease.token else { throw LeaseLost() }
+    }
+}
+
+extension DownloadPartial {
+    init(_ row: TransferRow) throws {
+        let noted = SavedHash(
+            offsetBytes: try row.required("noted_bytes", row.integer("noted_bytes")),
+            state: try row.required("noted_state", row.bytes("noted_state")))
+        let synced = row.bytes("synced_state").flatMap { state in
+            row.integer("synced_bytes").map { SavedHash(offsetBytes: $0, state: state) }
+        }
+        self.init(
+            index: Int(try row.required("chunk_index", row.integer("chunk_index"))),
+            noted: noted, synced: synced)
+    }
+}

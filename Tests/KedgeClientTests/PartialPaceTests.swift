@@ -1,0 +1,66 @@
+import GRDB
+import KedgeModel
+import Testing
+
+@testable import KedgeClient
+
+/// When what there is of a chunk is noted and synced.
+struct PartialPaceTests {
+    private static let begin = Timestamp(millisecondsSinceEpoch: 1_000_000)
+    private var pace = PartialPace(limits: PartialLimits(), at: begin)
+
+    private func step(_ mebibytes: Int64, after milliseconds: Int64) -> PartialPace.Step {
+        let now = Timestamp(
+            millisecondsSinceEpoch: Self.begin.millisecondsSinceEpoch + milliseconds)
+        return pace.step(arrived: mebibytes << 20, written: mebibytes << 20, at: now)
+    }
+
+    @Test mutating func `a chunk is noted after each mebibyte`() {
+        #expect(pace.step(arrived: 1 << 20, written: 0, at: Self.begin) == .nothing)
+        #expect(step(1, after: 10) == .note)
+        pace.noted(1 << 20)
+        #expect(step(1, after: 10) == .nothing)
+        #expect(step(2, after: 10) == .note)
+    }
+
+    @Test mutating func `a chunk is synced after two seconds or sixteen mebibytes`() {
+        #expect(step(1, after: 1999) == .note)
+        #expect(step(1, after: 2000) == .sync)
+        #expect(step(16, after: 10) == .sync)
+        pace.synced(16 << 20, at: Self.begin)
+        #expect(step(16, after: 5000) == .nothing)
+        #expect(step(17, after: 5000) == .sync)
+    }
+
+    @Test func `bytes that are not written yet are synced in time as well`() {
+        let now = Timestamp(
+            millisecondsSinceEpoch: Self.begin.millisecondsSinceEpoch + 2000)
+        #expect(pace.step(arrived: 1, written: 0, at: now) == .sync)
+    }
+
+    @Test func `a clock that is set back puts no sync off`() {
+        #expect(step(1, after: -1) == .sync)
+    }
+
+    @Test func `noting leaves the records' commits synced`() async throws {
+        let scene = try Scene()
+        let client = try await scene.client()
+        let id = try await client.enqueueDownload(
+            .file(scene.addFile([1])), to: scene.path("out.bin"))
+        guard case .acquired(let lease) = try await client.store.acquireLease(id, for: client.owner)
+        else { return #expect(Bool(false), "the lease was not given") }
+        let part = SavedHash(offsetBytes: 7, state: [1])
+        try await client.store.notePartial(part, ofChunk: 0, of: lease)
+        #expect(
+            try await client.store.partials(of: id)
+                == [DownloadPartial(index: 0, noted: part, synced: nil)])
+        let level = try await client.store.reading("test") { database in
+            try Int.fetchOne(database, sql: "PRAGMA synchronous")
+        }
+        #expect(level == 2)
+        let other = Lease(id: id, direction: .download, token: "other")
+        await #expect(throws: LeaseLost.self) {
+            try await client.store.notePartial(part, ofChunk: 0, of: other)
+        }
+    }
+}
