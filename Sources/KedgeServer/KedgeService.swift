@@ -101,7 +101,8 @@ package struct KedgeService: Service {
             minBodyBytesPerSecond: configuration.minBodyBytesPerSecond,
             lingerByteCount: Int(clamping: configuration.engine.chunkSizes.upperBound),
             table: table, proxies: configuration.trustedProxies,
-            readerWindow: configuration.answerWindow, drain: drain, logger: logger)
+            readerWindow: configuration.answerWindow, interim: configuration.interim, drain: drain,
+            logger: logger)
         return Application(
             responder: responder,
             server: HTTPServerBuilder { HTTPConnection(responder: $0, settings: settings) },

@@ -213,6 +213,7 @@ import Testing
                 "https://files.example/../x",
                 "https://files.example/%41", "https://files.example/é",
             ]),
+        Mistake(key: .interim, values: ["", "Auto", "on", "off"]),
         Mistake(key: .corsOrigins, values: ["app.example", "https://app.example/", "*, *"]),
         Mistake(key: .maxFileSize, values: ["0", "-1", "1G", "9223372036854775808"]),
         Mistake(key: .minChunkSize, values: ["0", "67108865"]),

@@ -18,6 +18,54 @@ import Testing
         }
     }
 
+    struct Way: Sendable {
+        var policy: InterimPolicy
+        var fields: [(String, String)] = []
+        var hasInterim: Bool
+    }
+
+    @Test(arguments: [
+        Way(policy: .auto, hasInterim: true),
+        Way(policy: .auto, fields: [("Via", "1.1 proxy")], hasInterim: false),
+        Way(policy: .auto, fields: [("Forwarded", "for=192.0.2.1")], hasInterim: false),
+        Way(policy: .auto, fields: [("X-Forwarded-Port", "443")], hasInterim: false),
+        Way(policy: .auto, fields: [("X-Real-IP", "192.0.2.1")], hasInterim: true),
+        Way(policy: .always, hasInterim: true),
+        Way(policy: .always, fields: [("Via", "1.1 proxy")], hasInterim: true),
+        Way(policy: .never, hasInterim: false),
+    ])
+    func `104 answers go where the setting and the proxies on the way allow them`(
+        way: Way
+    ) async throws {
+        try await withServer {
+            $0.interim = way.policy
+        } _: { server in
+            let client = ResumableClient(dialect: .interop8)
+            let create = client.create([1, 2, 3], completes: false, way.fields)
+            let connection = try await server.connect()
+            try await connection.send(create)
+            #expect(try await connection.answer().status == (way.hasInterim ? 104 : 201))
+        }
+    }
+
+    @Test func `an append is told no progress where no 104 is wanted`() async throws {
+        try await withServer {
+            $0.engine.defaultChunkSize = 64 << 10
+            $0.interim = .never
+        } _: { server in
+            let client = ResumableClient(dialect: .interop8)
+            let content = sampleBytes(256 << 10, seed: 24)
+            let location = try await server.beginResumable(client)
+            let connection = try await server.connect()
+            let append = client.append(content, to: location, at: 0, completes: true)
+            try await connection.send(append.head + content.prefix(200 << 10))
+            // Twice the time after which the first progress would be told.
+            try await Task.sleep(for: .seconds(2))
+            try await connection.send(Array(content[(200 << 10)...]))
+            #expect(try await connection.answer().status == 201)
+        }
+    }
+
     @Test func `a refusal comes alone`() async throws {
         try await SharedServer.use { server in
             let client = ResumableClient(dialect: .interop8)

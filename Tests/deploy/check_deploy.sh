@@ -68,7 +68,8 @@ fi
 
 # Each configuration is one that kedge reads.
 if (($# > 0)); then
-    for file in deploy/compose/kedge.yaml deploy/kubernetes/kedge.yaml deploy/examples/kedge.*.yaml; do
+    for file in deploy/compose/kedge.yaml deploy/kubernetes/kedge.yaml deploy/examples/kedge.*.yaml \
+        deploy/proxies/kedge.*.yaml; do
         env --ignore-environment PATH="$PATH" "$1" serve --print-config --config "$file" >"$scratch/settings"
         # Quoted or not, every value of the file is in force.
         "$python" - "$file" "$scratch/settings" <<'PYTHON'

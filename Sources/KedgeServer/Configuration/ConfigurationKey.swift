@@ -38,6 +38,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case scrubRate = "scrub.bytesPerSecond"
     case tusPath = "tus.path"
     case uploadTargets = "uploads.targets"
+    case interim = "resumableUpload.interim"
     case corsOrigins = "cors.allowedOrigins"
 
     /// Value when nothing is set.
@@ -77,6 +78,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .scrubRate: "67108864"
         case .tusPath: "/tus/"
         case .uploadTargets: ""
+        case .interim: "auto"
         case .corsOrigins: ""
         }
     }
@@ -131,6 +133,9 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
             "Most bytes a second that are read back; an eighth of them while transfers are under way."
         case .tusPath: "Path of the tus endpoint, such as /tus/, and not below /files or /uploads."
         case .uploadTargets: "Paths, by comma, that take uploads as POST /files does."
+        case .interim:
+            "104 answers to IETF uploads: always, never, or auto for not where a proxy shows itself; "
+                + "nginx and Varnish take a 104 for the final answer."
         case .corsOrigins:
             "Origins of pages, by comma, such as https://app.example, that may use everything, listing "
                 + "and deleting included; * for every page."

@@ -144,6 +144,7 @@ package struct ConfigurationLoader {
             directoryDemands: try choice(.storageAllow, DirectoryDemands.init(text:)),
             sweepInterval: try seconds(.sweepInterval, atLeast: 1),
             tusEndpoint: tusEndpoint, uploadTargets: try uploadTargets(besides: tusEndpoint),
+            interim: try choice(.interim, InterimPolicy.init(rawValue:)),
             cors: try choice(.corsOrigins, CORSPolicy.init(text:)))
     }
 

@@ -44,6 +44,8 @@ package struct ServiceConfiguration: Sendable {
     package var tusEndpoint: EndpointPath
     /// Paths that take uploads as `/files` does.
     package var uploadTargets: [EndpointPath]
+    /// Whether IETF uploads are sent 104 answers.
+    package var interim: InterimPolicy
     /// Pages of other origins that may use the service.
     package var cors: CORSPolicy
 

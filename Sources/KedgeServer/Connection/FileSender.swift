@@ -39,6 +39,7 @@ struct RawConnection: Sendable {
     let files: FileSender
     /// How the body of the current request comes along.
     let progress: BodyProgress
+    let interim: InterimPolicy
 
     /// The fields after the body of the request (RFC 9110 section 6.5), once the body has been read to
     /// its end; empty when there are none.

@@ -19,6 +19,7 @@ struct HTTPConnection: HTTPChannelHandler {
         var proxies: TrustedProxies
         /// Waiting over which it is judged whether a reader is slow.
         var readerWindow: Duration
+        var interim: InterimPolicy
         var drain: DrainState
         var logger: Logger
     }
@@ -71,7 +72,8 @@ struct HTTPConnection: HTTPChannelHandler {
                     configuration: .init(isOutboundHalfClosureEnabled: true)),
                 raw: RawConnection(
                     bodies: BodySource(intake, eventLoop: channel.eventLoop),
-                    files: FileSender(wire, eventLoop: channel.eventLoop), progress: progress))
+                    files: FileSender(wire, eventLoop: channel.eventLoop), progress: progress,
+                    interim: settings.interim))
         }
     }
 

@@ -8,9 +8,12 @@ internal import NIOHTTPTypes
 struct InterimResponses: Sendable {
     private let channel: any Channel
 
-    /// Nil where there is no connection, as in a simulation.
-    init?(_ context: KedgeRequestContext) {
-        guard context.connection != nil else { return nil }
+    /// Nil where they are not wanted on the way to the client, and where there is no connection, as
+    /// in a simulation.
+    ///
+    /// - Parameter fields: Those of the request.
+    init?(_ context: KedgeRequestContext, to fields: HTTPFields) {
+        guard context.connection?.interim.allows(fields) == true else { return nil }
         channel = context.channel
     }
 

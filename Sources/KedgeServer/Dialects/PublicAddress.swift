@@ -47,14 +47,8 @@ package struct PublicAddress: Hashable, Sendable {
             return ["http", "https"].contains(forwarded) ? forwarded : nil
         }
         let isNear = Authority(host).map { Loopback.contains($0.host) } ?? false
-        return isNear && !isForwarded(request) ? "http" : nil
-    }
-
-    /// A proxy that does not tell the scheme may have had another one, and another host, than it uses here.
-    private static func isForwarded(_ request: Request) -> Bool {
-        request.headers.contains { field in
-            let name = field.name.canonicalName
-            return name == "forwarded" || name == "via" || name.hasPrefix("x-forwarded-")
-        }
+        // A proxy that does not tell the scheme may have had another one, and another host, than it
+        // uses here.
+        return isNear && !request.headers.showProxy ? "http" : nil
     }
 }

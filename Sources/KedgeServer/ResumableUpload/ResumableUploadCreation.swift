@@ -94,7 +94,7 @@ extension ResumableUploadRoutes {
         var head = Self.interimHead(call)
         head.headerFields[.location] = Self.location(of: id)
         head.headerFields.set(limits(call))
-        InterimResponses(context)?.send(head)
+        InterimResponses(context, to: call.headers)?.send(head)
     }
 
     /// The answer to a request whose body has been taken.

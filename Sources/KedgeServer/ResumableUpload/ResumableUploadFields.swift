@@ -26,7 +26,8 @@ struct ResumableUploadCall: Sendable {
     var dialect: ResumableUploadDialect
     /// True when the request names exactly this dialect; only then it may be sent a 104.
     let isVersionNamed: Bool
-    private let headers: HTTPFields
+    /// Those of the request.
+    let headers: HTTPFields
 
     init(_ headers: HTTPFields) {
         self.headers = headers

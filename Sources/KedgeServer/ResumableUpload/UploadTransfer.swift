@@ -26,7 +26,8 @@ struct UploadTransfer: Sendable {
     func run(_ put: AppendPut, knownLength: Int64?, body: RequestByteBody) async throws -> Outcome {
         let counted = CountedBody(body)
         let progress = UploadProgress(
-            engine: engine, id: id, owner: owner, call: call, interim: InterimResponses(context))
+            engine: engine, id: id, owner: owner, call: call,
+            interim: InterimResponses(context, to: call.headers))
         let offset: Int64
         do {
             offset = try await progress.reporting(counted, from: put.offset) {

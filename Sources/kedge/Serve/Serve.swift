@@ -80,6 +80,7 @@ struct ServerSettings: ParsableArguments {
     @Option(help: help(.scrubRate)) var scrubBytesPerSecond: String?
     @Option(help: help(.tusPath)) var tusPath: String?
     @Option(help: help(.uploadTargets)) var uploadsTargets: String?
+    @Option(help: help(.interim)) var resumableUploadInterim: String?
     @Option(help: help(.corsOrigins)) var corsAllowedOrigins: String?
 
     private var values: [ConfigurationKey: String?] {
@@ -102,7 +103,8 @@ struct ServerSettings: ParsableArguments {
             .sweepInterval: sweepIntervalSeconds,
             .scrubNewFilesWithin: scrubNewFilesWithin, .scrubPeriod: scrubPeriod,
             .scrubRate: scrubBytesPerSecond,
-            .tusPath: tusPath, .uploadTargets: uploadsTargets, .corsOrigins: corsAllowedOrigins,
+            .tusPath: tusPath, .uploadTargets: uploadsTargets,
+            .interim: resumableUploadInterim, .corsOrigins: corsAllowedOrigins,
         ]
     }
 
