@@ -113,6 +113,6 @@ package struct EngineConfiguration: Sendable {
     package var limits: SessionLimits {
         SessionLimits(
             minChunkSize: chunkSizes.lowerBound, maxChunkSize: chunkSizes.upperBound,
-            maxFileSize: maxFileSize, maxConcurrentChunks: maxConcurrentChunks)
+            maxFileSize: maxFileSize, maxConcurrentChunks: maxConcurrentChunks, partialBodies: true)
     }
 }

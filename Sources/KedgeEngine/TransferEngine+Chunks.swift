@@ -1,10 +1,11 @@
 package import KedgeModel
 
 extension TransferEngine {
-    /// Receives one chunk, or the rest of a partial one.
+    /// Receives one chunk, or a part of one.
     ///
     /// The order is the promise: written, synced, row committed, then this returns. A body that
-    /// breaks off leaves a durable partial, and the next upload goes on after it.
+    /// breaks off, or ends before the chunk does, leaves a durable partial, and the next upload
+    /// goes on after it.
     ///
     /// - Throws: `SESSION_NOT_FOUND`, `SESSION_EXPIRED`, `SESSION_CLOSED`, `CHUNK_OUT_OF_BOUNDS`,
     ///   `CHUNK_HASH_REQUIRED`, `RANGE_MISMATCH`, `LENGTH_MISMATCH`, `CHUNK_CONFLICT`,
@@ -30,40 +31,51 @@ extension TransferEngine {
         _ put: ChunkPut, to live: LiveSession, in place: WritePlace, body: some ByteBody
     ) async throws -> ChunkPutOutcome {
         let before = try await live.view(ofChunk: put.index)
-        let (chunk, bodyStart) = try put.validate(
+        let (chunk, range) = try put.validate(
             before.layout, bodyByteCount: body.announcedByteCount)
-        if let outcome = try await answer(put, known: before, live) { return outcome }
+        if let outcome = try await answer(put, chunk, known: before, live) { return outcome }
         return try await writing(.chunk(put.index), of: live, in: place) { writer in
             // The chunk may have been committed by the writer that this one waited for.
             let view = try await live.view(ofChunk: put.index)
-            if let outcome = try await self.answer(put, known: view, live) { return outcome }
+            if let outcome = try await self.answer(put, chunk, known: view, live) {
+                return outcome
+            }
             let resumption = Resumption(of: put, view, chunk: chunk)
-            try resumption.require(bodyStart, chunk: chunk, isHeldBack: body.isHeldBack)
-            let room = chunk.end - bodyStart + (resumption.isBeside ? chunk.byteCount : 0)
+            try resumption.require(range, chunk: chunk, isHeldBack: body.isHeldBack)
+            let room = range.byteCount + (resumption.isBeside ? chunk.byteCount : 0)
             return try await self.parts.space.reserving(room, of: self.parts.bytes) {
                 switch resumption {
                 case .inPlace(let partial):
                     let chunkWriter = ChunkWriter(live: live, parts: self.parts, writer: writer)
-                    _ = try await chunkWriter.write(
-                        put, chunk: chunk, bodyStart: bodyStart, resuming: partial, body: body)
+                    try await chunkWriter.write(
+                        put, chunk: chunk, range: range, resuming: partial, body: body)
                 case .beside(let rival, let isKept):
                     if !isKept { self.hold(place) }
                     let rivalWriter = RivalWriter(
                         live: live, parts: self.parts, writer: writer, put: put, chunk: chunk,
-                        isKept: isKept)
-                    _ = try await rivalWriter.write(
-                        bodyStart: bodyStart, resuming: rival, body: body)
+                        end: range.end, isKept: isKept)
+                    try await rivalWriter.write(
+                        bodyStart: range.start, resuming: rival, body: body)
                 }
-                return .created(await live.receipt(for: put))
+                guard range.end < chunk.end else { return .created(await live.receipt(for: put)) }
+                return .partial(try await live.partialReceipt(for: put, chunk: chunk))
             }
         }
     }
 
-    /// The answer that needs no body: the chunk is committed already.
+    /// The answer that needs no body: the chunk is committed already, or the part of it that the
+    /// body has is durable. An answer may have been lost, so this is the success of the request
+    /// before.
     private func answer(
-        _ put: ChunkPut, known view: ChunkView, _ live: LiveSession
+        _ put: ChunkPut, _ chunk: ByteRange, known view: ChunkView, _ live: LiveSession
     ) async throws -> ChunkPutOutcome? {
-        guard let stored = view.digest else { return nil }
+        guard let stored = view.digest else {
+            let known = Resumption(of: put, view, chunk: chunk).partial
+            guard let end = put.contentRange.range?.end, end < chunk.end,
+                let known, known.byteCount >= end - chunk.start
+            else { return nil }
+            return .partial(PartialChunk(index: put.index, receivedBytes: known.byteCount))
+        }
         guard stored == put.digest else {
             throw EngineError.conflict(stored: stored, sent: put.digest)
         }

@@ -39,7 +39,14 @@ import Testing
         status.partialChunks.append(
             PartialChunk(index: 4, receivedBytes: 1, sha256: status.fileHashSha256))
         status.receivedDigests = [try #require(status.fileHashSha256)]
-        try expectSameText(status)
+        for partialBodies in [nil, true, false] {
+            status.limits = SessionLimits(
+                minChunkSize: 1, maxChunkSize: 2, maxFileSize: 3, maxConcurrentChunks: 4,
+                partialBodies: partialBodies)
+            try expectSameText(status)
+            let read = try JSONDecoder().decode(SessionStatus.self, from: Data(status.text(.full)))
+            #expect(read.limits == status.limits)
+        }
     }
 
     @Test func `the full text is the encoder's, with as little as can be`() throws {

@@ -158,6 +158,11 @@ def check_sessions(checker):
     if problem["expectedOffset"] != CHUNK + received:
         raise AssertionError(f"expectedOffset is not after the partial {kept}: {problem}")
     upload.put(1, 201, skip=received)
+    part = {"Content-Range": f"bytes {2 * CHUNK}-{2 * CHUNK + 99}/{len(data)}"}
+    for _ in range(2):
+        answer = upload.put(2, 202, body=upload.chunk(2)[:100], headers=part).json()
+        if answer["receivedBytes"] != 100:
+            raise AssertionError(f"a part of 100 bytes is told as {answer}")
     upload.put(
         2, 201, headers={"X-Chunk-Hash": None, "Content-Digest": digest_field(upload.chunk(2))}
     )

@@ -33,6 +33,15 @@ extension LiveSession {
             partial: ledger.partials[index], rival: ledger.rivals[index])
     }
 
+    /// The answer to a body that ended before its chunk does.
+    func partialReceipt(for put: ChunkPut, chunk: ByteRange) throws -> PartialChunk {
+        let known = Resumption(of: put, try view(ofChunk: put.index), chunk: chunk).partial
+        guard let known else {
+            throw EngineError(.internalError, cause: "a part of a chunk was not saved")
+        }
+        return PartialChunk(index: put.index, receivedBytes: known.byteCount)
+    }
+
     /// The answer to a chunk that is committed.
     func receipt(for put: ChunkPut) -> ChunkReceipt {
         ChunkReceipt(

@@ -133,6 +133,21 @@ extension LiveSession {
             isRival: isRival)
     }
 
+    /// Makes the first bytes of a chunk durable of which a body brought no more.
+    ///
+    /// - Throws: What keeps them from counting; `RANGE_MISMATCH` when only a whole chunk can count.
+    func savePart(
+        _ verified: SHA256Hasher, index: Int, declaredDigest: SHA256Digest?,
+        staging: any StagingArea, isRival: Bool = false
+    ) async throws {
+        try requireOpen()
+        try await savePartial(
+            verified, index: index, declaredDigest: declaredDigest, staging: staging,
+            isRival: isRival)
+        let saved = isRival ? ledger.rivals[index] : ledger.partials[index]
+        guard (saved?.byteCount ?? 0) >= verified.byteCount else { throw EngineError.onlyWhole }
+    }
+
     /// Syncs and records the first bytes of a chunk, those that the hash has seen, when they are more
     /// than what is recorded.
     ///

@@ -2,12 +2,12 @@ internal import KedgeFiles
 internal import KedgeHash
 package import KedgeModel
 
-/// A native chunk upload, as parsed from its request.
+/// A native upload of a chunk or a part of one, as parsed from its request.
 package struct ChunkPut: Sendable {
     package var index: Int
     /// What `Content-Range` says.
     package var contentRange: ContentRange
-    /// SHA-256 of the whole chunk, also when the body carries only its rest.
+    /// SHA-256 of the whole chunk, also when the body carries only a part of it.
     package var digest: SHA256Digest
     /// True when the digest was given for the body alone; then the body must be the whole chunk.
     package var isBodyDigest: Bool
@@ -28,36 +28,39 @@ package enum ChunkPutOutcome: Sendable {
     case created(ChunkReceipt)
     /// The chunk was there, with the same digest; the body was not needed (R122).
     case alreadyReceived(ChunkReceipt)
+    /// The body ended before the chunk does. Its bytes are durable, and the chunk goes on after
+    /// them.
+    case partial(PartialChunk)
 }
 
 extension ChunkPut {
     /// Checks the upload against the session's layout.
     ///
-    /// - Returns: The whole chunk's bytes, and the offset at which the body starts.
+    /// - Returns: Where the chunk lies in the file, and where the body does.
     /// - Throws: `CHUNK_OUT_OF_BOUNDS`, `RANGE_MISMATCH`, `CHUNK_HASH_REQUIRED`, `LENGTH_MISMATCH`.
     func validate(
         _ layout: ChunkLayout, bodyByteCount: Int64?
-    ) throws -> (chunk: ByteRange, bodyStart: Int64) {
+    ) throws -> (chunk: ByteRange, body: ByteRange) {
         guard let chunk = layout.range(ofChunk: index) else {
             throw EngineError(
                 .chunkOutOfBounds, "The file has chunks below \(layout.chunkCount ?? 0).")
         }
         guard let range = contentRange.range, contentRange.total == layout.fileSize,
-            range.start >= chunk.start, range.start < chunk.end, range.end == chunk.end
+            range.start >= chunk.start, range.start < chunk.end, range.end <= chunk.end
         else {
             let expected = ContentRange(range: chunk, total: layout.fileSize)
             throw EngineError(.rangeMismatch, "Chunk \(index) is \"\(expected)\".")
         }
-        if isBodyDigest, range.start > chunk.start {
+        if isBodyDigest, range != chunk {
             throw EngineError(
-                .chunkHashRequired, "The rest of a chunk needs X-Chunk-Hash: the whole chunk's.")
+                .chunkHashRequired, "A part of a chunk needs X-Chunk-Hash: the whole chunk's.")
         }
         if let bodyByteCount, bodyByteCount != range.byteCount {
             throw EngineError(
                 .lengthMismatch,
                 "Content-Range names \(range.byteCount) bytes, the body has \(bodyByteCount).")
         }
-        return (chunk, range.start)
+        return (chunk, range)
     }
 }
 

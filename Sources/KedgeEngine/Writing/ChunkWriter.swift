@@ -8,51 +8,51 @@ struct ChunkWriter {
     let parts: EngineParts
     let writer: ActiveWriter
 
-    /// Writes the rest of a chunk, checks its digest, syncs, commits.
+    /// Writes the rest of a chunk, checks its digest, syncs, commits. What ends before the chunk
+    /// does is synced and recorded as its partial.
     ///
-    /// A body that brings the whole chunk and differs from the partial takes its place, by a ``RivalWriter``.
+    /// A body that starts with the chunk and differs from the partial takes its place, by a
+    /// ``RivalWriter``.
     ///
     /// - Throws: `CHUNK_HASH_MISMATCH` (the partial is discarded or in doubt), `LENGTH_MISMATCH`,
     ///   `STORAGE_FULL` and interruptions (what was written stays as a partial).
     func write(
-        _ put: ChunkPut, chunk: ByteRange, bodyStart: Int64, resuming partial: PartialRecord?,
+        _ put: ChunkPut, chunk: ByteRange, range: ByteRange, resuming partial: PartialRecord?,
         body: some ByteBody
-    ) async throws -> CommittedChunk {
-        // The rest of a chunk takes no turn, so nobody should wait for it.
-        if partial == nil { live.prefix.turns.enter(end: chunk.end) }
+    ) async throws {
+        // A part of a chunk takes no turn, so nobody should wait for it.
+        if range == chunk, partial == nil { live.prefix.turns.enter(end: chunk.end) }
         let result = await Result {
-            try await pass(put, chunk: chunk, bodyStart: bodyStart, resuming: partial, body: body)
+            try await pass(put, chunk: chunk, range: range, resuming: partial, body: body)
         }
         live.prefix.turns.leave(end: chunk.end)
-        return try result.get()
+        try result.get()
     }
 
     private func pass(
-        _ put: ChunkPut, chunk: ByteRange, bodyStart: Int64, resuming partial: PartialRecord?,
+        _ put: ChunkPut, chunk: ByteRange, range: ByteRange, resuming partial: PartialRecord?,
         body: some ByteBody
-    ) async throws -> CommittedChunk {
+    ) async throws {
         let reader = try await body.makeReader()
-        if let partial, bodyStart == chunk.start {
+        if let partial, range.start == chunk.start {
             // A client that did not know of the partial sends its bytes again, as a rule.
             let isKept = try await live.view(ofChunk: put.index).rival == nil
             let beside = RivalWriter(
-                live: live, parts: parts, writer: writer, put: put, chunk: chunk, isKept: isKept)
-            if let committed = try await beside.write(
-                comparing: partial, reader: reader, body: body)
-            {
-                return committed
-            }
+                live: live, parts: parts, writer: writer, put: put, chunk: chunk, end: range.end,
+                isKept: isKept)
+            if try await beside.write(comparing: partial, reader: reader, body: body) { return }
         }
         let staging = try await live.stagingArea()
-        let turn = partial == nil ? HashTurn(live, start: chunk.start) : nil
+        let turn =
+            range == chunk && partial == nil ? HashTurn(live, start: chunk.start) : nil
         let checkpoints = Checkpoints(
             live: live, parts: parts, index: put.index, chunk: chunk, resuming: partial,
             declaredDigest: Self.declaredDigest(put, resuming: partial), staging: staging)
         var pass = try ChunkPass(
-            chunk: chunk, resuming: partial, staging: staging, parts: parts, turn: turn,
-            checkpoints: checkpoints)
-        if bodyStart > chunk.start {
-            try await skip(pass.offset - bodyStart, of: reader, parts: parts)
+            chunk: ByteRange(start: chunk.start, end: range.end), resuming: partial,
+            staging: staging, parts: parts, turn: turn, checkpoints: checkpoints)
+        if range.start > chunk.start {
+            try await skip(pass.offset - range.start, of: reader, parts: parts)
         }
         switch await pass.run(reader) {
         case .filled:
@@ -60,10 +60,16 @@ struct ChunkWriter {
         case .bodyEnded:
             await keepPartial(pass, put, resuming: partial)
             throw EngineError(
-                .lengthMismatch, "The body ended \(chunk.end - pass.offset) bytes early.")
+                .lengthMismatch, "The body ended \(pass.end - pass.offset) bytes early.")
         case .interrupted(let error):
             await keepPartial(pass, put, resuming: partial)
             throw writer.interruption?.error ?? error
+        }
+        guard pass.end == chunk.end else {
+            try await requireEnd(of: body, reader, parts: parts)
+            return try await live.savePart(
+                pass.verified, index: put.index,
+                declaredDigest: Self.declaredDigest(put, resuming: partial), staging: staging)
         }
         let digest = pass.verified.digest()
         guard digest == put.digest else {
@@ -74,7 +80,6 @@ struct ChunkWriter {
         let committed = CommittedChunk(index: put.index, byteCount: chunk.byteCount, digest: digest)
         try await live.commitDurably(committed, of: pass)
         await live.followPrefix()
-        return committed
     }
 
     /// Saves what arrived before the body broke off. Losing it costs the client some bytes again, so

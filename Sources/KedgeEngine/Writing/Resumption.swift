@@ -38,17 +38,27 @@ enum Resumption: Equatable {
     /// Whether the bytes take room in two places in the end.
     var isBeside: Bool { if case .beside = self { true } else { false } }
 
-    /// Checks that the body starts where it may: not after the bytes that are there. One that starts before their
-    /// end passes over them; when the client still waits with it, it is told where to go on instead, and no
-    /// byte is sent twice.
+    /// Checks that the body lies where it may: it starts not after the bytes that are there. One
+    /// that starts before their end passes over them; when the client still waits with it, it is
+    /// told where to go on instead, and no byte is sent twice. One that counts only as a whole ends
+    /// where the chunk does.
     ///
-    /// - Throws: `OFFSET_MISMATCH`.
-    func require(_ bodyStart: Int64, chunk: ByteRange, isHeldBack: Bool) throws {
+    /// - Throws: `OFFSET_MISMATCH`, `RANGE_MISMATCH`.
+    func require(_ body: ByteRange, chunk: ByteRange, isHeldBack: Bool) throws {
         let expected = chunk.start + (partial?.byteCount ?? 0)
-        guard bodyStart == expected || (bodyStart < expected && !isHeldBack) else {
+        guard body.start == expected || (body.start < expected && !isHeldBack) else {
             var error = EngineError(.offsetMismatch)
             error.expectedOffset = expected
             throw error
         }
+        if case .beside(_, isKept: false) = self, body.end < chunk.end {
+            throw EngineError.onlyWhole
+        }
     }
+}
+
+extension EngineError {
+    /// The error of a part of a chunk that has as many other bodies as are kept.
+    static let onlyWhole = EngineError(
+        .rangeMismatch, "Other bodies for this chunk are here: send the whole chunk.")
 }

@@ -9,53 +9,58 @@ internal import KedgeModel
 /// saved there, and the transaction that commits it ends the partial. On a disk the partial's row goes, then its
 /// bytes are replaced, synced, and the chunk is committed: a process that ends between leaves no partial, and the
 /// rival as it was saved last. A body that is refused or breaks off leaves the partial as it was.
+/// One that ends before the chunk does is synced and recorded as the rival.
 struct RivalWriter {
     let live: LiveSession
     let parts: EngineParts
     let writer: ActiveWriter
     let put: ChunkPut
     let chunk: ByteRange
+    /// Offset after the body's last byte.
+    let end: Int64
     /// Whether what came counts when the body breaks off.
     let isKept: Bool
 
     /// Writes the rest of a rival, or all of it, and puts it in the place of the partial.
     ///
-    /// - Throws: As ``ChunkWriter/write(_:chunk:bodyStart:resuming:body:)``. Of a wrong digest the rival alone is
-    ///   discarded.
+    /// - Throws: As ``ChunkWriter/write(_:chunk:range:resuming:body:)``. Of a wrong digest the
+    ///   rival alone is discarded.
     func write(
         bodyStart: Int64, resuming rival: PartialRecord?, body: some ByteBody
-    ) async throws -> CommittedChunk {
+    ) async throws {
         let area = try await open(rival)
-        return try await lending(area) {
+        try await lending(area) {
             let reader = try await body.makeReader()
             let begun = try makePass(rival, area)
             try await skip(begun.offset - bodyStart, of: reader, parts: parts)
-            return try await finish(begun, reader, body)
+            try await finish(begun, reader, body)
         }
     }
 
-    /// Reads a body that brings the whole chunk beside the partial that it may repeat.
+    /// Reads a body that starts with the chunk beside the partial that it may repeat.
     ///
-    /// - Returns: Nil when the first bytes are those of the partial, after which the body may go on: they are
-    ///   read, and forgotten.
+    /// - Returns: False when the first bytes are those of the partial, after which the body may go
+    ///   on: they are read, and forgotten.
     /// - Throws: As above.
     func write(
         comparing partial: PartialRecord, reader: any ByteReader, body: some ByteBody
-    ) async throws -> CommittedChunk? {
+    ) async throws -> Bool {
         let area = try await open(nil)
         return try await lending(area) {
             let first = ByteRange(start: chunk.start, end: chunk.start + partial.byteCount)
             var pass = try ChunkPass(chunk: first, resuming: nil, staging: area, parts: parts)
             try await require(await pass.run(reader), pass)
             let known = SHA256Hasher(savedState: partial.hashState)?.digest()
-            guard pass.verified.digest() != known else { return nil }
+            guard pass.verified.digest() != known else { return false }
+            guard isKept || end == chunk.end else { throw EngineError.onlyWhole }
             let begun = PartialRecord(
                 index: put.index, byteCount: pass.verified.byteCount,
                 hashState: pass.verified.savedState, declaredDigest: put.digest)
             // The room for the body is set aside already; this is for the chunk's place.
-            return try await parts.space.reserving(chunk.byteCount, of: parts.bytes) {
+            try await parts.space.reserving(chunk.byteCount, of: parts.bytes) {
                 try await finish(try makePass(begun, area), reader, body)
             }
+            return true
         }
     }
 
@@ -102,7 +107,8 @@ struct RivalWriter {
                 live: live, parts: parts, index: put.index, chunk: chunk, resuming: begun,
                 declaredDigest: put.digest, staging: area, isRival: true) : nil
         return try ChunkPass(
-            chunk: chunk, resuming: begun, staging: area, parts: parts, checkpoints: checkpoints)
+            chunk: ByteRange(start: chunk.start, end: end), resuming: begun, staging: area,
+            parts: parts, checkpoints: checkpoints)
     }
 
     private func require(_ end: PassEnd, _ pass: ChunkPass) async throws {
@@ -110,14 +116,14 @@ struct RivalWriter {
         case .filled: return
         case .bodyEnded:
             throw EngineError(
-                .lengthMismatch, "The body ended \(chunk.end - pass.offset) bytes early.")
+                .lengthMismatch, "The body ended \(pass.end - pass.offset) bytes early.")
         case .interrupted(let error): throw writer.interruption?.error ?? error
         }
     }
 
     private func finish(
         _ begun: ChunkPass, _ reader: any ByteReader, _ body: some ByteBody
-    ) async throws -> CommittedChunk {
+    ) async throws {
         var pass = begun
         do {
             try await require(await pass.run(reader), pass)
@@ -129,6 +135,12 @@ struct RivalWriter {
             }
             throw error
         }
+        guard end == chunk.end else {
+            try await requireEnd(of: body, reader, parts: parts)
+            return try await live.savePart(
+                pass.verified, index: put.index, declaredDigest: put.digest,
+                staging: pass.staging, isRival: true)
+        }
         let digest = pass.verified.digest()
         guard digest == put.digest else {
             if isKept { try await live.discardPartial(put.index, isRival: true) }
@@ -136,7 +148,7 @@ struct RivalWriter {
         }
         try await requireEnd(of: body, reader, parts: parts)
         // Awaited here; a task of its own only because cancellation stops at it: the partial must not go for nothing.
-        return try await Task { [pass] in try await replacePartial(with: pass.staging) }.value
+        try await Task { [pass] in try await replacePartial(with: pass.staging) }.value
     }
 
     /// Makes sure that all bytes of the body are here and are what was verified: of those that an earlier request
@@ -165,7 +177,7 @@ struct RivalWriter {
     }
 
     /// Puts the whole and verified bytes where the chunk lies, and commits it.
-    private func replacePartial(with area: any StagingArea) async throws -> CommittedChunk {
+    private func replacePartial(with area: any StagingArea) async throws {
         try await requireWhole(area)
         let view = try await live.view(ofChunk: put.index)
         // On a disk the partial lies where the chunk will: from here on no row promises what is written over.
@@ -183,7 +195,6 @@ struct RivalWriter {
             index: put.index, byteCount: chunk.byteCount, digest: put.digest)
         try await live.commitDurably([committed], staging: staging, isWhole: true)
         await live.followPrefix()
-        return committed
     }
 
     private func copy(

@@ -38,6 +38,14 @@ struct JSONText {
         number(value)
     }
 
+    /// Writes a member, unless it has no value.
+    mutating func member(_ key: some CodingKey, _ value: Bool?) {
+        guard let value else { return }
+        name(key)
+        separate()
+        bytes.append(contentsOf: (value ? "true" : "false").utf8)
+    }
+
     mutating func number(_ value: Int64) {
         separate()
         if value < 0 { bytes.append(UInt8(ascii: "-")) }

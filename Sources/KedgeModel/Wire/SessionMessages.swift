@@ -79,15 +79,19 @@ public struct SessionLimits: Codable, Hashable, Sendable {
     public var maxFileSize: Int64
     /// Chunks that one client should have in flight: advice, not enforced a session.
     public var maxConcurrentChunks: Int
+    /// True when a body may end before its chunk does; servers of earlier versions say nothing.
+    public var partialBodies: Bool?
 
     /// The limits of one server; they may differ after its next start.
     public init(
-        minChunkSize: Int64, maxChunkSize: Int64, maxFileSize: Int64, maxConcurrentChunks: Int
+        minChunkSize: Int64, maxChunkSize: Int64, maxFileSize: Int64, maxConcurrentChunks: Int,
+        partialBodies: Bool? = nil
     ) {
         self.minChunkSize = minChunkSize
         self.maxChunkSize = maxChunkSize
         self.maxFileSize = maxFileSize
         self.maxConcurrentChunks = maxConcurrentChunks
+        self.partialBodies = partialBodies
     }
 }
 

@@ -3,7 +3,7 @@ extension SessionStatus: Codable {
     enum CodingKeys: String, CodingKey {
         case sessionId, state, fileName, fileSize, chunkSize, totalChunks
         case receivedChunks, receivedDigests, receivedRanges, receivedBytes, partialChunks
-        case expiresAt, fileHashSha256, remoteFileId
+        case expiresAt, fileHashSha256, remoteFileId, limits
     }
 
     /// Writes every member; ``text(_:)`` can be shorter.
@@ -23,6 +23,7 @@ extension SessionStatus: Codable {
         try members.encode(expiresAt, forKey: .expiresAt)
         try members.encodeIfPresent(fileHashSha256, forKey: .fileHashSha256)
         try members.encodeIfPresent(remoteFileId, forKey: .remoteFileId)
+        try members.encodeIfPresent(limits, forKey: .limits)
     }
 
     /// Reads either form: the runs where there are any, else the list of chunks.
@@ -45,7 +46,8 @@ extension SessionStatus: Codable {
             expiresAt: try members.decode(Timestamp.self, forKey: .expiresAt),
             fileHashSha256: try members.decodeIfPresent(
                 SHA256Digest.self, forKey: .fileHashSha256),
-            remoteFileId: try members.decodeIfPresent(FileID.self, forKey: .remoteFileId))
+            remoteFileId: try members.decodeIfPresent(FileID.self, forKey: .remoteFileId),
+            limits: try members.decodeIfPresent(SessionLimits.self, forKey: .limits))
         receivedDigests = try members.decodeIfPresent(
             [SHA256Digest].self, forKey: .receivedDigests)
     }

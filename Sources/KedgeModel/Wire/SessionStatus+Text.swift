@@ -21,6 +21,10 @@ extension SessionStatus {
             status.member(CodingKeys.fileHashSha256, fileHashSha256?.hex)
             status.member(CodingKeys.fileName, fileName)
             status.member(CodingKeys.fileSize, fileSize)
+            if let limits {
+                status.name(CodingKeys.limits)
+                limits.write(to: &status)
+            }
             status.name(CodingKeys.partialChunks)
             status.array { list in
                 for chunk in partialChunks { chunk.write(to: &list) }
@@ -55,6 +59,22 @@ extension SessionStatus {
             status.member(CodingKeys.totalChunks, totalChunks.map { Int64($0) })
         }
         return text.bytes
+    }
+}
+
+extension SessionLimits {
+    private enum Member: String, CodingKey {
+        case minChunkSize, maxChunkSize, maxFileSize, maxConcurrentChunks, partialBodies
+    }
+
+    fileprivate func write(to text: inout JSONText) {
+        text.object {
+            $0.member(Member.maxChunkSize, maxChunkSize)
+            $0.member(Member.maxConcurrentChunks, Int64(maxConcurrentChunks))
+            $0.member(Member.maxFileSize, maxFileSize)
+            $0.member(Member.minChunkSize, minChunkSize)
+            $0.member(Member.partialBodies, partialBodies)
+        }
     }
 }
 

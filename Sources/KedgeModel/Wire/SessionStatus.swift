@@ -28,13 +28,15 @@ public struct SessionStatus: Hashable, Sendable {
     public var fileHashSha256: SHA256Digest?
     /// The file; nil until the session is completed (R32).
     public var remoteFileId: FileID?
+    /// What the server takes; nil from servers of earlier versions.
+    public var limits: SessionLimits?
 
     /// What is known of a session at one moment.
     public init(
         sessionId: SessionID, state: SessionState, fileName: String, fileSize: Int64?,
         chunkSize: Int64, totalChunks: Int?, received: ChunkSet, receivedBytes: Int64,
         partialChunks: [PartialChunk], expiresAt: Timestamp, fileHashSha256: SHA256Digest?,
-        remoteFileId: FileID?
+        remoteFileId: FileID?, limits: SessionLimits? = nil
     ) {
         self.sessionId = sessionId
         self.state = state
@@ -48,6 +50,7 @@ public struct SessionStatus: Hashable, Sendable {
         self.expiresAt = expiresAt
         self.fileHashSha256 = fileHashSha256
         self.remoteFileId = remoteFileId
+        self.limits = limits
     }
 
     /// Indexes of the received chunks in rising order; made anew each time.

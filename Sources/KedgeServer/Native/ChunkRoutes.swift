@@ -25,6 +25,9 @@ struct ChunkRoutes: Sendable {
         case .alreadyReceived(let receipt):
             context.notes.set("chunk.outcome", "already-received")
             return .json(receipt)
+        case .partial(let chunk):
+            context.notes.set("chunk.outcome", "partial")
+            return .json(chunk, status: .accepted)
         }
     }
 
@@ -41,7 +44,7 @@ struct ChunkRoutes: Sendable {
             throw EngineError(.rangeMismatch, "Content-Range is \"bytes first-last/total\".")
         }
         // X-Chunk-Hash names the whole chunk, Content-Digest this body. They differ when the body is
-        // the rest of a chunk, and the chunk's hash is the one that decides.
+        // a part of a chunk, and the chunk's hash is the one that decides.
         if let value = request.headers[.xChunkHash] {
             let digest = try require(DigestHeader.parseChunkHash(value), "X-Chunk-Hash")
             return ChunkPut(index: index, contentRange: contentRange, digest: digest)

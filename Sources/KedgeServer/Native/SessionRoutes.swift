@@ -45,8 +45,9 @@ struct SessionRoutes: Sendable {
         let id = try context.sessionID()
         context.notes.set("session.id", id)
         let form = try Self.statusForm(of: request)
-        let status = try await engine.sessionStatus(
+        var status = try await engine.sessionStatus(
             id, owner: context.principal.owner, withDigests: form == .digests)
+        status.limits = engine.configuration.limits
         return .json(text: status.text(form))
     }
 

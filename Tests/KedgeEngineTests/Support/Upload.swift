@@ -23,9 +23,15 @@ struct Upload: Sendable {
     func chunk(_ index: Int) -> [UInt8] { Array(content[range(index)]) }
 
     /// The upload of a chunk from one of its bytes on.
-    func put(_ index: Int, from start: Int = 0, digest: SHA256Digest? = nil) -> ChunkPut {
+    ///
+    /// - Parameter end: Where the body ends in the chunk; with the chunk when nil.
+    func put(
+        _ index: Int, from start: Int = 0, upTo end: Int? = nil, digest: SHA256Digest? = nil
+    ) -> ChunkPut {
         let range = range(index)
-        let bytes = ByteRange(start: Int64(range.lowerBound + start), end: Int64(range.upperBound))
+        let bytes = ByteRange(
+            start: Int64(range.lowerBound + start),
+            end: Int64(end.map { range.lowerBound + $0 } ?? range.upperBound))
         return ChunkPut(
             index: index,
             contentRange: ContentRange(range: bytes, total: hasSize ? Int64(content.count) : nil),
@@ -80,6 +86,15 @@ extension EngineHolder {
         let body = ScriptedBody(
             rest.prefix(count ?? rest.count), announcing: rest.count, ending: ending)
         return try await put(upload.put(index, from: start), of: upload, body)
+    }
+
+    /// Sends a part of a chunk that ends before the chunk does.
+    @discardableResult
+    func putPart(
+        _ index: Int, of upload: Upload, _ part: Range<Int>
+    ) async throws -> ChunkPutOutcome {
+        let put = upload.put(index, from: part.lowerBound, upTo: part.upperBound)
+        return try await self.put(put, of: upload, ScriptedBody(upload.chunk(index)[part]))
     }
 
     @discardableResult
@@ -166,7 +181,13 @@ extension ChunkPutOutcome {
     var receipt: ChunkReceipt {
         switch self {
         case .created(let receipt), .alreadyReceived(let receipt): receipt
+        case .partial: preconditionFailure("a part of a chunk has no receipt")
         }
+    }
+
+    /// Durable bytes of a chunk that is not complete; nil when it is.
+    var partByteCount: Int64? {
+        if case .partial(let chunk) = self { chunk.receivedBytes } else { nil }
     }
 }
 

@@ -18,14 +18,17 @@ struct Upload: Sendable {
     }
 
     /// The request that sends a chunk, or the rest of it after some bytes.
-    func put(_ index: Int, from skipped: Int = 0) -> HTTPRequestBytes {
+    ///
+    /// - Parameter end: Where the body ends in the chunk; with the chunk when nil.
+    func put(_ index: Int, from skipped: Int = 0, upTo end: Int? = nil) -> HTTPRequestBytes {
         let chunk = chunk(index)
         let start = index * chunkSize
-        let range = "bytes \(start + skipped)-\(start + chunk.count - 1)/\(content.count)"
+        let end = end ?? chunk.count
+        let range = "bytes \(start + skipped)-\(start + end - 1)/\(content.count)"
         let hash = "sha256=\(SHA256Hasher.digest(of: chunk))"
         return HTTPRequestBytes(
             "PUT", "\(path)/chunks/\(index)",
-            [("Content-Range", range), ("X-Chunk-Hash", hash)], body: Array(chunk[skipped...]))
+            [("Content-Range", range), ("X-Chunk-Hash", hash)], body: Array(chunk[skipped..<end]))
     }
 
     /// The request that makes the file.
