@@ -212,6 +212,26 @@ struct GivenSessionTests {
         #expect(scene.seen("GET", "?chunks=digests").count == 2)
     }
 
+    @Test func `a file that changes meanwhile is not put into another session`() async throws {
+        let path = try scene.write("source.bin", bytes)
+        leave()
+        let gate = Gate()
+        scene.plan(.wait(gate)) { $0.path.hasSuffix("/chunks/4") }
+        let client = try await scene.client()
+        let options = UploadOptions(sessionID: session)
+        let id = try await client.enqueueUpload(path: path, options: options)
+        let run = Task { try await client.run(id) }
+        await gate.waitForArrival()
+        try scene.write("source.bin", Scene.bytes(600_000, seed: 8))
+        gate.open()
+        let snapshot = try await run.value
+        #expect(snapshot.id == id)
+        #expect(snapshot.errorCode == .fileChanged)
+        #expect(scene.sessions.count == 1)
+        #expect(scene.seen("DELETE", "uploads/sessions").isEmpty)
+        #expect(scene.seen("POST", "uploads/sessions").isEmpty)
+    }
+
     @Test func `an unfinished upload with another session is not taken over`() async throws {
         try scene.write("source.bin", bytes)
         leave()

@@ -30,8 +30,16 @@ extension UploadWorker {
 
     private func givenStatus(_ id: SessionID) async throws -> (SessionStatus, ServerAnswer) {
         let api = context.api
-        let answered = try await context.keeper.retrying {
-            try await api.sessionDigests(id)
+        let answered: ServerAPI.Answered<SessionStatus>
+        do {
+            answered = try await context.keeper.retrying { try await api.sessionDigests(id) }
+        } catch let failure as RequestFailure where failure.code == .badRequest {
+            guard failure.problem != nil else { throw failure }
+            throw TransferError(
+                .badRequest, operation: "take up session",
+                explanation: "The server does not tell the digests of a session's chunks, so the"
+                    + " file cannot be compared with it. It takes a newer server, or an upload"
+                    + " without naming a session.", cause: failure)
         }
         switch answered.value.state {
         case .open, .finalizing, .completed: return (answered.value, answered.answer)
