@@ -94,10 +94,18 @@ public struct DownloadOptions: Sendable {
     public var overwrites: Bool
     /// SHA-256 that the file must have; outranks what the server says.
     public var expectedSHA256: SHA256Digest?
+    /// Whether an interrupted download goes on also where the server gives the file neither a strong
+    /// ETag nor a date that is old enough, and no SHA-256 is known; false begins again. What comes of it
+    /// is ``Verification/unverified``, and a mixture when the file was replaced meanwhile.
+    public var resumesUnverified: Bool
 
     /// Makes options.
-    public init(overwrites: Bool = false, expectedSHA256: SHA256Digest? = nil) {
+    public init(
+        overwrites: Bool = false, expectedSHA256: SHA256Digest? = nil,
+        resumesUnverified: Bool = false
+    ) {
         self.overwrites = overwrites
         self.expectedSHA256 = expectedSHA256
+        self.resumesUnverified = resumesUnverified
     }
 }

@@ -118,10 +118,11 @@ public final class TransferClient: Sendable {
         let reference = try normalized(reference)
         let path = try await destinationPath(destination, for: reference)
         let status = makeStatus()
-        let download = DownloadTransfer(
+        var download = DownloadTransfer(
             status: status, reference: reference, destinationPath: path,
             tempPath: TempFile.path(for: path, id: status.id), overwrites: options.overwrites,
             pinnedHash: options.expectedSHA256, chunkSize: max(1, configuration.chunkSize))
+        download.resumesUnverified = options.resumesUnverified
         let stored = try await store.findOrInsert(download)
         guard stored.reference == reference else {
             throw TransferError(

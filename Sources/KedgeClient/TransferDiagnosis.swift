@@ -123,7 +123,8 @@ public struct TransferDiagnosis: Sendable, Codable, Hashable {
             case .file(let id): remoteFileId = id
             case .url(let url): remoteURL = URLText.redacted(url)
             }
-            etag = download.etag
+            // A date is no tag.
+            etag = download.validator.flatMap { $0.text.hasSuffix("\"") ? $0.text : nil }
             expectedSha256 = download.expectedHash
             computedSha256 = download.fileHash
             // Never saved: the bytes of an earlier run are read again before they count.

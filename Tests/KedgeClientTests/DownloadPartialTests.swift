@@ -40,7 +40,7 @@ struct DownloadPartialTests {
         let client = try await scene.client()
         let id = try await client.enqueueDownload(reference, to: scene.path("out.bin"))
         let run = Task { try await client.run(id) }
-        #expect(try await eventually { gate.arrivals.withLock { $0 } == 4 })
+        #expect(try await eventually(within: .seconds(30)) { gate.arrivals.withLock { $0 } == 4 })
         try await body(client, id)
         run.cancel()
         _ = try await run.value

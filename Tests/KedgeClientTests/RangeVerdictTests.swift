@@ -4,12 +4,16 @@ import Testing
 
 @testable import KedgeClient
 
+private let day = "Fri, 02 Jan 2026 03:04:05 GMT"
+
 /// R91, R136: the head of an answer is judged before a byte of its body is written.
 struct RangeVerdictTests {
-    private func verdict(_ status: Int, _ fields: HTTPFields) -> RangeVerdict {
+    private func verdict(
+        _ status: Int, _ fields: HTTPFields, _ validator: RangeValidator = .tag("\"v1\"")
+    ) -> RangeVerdict {
         RangeVerdict(
             status: status, fields: fields, asked: ByteRange(start: 100, end: 200), total: 1000,
-            etag: "\"v1\"")
+            validator: validator)
     }
 
     @Test func `the exact range of the exact version is accepted`() {
@@ -44,6 +48,27 @@ struct RangeVerdictTests {
         #expect(verdict(200, [:]) == .violation)
         #expect(verdict(412, [:]) == .changed)
         #expect(verdict(416, [.contentRange: "bytes */50"]) == .changed)
+    }
+
+    // RFC 9110 section 15.3.7: an answer to If-Range need not repeat the date.
+    @Test(arguments: [RangeValidator.date(day), .weak(day)])
+    func `a part with the same date or none is accepted`(validator: RangeValidator) {
+        let range = "bytes 100-199/1000"
+        #expect(verdict(206, [.contentRange: range], validator) == .accepted)
+        #expect(verdict(206, [.contentRange: range, .lastModified: day], validator) == .accepted)
+        let other = "Fri, 02 Jan 2026 03:04:06 GMT"
+        #expect(verdict(206, [.contentRange: range, .lastModified: other], validator) == .changed)
+        #expect(verdict(200, [.lastModified: other], validator) == .changed)
+        #expect(verdict(200, [.lastModified: day], validator) == .rangesIgnored)
+        #expect(verdict(200, [:], validator) == .violation)
+    }
+
+    @Test func `another weak tag is another version`() {
+        let range = "bytes 100-199/1000"
+        let weak = RangeValidator.weak("W/\"v1\"")
+        #expect(verdict(206, [.contentRange: range, .eTag: "W/\"v1\""], weak) == .accepted)
+        #expect(verdict(206, [.contentRange: range, .eTag: "W/\"v2\""], weak) == .changed)
+        #expect(verdict(206, [.contentRange: range], .weak("")) == .accepted)
     }
 
     @Test func `the same version in one piece means that ranges are not served`() {

@@ -171,6 +171,9 @@ final class ClientMachine: Sendable {
             sleep: { [scheduler = world.scheduler] in try await scheduler.sleep(for: $0) },
             makeGenerator: world.makeGenerator)
         environment.pause = environment.sleep
+        // Several times in each chunk.
+        environment.partialLimits.noteByteCount = max(1, chunkSize / 4)
+        environment.partialLimits.syncByteCount = max(1, chunkSize / 2)
         environment.makePool = { [scheduler = world.scheduler] _ in scheduler.makePool() }
         return try await TransferClient(
             configuration: configuration, transport: link, environment: environment)

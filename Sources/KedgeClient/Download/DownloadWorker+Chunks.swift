@@ -85,6 +85,7 @@ extension DownloadWorker {
                 try await note(&chunk)
                 try await context.keeper.noteProgress(chunk: chunk.index)
             } else {
+                chunk.shortenOverlap()
                 // The wait may be long.
                 try await makeDurable(&chunk)
                 try await context.keeper.backOff(after: failure, chunk: chunk.index)
@@ -124,14 +125,16 @@ extension DownloadWorker {
     private func fetchPart(
         of chunk: inout ChunkFetch, into temp: TempFile
     ) async throws -> ServerAnswer {
-        let asked = chunk.missing
-        let (total, etag) = (download.expectedSize ?? 0, download.etag ?? "")
-        let response = try await fetcher.get(remote.url, range: asked, etag: etag)
+        let overlap = try await overlap(before: chunk, in: temp)
+        let missing = chunk.missing
+        let asked = ByteRange(start: missing.start - overlap.byteCount, end: missing.end)
+        let (total, validator) = (download.expectedSize ?? 0, download.validator ?? .weak(""))
+        let response = try await fetcher.get(remote.url, range: asked, validator: validator)
         let answer = fetcher.answer(of: response)
         try await context.keeper.noteAnswer()
         switch RangeVerdict(
             status: response.status, fields: response.headerFields, asked: asked, total: total,
-            etag: etag)
+            validator: validator)
         {
         case .accepted:
             break
@@ -153,7 +156,8 @@ extension DownloadWorker {
             buffers: buffers, context: context)
         let trouble: RequestFailure?
         do {
-            trouble = try await receive(response.body, of: &chunk, into: &writer, answer: answer)
+            trouble = try await receive(
+                response.body, after: overlap, of: &chunk, into: &writer, answer: answer)
         } catch {
             chunk.part = writer.part
             throw error
@@ -168,10 +172,11 @@ extension DownloadWorker {
     /// - Returns: What went wrong on the network, after every byte that arrived was written.
     /// - Throws: What went wrong on the disk.
     private func receive(
-        _ body: TransportResponseBody, of chunk: inout ChunkFetch,
+        _ body: TransportResponseBody, after overlap: Overlap, of chunk: inout ChunkFetch,
         into writer: inout BodyWriter, answer: ServerAnswer
     ) async throws -> RequestFailure? {
-        let byteCount = chunk.missing.byteCount
+        var overlap = overlap
+        let byteCount = overlap.byteCount + chunk.missing.byteCount
         var receivedCount: Int64 = 0
         var trouble: RequestFailure?
         do {
@@ -181,7 +186,8 @@ extension DownloadWorker {
                     return RequestFailure(
                         .protocolViolation, operation: "get file", answer: answer)
                 }
-                try await writer.append(piece)
+                guard let fresh = overlap.strip(piece) else { throw Self.remoteChanged(answer) }
+                try await writer.append(fresh)
                 try await record(&chunk, &writer)
             }
             if receivedCount < byteCount {

@@ -16,6 +16,7 @@ extension DownloadWorker {
             } catch let failure as RequestFailure {
                 // Nothing can be gone on with, so every drop counts against the budget.
                 try await context.keeper.backOff(after: failure, chunk: nil)
+                try await tellBeginning(after: failure)
             }
         }
     }
@@ -33,7 +34,7 @@ extension DownloadWorker {
         }
         // An answer that says no length may just end early; then the inspected one counts, as long
         // as the version is the same.
-        let isSameVersion = RemoteFile.strongETag(fields[.eTag]) == inspected.strongETag
+        let isSameVersion = RangeValidator(fields).text == inspected.validator.text
         let announced =
             fields[.contentLength].flatMap { WireInteger.parse($0) }
             ?? (isSameVersion ? inspected.byteCount : nil)
@@ -77,7 +78,7 @@ extension DownloadWorker {
         _ fields: HTTPFields, byteCount: Int64?, answer: ServerAnswer
     ) async throws {
         remote.byteCount = byteCount
-        remote.strongETag = RemoteFile.strongETag(fields[.eTag])
+        remote.validator = RangeValidator(fields)
         if let digest = fields[.reprDigest].flatMap({ DigestHeader.parseRFC9530($0) }) {
             remote.sha256 = digest
         }
@@ -85,7 +86,7 @@ extension DownloadWorker {
             remote, chunkSize: download.chunkSize, restarts: false, answer: answer,
             of: context.lease)
         download.expectedSize = byteCount
-        download.etag = remote.strongETag
+        download.validator = remote.validator
         if !download.isHashPinned { download.expectedHash = remote.sha256 }
     }
 }

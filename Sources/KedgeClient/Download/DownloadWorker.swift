@@ -95,40 +95,23 @@ actor DownloadWorker {
         let (fetcher, reference) = (fetcher, download.reference)
         let answered = try await context.keeper.retrying { try await fetcher.inspect(reference) }
         try await reload()
-        let found = answered.value
-        if isOtherVersion(found) {
-            throw Self.remoteChanged(answered.answer)
-        }
-        remote = found
-        isSequential = isSequential || !remote.isResumable
+        remote = answered.value
+        if isOtherVersion(remote) { throw Self.remoteChanged(answered.answer) }
+        isSequential =
+            isSequential || !remote.hasRanges || remote.validator.isWeak && !mayGoOnWeakly
+        if isSequential, download.tempInode != nil { try await tellBeginning(after: nil) }
         // The chunks of the server, so that its digests fit; otherwise as the record has them.
         let chunkSize = ChunkLayout.chunkSize(
             preferred: remote.chunkSize ?? download.chunkSize, forFileOf: remote.byteCount)
-        let restarts = chunkSize != download.chunkSize || isSequential
+        let restarts = chunkSize != download.chunkSize || isSequential || isUnproven
+        // What came under a weak validator stays in doubt.
+        if hasProgress, !restarts, let known = download.validator, known.isWeak {
+            remote.validator = remote.validator.weakened
+        }
         try await context.store.setRemote(
             remote, chunkSize: chunkSize, restarts: restarts, answer: answered.answer,
             of: context.lease)
         try await reload()
-    }
-
-    private func isOtherVersion(_ found: RemoteFile) -> Bool {
-        guard !confirmed.indexes.isEmpty || !partials.isEmpty else { return false }
-        if found.strongETag != download.etag || found.byteCount != download.expectedSize {
-            return true
-        }
-        // Of the caller's hash nothing can be said; one that was withdrawn says nothing any more.
-        guard !download.isHashPinned, let hash = found.sha256, let known = download.expectedHash
-        else { return false }
-        return hash != known
-    }
-
-    /// The file is another version now: everything is fetched anew, once (R103).
-    static func remoteChanged(_ answer: ServerAnswer?) -> DownloadRestart {
-        DownloadRestart(
-            reason: .remoteChanged(answer),
-            error: TransferError(
-                .remoteChanged, operation: "download",
-                explanation: "The file keeps changing on the server."))
     }
 
     private func fetchVerifyPromote() async throws {

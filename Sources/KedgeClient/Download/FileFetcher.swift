@@ -17,18 +17,25 @@ struct FileFetcher: Sendable {
         }
     }
 
-    /// Gets a file, or a range of it that must belong to the version `etag` (R99).
+    /// Gets a file, or a range of it that must belong to the version that the validator names (R99). A
+    /// weak one cannot be asked for.
     ///
     /// Whatever the status, the response is returned: the caller judges it before it reads the body.
     func get(
-        _ url: String, range: ByteRange? = nil, etag: String? = nil
+        _ url: String, range: ByteRange? = nil, validator: RangeValidator? = nil
     ) async throws -> TransportResponse {
         // No coding: byte offsets must be those of the file itself.
         var fields: HTTPFields = [.acceptEncoding: "identity"]
         if let range { fields[.range] = "bytes=\(range.start)-\(range.end - 1)" }
-        if let etag {
-            fields[.ifRange] = etag
-            fields[.ifMatch] = etag
+        switch validator {
+        case .tag(let tag):
+            fields[.ifRange] = tag
+            fields[.ifMatch] = tag
+        case .date(let date):
+            fields[.ifRange] = date
+            fields[.ifUnmodifiedSince] = date
+        case .weak, nil:
+            break
         }
         return try await follow(.get, url, fields: fields, operation: "get file")
     }
@@ -60,7 +67,7 @@ struct FileFetcher: Sendable {
         let layout = ChunkLayout(fileSize: meta.size, chunkSize: meta.chunkSize)
         let file = RemoteFile(
             url: api.fileURL(id), byteCount: meta.size,
-            strongETag: RemoteFile.strongETag(meta.etag), sha256: meta.sha256,
+            validator: RangeValidator([.eTag: meta.etag]), sha256: meta.sha256,
             acceptsRanges: true, chunkSize: meta.chunkSize,
             chunkDigests: try await chunkDigests(of: id, layout: layout))
         return ServerAPI.Answered(value: file, answer: answered.answer)
@@ -98,11 +105,15 @@ struct FileFetcher: Sendable {
             throw await failure(of: head)
         }
         // Servers that refuse HEAD, or do not announce ranges, may still serve one.
-        return try await probe(url)
+        return try await probe(url, knowing: file)
     }
 
     /// Asks for the first byte, and learns everything else from the head of the answer.
-    private func probe(_ url: String) async throws -> ServerAPI.Answered<RemoteFile> {
+    ///
+    /// - Parameter head: What the answer to HEAD said: a part need not repeat all of it.
+    private func probe(
+        _ url: String, knowing head: RemoteFile
+    ) async throws -> ServerAPI.Answered<RemoteFile> {
         let response = try await get(url, range: ByteRange(start: 0, end: 1))
         var file = RemoteFile(url: url, acceptsRanges: false)
         switch response.status {
@@ -111,6 +122,10 @@ struct FileFetcher: Sendable {
             let range = response.headerFields[.contentRange].flatMap { ContentRange($0) }
             file.byteCount = range?.total
             file.acceptsRanges = range?.range == ByteRange(start: 0, end: 1)
+            if file.validator == .weak(""), file.byteCount == head.byteCount {
+                file.validator = head.validator
+                file.sha256 = file.sha256 ?? head.sha256
+            }
         case 200:
             read(response.headerFields, into: &file)
             file.byteCount = isIdentity(response.headerFields) ? length(response.headerFields) : nil
@@ -124,7 +139,7 @@ struct FileFetcher: Sendable {
     }
 
     private func read(_ fields: HTTPFields, into file: inout RemoteFile) {
-        file.strongETag = RemoteFile.strongETag(fields[.eTag])
+        file.validator = RangeValidator(fields)
         file.sha256 = fields[.reprDigest].flatMap { DigestHeader.parseRFC9530($0) }
     }
 

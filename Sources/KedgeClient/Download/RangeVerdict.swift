@@ -17,15 +17,18 @@ enum RangeVerdict: Sendable, Equatable {
     /// - Parameters:
     ///   - asked: The range of the request.
     ///   - total: Size of the file.
-    ///   - etag: The strong entity tag of the version being downloaded.
-    init(status: Int, fields: HTTPFields, asked: ByteRange, total: Int64, etag: String) {
-        let answered = RemoteFile.strongETag(fields[.eTag])
+    ///   - validator: Names the version being downloaded.
+    init(
+        status: Int, fields: HTTPFields, asked: ByteRange, total: Int64, validator: RangeValidator
+    ) {
+        let version = validator.verdict(on: fields)
         let range = fields[.contentRange].flatMap { ContentRange($0) }
         switch status {
         case 206:
-            if let answered, answered != etag {
+            if version == .other {
                 self = .changed
-            } else if answered == etag, range == ContentRange(range: asked, total: total),
+            } else if version == .same || validator.maySilentlyHold,
+                range == ContentRange(range: asked, total: total),
                 (fields[.contentEncoding] ?? "identity").lowercased() == "identity",
                 fields[.contentLength].map({ WireInteger.parse($0) == asked.byteCount }) ?? true
             {
@@ -34,9 +37,7 @@ enum RangeVerdict: Sendable, Equatable {
                 self = .violation
             }
         case 200:
-            // A version has a tag, for it had one before: a page without is somebody else's answer.
-            self =
-                answered == etag ? .rangesIgnored : fields[.eTag] == nil ? .violation : .changed
+            self = Self(whole: version, of: validator, hasTag: fields[.eTag] != nil)
         case 412:
             self = .changed
         case 416:
@@ -46,5 +47,26 @@ enum RangeVerdict: Sendable, Equatable {
         default:
             self = .refused
         }
+    }
+
+    /// A whole file in answer to a range.
+    private init(
+        whole version: RangeValidator.Verdict, of validator: RangeValidator, hasTag: Bool
+    ) {
+        switch version {
+        case .same: self = .rangesIgnored
+        case .other: self = .changed
+        case .silent where validator == .weak(""): self = .rangesIgnored
+        // A version has a tag or a date, for it had one before: a page without is somebody else's answer.
+        case .silent: self = hasTag ? .changed : .violation
+        }
+    }
+}
+
+extension RangeValidator {
+    /// True when a part need not name its version: dates are not among the fields that an answer to
+    /// `If-Range` must repeat (RFC 9110 section 15.3.7), tags are (R136).
+    fileprivate var maySilentlyHold: Bool {
+        if case .tag = self { false } else { true }
     }
 }

@@ -5,17 +5,19 @@ package struct RemoteFile: Sendable, Equatable {
     package var url: String
     /// Size in bytes; nil when the server does not say.
     package var byteCount: Int64?
-    /// The strong entity tag, quoted; nil when there is none or only a weak one, which cannot tell
-    /// whether two ranges belong to the same bytes (RFC 9110 section 13.1.5).
-    package var strongETag: String?
+    /// Names the version of the file.
+    package var validator = RangeValidator.weak("")
     package var sha256: SHA256Digest?
     package var acceptsRanges: Bool
     /// Chunk size and digests, where the server offers them (R93).
     package var chunkSize: Int64?
     package var chunkDigests: [SHA256Digest]?
 
-    /// True when the file can be fetched in pieces and gone on with later.
-    package var isResumable: Bool { acceptsRanges && strongETag != nil && byteCount != nil }
+    /// True when the file can be fetched in pieces and gone on with later, whatever else is known of it.
+    package var isResumable: Bool { hasRanges && !validator.isWeak }
+
+    /// True when parts of the file can be asked for.
+    var hasRanges: Bool { acceptsRanges && byteCount != nil }
 
     /// A strong entity tag in quotes; nil for a weak, missing or malformed one.
     static func strongETag(_ value: String?) -> String? {

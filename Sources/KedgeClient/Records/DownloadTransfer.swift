@@ -18,8 +18,8 @@ package struct DownloadTransfer: Sendable, Equatable {
     package var expectedHash: SHA256Digest?
     /// True when the hash came from the caller, who outranks the server.
     package let isHashPinned: Bool
-    /// The strong entity tag of the version being downloaded (R44).
-    package var etag: String?
+    /// Names the version being downloaded (R44).
+    package var validator: RangeValidator?
     package var chunkSize: Int64
     /// Chunks whose bytes are durable in the temporary file (R43).
     package var downloadedChunks: ChunkSet
@@ -31,6 +31,8 @@ package struct DownloadTransfer: Sendable, Equatable {
     package var fileHash: SHA256Digest?
     /// How often the file changed on the server during this transfer (R103).
     package var remoteChangeCount: Int
+    /// True when the user lets it go on where nothing proves that the file is the same.
+    package var resumesUnverified = false
     /// True when the reference is a URL without its user, password, query and fragment: they are kept
     /// only for as long as the download can go on.
     package var isURLRedacted = false

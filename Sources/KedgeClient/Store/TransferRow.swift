@@ -168,12 +168,14 @@ extension DownloadTransfer {
             chunkSize: try row.required("chunk_size", row.integer("chunk_size")))
         expectedSize = row.integer("expected_size")
         expectedHash = try row.digest("expected_hash")
-        etag = row.text("etag")
+        let isWeak = row.integer("is_validator_weak") == 1
+        validator = row.text("etag").map { RangeValidator(text: $0, isWeak: isWeak) }
         downloadedChunks = try row.chunks("downloaded_chunks")
         partialByteCount = row.integer("partial_bytes") ?? 0
         tempInode = row.integer("temp_inode").map(UInt64.init(bitPattern:))
         fileHash = try row.digest("file_hash_sha256")
         remoteChangeCount = Int(row.integer("remote_change_count") ?? 0)
+        resumesUnverified = row.integer("resumes_unverified") == 1
         isURLRedacted = row.integer("is_url_redacted") == 1
         isDestinationInDoubt = row.integer("is_destination_in_doubt") == 1
     }

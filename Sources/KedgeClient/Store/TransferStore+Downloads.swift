@@ -49,7 +49,8 @@ extension TransferStore {
             if change.row.integer("is_hash_pinned") == 0 {
                 change.set("expected_hash", remote.sha256?.bytes)
             }
-            change.set("etag", remote.strongETag)
+            change.set("etag", remote.validator.text)
+            change.set("is_validator_weak", remote.validator.isWeak)
             change.set("chunk_size", chunkSize)
             change.setAnswer(answer)
         }
@@ -181,11 +182,13 @@ extension TransferStore {
         let existing = try DownloadTransfer(row)
         guard existing.reference == wanted.reference else { return existing }
         let pinned = existing.isHashPinned ? existing.expectedHash : nil
-        guard existing.overwrites != wanted.overwrites || pinned != wanted.expectedHash else {
-            return existing
-        }
+        guard
+            existing.overwrites != wanted.overwrites || pinned != wanted.expectedHash
+                || existing.resumesUnverified != wanted.resumesUnverified
+        else { return existing }
         var change = RowChange(row, in: database)
         change.set("overwrites", wanted.overwrites)
+        change.set("resumes_unverified", wanted.resumesUnverified)
         if pinned != wanted.expectedHash {
             // Without a pinned one the server is asked again.
             change.set("expected_hash", wanted.expectedHash?.bytes)
@@ -213,15 +216,16 @@ extension TransferStore {
             sql: """
                 INSERT INTO download_transfer (transfer_id, server_url, remote_file_id, remote_url,
                     destination_path, temp_path, overwrites, expected_hash, is_hash_pinned,
-                    chunk_size, state, created_at, updated_at)
+                    resumes_unverified, chunk_size, state, created_at, updated_at)
                 VALUES (:id, :server, :file, :url, :destination, :temp, :overwrites, :hash, :pinned,
-                    :chunk, :state, :created, :created)
+                    :unverified, :chunk, :state, :created, :created)
                 """,
             arguments: [
                 "id": status.id.text, "server": status.serverURL, "file": fileID, "url": url,
                 "destination": download.destinationPath, "temp": download.tempPath,
                 "overwrites": download.overwrites, "hash": download.expectedHash?.blob,
-                "pinned": download.isHashPinned, "chunk": download.chunkSize,
+                "pinned": download.isHashPinned, "unverified": download.resumesUnverified,
+                "chunk": download.chunkSize,
                 "state": status.state.rawValue,
                 "created": status.createdAt.millisecondsSinceEpoch,
             ])

@@ -18,6 +18,13 @@ struct Download: AsyncParsableCommand {
         completion: .file())
     var output: String?
     @Flag(help: "Replaces a file that is at the destination.") var overwrite = false
+    @Option(help: "SHA-256 that the file must have, as 64 hexadecimal digits.") var sha256: String?
+    @Flag(
+        help: """
+            Goes on after a break also where nothing proves that the file is still the same; the \
+            result is unverified.
+            """)
+    var resumeUnverified = false
     @Option(help: ContainerChecking.help) var checkContainer = ContainerChecking.off
     @Option(
         help: """
@@ -29,6 +36,9 @@ struct Download: AsyncParsableCommand {
     @OptionGroup var options: ClientOptions
 
     func validate() throws {
+        guard sha256.map({ SHA256Digest(hex: $0) != nil }) ?? true else {
+            throw ValidationError("--sha256 is 64 hexadecimal digits.")
+        }
         guard checkContainer != .refuse else {
             throw ValidationError(
                 "A download is what the server has: --check-container is off or warn.")
@@ -45,7 +55,9 @@ struct Download: AsyncParsableCommand {
         let reference: RemoteReference =
             isURL ? .url(source) : .file(try identifier(FileID.self, source))
         let destination = output ?? "./"
-        let downloadOptions = DownloadOptions(overwrites: overwrite)
+        let downloadOptions = DownloadOptions(
+            overwrites: overwrite, expectedSHA256: sha256.flatMap { SHA256Digest(hex: $0) },
+            resumesUnverified: resumeUnverified)
         let checking = checkContainer
         let transferRun = TransferRun(client: client, options: options) { snapshot, display in
             try await checking.checkResult(snapshot, client, display)

@@ -198,7 +198,13 @@ extension FakeServer.State {
         if let redirect = plain.redirect {
             return Reply(status: 302, fields: [.location: redirect])
         }
-        var reply = serve(plain.bytes, etag: plain.etag, seen, ranges: plain.servesRanges)
+        if let date = seen.fields[.ifUnmodifiedSince], date != plain.lastModified {
+            return Reply(status: 412)
+        }
+        var reply = serve(
+            plain.bytes, etag: plain.etag, modified: plain.lastModified, seen,
+            ranges: plain.servesRanges)
+        reply.fields[.date] = plain.date
         if plain.servesRanges { reply.fields[.acceptRanges] = "bytes" }
         if let digest = plain.digest {
             reply.fields[.reprDigest] = DigestHeader.rfc9530(digest)
@@ -209,13 +215,15 @@ extension FakeServer.State {
     }
 
     private func serve(
-        _ bytes: [UInt8], etag: String?, _ seen: FakeServer.Seen, ranges: Bool = true
+        _ bytes: [UInt8], etag: String?, modified: String? = nil, _ seen: FakeServer.Seen,
+        ranges: Bool = true
     ) -> Reply {
         var fields: HTTPFields = [:]
+        fields[.lastModified] = modified
         if let etag { fields[.eTag] = etag }
         if let match = seen.fields[.ifMatch], match != etag { return Reply(status: 412) }
         if ranges, let asked = seen.fields[.range],
-            seen.fields[.ifRange].map({ $0 == etag }) ?? true
+            seen.fields[.ifRange].map({ $0 == etag || $0 == modified }) ?? true
         {
             let ends = asked.dropFirst("bytes=".count).split(separator: "-").compactMap { Int($0) }
             guard ends.count == 2, ends[0] < bytes.count else {

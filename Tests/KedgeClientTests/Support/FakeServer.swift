@@ -34,6 +34,9 @@ final class FakeServer: HTTPTransport {
     struct Plain {
         var bytes: [UInt8]
         var etag: String?
+        /// `Last-Modified`, and the `Date` of every answer.
+        var lastModified: String?
+        var date: String?
         var servesRanges = true
         var digest: SHA256Digest?
         var announcesLength = true

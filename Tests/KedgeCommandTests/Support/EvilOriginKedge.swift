@@ -42,7 +42,7 @@ enum KedgeMisdeed: String, Misdeed {
                 .endlessChunks, .wrongChunk:
                 chunks
             case .damagedChunk:
-                Deed(.recovers(.chunkHashMismatch), .parts) { answer, request, _ in
+                Deed(.fails(.chunkHashMismatch), .parts) { answer, request, _ in
                     if request.fields.range?.contains(2 * EvilFile.chunkByteCount) == true {
                         answer.flipBit()
                     }
@@ -102,7 +102,7 @@ enum KedgeMisdeed: String, Misdeed {
             switch self {
             case .wrongHash: .fails(.integrityMismatch)
             case .noDisk: .fails(.diskFull)
-            // No validator for ranges, so the file comes in one go.
+            // No validator for ranges: the hash of the file decides.
             case .weakTag, .lineBreakInTag: .completes
             default: .persists(.protocolViolation)
             }
@@ -125,7 +125,7 @@ enum KedgeMisdeed: String, Misdeed {
             switch self {
             case .brokenChunks: .recovers(.protocolViolation)
             // The bytes may be the right ones, but nobody can tell which of the two lies.
-            case .wrongChunk: .persists(.chunkHashMismatch)
+            case .wrongChunk: .fails(.chunkHashMismatch)
             default: .completes
             }
         return Deed(outcome, .chunks) { answer, _, file in
