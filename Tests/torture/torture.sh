@@ -45,6 +45,7 @@ part "its mutants" "$binaries/kedge-simulator" --mutants
 part "power cuts" Tests/powercut/gate.sh "$binaries/kedge" $((seconds / 2))
 part "proofs" Tests/torture/proofs.sh "$binaries/kedge" --long
 part "attacks" Tests/torture/attacks.sh "$binaries/kedge" long
+part "origins" python3 Tests/clients/origins.py --binary "$binaries/kedge" --whole
 part "kills" kills
 
 echo "==> tortured for $SECONDS s"
