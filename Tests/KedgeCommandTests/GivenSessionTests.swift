@@ -69,6 +69,35 @@ struct GivenSessionTests {
         #expect(try again.result.remoteFileId == finished.result.remoteFileId)
     }
 
+    // One session, every protocol: bytes that came without digests are proven like any others.
+    @Test func `an upload that was begun by tus is gone on with natively`() async throws {
+        let source = try scene.sample(mebibytes: 24, plus: 1)
+        let server = try await scene.serve()
+        let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 4 << 20))
+        let client = try scene.start([
+            "upload", source.path, "--server", "\(proxy.url)/tus/", "--dialect", "tus",
+        ])
+        try await eventually("some bytes are there") { proxy.counts.upByteCount > 9 << 20 }
+        client.signal(SIGKILL)
+        _ = try await client.wait()
+        let id: String = try await eventually("the request has ended") {
+            server.requests.last { $0.method == "PATCH" }?.sessionID
+        }
+        try await Task.sleep(for: .milliseconds(500))
+        let status = try await scene.session(id, at: server.url)
+        #expect(status.receivedBytes > 0)
+        proxy.faults = Faults()
+        let before = proxy.counts.upByteCount
+        let finished = try await scene.run([
+            "upload", source.path, "--server", proxy.url, "--session", id, "--json",
+        ])
+        try finished.expectCompleted(source)
+        let missing = source.byteCount - Int(status.receivedBytes)
+        #expect(proxy.counts.upByteCount - before < missing + 64 << 10)
+        try await scene.expectServed(
+            source, id: finished.result.remoteFileId, at: server.url)
+    }
+
     // The record is one like any other from then on.
     @Test func `an upload that took up a session survives a kill`() async throws {
         let orphan = try await orphan()
