@@ -93,6 +93,11 @@ static inline CURLcode ccurl_easy_set_prerequest_function(
 
 /* Information, by the type of the answer. */
 
+static inline CURLcode ccurl_easy_get_long(
+    CURL *_Nonnull easy, CURLINFO info, long *_Nonnull answer) {
+    return curl_easy_getinfo(easy, info, answer);
+}
+
 static inline CURLcode ccurl_easy_get_pointer(
     CURL *_Nonnull easy, CURLINFO info, void *_Nullable *_Nonnull answer) {
     return curl_easy_getinfo(easy, info, answer);

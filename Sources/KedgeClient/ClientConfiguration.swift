@@ -25,6 +25,13 @@ public struct ClientConfiguration: Sendable {
     /// How long an unreachable server is waited for before ``TransferClient/run(_:)`` returns with the
     /// transfer still `queued`; nil waits for ever.
     public var patience: Duration?
+    /// The same until the server has answered for the first time ever, by the records; nil waits as
+    /// ``patience`` says. What waiting cannot help ends at once then: a name that does not exist, a
+    /// refusal of TLS, a redirect, an answer that is no Kedge's.
+    public var firstAnswerPatience: Duration?
+    /// PEM file of the certificate authorities to trust in place of the system's; nil for the one that
+    /// `SSL_CERT_FILE` names, or else the system's. Used by the client's own transport only.
+    public var caFile: String?
     /// When failed requests are repeated.
     public var retry = RetryPolicy()
     /// Whether a download that hit a full disk keeps what it has, so that it goes on once there is

@@ -57,8 +57,10 @@ public struct RemoteAPI: Sendable {
             return try await work()
         } catch let failure as RequestFailure {
             if failure.isCanceled { throw CancellationError() }
+            // One request is all there is: a name that does not exist has its own code.
+            let ended = failure.atFirstContact(with: .new) ?? failure
             throw TransferError(
-                failure.code, operation: failure.operation, explanation: failure.message,
+                ended.code, operation: failure.operation, explanation: failure.message,
                 cause: failure)
         }
     }

@@ -71,10 +71,15 @@ extension TransferClient {
             if failure.isCanceled { throw CancellationError() }
             // What does not look like this upload any more is none. Other refusals may pass: not to wait
             // for the answer could make a second copy.
-            if failure.answer != nil, Self.endsUpload(failure.code) { return false }
+            if let answer = failure.answer,
+                answer.status == 303 || Self.endsUpload(failure.code)
+            {
+                return false
+            }
             throw TransferError(
                 failure.code, operation: failure.operation, explanation: failure.message,
-                cause: failure)
+                // The upload was there: waiting does not bring it back from where a redirect points to.
+                cause: failure.code == .redirected ? nil : failure)
         }
     }
 

@@ -34,7 +34,7 @@ extension TransferClient {
             metadata: ["transfer": "\(lease.id)", "error": "\(String(reflecting: error))"])
         let code: ErrorCode
         var message: String
-        var answer: ServerAnswer?
+        var (answer, attempt): (ServerAnswer?, FailedAttempt?) = (nil, nil)
         switch error {
         case let error as TransferError:
             code = error.code
@@ -44,6 +44,7 @@ extension TransferClient {
             code = error.code
             message = error.message
             answer = error.answer
+            attempt = error.failedAttempt()
         case is SourceChanged:
             code = .fileChanged
             message = "The file changed while it was uploaded."
@@ -65,7 +66,8 @@ extension TransferClient {
                 await clearUp(after: record)
             }
         }
-        try await store.fail(lease, code: code, message: message, answer: answer)
+        try await store.fail(
+            lease, code: code, message: message, answer: answer, attempt: attempt)
     }
 
     /// True when a full disk needs the space of a temporary file more than the download does.

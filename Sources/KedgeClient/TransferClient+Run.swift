@@ -168,7 +168,11 @@ extension TransferClient {
         case is CancellationError:
             try await store.pause(lease, reason: .shutdown)
             return .ended
-        case is OutOfPatience:
+        case let end as OutOfPatience:
+            try await store.wait(
+                lease, code: end.failure.code,
+                message: end.failure.message(gaveUpAfter: end.wait), answer: end.failure.answer,
+                attempt: end.failure.failedAttempt())
             try await store.releaseLease(lease)
             return .ended
         case is SourceChanged where mayReplace:
@@ -180,14 +184,29 @@ extension TransferClient {
     }
 
     private func makeContext(_ lease: Lease, meter: RateMeter) async throws -> WorkerContext {
-        let server = try await store.record(lease.id).status.serverURL
+        let record = try await store.record(lease.id)
         return WorkerContext(
-            lease: lease, store: store, api: api(of: server), environment: environment, pool: pool,
+            lease: lease, store: store, api: api(of: record.status.serverURL),
+            environment: environment, pool: pool,
             keeper: RetryKeeper(
                 lease: lease, store: store, environment: environment,
-                policy: configuration.retry, patience: configuration.patience,
-                logger: configuration.logger),
+                configuration: configuration, acquaintance: try await acquaintance(of: record)),
             rate: meter, configuration: configuration, logger: configuration.logger)
+    }
+
+    /// What the records know of the server of a transfer.
+    private func acquaintance(of record: TransferRecord) async throws -> Acquaintance {
+        let hasAnswered: Bool
+        switch record {
+        case .upload(let upload) where upload.dialect != .native:
+            hasAnswered = upload.uploadURL != nil
+        case .download(let download) where download.reference.isURL:
+            hasAnswered = download.expectedSize != nil || download.etag != nil
+        case .upload, .download:
+            let server = record.status.serverURL
+            return try await store.isKnownServer(server) ? .known : .newKedge(server)
+        }
+        return hasAnswered ? .known : .new
     }
 }
 

@@ -43,7 +43,9 @@ public final class TransferClient: Sendable {
             * ((configuration.connections ?? ConcurrencyWindow.standard) + 2)
         try await self.init(
             configuration: configuration,
-            transport: transport ?? CurlTransport(maxConnectionsPerHost: max(20, connections)),
+            transport: transport
+                ?? CurlTransport(
+                    maxConnectionsPerHost: max(20, connections), caFile: configuration.caFile),
             environment: .system)
     }
 

@@ -21,6 +21,16 @@ public struct TransferDiagnosis: Sendable, Codable, Hashable {
     public var errorCode: ErrorCode?
     /// The same in words.
     public var errorMessage: String?
+    /// Why the last try got no answer.
+    public var cause: ConnectionCause?
+    /// Host that it asked.
+    public var host: String?
+    /// Port that it asked.
+    public var port: Int?
+    /// Tries in a row that brought nothing.
+    public var attempt: Int?
+    /// When the next one is.
+    public var nextAttemptAt: Timestamp?
     /// Status of the last answer of the server.
     public var lastServerStatus: Int?
     /// Request id of that answer, to be found in the server's log.
@@ -89,6 +99,11 @@ public struct TransferDiagnosis: Sendable, Codable, Hashable {
         pauseReason = status.pauseReason
         errorCode = status.lastErrorCode
         errorMessage = status.lastErrorMessage
+        cause = status.failedAttempt?.cause
+        host = status.failedAttempt?.host
+        port = status.failedAttempt?.port
+        attempt = status.failedAttempt?.attempt
+        nextAttemptAt = status.failedAttempt?.nextAttemptAt
         lastServerStatus = status.lastServerStatus
         lastRequestId = status.lastRequestID
         lastGoodByteOffset = status.lastGoodByteOffset

@@ -32,6 +32,8 @@ public struct TransferSnapshot: Sendable, Hashable {
     public let attempts: Int
     /// What stopped the transfer, or what it waits for.
     public let errorCode: ErrorCode?
+    /// The try behind ``errorCode``: why and where it failed, and when the next one is.
+    public let failedAttempt: FailedAttempt?
     /// A sentence for a person: what goes on, or what happened and what to do (R104, R107).
     public let message: String
     /// True while the transfer will go on by itself.
@@ -81,6 +83,7 @@ extension TransferSnapshot {
         state = isInterrupted ? .queued : status.state
         pauseReason = status.pauseReason
         errorCode = status.lastErrorCode
+        failedAttempt = status.failedAttempt
         isWaiting = state == .queued
         verification = status.verification
         integrityFailureCount = status.integrityFailureCount
@@ -134,13 +137,18 @@ extension TransferSnapshot {
         }
     }
 
+    /// What stands before the message of a failure: some are sentences, others go on with one.
+    private static func separator(_ message: String) -> String {
+        message.first?.isLowercase == true ? ": " : ". "
+    }
+
     private static func message(_ record: TransferRecord) -> String {
         let status = record.status
         let isUpload = record.direction == .upload
         switch status.state {
         case .queued:
             let waiting = isUpload ? "Waiting to upload" : "Waiting to download"
-            return status.lastErrorMessage.map { "\(waiting). \($0)" } ?? waiting
+            return status.lastErrorMessage.map { "\(waiting)\(Self.separator($0))\($0)" } ?? waiting
         case .uploading, .downloading:
             return status.lastErrorMessage ?? (isUpload ? "Uploading" : "Downloading")
         case .paused:

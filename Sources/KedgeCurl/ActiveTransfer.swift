@@ -58,6 +58,7 @@ final class ActiveTransfer {
         guard result != CURLE_OK else { return nil }
         return CurlError(
             CurlFailure.code(for: result, after: progress), for: exchange.subject,
+            reason: CurlFailure.reason(for: result, easy.findings(of: result)),
             curlCode: Int32(result.rawValue), detail: easy.detail(of: result))
     }
 }

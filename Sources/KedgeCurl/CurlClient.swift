@@ -40,8 +40,17 @@ package final class CurlClient: Sendable {
                 detail: "not an absolute URL of \(request.url.utf8.count) bytes")
         }
         let exchange = Exchange(operation: operation, origin: origin, loop: loop)
-        let head = try await exchange.start(request)
-        return CurlResponse(head: head, body: CurlResponseBody(of: exchange, from: self))
+        do throws(CurlError) {
+            let head = try await exchange.start(request)
+            return CurlResponse(head: head, body: CurlResponseBody(of: exchange, from: self))
+        } catch {
+            guard error.reason == .nameUnresolved, await NameLookup.isMissing(origin.host) else {
+                throw error
+            }
+            throw CurlError(
+                error.code, for: exchange.subject, reason: .nameNotFound,
+                curlCode: error.curlCode, detail: error.detail)
+        }
     }
 
     /// Stops the thread and returns when it is done. Exchanges under way fail with

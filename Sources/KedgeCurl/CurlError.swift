@@ -9,6 +9,10 @@ package struct CurlError: Error, Sendable {
     package let operation: String
     /// The host of the request's URL; never its path, query or credentials.
     package let host: String?
+    /// The port of the request's URL.
+    package let port: Int?
+    /// Why, in more detail than ``code``.
+    package let reason: Reason
     /// The `CURLcode` libcurl reported, or 0 where the failure was found by our own code.
     package let curlCode: Int32
     /// libcurl's own words or ours, for logs and never for strangers.
@@ -17,12 +21,14 @@ package struct CurlError: Error, Sendable {
     package let cause: (any Error)?
 
     init(
-        _ code: Code, for subject: Subject, curlCode: Int32 = 0, detail: String,
-        cause: (any Error)? = nil
+        _ code: Code, for subject: Subject, reason: Reason? = nil, curlCode: Int32 = 0,
+        detail: String, cause: (any Error)? = nil
     ) {
         self.code = code
         self.operation = subject.operation
         self.host = subject.host
+        self.port = subject.port
+        self.reason = reason ?? Reason(code)
         self.curlCode = curlCode
         self.detail = detail
         self.cause = cause
@@ -50,6 +56,7 @@ package struct CurlError: Error, Sendable {
     struct Subject: Sendable {
         let operation: String
         let host: String?
+        var port: Int?
     }
 }
 
@@ -67,6 +74,7 @@ extension CurlError: CustomStringConvertible, CustomDebugStringConvertible {
     /// Everything that is known, for the log.
     package var debugDescription: String {
         let causeText = cause.map { ", cause: \(String(reflecting: $0))" } ?? ""
-        return "\(code) (\(operation) \(host ?? "-"), curl \(curlCode)): \(detail)\(causeText)"
+        let subject = "\(operation) \(host ?? "-"), \(reason), curl \(curlCode)"
+        return "\(code) (\(subject)): \(detail)\(causeText)"
     }
 }

@@ -35,15 +35,22 @@ enum CurlFailure {
         case CURLE_RECV_ERROR:
             // A reset in the middle of a body is an early end like any other.
             progress.hasResponseHead ? .closedEarly : .receiveFailed
-        case CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP2, CURLE_HTTP2_STREAM,
-            CURLE_BAD_CONTENT_ENCODING:
-            .protocolError
         default:
-            isTLS(result) ? .tlsFailed : .internalError
+            isTLS(result) ? .tlsFailed : isViolation(result) ? .protocolError : .internalError
         }
     }
 
-    private static func isTLS(_ result: CURLcode) -> Bool {
+    static func isViolation(_ result: CURLcode) -> Bool {
+        switch result {
+        case CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP2, CURLE_HTTP2_STREAM,
+            CURLE_BAD_CONTENT_ENCODING:
+            true
+        default:
+            false
+        }
+    }
+
+    static func isTLS(_ result: CURLcode) -> Bool {
         switch result {
         case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED,
             CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER, CURLE_PEER_FAILED_VERIFICATION,

@@ -40,6 +40,20 @@ import CCurl
             ? String(cString: curl_easy_strerror(result)) : String(cString: message)
     }
 
+    /// What libcurl tells about a failure of this handle besides its code.
+    func findings(of result: CURLcode) -> CurlFailure.Findings {
+        CurlFailure.Findings(
+            systemError: number(CURLINFO_OS_ERRNO),
+            verification: number(CURLINFO_SSL_VERIFYRESULT),
+            proxyStatus: number(CURLINFO_HTTP_CONNECTCODE), detail: detail(of: result))
+    }
+
+    private func number(_ info: CURLINFO) -> Int {
+        var answer = 0
+        // Information that libcurl does not have is as good as none.
+        return unsafe ccurl_easy_get_long(pointer, info, &answer) == CURLE_OK ? answer : 0
+    }
+
     /// Continues a transfer whose write callback asked to pause; calls that callback from here.
     func resume() -> CURLcode {
         unsafe curl_easy_pause(pointer, CURLPAUSE_CONT)

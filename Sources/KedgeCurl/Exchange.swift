@@ -41,7 +41,8 @@ final class Exchange: Sendable {
     private let state = Mutex(State())
 
     init(operation: String, origin: URLOrigin, loop: CurlLoop) {
-        self.subject = CurlError.Subject(operation: operation, host: origin.host)
+        self.subject = CurlError.Subject(
+            operation: operation, host: origin.host, port: Int(origin.port))
         self.origin = origin
         self.loop = loop
     }

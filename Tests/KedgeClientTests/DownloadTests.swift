@@ -434,7 +434,7 @@ struct DownloadTests {
         let reference = addPlain { $0.redirect = "http://elsewhere.test/plain/y" }
         let client = try await scene.client()
         let refused = try await download(client, reference)
-        #expect(refused.errorCode == .protocolViolation)
+        #expect(refused.errorCode == .redirected)
         let visited = scene.server.state.withLock { $0.seen.map(\.url) }
         #expect(!visited.contains { $0.hasPrefix("http://elsewhere") })
     }

@@ -72,7 +72,8 @@ struct DownloadValidatorTests {
         let id = try await client.enqueueDownload(
             reference, to: scene.path("out.bin"), options: options)
         let run = Task { try await client.run(id) }
-        #expect(try await eventually(within: .seconds(30)) { gate.arrivals.withLock { $0 } == count })
+        #expect(
+            try await eventually(within: .seconds(30)) { gate.arrivals.withLock { $0 } == count })
         run.cancel()
         _ = try await run.value
         gate.open()

@@ -11,6 +11,8 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct `A thousand clients after an outage` {
     private static let clientCount = 1000
     private static let bucketCount = 20
+    /// Those that write down every try, which takes its time.
+    private static let recordingClientCount = 250
 
     /// Times of a return, and how uneven they are.
     private struct Returns {
@@ -81,15 +83,15 @@ import Testing
         try await client.store.start(lease)
         let outage = Duration.seconds(seconds)
         var returns = Returns()
-        for number in 0..<Self.clientCount {
+        for number in 0..<Self.recordingClientCount {
             let life = Life(seed: UInt64(number) &+ 99)
             var environment = scene.environment
             environment.now = { Timestamp(millisecondsSinceEpoch: 0).advanced(by: life.time) }
             environment.sleep = { life.advance(by: $0) }
             environment.makeGenerator = { life.makeGenerator() }
             let keeper = RetryKeeper(
-                lease: lease, store: client.store, environment: environment, policy: RetryPolicy(),
-                patience: nil, logger: client.configuration.logger)
+                lease: lease, store: client.store, environment: environment,
+                configuration: client.configuration, acquaintance: .known)
             try await keeper.retrying {
                 guard life.time >= outage else {
                     throw RequestFailure(TransportError(.offline), operation: "test")

@@ -330,7 +330,9 @@ struct UploadTests {
         #expect(scene.delays.withLock { $0.filter { $0 >= .seconds(9) }.count } == 3)
     }
 
-    @Test func `the log-in page of a captive portal is no answer`() async throws {
+    @Test func `the log-in page of a captive portal is no answer of a known server`() async throws {
+        try scene.write("source.bin", [1])
+        _ = try await upload(try await scene.client())
         try scene.write("source.bin", bytes)
         scene.plan(
             .answer(Reply(status: 200, fields: [.contentType: "text/html"], body: [60, 104, 62])),

@@ -13,15 +13,17 @@ import Testing
 
     private static let clientSide: Set<ErrorCode> = [
         .fileMissing, .fileChanged, .fileTruncated, .sessionFileMismatch, .diskFull,
-        .destinationExists, .remoteChanged, .offline, .protocolViolation, .transferNotFound,
-        .illegalTransition, .storeDamaged, .canceled, .usage,
+        .destinationExists, .remoteChanged, .offline, .nameNotFound, .tlsRefused,
+        .certificateRejected, .notKedge, .redirected,
+        .redirectLoop, .contentEncoded,
+        .protocolViolation, .transferNotFound, .illegalTransition, .storeDamaged, .canceled, .usage,
     ]
 
     private static let retryable: Set<ErrorCode> = [
         .lengthMismatch, .chunkHashMismatch, .offsetMismatch, .writerReplaced, .missingChunks,
         .storageFull, .tooManySessions, .uploadChecksumMismatch, .requestTimeout, .busy,
         .unavailable, .internalError,
-        .offline, .protocolViolation,
+        .offline, .redirected, .protocolViolation,
     ]
 
     private static let statuses: [ErrorCode: Int] = [

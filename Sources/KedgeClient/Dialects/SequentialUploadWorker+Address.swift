@@ -35,7 +35,10 @@ extension SequentialUploadWorker {
             fileName: upload.fileName, mimeType: upload.mimeType, byteCount: size,
             digest: upload.fileHash)
         let door = door
-        let created = try await context.keeper.retrying { try await door.create(description) }
+        // Nothing is at stake yet: a person names the right address.
+        let created = try await context.keeper.retrying(surfacing: [.redirected]) {
+            try await door.create(description)
+        }
         // Before its bytes move: from here on a kill costs none of them.
         try await context.store.attachUpload(
             created.address, expiresAt: created.state?.expiresAt, answer: created.state?.answer,
@@ -60,10 +63,10 @@ extension SequentialUploadWorker {
     /// - Throws: `UPLOAD_VERSION_UNSUPPORTED` when there is no upload at the address.
     private func firstState(at address: UploadAddress) async throws -> UploadState {
         do {
-            return try await stateAtServer(address, surfacing: [.protocolViolation])
+            return try await stateAtServer(address, surfacing: [.protocolViolation, .redirected])
         } catch let failure as RequestFailure
             where failure.answer != nil
-            && (failure.code == .protocolViolation || !failure.isRetryable)
+            && ([.protocolViolation, .redirected].contains(failure.code) || !failure.isRetryable)
         {
             // What is no upload is not gone on with later either.
             try await forgetUpload(keepsHash: true)
@@ -90,7 +93,7 @@ extension SequentialUploadWorker {
         while true {
             var surfaced = goneCodes.union(surfacing).union([.methodNotAllowed])
             // Where the upload was, its server may have put what became of it.
-            if isTakenWhole { surfaced.insert(.protocolViolation) }
+            if isTakenWhole { surfaced.formUnion([.protocolViolation, .redirected]) }
             let state = try await context.keeper.retrying(surfacing: surfaced, chunk: chunk) {
                 try await door.state(of: address)
             }

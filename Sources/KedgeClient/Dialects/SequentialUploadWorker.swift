@@ -157,7 +157,7 @@ struct UploadTrouble: Error {
 extension ServerAPI {
     /// The way into a server in another dialect than the native one.
     func door(_ dialect: UploadDialect) -> any UploadDoor {
-        let endpoint = UploadEndpoint(creationURL: baseURL, token: token, transport: transport)
+        let endpoint = UploadEndpoint(sender: sender)
         return switch dialect {
         case .tus: TusDoor(endpoint: endpoint)
         case .resumableUpload: ResumableUploadDoor(endpoint: endpoint)

@@ -2,17 +2,14 @@ internal import Foundation
 internal import HTTPTypes
 internal import KedgeModel
 
-/// One exchange with a server of any make: redirects, the token's reach, and what a refusal means.
+/// One exchange with a server of any make, and what a refusal means.
 struct UploadEndpoint: Sendable {
-    /// Where uploads are begun. A user and password in it go to its origin and nowhere else, and into no
-    /// other address.
-    let creationURL: String
-    /// Sent as bearer token to the origin of ``creationURL`` and nowhere else; never logged or stored.
-    let token: String?
-    let transport: any HTTPTransport
+    /// The way to the network, with the credentials for where uploads are begun.
+    let sender: RequestSender
 
-    /// Redirects of one request that are followed.
-    private static let maxRedirectCount = 5
+    /// Where uploads are begun. A user and password in it go into no other address.
+    var creationURL: String { sender.home }
+
     /// Longest body of an answer that is looked at.
     private static let maxBodyByteCount = 64 << 10
     /// The last bytes may set the server to work; see ``ServerAPI``.
@@ -32,36 +29,29 @@ struct UploadEndpoint: Sendable {
 
     /// Any answer that is no redirect.
     struct Reply: Sendable {
-        let status: Int
-        let fields: HTTPFields
+        let head: ServerReply
         /// The first bytes of it.
         let body: [UInt8]
-        /// What was asked in the end; addresses in the answer are relative to it.
+        /// What was asked; addresses in the answer are relative to it.
         let url: String
 
+        var status: Int { head.status }
+        var fields: HTTPFields { head.headerFields }
         var isSuccess: Bool { (200...299).contains(status) }
-        var answer: ServerAnswer {
-            ServerAnswer(status: status, requestID: fields[.xRequestID])
-        }
+        var answer: ServerAnswer { head.answer }
     }
 
-    /// Sends, and goes where the server points.
+    /// Sends a request.
     ///
-    /// - Throws: ``RequestFailure`` without an answer; `PROTOCOL_VIOLATION` for redirects that lead nowhere
-    ///   or out of an encrypted connection.
+    /// - Throws: ``RequestFailure`` without an answer, and for a redirect.
     func reply(to call: Call) async throws -> Reply {
-        var url = call.url
-        for _ in 0...Self.maxRedirectCount {
-            let response = try await send(call, to: url)
-            // Of these only 303 wants another method, which no request of ours can do with.
-            guard [301, 302, 307, 308].contains(response.status) else {
-                return Reply(
-                    status: response.status, fields: response.headerFields,
-                    body: try await collect(response, call.operation), url: url)
-            }
-            url = try target(response.headerFields[.location], from: url, call.operation)
-        }
-        throw Self.violation(call.operation, "The server redirects in circles.")
+        let request = TransportRequest(
+            method: call.method, url: call.url, headerFields: call.fields, body: call.body,
+            stallTimeout: call.isPatient ? Self.patientStallTimeout : nil,
+            onBytesSent: call.onBytesSent)
+        let reply = try await sender.send(
+            request, operation: call.operation, redirects: .refused)
+        return Reply(head: reply, body: try await collect(reply, call.operation), url: call.url)
     }
 
     /// The same for a request that must succeed.
@@ -73,9 +63,7 @@ struct UploadEndpoint: Sendable {
 
     /// What an answer means that is no success.
     func failure(_ reply: Reply, _ operation: String) -> RequestFailure {
-        RequestFailure(
-            status: reply.status, headerFields: reply.fields, body: reply.body,
-            operation: operation, subject: .upload)
+        RequestFailure(reply.head, body: reply.body, operation: operation, subject: .upload)
     }
 
     /// The address in an answer (RFC 3986, section 5), without a fragment and without user and password.
@@ -86,7 +74,7 @@ struct UploadEndpoint: Sendable {
         guard let location, !location.isEmpty,
             let url = URLText.resolve(location, against: base)
         else { throw Self.violation(operation, "The server does not say where the upload is.") }
-        guard url.lowercased().hasPrefix("https:") || !base.lowercased().hasPrefix("https:") else {
+        guard URLText.isEncrypted(url) || !URLText.isEncrypted(base) else {
             throw Self.violation(
                 operation, "The server sends the upload to an address without encryption.")
         }
@@ -97,27 +85,10 @@ struct UploadEndpoint: Sendable {
         TransferError(.protocolViolation, operation: operation, explanation: explanation)
     }
 
-    private func send(_ call: Call, to url: String) async throws -> TransportResponse {
-        var (fields, target) = (call.fields, url)
-        if URLText.origin(of: url) == URLText.origin(of: creationURL) {
-            if let token { fields[.authorization] = "Bearer \(token)" }
-            target = URLText.url(url, withUserInfoOf: creationURL)
-        }
-        let request = TransportRequest(
-            method: call.method, url: target, headerFields: fields, body: call.body,
-            stallTimeout: call.isPatient ? Self.patientStallTimeout : nil,
-            onBytesSent: call.onBytesSent)
-        do {
-            return try await transport.send(request)
-        } catch {
-            throw RequestFailure(error, operation: call.operation)
-        }
-    }
-
     /// As much of the body as is of use. The head has said what counts: a body that breaks off, or is a
     /// whole file, changes nothing.
     private func collect(
-        _ response: TransportResponse, _ operation: String
+        _ response: ServerReply, _ operation: String
     ) async throws -> [UInt8] {
         var bytes: [UInt8] = []
         do {

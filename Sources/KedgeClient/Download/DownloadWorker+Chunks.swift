@@ -147,6 +147,10 @@ extension DownloadWorker {
                     .protocolViolation, operation: "get file",
                     explanation: "The server does not serve ranges."))
         case .violation:
+            // Where bytes came through before, something on the way may do this for a while.
+            if confirmed.count == 0, let failure = fetcher.codingFailure(of: response) {
+                throw failure
+            }
             throw RequestFailure(.protocolViolation, operation: "get file", answer: answer)
         case .refused:
             throw await fetcher.failure(of: response)

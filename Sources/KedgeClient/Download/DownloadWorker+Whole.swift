@@ -29,9 +29,7 @@ extension DownloadWorker {
         let answer = fetcher.answer(of: response)
         try await context.keeper.noteAnswer()
         let fields = response.headerFields
-        guard (fields[.contentEncoding] ?? "identity").lowercased() == "identity" else {
-            throw RequestFailure(.protocolViolation, operation: "get file", answer: answer)
-        }
+        if let failure = fetcher.codingFailure(of: response) { throw failure }
         // An answer that says no length may just end early; then the inspected one counts, as long
         // as the version is the same.
         let isSameVersion = RangeValidator(fields).text == inspected.validator.text

@@ -4,7 +4,6 @@ internal import KedgeModel
 
 /// Asks for files: whole, in part, or about them only. Follows redirects where that is safe.
 struct FileFetcher: Sendable {
-    private static let maxRedirectCount = 5
     private static let maxProblemByteCount = 64 << 10
 
     let api: ServerAPI
@@ -23,7 +22,7 @@ struct FileFetcher: Sendable {
     /// Whatever the status, the response is returned: the caller judges it before it reads the body.
     func get(
         _ url: String, range: ByteRange? = nil, validator: RangeValidator? = nil
-    ) async throws -> TransportResponse {
+    ) async throws -> ServerReply {
         // No coding: byte offsets must be those of the file itself.
         var fields: HTTPFields = [.acceptEncoding: "identity"]
         if let range { fields[.range] = "bytes=\(range.start)-\(range.end - 1)" }
@@ -41,16 +40,23 @@ struct FileFetcher: Sendable {
     }
 
     /// The failure that a response stands for.
-    func failure(of response: TransportResponse) async -> RequestFailure {
+    func failure(of response: ServerReply) async -> RequestFailure {
         // The status counts even when its explanation does not arrive.
         let body = (try? await response.body.collect(upTo: Self.maxProblemByteCount)) ?? []
-        return RequestFailure(
-            status: response.status, headerFields: response.headerFields, body: body,
-            operation: "get file", subject: .file)
+        return RequestFailure(response, body: body, operation: "get file", subject: .file)
     }
 
-    func answer(of response: TransportResponse) -> ServerAnswer {
-        ServerAnswer(status: response.status, requestID: response.headerFields[.xRequestID])
+    func answer(of response: ServerReply) -> ServerAnswer { response.answer }
+
+    /// The failure of an answer with a content coding, which no request asks for; nil without one.
+    func codingFailure(of response: ServerReply) -> RequestFailure? {
+        guard !isIdentity(response.headerFields) else { return nil }
+        let coding = response.headerFields[.contentEncoding] ?? ""
+        var failure = RequestFailure(
+            .contentEncoded, operation: "get file", answer: response.answer)
+        failure.explanation =
+            "The server sends the file with the coding \(coding.prefix(40)), which was not asked for."
+        return failure
     }
 
     private func inspectKedgeFile(
@@ -84,8 +90,11 @@ struct FileFetcher: Sendable {
                 return nil
             }
             return chunks.sha256
-        } catch let failure as RequestFailure where !failure.isRetryable && !failure.isCanceled {
-            return nil
+        } catch var failure as RequestFailure {
+            if !failure.isRetryable && !failure.isCanceled { return nil }
+            // The answer about the file was a Kedge's.
+            failure.isForeign = false
+            throw failure
         }
     }
 
@@ -115,6 +124,9 @@ struct FileFetcher: Sendable {
         _ url: String, knowing head: RemoteFile
     ) async throws -> ServerAPI.Answered<RemoteFile> {
         let response = try await get(url, range: ByteRange(start: 0, end: 1))
+        if [200, 206].contains(response.status), let failure = codingFailure(of: response) {
+            throw failure
+        }
         var file = RemoteFile(url: url, acceptsRanges: false)
         switch response.status {
         case 206:
@@ -128,7 +140,7 @@ struct FileFetcher: Sendable {
             }
         case 200:
             read(response.headerFields, into: &file)
-            file.byteCount = isIdentity(response.headerFields) ? length(response.headerFields) : nil
+            file.byteCount = length(response.headerFields)
         case 416
         where response.headerFields[.contentRange].flatMap({ ContentRange($0) })?.total == 0:
             file.byteCount = 0
@@ -151,32 +163,11 @@ struct FileFetcher: Sendable {
         (fields[.contentEncoding] ?? "identity").lowercased() == "identity"
     }
 
-    /// Sends, and follows redirects: always within the origin, to another one only when the request
-    /// carries no credentials.
     private func follow(
         _ method: HTTPRequest.Method, _ url: String, fields: HTTPFields, operation: String
-    ) async throws -> TransportResponse {
-        var target = url
-        for _ in 0...Self.maxRedirectCount {
-            var fields = fields
-            // The token is the server's own; nobody else gets it.
-            let isOwn = URLText.origin(of: target) == URLText.origin(of: api.baseURL)
-            if isOwn, let token = api.token { fields[.authorization] = "Bearer \(token)" }
-            let response: TransportResponse
-            do {
-                response = try await api.transport.send(
-                    TransportRequest(method: method, url: target, headerFields: fields))
-            } catch {
-                throw RequestFailure(error, operation: operation)
-            }
-            guard [301, 302, 303, 307, 308].contains(response.status) else { return response }
-            guard let location = response.headerFields[.location],
-                let next = URLText.resolve(location, against: target),
-                fields[.authorization] == nil
-                    || URLText.origin(of: next) == URLText.origin(of: target)
-            else { break }
-            target = next
-        }
-        throw RequestFailure(.protocolViolation, operation: operation)
+    ) async throws -> ServerReply {
+        try await api.sender.send(
+            TransportRequest(method: method, url: url, headerFields: fields),
+            operation: operation, redirects: .followed)
     }
 }

@@ -69,4 +69,7 @@ public enum RemoteReference: Sendable, Hashable {
     case file(FileID)
     /// An absolute `http` or `https` URL.
     case url(String)
+
+    /// True for what need not be a Kedge server's.
+    var isURL: Bool { if case .url = self { true } else { false } }
 }

@@ -13,6 +13,8 @@ package struct TransferStatus: Sendable, Equatable {
     package var lastErrorCode: ErrorCode?
     /// An actionable sentence, safe for strangers (R107).
     package var lastErrorMessage: String?
+    /// The try behind that error, where there was one.
+    package var failedAttempt: FailedAttempt?
     /// Status of the last answer of the server, whatever it was (R141).
     package var lastServerStatus: Int?
     /// Request id of that answer, when it carried one.

@@ -16,6 +16,9 @@ public struct RetryPolicy: Sendable, Hashable {
     public var chunkBudget = 12
     /// Tries of the whole transfer in a row that brought no byte further; 40.
     public var transferBudget = 40
+    /// Tries in a row that bring nothing, after the first, before the transfer fails, whatever the
+    /// reason; nil lets the budgets count, and waits for a server that is away. 0 tries once.
+    public var maxRetries: Int?
 
     /// The defaults.
     public init() {}
@@ -72,8 +75,9 @@ struct RetryBudget: Sendable, Equatable {
 
     /// True when there were as many tries in a row without progress as the policy allows.
     func isExhausted(chunk: Int?) -> Bool {
-        transferFailureCount >= policy.transferBudget
-            || chunkFailureCounts[chunk ?? -1, default: 0] >= policy.chunkBudget
+        let count = chunkFailureCounts[chunk ?? -1, default: 0]
+        if let most = policy.maxRetries { return count > most }
+        return transferFailureCount >= policy.transferBudget || count >= policy.chunkBudget
     }
 
     /// Bytes of the chunk arrived for good, or a request that belongs to no chunk succeeded.

@@ -17,6 +17,14 @@ struct RequestFailure: Error, Sendable {
     let serverText: String?
     /// The failure of the transport behind it.
     let transport: TransportError?
+    /// Words that replace the table's sentence where more is known; safe for strangers.
+    var explanation: String?
+    /// True when what answered did not answer as a Kedge does.
+    var isForeign = false
+    /// True when the request went without any credentials.
+    var lacksToken = false
+    /// Tries in a row that brought nothing, this one included.
+    var attempt = 1
 
     init(
         _ code: ErrorCode, operation: String, answer: ServerAnswer? = nil,
@@ -47,6 +55,9 @@ struct RequestFailure: Error, Sendable {
         return transport == nil && [502, 503, 504].contains(answer.status)
     }
 
+    /// True when the answer is a refusal as only a Kedge gives it.
+    var isFromKedge: Bool { answer != nil && !isForeign && problem != nil }
+
     var isCanceled: Bool { transport?.kind == .canceled }
 
     /// True when the connection broke on the way: some of the body may have arrived.
@@ -63,10 +74,25 @@ struct RequestFailure: Error, Sendable {
 
     /// A short cause with what to do, safe for strangers (R107).
     var message: String {
+        explanation ?? transport?.connection?.text.map { $0 + "." } ?? plainMessage
+    }
+
+    /// The same failure by another name.
+    func with(_ code: ErrorCode, _ explanation: String?) -> RequestFailure {
+        var other = RequestFailure(
+            code, operation: operation, answer: answer, retryAfter: retryAfter, problem: problem,
+            serverText: serverText, transport: transport)
+        (other.isForeign, other.lacksToken) = (isForeign, lacksToken)
+        (other.explanation, other.attempt) = (explanation, attempt)
+        return other
+    }
+
+    /// The message where nothing is known of the connection.
+    private var plainMessage: String {
         switch transport?.kind {
-        case .offline: "Waiting for the server: it cannot be reached."
-        case .dropped: "The connection was lost; trying again."
-        case .stalled, .timedOut: "The connection carries no bytes; trying again."
+        case .offline: "The server cannot be reached."
+        case .dropped: "The connection was lost."
+        case .stalled, .timedOut: "The connection carries no bytes."
         case .tls: "No secure connection to the server; check its certificate and its address."
         case .bodyUnreadable: "The local file cannot be read."
         case .canceled, .other, nil:
@@ -76,6 +102,10 @@ struct RequestFailure: Error, Sendable {
 
     private var sentence: String {
         switch answer?.status {
+        case 401 where lacksToken:
+            "The server asks for a token (status 401), and none was sent: set one."
+        case 403 where lacksToken:
+            "The server does not allow this without a token (status 403): set one."
         case 401: "The server asks for a valid token: set one, or check the one that is set."
         case 403: "The server does not allow this with the token that is set; check the token."
         default: code.facts.sentence
@@ -105,9 +135,15 @@ extension RequestFailure {
             switch error.kind {
             case .offline, .dropped, .stalled, .timedOut: .offline
             case .canceled: .canceled
-            case .tls, .bodyUnreadable, .other: .protocolViolation
+            case .tls: Self.code(of: error.connection?.cause)
+            case .bodyUnreadable, .other: .protocolViolation
             }
         self.init(code, operation: operation, answer: answer, transport: error)
+    }
+
+    private static func code(of cause: ConnectionCause?) -> ErrorCode {
+        if cause == .trustFileUnreadable { return .usage }
+        return cause?.isCertificate == true ? .certificateRejected : .tlsRefused
     }
 
     /// A failure that the server reported.
@@ -115,7 +151,15 @@ extension RequestFailure {
     /// - Parameters:
     ///   - body: At most the first 64 KiB of the answer.
     ///   - subject: What the request was about: decides what a bare 404 means.
-    init(
+    init(_ reply: ServerReply, body: [UInt8], operation: String, subject: Subject) {
+        self.init(
+            status: reply.status, headerFields: reply.headerFields, body: body,
+            operation: operation, subject: subject)
+        lacksToken = !reply.hasCredentials
+    }
+
+    /// A failure that the server reported, as far as status and fields tell.
+    private init(
         status: Int, headerFields: HTTPFields, body: [UInt8], operation: String, subject: Subject
     ) {
         // A problem document that cannot be read is as good as none: the status speaks.
@@ -131,6 +175,7 @@ extension RequestFailure {
             retryAfter: RetryAfter.parse(headerFields[.retryAfter], now: .current),
             problem: problem,
             serverText: problem == nil ? Self.text(ofForeignProblem: body) : nil)
+        isForeign = known == nil
     }
 
     private static func text(ofForeignProblem body: [UInt8]) -> String? {

@@ -12,6 +12,9 @@ struct ServerAPI: Sendable {
     let token: String?
     let transport: any HTTPTransport
 
+    /// The way to the network, with the credentials for this server.
+    var sender: RequestSender { RequestSender(home: baseURL, token: token, transport: transport) }
+
     /// Longest body of an error that is read.
     private static let maxProblemByteCount = 64 << 10
     /// Longest body of an answer whose size does not depend on the file.
@@ -92,7 +95,7 @@ struct ServerAPI: Sendable {
         let response = try await send(
             call, fields: [.contentType: "application/json"], body: .bytes(body))
         let bytes = try await collect(response, call, limit: Self.maxMessageByteCount)
-        let answer = answer(of: response)
+        let answer = response.answer
         if response.status == 202 {
             let pending: FinalizePending = try decode(bytes, call, answer)
             let wait = RetryAfter.parse(response.headerFields[.retryAfter], now: .current)
@@ -176,7 +179,7 @@ extension ServerAPI {
     ) async throws -> Answered<Value> {
         let response = try await send(call, fields: fields, body: body, onBytesSent: onBytesSent)
         let bytes = try await collect(response, call, limit: maxBytes)
-        let answer = answer(of: response)
+        let answer = response.answer
         return Answered(value: try decode(bytes, call, answer), answer: answer)
     }
 
@@ -189,24 +192,19 @@ extension ServerAPI {
     func send(
         _ call: Call, fields: HTTPFields, body: TransportBody?,
         onBytesSent: (@Sendable (Int64) -> Void)? = nil
-    ) async throws -> TransportResponse {
+    ) async throws -> ServerReply {
         var fields = fields
         fields[.accept] = "application/json, application/problem+json"
-        if let token { fields[.authorization] = "Bearer \(token)" }
         let request = TransportRequest(
             method: call.method, url: baseURL + call.path, headerFields: fields, body: body,
             stallTimeout: call.method == .post ? Self.patientStallTimeout : nil,
             onBytesSent: onBytesSent)
-        do {
-            return try await transport.send(request)
-        } catch {
-            throw RequestFailure(error, operation: call.operation)
-        }
+        return try await sender.send(request, operation: call.operation, redirects: .refused)
     }
 
     /// Reads the body of a success, or throws what another answer means.
     private func collect(
-        _ response: TransportResponse, _ call: Call, limit: Int
+        _ response: ServerReply, _ call: Call, limit: Int
     ) async throws -> [UInt8] {
         let isSuccess = (200...299).contains(response.status)
         do {
@@ -214,23 +212,16 @@ extension ServerAPI {
                 upTo: isSuccess ? limit : Self.maxProblemByteCount)
             guard !isSuccess else { return bytes }
             throw RequestFailure(
-                status: response.status, headerFields: response.headerFields, body: bytes,
-                operation: call.operation, subject: call.subject)
+                response, body: bytes, operation: call.operation, subject: call.subject)
         } catch let error as TransportError {
             // The status of a failure counts even when its explanation did not arrive.
             guard isSuccess || error.kind == .canceled else {
                 throw RequestFailure(
-                    status: response.status, headerFields: response.headerFields, body: [],
-                    operation: call.operation, subject: call.subject)
+                    response, body: [], operation: call.operation, subject: call.subject)
             }
             throw RequestFailure(
-                error, operation: call.operation, answer: answer(of: response))
+                error, operation: call.operation, answer: response.answer)
         }
-    }
-
-    private func answer(of response: TransportResponse) -> ServerAnswer {
-        ServerAnswer(
-            status: response.status, requestID: response.headerFields[.xRequestID])
     }
 
     private func encode(_ value: some Encodable) throws -> [UInt8] {
@@ -244,7 +235,10 @@ extension ServerAPI {
         do {
             return try JSONDecoder().decode(Value.self, from: Data(bytes))
         } catch {
-            throw RequestFailure(.protocolViolation, operation: call.operation, answer: answer)
+            var failure = RequestFailure(
+                .protocolViolation, operation: call.operation, answer: answer)
+            failure.isForeign = true
+            throw failure
         }
     }
 }

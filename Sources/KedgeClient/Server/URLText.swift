@@ -59,6 +59,12 @@ enum URLText {
         return String(plain[..<start]) + String(plain[plain.index(after: at)...])
     }
 
+    /// True when user or password are in the URL.
+    static func hasUserInfo(_ url: String) -> Bool { userInfoRange(of: url) != nil }
+
+    /// True for an address that is spoken to over TLS.
+    static func isEncrypted(_ url: String) -> Bool { url.lowercased().hasPrefix("https:") }
+
     /// The URL with nothing changed but that user and password are gone.
     static func withoutUserInfo(_ url: String) -> String {
         var text = url

@@ -41,12 +41,22 @@ struct RowChange {
         }
     }
 
-    mutating func setError(_ code: ErrorCode, _ message: String) {
+    mutating func setError(
+        _ code: ErrorCode, _ message: String, attempt: FailedAttempt? = nil
+    ) {
         set("last_error_code", code.rawValue)
         set("last_error_message", message)
+        set("attempt_cause", attempt?.cause?.rawValue)
+        set("attempt_host", attempt?.host)
+        set("attempt_port", attempt?.port)
+        set("attempt_number", attempt?.attempt)
+        set("next_attempt_at", attempt?.nextAttemptAt?.millisecondsSinceEpoch)
     }
 
-    mutating func clearError() { clear("last_error_code", "last_error_message") }
+    mutating func clearError() {
+        clear("last_error_code", "last_error_message", "attempt_cause", "attempt_host")
+        clear("attempt_port", "attempt_number", "next_attempt_at")
+    }
 
     mutating func setAnswer(_ answer: ServerAnswer?) {
         guard let answer else { return }

@@ -98,6 +98,16 @@ struct TransferRow {
         return OwnerRow(token: token, heartbeat: heartbeat)
     }
 
+    /// Nil when the transfer waits for nothing and was stopped by nothing, or nothing is known of it.
+    private var failedAttempt: FailedAttempt? {
+        guard let number = integer("attempt_number") else { return nil }
+        return FailedAttempt(
+            // A cause of a newer kedge is told by the message alone.
+            cause: text("attempt_cause").flatMap(ConnectionCause.init(rawValue:)),
+            host: text("attempt_host"), port: integer("attempt_port").map { Int($0) },
+            attempt: Int(number), nextAttemptAt: time("next_attempt_at"))
+    }
+
     var status: TransferStatus {
         get throws {
             var status = TransferStatus(
@@ -109,6 +119,7 @@ struct TransferRow {
             // A code of a newer kedge is shown by its message alone.
             status.lastErrorCode = text("last_error_code").flatMap(ErrorCode.init(rawValue:))
             status.lastErrorMessage = text("last_error_message")
+            status.failedAttempt = failedAttempt
             status.lastServerStatus = integer("last_server_status").map { Int($0) }
             status.lastRequestID = text("last_request_id")
             status.lastGoodByteOffset = integer("last_good_byte_offset") ?? 0

@@ -12,21 +12,23 @@ extension TransferStore {
 
     /// The worker waits and will go on by itself; the code and the message say for what (R104).
     package func wait(
-        _ lease: Lease, code: ErrorCode, message: String, answer: ServerAnswer?
+        _ lease: Lease, code: ErrorCode, message: String, answer: ServerAnswer?,
+        attempt: FailedAttempt? = nil
     ) async throws {
         try await update(lease, operation: "wait") { change in
             try change.apply(.wait)
-            change.setError(code, message)
+            change.setError(code, message, attempt: attempt)
             change.setAnswer(answer)
         }
     }
 
     /// Notes a try that failed and will be repeated.
     package func recordAttempt(
-        _ lease: Lease, chunk: Int?, code: ErrorCode, message: String, answer: ServerAnswer?
+        _ lease: Lease, chunk: Int?, code: ErrorCode, message: String, answer: ServerAnswer?,
+        attempt: FailedAttempt? = nil
     ) async throws {
         try await update(lease, operation: "record attempt") { change in
-            change.setError(code, message)
+            change.setError(code, message, attempt: attempt)
             change.setAnswer(answer)
             if let chunk { try change.countAttempts(1, ofChunk: chunk, in: lease.id) }
         }
@@ -34,11 +36,12 @@ extension TransferStore {
 
     /// The transfer ends with an error that trying again by itself would not cure (R35, R107).
     package func fail(
-        _ lease: Lease, code: ErrorCode, message: String, answer: ServerAnswer?
+        _ lease: Lease, code: ErrorCode, message: String, answer: ServerAnswer?,
+        attempt: FailedAttempt? = nil
     ) async throws {
         try await update(lease, operation: "fail") { change in
             try change.apply(.fail)
-            change.setError(code, message)
+            change.setError(code, message, attempt: attempt)
             change.setAnswer(answer)
             change.set("control", ControlCommand.none.rawValue)
             change.releaseOwner()

@@ -1,3 +1,4 @@
+internal import Foundation
 internal import HTTPTypes
 internal import KedgeCurl
 
@@ -12,15 +13,19 @@ public struct CurlTransport: HTTPTransport {
     ///   - stallTimeout: How long a link may carry no byte before the exchange is given up.
     ///   - connectTimeout: How long connecting may take.
     ///   - maxConnectionsPerHost: Further requests wait for one to end.
+    ///   - caFile: PEM file of the certificate authorities to trust in place of the system's; nil for the
+    ///     one that the environment's `SSL_CERT_FILE` names, or else the system's.
     public init(
         userAgent: String = "kedge", stallTimeout: Duration = .seconds(30),
-        connectTimeout: Duration = .seconds(10), maxConnectionsPerHost: Int = 20
+        connectTimeout: Duration = .seconds(10), maxConnectionsPerHost: Int = 20,
+        caFile: String? = nil
     ) {
         var configuration = CurlClient.Configuration()
         configuration.userAgent = userAgent
         configuration.stallTimeout = stallTimeout
         configuration.connectTimeout = connectTimeout
         configuration.maxConnectionsPerHost = maxConnectionsPerHost
+        configuration.caFile = caFile ?? ProcessInfo.processInfo.environment["SSL_CERT_FILE"]
         self.client = CurlClient(configuration: configuration)
     }
 
@@ -80,13 +85,24 @@ extension TransportError {
             case .closedEarly, .sendFailed, .receiveFailed: .dropped
             case .stalled: .stalled
             case .timedOut: .timedOut
-            case .tlsFailed: .tls
+            // One that was cut before it was secure.
+            case .tlsFailed: error.reason == .reset ? .offline : .tls
             case .cancelled: .canceled
             case .bodyReadFailed: .bodyUnreadable
             default: .other
             }
         self.init(
-            kind, isTransient: error.isTransient, detail: error.debugDescription,
-            cause: error.cause ?? error)
+            kind, isTransient: error.isTransient, connection: ConnectionFailure(error),
+            detail: error.debugDescription, cause: error.cause ?? error)
+    }
+}
+
+extension ConnectionFailure {
+    /// What curl knows of the connection; nil when that is not what failed.
+    fileprivate init?(_ error: CurlError) {
+        guard let host = error.host, let port = error.port,
+            let cause = ConnectionCause(rawValue: error.reason.rawValue), cause != .other
+        else { return nil }
+        self.init(cause, host: host, port: port)
     }
 }

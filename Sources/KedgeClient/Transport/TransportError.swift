@@ -24,6 +24,8 @@ public struct TransportError: Error, Sendable {
     public let kind: Kind
     /// True when the same request may well succeed later without anybody changing anything.
     public let isTransient: Bool
+    /// Where the connection failed and why, as far as the transport can tell.
+    public let connection: ConnectionFailure?
     /// Words for the log; never for strangers.
     public let detail: String
     /// The error behind this one, for the log.
@@ -33,10 +35,12 @@ public struct TransportError: Error, Sendable {
     ///
     /// - Parameter isTransient: Nil takes what is usual for the kind.
     public init(
-        _ kind: Kind, isTransient: Bool? = nil, detail: String = "", cause: (any Error)? = nil
+        _ kind: Kind, isTransient: Bool? = nil, connection: ConnectionFailure? = nil,
+        detail: String = "", cause: (any Error)? = nil
     ) {
         self.kind = kind
         self.isTransient = isTransient ?? Self.isUsuallyTransient(kind)
+        self.connection = connection
         self.detail = detail
         self.cause = cause
     }

@@ -16,9 +16,10 @@ extension ErrorCode {
             .requestTimeout, .busy, .unavailable, .internalError:
             requestFacts
         case .fileMissing, .fileChanged, .fileTruncated, .sessionFileMismatch, .diskFull,
-            .destinationExists, .remoteChanged, .offline,
-            .protocolViolation, .transferNotFound, .illegalTransition, .storeDamaged, .canceled,
-            .usage:
+            .destinationExists, .remoteChanged, .offline, .nameNotFound, .tlsRefused,
+            .certificateRejected,
+            .notKedge, .redirected, .redirectLoop, .contentEncoded, .protocolViolation,
+            .transferNotFound, .illegalTransition, .storeDamaged, .canceled, .usage:
             clientFacts
         }
     }
@@ -133,6 +134,30 @@ extension ErrorCode {
         }
     }
 
+    /// What the client finds at an address that is likely not the one that was meant.
+    private var addressFacts: ErrorFacts {
+        switch self {
+        case .nameNotFound:
+            Self.row(nil, ExitStatus.network, "There is no host with this name.")
+        case .tlsRefused:
+            Self.row(nil, ExitStatus.network, "There is no secure connection to the server.")
+        case .certificateRejected:
+            Self.row(nil, ExitStatus.network, "The server's certificate is not accepted.")
+        case .notKedge:
+            Self.row(nil, ExitStatus.usage, "What answers at this address is no Kedge server.")
+        case .redirected:
+            Self.row(
+                nil, ExitStatus.usage, retry: true,
+                "The server points to an address that is not followed.")
+        case .redirectLoop:
+            Self.row(nil, ExitStatus.failure, "The server redirects in circles.")
+        default:
+            Self.row(
+                nil, ExitStatus.failure,
+                "The server sends the file in a coding that was not asked for.")
+        }
+    }
+
     private var clientFacts: ErrorFacts {
         switch self {
         case .fileMissing:
@@ -160,6 +185,9 @@ extension ErrorCode {
         case .storeDamaged:
             Self.row(nil, ExitStatus.failure, "The transfer records cannot be read or written.")
         case .canceled: Self.row(nil, ExitStatus.failure, "The transfer was canceled.")
+        case .nameNotFound, .tlsRefused, .certificateRejected, .notKedge, .redirected,
+            .redirectLoop, .contentEncoded:
+            addressFacts
         default: Self.row(nil, ExitStatus.usage, "The command line is not understood.")
         }
     }

@@ -11,6 +11,10 @@ struct ClientOptions: ParsableArguments {
     @Option(help: "Token for the server (better: KEDGE_TOKEN).") var token: String?
     @Option(help: "Directory of the transfer records (default: $XDG_STATE_HOME/kedge).")
     var stateDirectory: String?
+    @Option(
+        help: "PEM file of the certificate authorities to trust (or SSL_CERT_FILE).",
+        completion: .file())
+    var caFile: String?
     @Flag(help: "Writes JSON, one object a line, to standard output.") var json = false
     @Flag(name: .shortAndLong, help: "Says nothing but errors.") var quiet = false
 
@@ -38,8 +42,10 @@ struct ClientOptions: ParsableArguments {
 
     /// A client for a transfer that is there already: of the named server, or else of its own, which
     /// then gets the token.
-    func makeClient(for id: TransferID) async throws -> TransferClient {
-        let client = try await makeClient(needsServer: false)
+    func makeClient(
+        for id: TransferID, _ adjust: (inout ClientConfiguration) -> Void = { _ in }
+    ) async throws -> TransferClient {
+        let client = try await makeClient(needsServer: false, adjust)
         guard namedServer == nil else { return client }
         let snapshot: TransferSnapshot
         do {
@@ -53,7 +59,7 @@ struct ClientOptions: ParsableArguments {
         let isForeign = snapshot.direction == .download && snapshot.remoteFileID == nil
         guard !isForeign || snapshot.serverURL != Self.localServer else { return client }
         try await reporting { try await client.close() }
-        return try await makeClient(of: snapshot.serverURL)
+        return try await makeClient(of: snapshot.serverURL, adjust)
     }
 
     /// - Parameter url: Nil for the stand-in without a token.
@@ -63,6 +69,7 @@ struct ClientOptions: ParsableArguments {
         var configuration = ClientConfiguration(serverURL: url ?? Self.localServer)
         configuration.token = url == nil ? nil : token ?? environment["KEDGE_TOKEN"]
         configuration.stateDirectory = stateDirectory
+        configuration.caFile = caFile
         configuration.logger = logger
         adjust(&configuration)
         return try await reporting { try await TransferClient(configuration: configuration) }

@@ -32,6 +32,11 @@ struct JSONLine: Encodable {
     var path: String
     var errorCode: ErrorCode?
     var message: String?
+    var cause: ConnectionCause?
+    var host: String?
+    var port: Int?
+    var attempt: Int?
+    var nextAttemptAt: Timestamp?
 
     static func text(_ type: Kind, _ snapshot: TransferSnapshot) -> String {
         encode(
@@ -45,7 +50,10 @@ struct JSONLine: Encodable {
                 integrityFailureCount: snapshot.integrityFailureCount > 0
                     ? snapshot.integrityFailureCount : nil,
                 offersRetryFromScratch: snapshot.offersRetryFromScratch ? true : nil,
-                path: snapshot.path, errorCode: snapshot.errorCode, message: snapshot.message))
+                path: snapshot.path, errorCode: snapshot.errorCode, message: snapshot.message,
+                cause: snapshot.failedAttempt?.cause, host: snapshot.failedAttempt?.host,
+                port: snapshot.failedAttempt?.port, attempt: snapshot.failedAttempt?.attempt,
+                nextAttemptAt: snapshot.failedAttempt?.nextAttemptAt))
     }
 
     /// One line of JSON with sorted members, in which nothing steers a terminal.

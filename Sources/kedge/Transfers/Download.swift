@@ -33,6 +33,7 @@ struct Download: AsyncParsableCommand {
             """)
     var giveBackBelow: Int64 = 0
     @OptionGroup var connections: Connections
+    @OptionGroup var waiting: WaitOptions
     @OptionGroup var options: ClientOptions
 
     func validate() throws {
@@ -51,6 +52,7 @@ struct Download: AsyncParsableCommand {
         let client = try await options.makeClient(needsServer: !isURL) {
             $0.criticalFreeByteCount = giveBackBelow
             connections.apply(to: &$0)
+            waiting.apply(to: &$0)
         }
         let reference: RemoteReference =
             isURL ? .url(source) : .file(try identifier(FileID.self, source))

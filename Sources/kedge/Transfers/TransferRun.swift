@@ -148,7 +148,10 @@ struct TransferRun {
 
     /// What goes wrong, for a person; nil for nothing. What a signal stopped is told by the hint.
     private func complaint(_ snapshot: TransferSnapshot) -> String? {
-        let isTold = Outcome.ended(snapshot).isUnfinished && snapshot.pauseReason != .user
+        // Queued after its run: the server was waited for as long as was asked.
+        let hasGivenUp = snapshot.state == .queued && snapshot.errorCode != nil
+        let isTold =
+            Outcome.ended(snapshot).isUnfinished && snapshot.pauseReason != .user && !hasGivenUp
         guard snapshot.state != .completed, !isTold else { return nil }
         return "kedge: \(printable(snapshot.name)): \(printable(snapshot.message))"
     }

@@ -48,10 +48,11 @@ struct Transfers: AsyncParsableCommand {
     struct Resume: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Lets a paused transfer go on; runs it here when no other process does.")
+        @OptionGroup var waiting: WaitOptions
         @OptionGroup var target: TransferTarget
 
         func run() async throws {
-            try await target.run { client, id in try await client.resume(id) }
+            try await target.run(waiting) { client, id in try await client.resume(id) }
         }
     }
 
@@ -69,11 +70,12 @@ struct Transfers: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Runs a failed transfer again; here when no other process does.")
         @Flag(help: "Throws away what was transferred and begins anew.") var fromScratch = false
+        @OptionGroup var waiting: WaitOptions
         @OptionGroup var target: TransferTarget
 
         func run() async throws {
             let fromScratch = fromScratch
-            try await target.run { client, id in
+            try await target.run(waiting) { client, id in
                 try await client.retry(id, fromScratch: fromScratch)
             }
         }
@@ -114,10 +116,11 @@ struct TransferTarget: ParsableArguments {
 
     /// Changes the transfer, then runs it to its end like the command that began it.
     func run(
+        _ waiting: WaitOptions,
         _ body: @escaping @Sendable (TransferClient, TransferID) async throws -> Void
     ) async throws {
         let id = try identifier(TransferID.self, id)
-        let client = try await options.makeClient(for: id)
+        let client = try await options.makeClient(for: id) { waiting.apply(to: &$0) }
         try await TransferRun(client: client, options: options)([id.text]) { _, _ in
             try await body(client, id)
             return .run(id)

@@ -33,6 +33,7 @@ struct Upload: AsyncParsableCommand {
     @Flag(help: "Uploads also files that the server has from an earlier upload.") var again = false
     @Option(help: ContainerChecking.help) var checkContainer = ContainerChecking.off
     @OptionGroup var connections: Connections
+    @OptionGroup var waiting: WaitOptions
     @OptionGroup var options: ClientOptions
 
     func validate() throws {
@@ -49,12 +50,14 @@ struct Upload: AsyncParsableCommand {
         let client = try await options.makeClient {
             $0.maxConcurrentTransfers = parallel
             connections.apply(to: &$0)
+            waiting.apply(to: &$0)
         }
         let uploadOptions = UploadOptions(
             mimeType: mimeType, chunkSize: chunkSize, dialect: dialect.dialect, sessionID: session)
         // A session that a person named is asked itself whether it is finished.
         let again = again || session != nil
         let (files, checking, wish) = (files, checkContainer, chunkSize)
+        let patience = waiting
         let run = TransferRun(client: client, options: options) { snapshot, display in
             guard let wish, snapshot.state == .completed, let used = snapshot.chunkSize,
                 used != wish
@@ -66,7 +69,8 @@ struct Upload: AsyncParsableCommand {
         try await run(files) { position, display in
             let path = files[position]
             if !again,
-                let finished = try await Self.finished(path, client, uploadOptions, display)
+                let finished = try await Self.finished(
+                    path, client, uploadOptions, patience, display)
             {
                 return .finished(finished)
             }
@@ -79,13 +83,17 @@ struct Upload: AsyncParsableCommand {
     /// bytes are to be sent: to upload without asking could make a second copy.
     private static func finished(
         _ path: String, _ client: TransferClient, _ options: UploadOptions,
-        _ display: ProgressDisplay
+        _ waiting: WaitOptions, _ display: ProgressDisplay
     ) async throws -> TransferSnapshot? {
-        var wait = Duration.seconds(1)
+        var (wait, failureCount) = (Duration.seconds(1), 0)
+        let deadline = waiting.maxWait?.duration.map { ContinuousClock.now + $0 }
         while true {
             do {
                 return try await client.finishedUpload(path: path, options: options)
             } catch let error as TransferError where error.isRetryable {
+                failureCount += 1
+                let isOver = deadline.map { ContinuousClock.now + wait > $0 } ?? false
+                guard !isOver, failureCount <= waiting.retries ?? .max else { throw error }
                 display.say("\(printable(path)): \(printable(error.description)) Trying again.")
                 try await Task.sleep(for: wait)
                 wait = min(wait * 2, .seconds(30))

@@ -90,6 +90,10 @@ final class FakeServer: HTTPTransport {
         }
         if case .offline = fault { throw TransportError(.offline) }
         if case .fail(let kind) = fault { throw TransportError(kind) }
+        if case .unreachable(let cause) = fault {
+            throw TransportError(
+                .offline, connection: ConnectionFailure(cause, host: "kedge.test", port: 80))
+        }
         if case .answer(let reply) = fault { return reply.response() }
         if let early = state.withLock({ $0.refuseEarly(seen) }) { return early.response() }
         var sendLimit = Int.max
@@ -165,6 +169,7 @@ final class FakeServer: HTTPTransport {
 enum Fault: Sendable {
     case offline
     case fail(TransportError.Kind)
+    case unreachable(ConnectionCause)
     /// The connection ends after so many bytes of the request's body; what came is handled.
     case dropBody(after: Int)
     /// The request is carried out, its answer never arrives.

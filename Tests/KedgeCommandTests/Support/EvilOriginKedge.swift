@@ -61,7 +61,7 @@ enum KedgeMisdeed: String, Misdeed {
         // Too much is too much, however often it is asked.
         let isTooMuch = self == .hugeMeta || self == .endlessMeta
         let outcome: Deed.Outcome =
-            isTooMuch ? .fails(.protocolViolation) : .recovers(.protocolViolation)
+            .fails(isTooMuch ? .protocolViolation : .notKedge)
         return Deed(outcome, .meta) { answer, _, file in
             let text = file.meta()
             switch self {
@@ -80,7 +80,10 @@ enum KedgeMisdeed: String, Misdeed {
 
     /// Meta with a value that there cannot be.
     private var malformed: Deed {
-        Deed(.recovers(.protocolViolation), .meta) { answer, _, file in
+        // Numbers may be wrong; another type is another interface.
+        let isNumber = ![.textAsSize, .fractionAsSize, .oversize, .shortHash].contains(self)
+        let outcome: Deed.Outcome = isNumber ? .recovers(.protocolViolation) : .fails(.notKedge)
+        return Deed(outcome, .meta) { answer, _, file in
             let text =
                 switch self {
                 case .textAsSize: file.meta(size: "\"\(file.bytes.count)\"")

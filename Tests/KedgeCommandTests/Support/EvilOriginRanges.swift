@@ -92,7 +92,9 @@ enum RangeMisdeed: String, Misdeed {
     }
 
     private var otherForm: Deed {
-        Deed(.recovers(.protocolViolation), .parts) { answer, _, file in
+        let outcome: Deed.Outcome =
+            self == .coded ? .fails(.contentEncoded) : .recovers(.protocolViolation)
+        return Deed(outcome, .parts) { answer, _, file in
             switch self {
             case .multipart:
                 let part = "--cut\r\nContent-Range: \(answer["Content-Range"] ?? "")\r\n\r\n"

@@ -18,8 +18,8 @@ enum RedirectMisdeed: String, Misdeed {
         switch self {
         case .relative: redirect(.completes) { "./there/../there.bin?\($0.path.count)" }
         case .absolutePath: redirect(.completes) { _ in "/there.bin" }
-        case .sameURL: always { _ in "/file.bin" }
-        case .chain: always { "\($0.path)x" }
+        case .sameURL: always(.fails(.redirectLoop)) { _ in "/file.bin" }
+        case .chain: always(.fails(.redirectLoop)) { "\($0.path)x" }
         case .localFile: always { _ in "file:///etc/passwd" }
         case .otherScheme: always { _ in "ftp://127.0.0.1/file.bin" }
         case .nowhere: always { _ in nil }
@@ -47,7 +47,7 @@ enum RedirectMisdeed: String, Misdeed {
     }
 
     private func always(
-        _ outcome: Deed.Outcome = .recovers(.protocolViolation),
+        _ outcome: Deed.Outcome = .fails(.redirected),
         _ location: @escaping @Sendable (EvilRequest) -> String?
     ) -> Deed {
         Deed(outcome, .all) { answer, request, _ in answer.redirect(to: location(request)) }

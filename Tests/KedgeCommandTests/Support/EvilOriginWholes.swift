@@ -88,7 +88,7 @@ enum WholeMisdeed: String, Misdeed {
     private var other: Deed {
         switch self {
         case .coded:
-            Deed(.recovers(.protocolViolation), .all) { answer, _, _ in
+            Deed(.fails(.contentEncoded), .all) { answer, _, _ in
                 answer["Content-Encoding"] = "gzip"
             }
         case .partUnasked:

@@ -20,6 +20,11 @@ struct TransferLine: Decodable, Sendable {
     var path: String?
     var errorCode: String?
     var message: String?
+    var cause: String?
+    var host: String?
+    var port: Int?
+    var attempt: Int?
+    var nextAttemptAt: String?
 
     /// All whole lines of an output.
     static func all(_ output: String) throws -> [TransferLine] {

@@ -20,9 +20,9 @@ struct Interference: Sendable {
 /// Answers that come late, or from somebody else.
 enum Outage: String, CaseIterable, CustomTestStringConvertible {
     case slow = "300 ms on each way"
-    case portalAtFirst = "the page of a captive portal until somebody logs in"
+    case portalAtFirst = "the page of a captive portal at the first contact"
     case portalBetween = "the page of a captive portal in the middle"
-    case portalForEver = "the page of a captive portal, always"
+    case portalForEver = "the page of a captive portal from then on"
     case badGateway = "502 now and then"
     case unavailable = "503 with a Retry-After now and then"
 
@@ -31,11 +31,13 @@ enum Outage: String, CaseIterable, CustomTestStringConvertible {
     var interference: Interference {
         switch self {
         case .slow: Interference(Meddling(delay: .milliseconds(300)))
-        case .portalAtFirst: Interference(portal { $0 < 3 })
+        case .portalAtFirst:
+            Interference(
+                portal { $0 < 3 }, upload: .fails(.notKedge), download: .fails(.notKedge))
         case .portalBetween: Interference(portal { (6..<12).contains($0) })
         case .portalForEver:
             Interference(
-                portal { _ in true }, upload: .recovers(.protocolViolation),
+                portal { $0 > 3 }, upload: .recovers(.protocolViolation),
                 download: .recovers(.protocolViolation))
         case .badGateway: Interference(refusal("502 Bad Gateway"))
         case .unavailable:

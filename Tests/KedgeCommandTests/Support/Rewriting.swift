@@ -25,8 +25,7 @@ enum Rewriting: String, CaseIterable, CustomTestStringConvertible {
         switch self {
         case .gzip:
             Interference(
-                Meddling(Self.code), upload: .recovers(.protocolViolation),
-                download: .recovers(.protocolViolation))
+                Meddling(Self.code), upload: .fails(.notKedge), download: .fails(.notKedge))
         case .gzipNowAndThen: Interference(Meddling(isDue: Self.nowAndThen, Self.code))
         case .noETag:
             Interference(Self.without("ETag"), download: .recovers(.protocolViolation))

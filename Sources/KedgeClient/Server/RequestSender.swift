@@ -1,0 +1,137 @@
+internal import HTTPTypes
+internal import KedgeModel
+
+/// The one way of the client's requests to the network: attaches credentials, and decides where
+/// redirects may lead.
+struct RequestSender: Sendable {
+    /// Address of the server that the credentials are for. A user and password in it go to its origin
+    /// and nowhere else.
+    let home: String
+    /// Sent as bearer token to the origin of ``home`` and nowhere else; never logged or stored.
+    let token: String?
+    let transport: any HTTPTransport
+
+    /// Redirects of one request that are followed.
+    private static let maxRedirectCount = 5
+
+    /// What to do where the answer points to another address.
+    enum RedirectRule: Sendable {
+        /// For requests that change something, or carry bytes: the person names the address.
+        case refused
+        /// For reading: never out of an encrypted connection, and to another origin only when the
+        /// request carried no credentials.
+        case followed
+    }
+
+    /// Sends a request, and once more to each address that it is pointed to.
+    ///
+    /// - Throws: ``RequestFailure``: without an answer; `REDIRECTED` for a redirect that is not
+    ///   followed; `REDIRECT_LOOP`.
+    func send(
+        _ request: TransportRequest, operation: String, redirects: RedirectRule
+    ) async throws -> ServerReply {
+        var request = request
+        var visited: Set<String> = [request.url]
+        while true {
+            let reply = try await sendOnce(request, operation)
+            guard [301, 302, 303, 307, 308].contains(reply.status) else { return reply }
+            let redirect = Redirect(from: request.url, reply: reply, operation: operation)
+            let target = try redirect.target(redirects)
+            guard visited.insert(target).inserted, visited.count <= Self.maxRedirectCount + 1 else {
+                throw redirect.loop(to: target)
+            }
+            request.url = target
+        }
+    }
+
+    private func sendOnce(
+        _ request: TransportRequest, _ operation: String
+    ) async throws -> ServerReply {
+        var request = request
+        let url = request.url
+        if URLText.origin(of: url) == URLText.origin(of: home) {
+            if let token { request.headerFields[.authorization] = "Bearer \(token)" }
+            if !URLText.hasUserInfo(url) {
+                request.url = URLText.url(url, withUserInfoOf: home)
+            }
+        }
+        let hasToken = request.headerFields[.authorization] != nil
+        do {
+            let response = try await transport.send(request)
+            return ServerReply(
+                status: response.status, headerFields: response.headerFields, body: response.body,
+                hasToken: hasToken, hasCredentials: hasToken || URLText.hasUserInfo(request.url))
+        } catch {
+            throw RequestFailure(error, operation: operation)
+        }
+    }
+}
+
+/// An answer whose head has arrived, with what the request carried.
+struct ServerReply: Sendable {
+    let status: Int
+    let headerFields: HTTPFields
+    let body: TransportResponseBody
+    /// True when the request carried the token.
+    let hasToken: Bool
+    /// True when it carried the token, or a user and password.
+    let hasCredentials: Bool
+
+    /// What diagnosis wants to know of it.
+    var answer: ServerAnswer {
+        ServerAnswer(status: status, requestID: headerFields[.xRequestID])
+    }
+}
+
+/// An answer that points to another address.
+private struct Redirect {
+    let from: String
+    let reply: ServerReply
+    let operation: String
+
+    /// Where the answer points, when that may be followed.
+    func target(_ rule: RequestSender.RedirectRule) throws(RequestFailure) -> String {
+        guard let location = reply.headerFields[.location], !location.isEmpty,
+            let resolved = URLText.resolve(location, against: from)
+        else { throw refusal("The server redirects, and does not say where to over HTTP.") }
+        let target = String(resolved.prefix { $0 != "#" })
+        switch rule {
+        case .refused:
+            throw refusal(
+                "\(shown(from)) points to \(shown(target)); uploads follow no redirect."
+                    + " If that is the right address, name it.")
+        case .followed where URLText.isEncrypted(from) && !URLText.isEncrypted(target):
+            throw refusal(
+                "\(shown(from)) points to \(shown(target)), which is not encrypted;"
+                    + " it is not followed.")
+        case .followed where reply.hasToken && URLText.origin(of: target) != origin:
+            throw refusal(
+                "\(shown(from)) points to \(shown(target)), which must not get the token;"
+                    + " it is not followed.")
+        case .followed:
+            return target
+        }
+    }
+
+    func loop(to target: String) -> RequestFailure {
+        failure(
+            .redirectLoop,
+            "\(shown(from)) points to \(shown(target)): these redirects lead nowhere.")
+    }
+
+    private var origin: String? { URLText.origin(of: from) }
+
+    /// Without what may be a secret.
+    private func shown(_ url: String) -> String { URLText.redacted(url) }
+
+    private func refusal(_ explanation: String) -> RequestFailure {
+        failure(.redirected, explanation)
+    }
+
+    private func failure(_ code: ErrorCode, _ explanation: String) -> RequestFailure {
+        var failure = RequestFailure(code, operation: operation, answer: reply.answer)
+        failure.explanation = explanation
+        failure.isForeign = true
+        return failure
+    }
+}

@@ -1,0 +1,95 @@
+/// Why a server was not reached, or a connection to it did not hold; the text of each is stable.
+public enum ConnectionCause: String, CaseIterable, Codable, Hashable, Sendable {
+    /// There is no host with this name.
+    case nameNotFound
+    /// The name cannot be looked up just now.
+    case nameUnresolved
+    /// The name of the proxy cannot be looked up.
+    case proxyUnresolved
+    /// The proxy would not open a connection to the host.
+    case proxyRefused
+    /// Nothing listens on the port.
+    case refused
+    /// There is no way to the host.
+    case unreachable
+    /// Connecting, or the whole exchange, took longer than allowed.
+    case timedOut
+    /// No byte went in either direction for the stall timeout.
+    case stalled
+    /// The connection was reset.
+    case reset
+    /// The connection ended before the answer was complete.
+    case closed
+    /// The server's certificate has expired.
+    case certificateExpired
+    /// The server's certificate becomes valid later than this machine's clock says.
+    case certificateNotYetValid
+    /// The server's certificate is trusted, and is another host's.
+    case certificateWrongHost
+    /// The server's certificate leads to no authority that is trusted here.
+    case certificateUntrusted
+    /// The file of trusted authorities cannot be read.
+    case trustFileUnreadable
+    /// There is no TLS that both ends speak.
+    case tlsRefused
+    /// What answered does not speak HTTP.
+    case notHTTP
+    /// Something else.
+    case other
+
+    /// True when the server's certificate is the trouble.
+    var isCertificate: Bool {
+        switch self {
+        case .certificateExpired, .certificateNotYetValid, .certificateWrongHost,
+            .certificateUntrusted:
+            true
+        default: false
+        }
+    }
+
+    /// The reason in words, to stand behind host and port; nil when there is nothing to say.
+    var words: String? {
+        switch self {
+        case .nameNotFound: "no such host"
+        case .nameUnresolved: "its name cannot be looked up just now"
+        case .proxyUnresolved: "the proxy's name cannot be looked up"
+        case .proxyRefused: "the proxy refused the connection"
+        case .refused: "connection refused"
+        case .unreachable: "no route to the host"
+        case .timedOut: "timed out"
+        case .stalled: "the connection carries no bytes"
+        case .reset: "connection reset"
+        case .closed: "the connection was closed before the answer was complete"
+        case .certificateExpired: "its certificate has expired"
+        case .certificateNotYetValid:
+            "its certificate is not valid yet; check the clock of this machine"
+        case .certificateWrongHost: "its certificate is for another name; check the address"
+        case .certificateUntrusted:
+            "its certificate is not from an authority that is trusted here; name one by a CA file"
+        case .trustFileUnreadable: "the file of trusted authorities cannot be read"
+        case .tlsRefused: "it refused a secure connection; check whether it speaks HTTPS"
+        case .notHTTP: "it does not speak HTTP"
+        case .other: nil
+        }
+    }
+}
+
+/// Where a connection failed, and why.
+public struct ConnectionFailure: Hashable, Sendable {
+    /// Why.
+    public let cause: ConnectionCause
+    /// Host of the request's URL; of a proxy in between nothing is told.
+    public let host: String
+    /// Port of the request's URL.
+    public let port: Int
+
+    /// Makes a failure.
+    public init(_ cause: ConnectionCause, host: String, port: Int) {
+        self.cause = cause
+        self.host = host
+        self.port = port
+    }
+
+    /// What failed, where and why, without a full stop; nil when the reason has no words.
+    var text: String? { cause.words.map { "cannot reach \(host):\(port): \($0)" } }
+}

@@ -1,0 +1,80 @@
+import CCurl
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+extension CurlFailure {
+    /// What libcurl tells about a failure besides its code; zero where there is nothing to tell.
+    struct Findings {
+        /// `errno` of the connection that failed.
+        var systemError = 0
+        /// OpenSSL's result of verifying the certificate (openssl-verification-options(1)).
+        var verification = 0
+        /// How a proxy answered to `CONNECT`.
+        var proxyStatus = 0
+        var detail = ""
+    }
+
+    /// `X509_V_OK`, `X509_V_ERR_CERT_NOT_YET_VALID`, `X509_V_ERR_CERT_HAS_EXPIRED` and
+    /// `X509_V_ERR_HOSTNAME_MISMATCH` of OpenSSL's x509_vfy.h.
+    private enum Verification {
+        static let nothingWrong = 0
+        /// The value from before the handshake, which libcurl leaves in place when the name is wrong.
+        static let unset = 1
+        static let notYetValid = 9
+        static let expired = 10
+        static let wrongHost = 62
+    }
+
+    static func reason(for result: CURLcode, _ findings: Findings) -> CurlError.Reason {
+        if findings.proxyStatus >= 300 { return .proxyRefused }
+        return switch result {
+        case CURLE_COULDNT_RESOLVE_HOST: .nameUnresolved
+        case CURLE_COULDNT_RESOLVE_PROXY: .proxyUnresolved
+        case CURLE_PROXY: .proxyRefused
+        case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED:
+            connectionReason(Int32(truncatingIfNeeded: findings.systemError))
+        case CURLE_OPERATION_TIMEDOUT: .timedOut
+        case CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING: .closed
+        case CURLE_SEND_ERROR, CURLE_SEND_FAIL_REWIND, CURLE_RECV_ERROR: .reset
+        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR,
+            CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_INVALIDCERTSTATUS:
+            certificateReason(findings.verification)
+        case CURLE_SSL_CACERT_BADFILE: .trustFileUnreadable
+        case CURLE_SSL_CONNECT_ERROR: handshakeReason(findings.detail)
+        default: isTLS(result) ? .tlsRefused : isViolation(result) ? .notHTTP : .other
+        }
+    }
+
+    private static func connectionReason(_ number: Int32) -> CurlError.Reason {
+        switch number {
+        case ECONNREFUSED: .refused
+        case ECONNRESET: .reset
+        case ETIMEDOUT: .timedOut
+        default: .unreachable
+        }
+    }
+
+    /// libcurl compares the name by itself, after OpenSSL has found nothing wrong.
+    static func certificateReason(_ verification: Int) -> CurlError.Reason {
+        switch verification {
+        case Verification.nothingWrong, Verification.unset, Verification.wrongHost:
+            .certificateWrongHost
+        case Verification.expired: .certificateExpired
+        case Verification.notYetValid: .certificateNotYetValid
+        default: .certificateUntrusted
+        }
+    }
+
+    /// A connection that is cut during the handshake has the same code as a peer that refuses it;
+    /// only for the latter OpenSSL has an error of its own.
+    private static func handshakeReason(_ detail: String) -> CurlError.Reason {
+        guard detail.contains("error:"), !detail.contains("unexpected eof") else { return .reset }
+        return .tlsRefused
+    }
+}

@@ -1,0 +1,49 @@
+internal import ArgumentParser
+internal import KedgeClient
+
+/// How long a transfer goes on trying.
+struct WaitOptions: ParsableArguments {
+    /// Longer than a router takes to start; short enough to notice a wrong address.
+    private static let firstAnswerPatience = Duration.seconds(60)
+
+    @Option(
+        help: ArgumentHelp(
+            "How long to wait for a server that is away: 90, 5m, 2h or forever.",
+            discussion: "Without it: 60 seconds until a server has answered for the first time, "
+                + "and forever from then on."))
+    var maxWait: WaitArgument?
+    @Option(help: "Tries in a row that may bring nothing, after the first, before it fails.")
+    var retries: Int?
+
+    func validate() throws {
+        guard retries ?? 0 >= 0 else { throw ValidationError("--retries is 0 or more.") }
+    }
+
+    /// Takes the options over.
+    func apply(to configuration: inout ClientConfiguration) {
+        configuration.retry.maxRetries = retries
+        configuration.patience = maxWait?.duration
+        configuration.firstAnswerPatience =
+            maxWait == nil ? Self.firstAnswerPatience : maxWait?.duration
+    }
+}
+
+/// A time to wait, as it is typed: a number of seconds, or one with a unit.
+struct WaitArgument: ExpressibleByArgument {
+    private static let secondsOfUnits: [Character: Int64] = ["s": 1, "m": 60, "h": 3600]
+
+    /// Nil for no end.
+    let duration: Duration?
+
+    init?(argument: String) {
+        guard argument != "forever" else {
+            duration = nil
+            return
+        }
+        let unit = argument.last.flatMap { Self.secondsOfUnits[$0] }
+        guard let number = Int64(unit == nil ? argument : String(argument.dropLast())),
+            (0...1_000_000).contains(number)
+        else { return nil }
+        duration = .seconds(number * (unit ?? 1))
+    }
+}

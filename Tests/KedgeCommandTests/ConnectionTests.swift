@@ -1,0 +1,149 @@
+import Foundation
+import KedgeModel
+import Testing
+
+/// What the command says and does about servers that are not there, are others than they should be, or
+/// cannot be trusted.
+@Suite(.serialized, .timeLimit(.minutes(2)))
+struct ConnectionTests {
+    let scene: Scene
+
+    init() throws { scene = try Scene() }
+
+    private func upload(_ sample: Sample, _ server: String, _ more: String...) -> [String] {
+        ["upload", sample.path, "--server", server, "--json"] + more
+    }
+
+    /// A port where nobody listens until something is started there.
+    private func freePort() throws -> UInt16 {
+        let (socket, port) = try Loopback.bound()
+        close(socket)
+        return port
+    }
+
+    @Test func `a server that is away is told with host, port, reason and the next try`()
+        async throws
+    {
+        let sample = try scene.sample(mebibytes: 1)
+        let port = try freePort()
+        let url = "http://127.0.0.1:\(port)"
+        let gaveUp = try await scene.run(upload(sample, url, "--max-wait", "2s"))
+        #expect(gaveUp.termination == .exited(ExitStatus.network))
+        let lines = try TransferLine.all(gaveUp.output)
+        let waiting = try #require(lines.first { $0.nextAttemptAt != nil })
+        #expect(waiting.state == "queued")
+        #expect(waiting.errorCode == "OFFLINE")
+        #expect(waiting.cause == "refused")
+        #expect(waiting.host == "127.0.0.1")
+        #expect(waiting.port == Int(port))
+        #expect(lines.compactMap(\.attempt).max() ?? 0 > 2)
+        #expect(gaveUp.errors.contains("127.0.0.1:\(port)"))
+        #expect(try gaveUp.result.nextAttemptAt == nil)
+
+        let text = try await scene.run(
+            ["upload", sample.path, "--server", url, "--max-wait", "2"])
+        #expect(
+            text.errors.contains("cannot reach 127.0.0.1:\(port): connection refused; attempt 3, "))
+
+        let server = try await scene.serve(port: port)
+        let finished = try await scene.run(upload(sample, server.url))
+        try finished.expectCompleted(sample)
+        #expect(try finished.result.transferId == gaveUp.result.transferId)
+        // Known by now: it is waited for.
+        server.process.signal(SIGKILL)
+        _ = try await server.process.wait()
+        let other = try scene.sample("other.bin", mebibytes: 1, seed: 3)
+        let failed = try await scene.run(upload(other, url, "--retries", "3"))
+        #expect(failed.termination == .exited(ExitStatus.network))
+        #expect(try failed.result.state == "failed")
+        #expect(try failed.result.attempt == 4)
+    }
+
+    // An empty label is refused by every resolver, also without a network.
+    @Test(arguments: [true, false])
+    func `a name that does not exist ends at once`(isUpload: Bool) async throws {
+        let sample = try scene.sample(mebibytes: 1)
+        let command =
+            isUpload
+            ? upload(sample, "http://a..b")
+            : ["download", "http://a..b/x.bin", "-o", scene.path("x.bin"), "--json"]
+        let first = try await scene.run(command, within: .seconds(10))
+        #expect(first.termination == .exited(ExitStatus.network))
+        #expect(try first.result.errorCode == "NAME_NOT_FOUND")
+        #expect(try first.result.cause == "nameNotFound")
+        let second = try await scene.run(command, within: .seconds(10))
+        #expect(try second.result.transferId == first.result.transferId)
+    }
+
+    @Test func `a server of files is no Kedge`() async throws {
+        let sample = try scene.sample(mebibytes: 1)
+        let server = try await PythonServer.start(scene.directory, in: scene)
+        let finished = try await scene.run(
+            upload(sample, "http://127.0.0.1:\(server.port)"), within: .seconds(10))
+        #expect(finished.termination == .exited(ExitStatus.usage))
+        #expect(try finished.result.errorCode == "NOT_KEDGE")
+    }
+
+    @Test func `a port without TLS is no server of an https address`() async throws {
+        let sample = try scene.sample(mebibytes: 1)
+        let server = try await scene.serve()
+        let finished = try await scene.run(
+            upload(sample, "https://127.0.0.1:\(server.port)"), within: .seconds(10))
+        #expect(finished.termination == .exited(ExitStatus.network))
+        #expect(try finished.result.errorCode == "TLS_REFUSED")
+    }
+
+    @Test(arguments: [
+        (Certificates.Flaw.expired, true, "certificateExpired"),
+        (.wrongHost, true, "certificateWrongHost"), (.none, false, "certificateUntrusted"),
+    ])
+    func `a certificate that is not accepted says why`(
+        flaw: Certificates.Flaw, isTrusted: Bool, cause: String
+    ) async throws {
+        let sample = try scene.sample(mebibytes: 1)
+        let certificates = try await Certificates.make(in: scene)
+        let server = try await PythonServer.start(
+            scene.directory, certificate: [certificates.path(flaw), certificates.key], in: scene)
+        let trust = isTrusted ? ["--ca-file", certificates.authority] : []
+        let url = "https://127.0.0.1:\(server.port)"
+        let commands = [
+            upload(sample, url), ["download", "\(url)/x", "-o", scene.path("x"), "--json"],
+        ]
+        for command in commands {
+            let finished = try await scene.run(command + trust, within: .seconds(10))
+            #expect(finished.termination == .exited(ExitStatus.network))
+            #expect(try finished.result.errorCode == "CERTIFICATE_REJECTED")
+            #expect(try finished.result.cause == cause)
+            #expect(try finished.result.port == Int(server.port))
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `an authority of one's own is named by a flag or by the environment`(
+        isFlag: Bool
+    ) async throws {
+        let sample = try scene.sample(mebibytes: 1)
+        let certificates = try await Certificates.make(in: scene)
+        let server = try await PythonServer.start(
+            scene.directory, certificate: [certificates.path(.none), certificates.key], in: scene)
+        let copy = scene.path("copy.bin")
+        let finished = try await scene.run(
+            ["download", "https://127.0.0.1:\(server.port)/source.bin", "-o", copy]
+                + (isFlag ? ["--ca-file", certificates.authority] : []),
+            environment: isFlag ? [:] : ["SSL_CERT_FILE": certificates.authority])
+        #expect(finished.termination == .exited(0), "\(finished.errors)")
+        #expect(try Sample.digest(of: copy) == sample.digest)
+    }
+
+    @Test func `a file of authorities that cannot be read is told`() async throws {
+        let certificates = try await Certificates.make(in: scene)
+        let server = try await PythonServer.start(
+            scene.directory, certificate: [certificates.path(.none), certificates.key], in: scene)
+        let url = "https://127.0.0.1:\(server.port)/x"
+        let finished = try await scene.run(
+            ["download", url, "-o", scene.path("x"), "--json", "--ca-file", scene.path("missing")],
+            within: .seconds(10))
+        #expect(finished.termination == .exited(ExitStatus.usage))
+        #expect(try finished.result.cause == "trustFileUnreadable")
+    }
+}

@@ -1,0 +1,83 @@
+import Foundation
+import KedgeModel
+
+/// Certificates of an authority of the test's own, made by openssl.
+struct Certificates {
+    /// What is wrong with a certificate.
+    enum Flaw: String, CaseIterable {
+        case none, expired, wrongHost
+    }
+
+    /// The authority, as a PEM file.
+    let authority: String
+    let key: String
+    private let directory: String
+
+    static func make(in scene: Scene) async throws -> Certificates {
+        let made = Certificates(
+            authority: scene.path("ca.pem"), key: scene.path("server.key"),
+            directory: scene.directory)
+        let curve = ["ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+        try await openssl(
+            ["req", "-x509", "-newkey"] + curve
+                + ["-keyout", scene.path("ca.key"), "-out", made.authority, "-days", "2"]
+                + ["-subj", "/CN=authority of a test"], scene)
+        try await openssl(
+            ["req", "-newkey"] + curve
+                + ["-keyout", made.key, "-out", scene.path("server.csr"), "-subj", "/CN=server"],
+            scene)
+        for flaw in Flaw.allCases { try await made.sign(flaw, scene) }
+        return made
+    }
+
+    func path(_ flaw: Flaw) -> String { "\(directory)/\(flaw.rawValue).pem" }
+
+    private func sign(_ flaw: Flaw, _ scene: Scene) async throws {
+        let name = flaw == .wrongHost ? "DNS:other.example" : "IP:127.0.0.1"
+        let extensions = scene.path("\(flaw.rawValue).ext")
+        try "subjectAltName=\(name)\n".write(
+            toFile: extensions, atomically: false, encoding: .utf8)
+        try await Self.openssl(
+            ["x509", "-req", "-in", scene.path("server.csr"), "-CA", authority]
+                + ["-CAkey", scene.path("ca.key"), "-CAcreateserial", "-extfile", extensions]
+                + ["-days", flaw == .expired ? "-1" : "2", "-out", path(flaw)], scene)
+    }
+
+    private static func openssl(_ arguments: [String], _ scene: Scene) async throws {
+        let child = try scene.start(program: "/usr/bin/openssl", arguments)
+        let finished = try await scene.finish(child)
+        guard finished.termination == .exited(0) else { throw Failure(finished.errors) }
+    }
+}
+
+/// A server of files that others wrote, Python's, with or without TLS.
+struct PythonServer {
+    let port: UInt16
+
+    private static let program = """
+        import http.server, os, ssl, sys
+        os.chdir(sys.argv[1])
+        handler = http.server.SimpleHTTPRequestHandler
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        if len(sys.argv) > 2:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(sys.argv[2], sys.argv[3])
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+        print(server.server_address[1], flush=True)
+        server.serve_forever()
+        """
+
+    /// - Parameter certificate: PEM files of the certificate and its key; none for plain HTTP.
+    static func start(
+        _ directory: String, certificate: [String] = [], in scene: Scene
+    ) async throws -> PythonServer {
+        let child = try scene.start(
+            program: "/usr/bin/python3", ["-c", program, directory] + certificate)
+        let port: UInt16 = try await eventually("it serves") {
+            if let line = child.output.split(separator: "\n").first { return UInt16(line) }
+            guard child.isRunning else { throw Failure("no server: \(child.errors)") }
+            return nil
+        }
+        return PythonServer(port: port)
+    }
+}
