@@ -201,7 +201,7 @@ extension TransferClient {
         case .upload(let upload) where upload.dialect != .native:
             hasAnswered = upload.uploadURL != nil
         case .download(let download) where download.reference.isURL:
-            hasAnswered = download.expectedSize != nil || download.etag != nil
+            hasAnswered = download.expectedSize != nil || download.validator != nil
         case .upload, .download:
             let server = record.status.serverURL
             return try await store.isKnownServer(server) ? .known : .newKedge(server)
