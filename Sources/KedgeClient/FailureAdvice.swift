@@ -36,6 +36,10 @@ enum FailureAdvice {
             return isDownload ? "Or fetch it from another place." : nil
         case .fileNotFound, .fileGone: return isDownload ? "Check the id or address." : nil
         case .fileTooLarge, .requestTooLarge: return "The server's limit has to be raised."
+        case .nameNotFound: return "Check the address."
+        case .tlsRefused, .certificateRejected, .notKedge, .redirected, .redirectLoop,
+            .contentEncoded:
+            return "Retry once that is set right."
         case .remoteChanged: return "Retry to fetch the new version."
         case .sessionNotFound, .sessionExpired, .sessionClosed:
             return record.hasGivenSession

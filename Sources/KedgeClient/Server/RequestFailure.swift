@@ -159,7 +159,7 @@ extension RequestFailure {
     }
 
     /// A failure that the server reported, as far as status and fields tell.
-    private init(
+    init(
         status: Int, headerFields: HTTPFields, body: [UInt8], operation: String, subject: Subject
     ) {
         // A problem document that cannot be read is as good as none: the status speaks.
