@@ -32,8 +32,7 @@ import Testing
     private static let patience = 300
 
     private static let scenarios: [SimulatedScenario] = [
-        .fresh, .replacing, .resumed, .forgotten, .sequential, .inParts, .resumedInParts,
-        .upload,
+        .fresh, .replacing, .resumed, .forgotten, .sequential, .resumedInParts, .upload,
     ]
 
     @Test(arguments: scenarios, Failure.all)

@@ -12,8 +12,8 @@ import Testing
         [.losesAll, .keepsAll] + (0..<4).map { .random(seed: $0) }
 
     private static let scenarios: [SimulatedScenario] = [
-        .fresh, .replacing, .forbidden, .resumed, .forgotten, .sequential, .inParts,
-        .resumedInParts, .upload,
+        .fresh, .replacing, .forbidden, .resumed, .forgotten, .sequential, .resumedInParts,
+        .upload,
     ]
 
     @Test(arguments: scenarios)
@@ -43,8 +43,7 @@ import Testing
         let (moments, end) = await host.moments(of: scenario.request)
         var found = end == scenario.end ? [] : ["without a cut it ended as \(end)"]
         for (number, moment) in moments.enumerated() {
-            let records = try await moment.database.records()
-            let partials = try await moment.database.partials()
+            let (records, partials) = try await moment.database.content()
             for cut in cuts {
                 let survivor = moment.surviving(cut)
                 let wrong =

@@ -21,19 +21,24 @@ extension TransferStore {
         _ part: SavedHash, ofChunk index: Int, of lease: Lease
     ) async throws {
         try await unsynced("note partial chunk") { database in
-            try Self.requireOwner(lease, in: database)
-            try database.execute(
-                sql: """
-                    INSERT INTO download_partial (transfer_id, chunk_index, noted_bytes, noted_state)
-                    VALUES (:id, :index, :count, :state)
-                    ON CONFLICT (transfer_id, chunk_index) DO UPDATE SET
-                        noted_bytes = :count, noted_state = :state,
-                        synced_state = CASE WHEN synced_bytes <= :count THEN synced_state END,
-                        synced_bytes = CASE WHEN synced_bytes <= :count THEN synced_bytes ELSE 0 END
-                    """,
-                arguments: Self.arguments(part, ofChunk: index, in: lease.id))
+            // It runs for every MiB that arrives.
+            let statement = try database.cachedStatement(sql: Self.noteStatement)
+            try statement.execute(
+                arguments: Self.arguments(part, ofChunk: index, in: lease.id)
+                    + ["token": lease.token])
+            guard database.changesCount == 1 else { throw LeaseLost() }
         }
     }
+
+    private static let noteStatement = """
+        INSERT INTO download_partial (transfer_id, chunk_index, noted_bytes, noted_state)
+        SELECT :id, :index, :count, :state FROM download_transfer
+            WHERE transfer_id = :id AND owner_token = :token
+        ON CONFLICT (transfer_id, chunk_index) DO UPDATE SET
+            noted_bytes = :count, noted_state = :state,
+            synced_state = CASE WHEN synced_bytes <= :count THEN synced_state END,
+            synced_bytes = CASE WHEN synced_bytes <= :count THEN synced_bytes ELSE 0 END
+        """
 
     /// What there was of a chunk does not count any more.
     package func discardPartial(ofChunk index: Int, of lease: Lease) async throws {

@@ -7,7 +7,8 @@ internal import KedgeModel
 /// The durable records of all transfers of one user: one SQLite file that several kedge processes
 /// share (R23).
 ///
-/// Every method is one transaction that is on stable storage when it returns. Calls run on a thread of
+/// Every method is one transaction that is on stable storage when it returns, apart from
+/// ``notePartial(_:ofChunk:of:)``, which says what it promises. Calls run on a thread of
 /// the store's own and are not interrupted by cancelling the task: what a worker has learnt is saved
 /// even while it is being stopped.
 package final class TransferStore: Sendable {
@@ -80,8 +81,8 @@ package final class TransferStore: Sendable {
         }
     }
 
-    /// Runs the closure in one transaction that the end of the process leaves, and a power cut may take
-    /// back.
+    /// Runs the closure's one statement, whose commit survives the end of the process, and which a power
+    /// cut may take back.
     func unsynced(
         _ operation: String, _ body: @escaping @Sendable (Database) throws -> Void
     ) async throws {

@@ -56,14 +56,17 @@ struct SimulatedDatabase: Sendable {
         try await read { try await $0.records() }
     }
 
-    /// What the records say of the unfinished chunks of all transfers.
-    func partials() async throws -> [TransferID: [DownloadPartial]] {
+    /// The same, with what they say of unfinished chunks.
+    func content() async throws -> (
+        records: [TransferRecord], partials: [TransferID: [DownloadPartial]]
+    ) {
         try await read { store in
+            let records = try await store.records()
             var partials: [TransferID: [DownloadPartial]] = [:]
-            for record in try await store.records() {
+            for record in records {
                 partials[record.status.id] = try await store.partials(of: record.status.id)
             }
-            return partials
+            return (records, partials)
         }
     }
 

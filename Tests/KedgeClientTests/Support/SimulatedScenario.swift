@@ -114,7 +114,8 @@ struct SimulatedScenario: Sendable, CustomStringConvertible {
     }
 
     private static func hasUnsyncedParts(_ moment: SimulatedMoment) async throws -> Bool {
-        try await moment.database.partials().values.joined().contains { $0.noted != $0.synced }
+        let partials = try await moment.database.content().partials
+        return partials.values.joined().contains { $0.noted != $0.synced }
     }
 
     private static func hasSomeChunks(_ moment: SimulatedMoment) async throws -> Bool {
