@@ -50,7 +50,8 @@ package struct EngineConfiguration: Sendable {
     /// file in turn.
     package var hashTurnPatience: Duration = .milliseconds(100)
     /// How long a writer may go on after a newer request wanted the same bytes. A hung one costs the
-    /// newer this much; one whose connection has just ended gets its last bytes saved.
+    /// newer this much; one whose connection has just ended gets its last bytes saved, and up to four
+    /// times as long while they still come.
     package var takeoverGrace: Duration = .milliseconds(200)
     /// Idle sessions leave memory after this time; they are loaded again when asked for.
     package var idleSessionLifetime: Duration = .seconds(60)

@@ -1,8 +1,9 @@
-import KedgeEngine
 import KedgeHash
 import KedgeModel
 import KedgeStoreTests
 import Testing
+
+@testable import KedgeEngine
 
 /// A newer writer takes over from one that hangs: newest wins, and nothing that came is lost.
 @Suite(.timeLimit(.minutes(1))) struct `Taking over from a hung writer` {
@@ -68,6 +69,28 @@ import Testing
         patient.timer.advance(by: .milliseconds(1))
         #expect(try await new.value.isCreated)
         await #expect(throws: EngineError(.writerReplaced)) { try await old.value }
+    }
+
+    @Test func `a writer whose bytes still come has some more moments, and no longer`() async throws
+    {
+        let patient = try EnginePlace { $0.takeoverGrace = .milliseconds(200) }
+        let node = try await patient.start()
+        let live = try await node.engine.registry.withSession(
+            try await node.begin(sampleBytes(1000)).id, owner: .tester
+        ) { $0 }
+        let (old, new) = (ActiveWriter(), ActiveWriter())
+        try await live.claim(.chunk(0), for: old)
+        let claim = Task { try await live.claim(.chunk(0), for: new) }
+        for _ in 0..<4 {
+            #expect(old.interruption == nil)
+            await patient.timer.waitForSleepers(1)
+            old.came(1)
+            patient.timer.advance(by: .milliseconds(200))
+        }
+        while old.interruption == nil { await Task.yield() }
+        await live.release(.chunk(0), old)
+        try await claim.value
+        await live.release(.chunk(0), new)
     }
 
     @Test func `a newer upload that breaks off at once leaves the older one's bytes`() async throws

@@ -37,12 +37,21 @@ final class ActiveWriter: Sendable {
         var stop: (@Sendable () -> Void)?
         var reason: InterruptReason?
         var isFinished = false
+        var byteCount: Int64 = 0
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
     private let state = Mutex(State())
 
     /// Why the writer was told to stop; nil when it was not.
     var interruption: InterruptReason? { state.withLock { $0.reason } }
+
+    /// Bytes that have come so far.
+    var byteCount: Int64 { state.withLock { $0.byteCount } }
+
+    /// More bytes have come.
+    func came(_ byteCount: Int) {
+        state.withLock { $0.byteCount &+= Int64(byteCount) }
+    }
 
     /// Sets what stops the stream; called at once when the writer was interrupted before.
     func attach(_ stop: @escaping @Sendable () -> Void) {

@@ -47,15 +47,23 @@ actor LiveSession {
         guard !isExpired else { throw EngineError(.sessionExpired) }
     }
 
+    /// How often a writer whose bytes still come has another moment.
+    private static let maxGraceCount = 4
+
     /// Takes a slot, stopping the writer that has it and waiting until its bytes are saved.
     ///
-    /// The writer has a moment to end by itself: on a busy machine the end of its connection, and the
-    /// bytes before that, may have arrived and not been seen yet, and stopping it would drop them.
+    /// The writer has a moment to end by itself, and some more while bytes come: on a busy machine the
+    /// end of its connection, and the bytes before that, may have arrived and not been seen yet, and
+    /// stopping it would drop them.
     func claim(_ slot: WriterSlot, for writer: ActiveWriter) async throws {
         while let current = writers[slot] {
             let (timer, grace) = (parts.timer, parts.configuration.takeoverGrace)
             let stopping = Task {
-                if grace > .zero { try await timer.sleep(for: grace) }
+                for _ in 0..<Self.maxGraceCount where grace > .zero {
+                    let before = current.byteCount
+                    try await timer.sleep(for: grace)
+                    guard current.byteCount > before else { break }
+                }
                 current.interrupt(.replaced)
             }
             await current.finished()

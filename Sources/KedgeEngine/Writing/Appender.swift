@@ -147,7 +147,7 @@ struct Appender {
                 declaredDigest: partial?.declaredDigest, staging: staging)
         var pass = try ChunkPass(
             chunk: writable, resuming: partial, staging: staging, parts: parts,
-            turn: turn, appendHash: appendHash, checkpoints: checkpoints)
+            turn: turn, appendHash: appendHash, checkpoints: checkpoints, writer: writer)
         // The chunk and no more, as for one that comes by itself: what of the file comes here is not known.
         let end = try await reserving(writable.end - offset) { await pass.run(reader) }
         appendHash = pass.appendHash

@@ -36,13 +36,15 @@ struct ChunkPass {
     private var age = Duration.zero
     /// Records what is written on the way; nil when nothing may count before the end.
     private let checkpoints: Checkpoints?
+    /// Told what comes; nil where nobody waits for the end of this pass.
+    private let writer: ActiveWriter?
     private var pace: FillPace
 
     /// - Parameter turn: Lets the file's hash go along; for a chunk that is written from its start.
     init(
         chunk: ByteRange, resuming partial: PartialRecord?, staging: any StagingArea,
         parts: EngineParts, turn: HashTurn? = nil, appendHash: AppendHash? = nil,
-        checkpoints: Checkpoints? = nil
+        checkpoints: Checkpoints? = nil, writer: ActiveWriter? = nil
     ) throws {
         start = chunk.start
         end = chunk.end
@@ -50,6 +52,7 @@ struct ChunkPass {
         self.parts = parts
         self.turn = turn
         self.checkpoints = checkpoints
+        self.writer = writer
         pace = FillPace(parts.configuration)
         hashes = ChunkHashes(chunk: SHA256Hasher(), append: appendHash)
         guard let partial else { return }
@@ -104,6 +107,7 @@ struct ChunkPass {
             pace.adapt(to: elapsed)
             age += elapsed
             let count = buffer.count
+            writer?.came(count)
             do {
                 try await settle(underWay)
                 underWay = nil

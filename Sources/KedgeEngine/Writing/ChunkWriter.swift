@@ -50,7 +50,7 @@ struct ChunkWriter {
             declaredDigest: Self.declaredDigest(put, resuming: partial), staging: staging)
         var pass = try ChunkPass(
             chunk: ByteRange(start: chunk.start, end: range.end), resuming: partial,
-            staging: staging, parts: parts, turn: turn, checkpoints: checkpoints)
+            staging: staging, parts: parts, turn: turn, checkpoints: checkpoints, writer: writer)
         if range.start > chunk.start {
             try await skip(pass.offset - range.start, of: reader, parts: parts)
         }

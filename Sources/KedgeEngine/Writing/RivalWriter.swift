@@ -108,7 +108,7 @@ struct RivalWriter {
                 declaredDigest: put.digest, staging: area, isRival: true) : nil
         return try ChunkPass(
             chunk: ByteRange(start: chunk.start, end: end), resuming: begun, staging: area,
-            parts: parts, checkpoints: checkpoints)
+            parts: parts, checkpoints: checkpoints, writer: writer)
     }
 
     private func require(_ end: PassEnd, _ pass: ChunkPass) async throws {

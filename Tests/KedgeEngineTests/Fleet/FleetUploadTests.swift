@@ -43,6 +43,24 @@ import Testing
         }
     }
 
+    @Test func `parts of a chunk that come to different nodes become the chunk`() async throws {
+        try await withNodes(2) { _, nodes in
+            let upload = try await nodes[0].begin(sampleBytes(2500))
+            for (turn, part) in [0..<300, 300..<301, 301..<999].enumerated() {
+                let count = Int64(part.upperBound)
+                // The second time as after an answer that was lost with its node.
+                for node in [nodes[turn % 2], nodes[(turn + 1) % 2]] {
+                    #expect(try await node.putPart(1, of: upload, part).partByteCount == count)
+                }
+            }
+            #expect(try await nodes[1].put(1, of: upload, from: 999).isCreated)
+            try await nodes[0].put(0, of: upload)
+            try await nodes[1].put(2, of: upload)
+            let file = try await nodes[0].finishPatiently(upload)
+            #expect(try await nodes[1].content(of: file) == upload.content)
+        }
+    }
+
     @Test func `a node asks another one's append to stop, and tells all that it brought`()
         async throws
     {
