@@ -1,4 +1,5 @@
 import KedgeModel
+import KedgeStoreTests
 import Testing
 
 @testable import KedgeClient
@@ -29,16 +30,80 @@ struct PieceSizeTests {
 
     @Test func `pieces shrink to the smallest, and then go without a checksum`() {
         var size = PieceSize(offer: offer())
-        while size.recordBreak() { #expect(size.byteCount >= PieceSize.minimum) }
+        repeat {
+            #expect(size.byteCount >= PieceSize.minimum)
+        } while size.recordBreak(of: size.byteCount)
+        size.recordBreak(of: size.byteCount)
         #expect(size.byteCount == PieceSize.minimum)
         #expect(!size.carriesChecksum)
-        for _ in 0..<4 { size.recordSuccess(in: .seconds(1), byteCount: size.byteCount) }
+        for _ in 0..<99 { size.recordSuccess(in: .seconds(1), byteCount: size.byteCount) }
+        #expect(size.byteCount == PieceSize.maximum)
         #expect(size.carriesChecksum)
+    }
+
+    /// Sends pieces over a link that dies after so many bytes, whose server keeps none of a piece
+    /// that broke.
+    ///
+    /// - Returns: Bytes that crossed the link over those that counted.
+    private func lossyRatio(lives: [Int64], startingWith first: PieceSize) -> Double {
+        var size = first
+        var (crossed, counted) = (0 as Int64, 0 as Int64)
+        for life in lives {
+            var left = life
+            while size.byteCount <= left {
+                left -= size.byteCount
+                counted += size.byteCount
+                size.recordSuccess(in: .milliseconds(10), byteCount: size.byteCount)
+            }
+            size.recordBreak(of: size.byteCount)
+            crossed += life
+        }
+        return Double(crossed) / Double(max(1, counted))
+    }
+
+    @Test(arguments: [100 << 10, 300 << 10, 1 << 20, 2500 << 10, 20 << 20] as [Int64])
+    func `a link that dies after the same number of bytes costs less than a fifth`(life: Int64) {
+        let lives = [Int64](repeating: life, count: 40)
+        #expect(lossyRatio(lives: lives, startingWith: PieceSize(offer: offer())) < 1.2)
+        let whole = PieceSize(chunkSize: 4 << 20)
+        #expect(lossyRatio(lives: lives, startingWith: whole) < 1.2)
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `a link that dies after some hundred KiB costs less than a fifth`(seed: UInt64) {
+        var generator = SplitMix64(seed: seed)
+        let lives = (0..<60).map { _ in Int64.random(in: 300 << 10...2 << 20, using: &generator) }
+        #expect(lossyRatio(lives: lives, startingWith: PieceSize(offer: offer())) < 1.2)
+    }
+
+    @Test func `what a server kept of a broken body takes three of the next ones`() {
+        var size = PieceSize(chunkSize: 4 << 20)
+        size.recordBreak(of: 4 << 20, survived: 300 << 10)
+        #expect(size.byteCount == 100 << 10)
+        for _ in 0..<20 { size.recordBreak(of: size.byteCount, survived: 1) }
+        #expect(size.byteCount == PieceSize.minimum)
+        for _ in 0..<99 { size.recordSuccess(in: .zero, byteCount: size.byteCount) }
+        #expect(size.byteCount == 4 << 20)
+    }
+
+    @Test func `a whole chunk may take its time, and is no larger than itself`() {
+        var size = PieceSize(chunkSize: 1000)
+        size.recordSuccess(in: .seconds(600), byteCount: 1000)
+        #expect(size.byteCount == 1000)
+        let shrinks = size.recordBreak(of: 1000)
+        let isSmaller = size.recordRefusal(of: 1000)
+        #expect(!shrinks && !isSmaller && size.byteCount == 1000)
+    }
+
+    @Test func `a server that asks for less gets half`() {
+        var size = PieceSize(offer: offer())
+        size.recordCongestion()
+        #expect(size.byteCount == PieceSize.initial / 2)
     }
 
     @Test func `a size that was refused is not tried again`() {
         var size = PieceSize(offer: offer())
-        let isSmaller = size.recordRefusal()
+        let isSmaller = size.recordRefusal(of: size.byteCount)
         #expect(isSmaller)
         for _ in 0..<9 { size.recordSuccess(in: .zero, byteCount: size.byteCount) }
         #expect(size.byteCount == PieceSize.initial / 2)
@@ -46,7 +111,7 @@ struct PieceSizeTests {
 
     @Test func `what was learnt on the way outlives other limits of the server`() {
         var size = PieceSize(offer: offer())
-        _ = size.recordRefusal()
+        _ = size.recordRefusal(of: size.byteCount)
         size.adopt(offer { $0.maxAppendSize = 7 << 20 })
         #expect(size.byteCount == PieceSize.initial / 2)
         for _ in 0..<9 { size.recordSuccess(in: .zero, byteCount: size.byteCount) }
@@ -61,7 +126,7 @@ struct PieceSizeTests {
     @Test(
         arguments: [
             (nil, 1000, 1000), (20 << 20, nil, 20 << 20), (5, 1000, 1000), (nil, 0, 1),
-            (0, nil, 4 << 20),
+            (0, nil, 1 << 20),
             (2000, 1000, 1000), (Int64.max, nil, Int64.max),
         ] as [(Int64?, Int64?, Int64)])
     func `what the server asks for counts`(least: Int64?, most: Int64?, expected: Int64) {
@@ -71,7 +136,7 @@ struct PieceSizeTests {
                 $0.maxAppendSize = most
             })
         #expect(size.byteCount == expected)
-        while size.recordBreak() {}
+        while size.recordBreak(of: size.byteCount) {}
         #expect(size.byteCount >= min(least ?? 0, most ?? .max))
         #expect(size.range(from: 7, ofSize: 10).end <= 10)
         for _ in 0..<70 { size.recordSuccess(in: .zero, byteCount: size.byteCount) }

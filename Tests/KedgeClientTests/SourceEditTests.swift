@@ -169,7 +169,7 @@ struct SourceEditTests {
 /// The same in the dialects that take bytes in their order.
 @Suite(.timeLimit(.minutes(2)))
 struct SequentialSourceEditTests {
-    /// Goes in three pieces.
+    /// Goes in several pieces.
     private let bytes = Scene.bytes(16 << 20)
 
     /// Begins an upload whose second piece waits, with the first one acknowledged.
@@ -257,7 +257,7 @@ struct SequentialSourceEditTests {
     ) async throws {
         let scene = try DialectScene(dialect)
         let id = try await stop(scene)
-        let sent = Array(bytes.prefix(6 << 20))
+        let sent = Array(bytes.prefix(2 * Int(PieceSize.initial)))
         scene.set { $0.uploads["1"]?.bytes = sent }
         try scene.scene.touch("source.bin")
         let snapshot = try await scene.client().run(id)

@@ -2,11 +2,12 @@ internal import KedgeModel
 
 /// How many bytes the next request carries.
 ///
-/// A server that others wrote may lose whatever a broken request brought, so pieces shrink on a link that
-/// breaks until one gets through, and grow again where they do. A value without clock, so that it can be
-/// tested.
+/// What a broken request brought may be lost: a server keeps none of a body with a checksum, and a
+/// proxy that gathers bodies passes none of it on. So pieces shrink on a link that breaks until
+/// several get through between two breaks, and grow again where the link lasts. A value without clock,
+/// so that it can be tested.
 struct PieceSize: Sendable, Equatable {
-    static let initial: Int64 = 4 << 20
+    static let initial: Int64 = 1 << 20
     /// What is read at once into memory, and hashed there.
     static let maximum = UploadSource.maxBufferedChunkSize
     /// Below this a request is mostly its own head.
@@ -17,6 +18,12 @@ struct PieceSize: Sendable, Equatable {
     private static let shortDuration = Duration.seconds(2)
     /// A piece that takes longer meets the time limits of servers and proxies.
     private static let longDuration = Duration.seconds(10)
+    /// Pieces that a link is to carry from one break to the next, where a break loses one of them: half
+    /// of one on average.
+    private static let lossyPiecesPerLife: Int64 = 6
+    /// The same where the server has the first bytes of one that broke. What a proxy held of it may
+    /// still be lost.
+    private static let lastingPiecesPerLife: Int64 = 3
 
     private var floor: Int64
     private var ceiling: Int64
@@ -26,11 +33,26 @@ struct PieceSize: Sendable, Equatable {
     /// False where the link breaks under small pieces: a server keeps the part of a body that arrived only
     /// when it has no checksum to wait for.
     private(set) var carriesChecksum = true
+    /// False where a request that takes long is as good as any other.
+    private let shrinksWhenSlow: Bool
+    /// Bytes that arrived since the last break.
+    private var carriedByteCount: Int64 = 0
+    /// Bytes that the link carries from one break to the next; nil while there was none.
+    private var lifeByteCount: Int64?
+    private var piecesPerLife = lossyPiecesPerLife
 
     /// The first size within what the server offers.
     init(offer: UploadOffer) {
         (floor, ceiling) = Self.bounds(offer, learntCeiling: .max)
         byteCount = min(ceiling, max(floor, Self.initial))
+        shrinksWhenSlow = true
+    }
+
+    /// Whole chunks as long as all goes well.
+    init(chunkSize: Int64) {
+        (floor, ceiling) = (min(chunkSize, Self.minimum), chunkSize)
+        byteCount = chunkSize
+        shrinksWhenSlow = false
     }
 
     /// Takes over other limits of the server; what was learnt on the way stays.
@@ -58,31 +80,56 @@ struct PieceSize: Sendable, Equatable {
 
     /// A piece of this size arrived whole.
     mutating func recordSuccess(in duration: Duration, byteCount sent: Int64) {
-        if duration > Self.longDuration {
+        carriedByteCount += min(sent, Int64.max - carriedByteCount)
+        if duration > Self.longDuration, shrinksWhenSlow {
             byteCount = max(floor, byteCount / 2)
         } else if duration < Self.shortDuration, sent >= byteCount {
-            byteCount = min(ceiling, byteCount > Int64.max / 2 ? ceiling : byteCount * 2)
+            byteCount = min(ceiling, max(byteCount, grownByteCount))
         }
         if byteCount > Self.smallByteCount { carriesChecksum = true }
     }
 
-    /// A request broke off, or the server asks for less.
+    /// A link that has lasted for twice its life has become better.
+    private var grownByteCount: Int64 {
+        guard let life = lifeByteCount else {
+            return byteCount > Int64.max / 2 ? ceiling : byteCount * 2
+        }
+        return max(life, carriedByteCount / 2) / piecesPerLife
+    }
+
+    /// A request broke off.
     ///
+    /// - Parameters:
+    ///   - sent: Bytes of its body.
+    ///   - survived: Bytes of it that the server has all the same.
     /// - Returns: False when it cannot be smaller.
     @discardableResult
-    mutating func recordBreak() -> Bool {
-        if byteCount <= max(floor, Self.smallByteCount) { carriesChecksum = false }
-        guard byteCount > floor else { return false }
-        byteCount = max(floor, byteCount / 2)
-        return true
+    mutating func recordBreak(of sent: Int64, survived: Int64 = 0) -> Bool {
+        let before = byteCount
+        let carried = carriedByteCount + min(survived, Int64.max - carriedByteCount)
+        carriedByteCount = 0
+        guard carried > 0 else {
+            if sent <= max(floor, Self.smallByteCount) { carriesChecksum = false }
+            lifeByteCount = sent / 4
+            byteCount = max(floor, min(before, sent / 4))
+            return byteCount < before
+        }
+        let life = lifeByteCount.map { $0 / 2 + carried / 2 } ?? carried
+        lifeByteCount = life
+        piecesPerLife = survived > 0 ? Self.lastingPiecesPerLife : Self.lossyPiecesPerLife
+        byteCount = max(floor, min(before, life / piecesPerLife))
+        return byteCount < before
     }
+
+    /// The server asks for less.
+    mutating func recordCongestion() { byteCount = max(floor, byteCount / 2) }
 
     /// Something on the way takes no request of this size, and will not take one later.
     ///
     /// - Returns: False when it cannot be smaller.
-    mutating func recordRefusal() -> Bool {
+    mutating func recordRefusal(of sent: Int64) -> Bool {
         guard byteCount > floor else { return false }
-        learntCeiling = max(floor, byteCount / 2)
+        learntCeiling = max(floor, min(byteCount, sent) / 2)
         ceiling = learntCeiling
         byteCount = ceiling
         return true

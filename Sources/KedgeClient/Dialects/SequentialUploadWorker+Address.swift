@@ -144,7 +144,7 @@ extension SequentialUploadWorker {
         acknowledged = state.offset
         furthest = max(furthest, state.offset)
         if isProgress {
-            (mismatchCount, refusalCount, touchCount) = (0, 0, 0)
+            (mismatchCount, refusalCount, cutShortCount, touchCount) = (0, 0, 0, 0)
             try await context.keeper.noteProgress(chunk: index)
         }
     }

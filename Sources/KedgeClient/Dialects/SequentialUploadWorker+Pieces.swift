@@ -29,12 +29,16 @@ extension SequentialUploadWorker {
         let chunkStart = upload.layout.range(ofChunk: chunk)?.start
         uncountedTries = !range.isEmpty && range.start == chunkStart ? 1 : 0
         let began = context.environment.now()
+        let sent = SentByteCount()
         do {
             let countRate = context.rate.cumulativeCounter()
             // Beside the sending, which takes longer in all but the smallest cases.
             let (store, lease, hash) = (context.store, context.lease, wholeFile.saved)
             async let saving: Void = store.saveHash(hash, of: lease)
-            let after = try await door.append(piece, to: address, onBytesSent: countRate)
+            let after = try await door.append(piece, to: address) { count in
+                sent.set(count)
+                countRate(count)
+            }
             try await saving
             try validate(after)
             guard (range.start...range.end).contains(after.offset) else {
@@ -56,7 +60,8 @@ extension SequentialUploadWorker {
             }
             return after
         } catch let failure as RequestFailure {
-            return try await goOn(after: failure, of: range, to: address)
+            return try await goOn(
+                after: failure, of: range, sentByteCount: sent.count, to: address)
         }
     }
 
@@ -77,7 +82,7 @@ extension SequentialUploadWorker {
             try await source.verifyUnchanged()
         }
         return UploadPiece(
-            range: range, body: chunk.body(from: 0), checksum: try await checksum(of: chunk),
+            range: range, body: chunk.body, checksum: try await checksum(of: chunk),
             isLast: isLast)
     }
 

@@ -9,7 +9,8 @@ extension SequentialUploadWorker {
     ///
     /// - Throws: ``UploadTrouble`` when the upload is gone; the failure when waiting does not cure it.
     func goOn(
-        after failure: RequestFailure, of range: ByteRange, to address: UploadAddress
+        after failure: RequestFailure, of range: ByteRange, sentByteCount: Int64,
+        to address: UploadAddress
     ) async throws -> UploadState {
         if failure.isCanceled { throw CancellationError() }
         if failure.transport?.kind == .bodyUnreadable { try await source.verifyUnchanged() }
@@ -23,20 +24,30 @@ extension SequentialUploadWorker {
             mismatchCount += 1
             if mismatchCount >= 3 { try await source.verifyUnchanged() }
         case .fileTooLarge, .requestTooLarge:
-            return try await sendLess(after: failure, to: address)
+            return try await sendLess(after: failure, of: range, to: address)
         default:
             break
         }
-        let isBroken = failure.isInterrupted || failure.isCongestion
-        if isBroken { pieces.recordBreak() }
-        guard failure.isRetryable else { return try await look(after: failure, at: address) }
+        let isCutShort =
+            failure.mayBeCutShort && sentByteCount > 0
+            && cutShortCount < RequestFailure.maxCutShortCount
+        if isCutShort { cutShortCount += 1 }
+        guard failure.isRetryable || isCutShort else {
+            return try await look(after: failure, at: address)
+        }
         // A server that says it cannot serve now, and then tells where the upload stands, is no outage.
-        let isRefused = failure.isOutage && failure.answer != nil
-        if failure.isInterrupted || failure.code == .offsetMismatch || isRefused {
+        let isBroken =
+            failure.isInterrupted || isCutShort || failure.isOutage && failure.answer != nil
+        if isBroken || failure.code == .offsetMismatch {
             let state = try await lookAgain(address)
-            if state.isNews(since: range.start) { return state }
+            if isBroken {
+                pieces.recordBreak(
+                    of: range.byteCount, survived: max(0, state.offset - range.start))
+            }
+            if state.isNews(since: range.start) || isCutShort { return state }
             try await backOff(after: failure, isReachable: true)
         } else {
+            if failure.isCongestion { pieces.recordCongestion() }
             try await backOff(after: failure)
         }
         return try await lookAgain(address)
@@ -71,11 +82,11 @@ extension SequentialUploadWorker {
 
     /// The body is larger than something on the way takes: a smaller one may pass.
     private func sendLess(
-        after failure: RequestFailure, to address: UploadAddress
+        after failure: RequestFailure, of range: ByteRange, to address: UploadAddress
     ) async throws -> UploadState {
         refusalCount += 1
-        guard refusalCount <= Self.maxRefusalCount, pieces.recordRefusal() else {
-            return try await look(after: failure, at: address)
+        guard refusalCount <= Self.maxRefusalCount, pieces.recordRefusal(of: range.byteCount) else {
+            return try await look(after: failure.refusing(range.byteCount), at: address)
         }
         return try await lookAgain(address)
     }

@@ -32,6 +32,8 @@ actor SequentialUploadWorker {
     var mismatchCount = 0
     /// Pieces in a row that were too large for something on the way.
     var refusalCount = 0
+    /// Pieces in a row that something before the server answered as if they had broken off.
+    var cutShortCount = 0
     /// Tries of the chunk that is under way which the record does not have yet.
     var uncountedTries = 0
     /// True when the file may have been read, for a request or for the hash, after it was last compared with

@@ -25,6 +25,8 @@ struct RequestFailure: Error, Sendable {
     var lacksToken = false
     /// Tries in a row that brought nothing, this one included.
     var attempt = 1
+    /// Size of a body that something before the service refused as too large.
+    private(set) var refusedByteCount: Int64?
 
     init(
         _ code: ErrorCode, operation: String, answer: ServerAnswer? = nil,
@@ -74,7 +76,11 @@ struct RequestFailure: Error, Sendable {
 
     /// A short cause with what to do, safe for strangers (R107).
     var message: String {
-        explanation ?? transport?.connection?.text.map { $0 + "." } ?? plainMessage
+        if let refusedByteCount {
+            return "Something before the service refused a body of \(refusedByteCount) bytes as too"
+                + " large."
+        }
+        return explanation ?? transport?.connection?.text.map { $0 + "." } ?? plainMessage
     }
 
     /// The same failure by another name.
@@ -84,6 +90,7 @@ struct RequestFailure: Error, Sendable {
             serverText: serverText, transport: transport)
         (other.isForeign, other.lacksToken) = (isForeign, lacksToken)
         (other.explanation, other.attempt) = (explanation, attempt)
+        other.refusedByteCount = refusedByteCount
         return other
     }
 
@@ -127,6 +134,25 @@ struct RequestFailure: Error, Sendable {
 }
 
 extension RequestFailure {
+    /// True for a body that was too large for what answered, which is not the service itself: it
+    /// says so in a problem document.
+    var isBodyRefused: Bool { answer?.status == 413 && problem == nil }
+
+    /// True for an answer of something before the service that may only mean that the body broke off on
+    /// its way there: HAProxy says 400 then.
+    var mayBeCutShort: Bool { answer?.status == 400 && problem == nil }
+
+    /// How many such answers in a row mean that what sends them takes no body at all.
+    static let maxCutShortCount = 3
+
+    /// The same failure with the size of the body, where it was refused on the way.
+    func refusing(_ byteCount: Int64) -> RequestFailure {
+        guard isBodyRefused else { return self }
+        var failure = self
+        failure.refusedByteCount = byteCount
+        return failure
+    }
+
     /// The failure of a transport.
     ///
     /// - Parameter answer: The head of an answer whose body did not arrive whole.

@@ -57,10 +57,17 @@ struct ServerAPI: Sendable {
             call, maxBytes: Self.maxMessageByteCount + ChunkLayout.maxChunkCount * 90)
     }
 
-    /// Sends a chunk, or the rest of one.
+    /// What the body of a chunk came to.
+    enum ChunkAnswer: Sendable {
+        case whole(ChunkReceipt)
+        /// The body ended before the chunk does, and its bytes are durable.
+        case part(PartialChunk)
+    }
+
+    /// Sends a chunk, or a part of one.
     ///
     /// - Parameters:
-    ///   - bytes: The bytes carried; for the rest of a chunk they start inside it.
+    ///   - bytes: The bytes carried; those of a part lie inside the chunk.
     ///   - digest: SHA-256 of the whole chunk, always.
     ///   - asksFirst: Sends no byte of the body before the server has seen where it starts (RFC 9110
     ///     section 10.1.1); one that expects another start says so at once.
@@ -68,7 +75,7 @@ struct ServerAPI: Sendable {
         _ index: Int, of session: SessionID, bytes: ByteRange, total: Int64, digest: SHA256Digest,
         body: TransportBody, asksFirst: Bool = false,
         onBytesSent: @escaping @Sendable (Int64) -> Void
-    ) async throws -> Answered<ChunkReceipt> {
+    ) async throws -> Answered<ChunkAnswer> {
         let call = Call(
             "put chunk", .put, "/uploads/sessions/\(session.text)/chunks/\(index)", .session)
         var fields: HTTPFields = [
@@ -77,7 +84,13 @@ struct ServerAPI: Sendable {
             .contentType: "application/octet-stream",
         ]
         if asksFirst { fields[.expect] = "100-continue" }
-        return try await exchange(call, fields: fields, body: body, onBytesSent: onBytesSent)
+        let response = try await send(call, fields: fields, body: body, onBytesSent: onBytesSent)
+        let content = try await collect(response, call, limit: Self.maxMessageByteCount)
+        let answer = answer(of: response)
+        let value: ChunkAnswer =
+            response.status == 202
+            ? .part(try decode(content, call, answer)) : .whole(try decode(content, call, answer))
+        return Answered(value: value, answer: answer)
     }
 
     /// What finalize answered.
@@ -175,9 +188,9 @@ extension ServerAPI {
 
     private func exchange<Value: Decodable & Sendable>(
         _ call: Call, fields: HTTPFields = [:], body: TransportBody? = nil,
-        maxBytes: Int = maxMessageByteCount, onBytesSent: (@Sendable (Int64) -> Void)? = nil
+        maxBytes: Int = maxMessageByteCount
     ) async throws -> Answered<Value> {
-        let response = try await send(call, fields: fields, body: body, onBytesSent: onBytesSent)
+        let response = try await send(call, fields: fields, body: body)
         let bytes = try await collect(response, call, limit: maxBytes)
         let answer = response.answer
         return Answered(value: try decode(bytes, call, answer), answer: answer)

@@ -32,24 +32,23 @@ final class ChunkBuffer: Sendable {
     }
 }
 
-/// The end of a chunk in memory as the body of a request.
+/// A part of a chunk in memory as the body of a request.
 struct BufferedBody: TransportBodySource {
     let buffer: ChunkBuffer
     /// First byte to send, counted from the start of the chunk.
     let start: Int64
-
-    var byteCount: Int64 { buffer.byteCount - start }
+    let byteCount: Int64
 
     func read(into target: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
         buffer.withBytes { bytes in
-            let rest = bytes[Int(start + offset)...].prefix(target.count)
+            let rest = bytes[Int(start + offset)..<Int(start + byteCount)].prefix(target.count)
             target.copyMemory(from: UnsafeRawBufferPointer(rebasing: rest))
             return rest.count
         }
     }
 }
 
-/// The end of a chunk as the body of a request, read from the file while it is sent (R124).
+/// A part of a chunk as the body of a request, read from the file while it is sent (R124).
 struct FileBody: TransportBodySource {
     let file: any OpenFile
     /// First byte to send, counted from the start of the file.

@@ -197,15 +197,19 @@ struct PreparedChunk: Sendable {
     let digest: SHA256Digest
     let content: Content
 
-    /// The bytes from `start` on, counted from the start of the chunk.
-    func body(from start: Int64) -> TransportBody {
+    /// All bytes.
+    var body: TransportBody { body(ByteRange(start: 0, end: range.byteCount)) }
+
+    /// Some of the bytes.
+    ///
+    /// - Parameter part: Counted from the start of the chunk.
+    func body(_ part: ByteRange) -> TransportBody {
         switch content {
         case .memory(let buffer):
-            .source(BufferedBody(buffer: buffer, start: start))
+            .source(BufferedBody(buffer: buffer, start: part.start, byteCount: part.byteCount))
         case .file(let file):
             .source(
-                FileBody(file: file, start: range.start + start, byteCount: range.byteCount - start)
-            )
+                FileBody(file: file, start: range.start + part.start, byteCount: part.byteCount))
         }
     }
 }

@@ -22,6 +22,7 @@ extension UploadWorker {
         // Of a session that takes no more, finalize gives the file.
         confirmed = isSessionOpen ? ChunkSet(digests.keys) : ChunkSet(0..<chunkCount)
         partials = partials(of: status)
+        takesPartialBodies = status.limits?.partialBodies == true
         isInDoubt = false
         try await recordIdentity()
     }

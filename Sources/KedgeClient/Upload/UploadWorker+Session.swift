@@ -45,6 +45,7 @@ extension UploadWorker {
         upload.chunkSize = response.chunkSize
         upload.expiresAt = response.expiresAt
         upload.maxConcurrentChunks = max(1, response.limits.maxConcurrentChunks)
+        takesPartialBodies = response.limits.partialBodies == true
         confirmed = ChunkSet()
         partials = [:]
         isSessionOpen = true
@@ -89,6 +90,7 @@ extension UploadWorker {
             throw trouble(.newSession(adopt: upload.sessionID), .sessionExpired)
         }
         isSessionOpen = status.state == .open
+        takesPartialBodies = status.limits?.partialBodies == true
         partials = partials(of: status)
         try await context.store.reconcile(
             received: confirmed, expiresAt: status.expiresAt, chunkSize: upload.chunkSize,

@@ -25,6 +25,10 @@ actor UploadWorker {
     /// Bytes of unfinished chunks that the server keeps, from the start of each chunk.
     var partials: [Int: Int64] = [:]
     var window: ConcurrencyWindow
+    /// What the last chunk that got through says of the next one.
+    var pieces: PieceSize
+    /// True when the server takes bodies that end before their chunk does.
+    var takesPartialBodies = false
     /// True while the server's session takes chunks.
     var isSessionOpen = true
     /// True when the file's time of change differs, until its bytes were compared.
@@ -64,6 +68,7 @@ actor UploadWorker {
         self.confirmed = upload.uploadedChunks
         self.source = Self.makeSource(upload, file: file, context: context)
         self.window = Self.makeWindow(upload, context)
+        self.pieces = PieceSize(chunkSize: upload.chunkSize)
     }
 
     /// Runs to the end.
@@ -107,6 +112,7 @@ actor UploadWorker {
     func adoptSessionShape() {
         source = Self.makeSource(upload, file: file, context: context)
         window = Self.makeWindow(upload, context)
+        pieces = PieceSize(chunkSize: upload.chunkSize)
     }
 
     private static func makeSource(

@@ -31,7 +31,7 @@ extension FakeServer.State {
                 receivedBytes: Int64(session.chunks.values.reduce(0) { $0 + $1.count }),
                 limits: SessionLimits(
                     minChunkSize: 1, maxChunkSize: 64 << 20, maxFileSize: 1 << 40,
-                    maxConcurrentChunks: 8),
+                    maxConcurrentChunks: 8, partialBodies: takesPartialBodies ? true : nil),
                 requiredHeaders: ["Content-Range", "X-Chunk-Hash"]))
     }
 
@@ -49,7 +49,11 @@ extension FakeServer.State {
                 PartialChunk(index: $0.key, receivedBytes: Int64($0.value.count))
             },
             expiresAt: Timestamp(millisecondsSinceEpoch: 4_000_000_000_000),
-            fileHashSha256: session.declaredDigest, remoteFileId: session.file)
+            fileHashSha256: session.declaredDigest, remoteFileId: session.file,
+            limits: takesPartialBodies
+                ? SessionLimits(
+                    minChunkSize: 1, maxChunkSize: 64 << 20, maxFileSize: 1 << 40,
+                    maxConcurrentChunks: 8, partialBodies: true) : nil)
         let asksForRanges = seen.path.contains("?chunks=")
         if seen.path.hasSuffix("?chunks=digests") {
             guard offersSessionDigests else { return Reply(problem: .badRequest) }
@@ -94,7 +98,8 @@ extension FakeServer.State {
             return Reply(problem: .chunkOutOfBounds)
         }
         guard let sent = seen.fields[.contentRange].flatMap({ ContentRange($0) }),
-            let bytes = sent.range, sent.total == session.size, bytes.end == range.end
+            let bytes = sent.range, sent.total == session.size, bytes.end <= range.end,
+            takesPartialBodies || bytes.end == range.end
         else { return Reply(problem: .rangeMismatch) }
         guard
             let digest = seen.fields[.chunkHash].flatMap({
@@ -119,6 +124,12 @@ extension FakeServer.State {
             session.partials[index] = whole.count > kept.count ? whole : kept
             sessions[id] = session
             return Reply(status: 0)
+        }
+        guard bytes.end == range.end else {
+            session.partials[index] = whole.count > kept.count ? whole : kept
+            sessions[id] = session
+            let count = Int64(max(whole.count, kept.count))
+            return Reply(status: 202, json: PartialChunk(index: index, receivedBytes: count))
         }
         session.partials[index] = nil
         guard SHA256Hasher.digest(of: whole) == digest, Int64(whole.count) == range.byteCount else {

@@ -66,6 +66,8 @@ final class FakeServer: HTTPTransport {
         var offersChunkDigests = true
         var offersSessionDigests = true
         var pieceByteCount = 10_000
+        /// Bodies may end before their chunk does, and the limits say so.
+        var takesPartialBodies = false
     }
 
     let state = Mutex(State())
@@ -98,6 +100,12 @@ final class FakeServer: HTTPTransport {
         if let early = state.withLock({ $0.refuseEarly(seen) }) { return early.response() }
         var sendLimit = Int.max
         if case .dropBody(let count) = fault { sendLimit = count }
+        if case .gather(let count, let reply) = fault {
+            let sent = request.body.map { min($0.byteCount, Int64(count)) } ?? 0
+            request.onBytesSent?(sent)
+            if let reply { return reply.response() }
+            throw TransportError(.dropped)
+        }
         let body: [UInt8]
         do {
             body = try Self.read(request.body, upTo: sendLimit)
@@ -172,6 +180,9 @@ enum Fault: Sendable {
     case unreachable(ConnectionCause)
     /// The connection ends after so many bytes of the request's body; what came is handled.
     case dropBody(after: Int)
+    /// So many bytes of the body leave, and a proxy that gathers them passes none on: it answers,
+    /// or the connection ends.
+    case gather(upTo: Int, Reply?)
     /// The request is carried out, its answer never arrives.
     case loseResponse
     case answer(Reply)

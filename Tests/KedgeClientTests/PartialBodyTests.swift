@@ -1,0 +1,144 @@
+import HTTPTypes
+import KedgeLocks
+import KedgeModel
+import Testing
+
+@testable import KedgeClient
+
+/// Chunks that go in parts, through proxies that gather bodies or take only small ones.
+@Suite(.timeLimit(.minutes(1)))
+struct PartialBodyTests {
+    private let scene: Scene
+    private let bytes = Scene.bytes(3_000_000)
+    private static let chunkSize: Int64 = 1 << 20
+
+    init() throws { scene = try Scene() }
+
+    private func upload(toOldServer isOld: Bool = false) async throws -> TransferSnapshot {
+        scene.server.state.withLock { $0.takesPartialBodies = !isOld }
+        let client = try await scene.client { $0.chunkSize = Self.chunkSize }
+        return try await client.run(
+            try await client.enqueueUpload(path: try scene.write("source.bin", bytes)))
+    }
+
+    private static func range(_ seen: FakeServer.Seen) -> ByteRange? {
+        seen.fields[.contentRange].flatMap { ContentRange($0) }?.range
+    }
+
+    /// A request that brings more than so many bytes of a chunk.
+    private static func isLarge(_ byteCount: Int64) -> @Sendable (FakeServer.Seen) -> Bool {
+        { seen in
+            seen.method == "PUT" && range(seen).map { $0.byteCount > byteCount } == true
+        }
+    }
+
+    private var puts: [ByteRange] { scene.seen("PUT", "/chunks/").compactMap(Self.range) }
+
+    private static let badGateway = Reply(
+        status: 502, fields: [.contentType: "text/html"], body: Array("<html>".utf8))
+    private static let tooLarge = Reply(
+        status: 413, fields: [.contentType: "text/html"], body: Array("<html>".utf8))
+
+    @Test func `where all goes well each chunk is one body`() async throws {
+        scene.expectUploaded(try await upload(), bytes)
+        #expect(puts.map(\.byteCount).sorted() == [902_848, Self.chunkSize, Self.chunkSize])
+    }
+
+    @Test(arguments: [true, false])
+    func `bodies shrink until they pass what loses large ones, and nothing counts twice`(
+        isAnswered: Bool
+    ) async throws {
+        let reply = isAnswered ? Self.badGateway : nil
+        scene.plan(
+            .gather(upTo: 300_000, reply), count: 1000, when: Self.isLarge(200_000))
+        scene.expectUploaded(try await upload(), bytes)
+        #expect(scene.server.state.withLock { $0.repeatedByteCount } == 0)
+        #expect(puts.contains { $0.byteCount <= 200_000 && $0.byteCount > 1 })
+        // No longer what was lost, once it was learnt.
+        #expect(puts.filter { $0.byteCount > 200_000 }.count < 30)
+    }
+
+    /// The service has what it took before the link behind the proxy died.
+    @Test func `after an answer of a proxy the service is asked before more is sent`()
+        async throws
+    {
+        scene.plan(.dropBody(after: 700_000), when: Self.isLarge(100))
+        scene.plan(.answer(Self.badGateway), count: 3) { seen in
+            Self.range(seen).map { $0.byteCount == 1 } == true
+        }
+        scene.expectUploaded(try await upload(), bytes)
+        #expect(scene.server.state.withLock { $0.repeatedByteCount } == 0)
+    }
+
+    // HAProxy says so when the link before it dies in the middle of a body.
+    @Test func `a proxy that answers 400 to a broken body is asked for the service`() async throws {
+        let badRequest = Reply(
+            status: 400, fields: [.contentType: "text/html"], body: Array("<html>".utf8))
+        scene.plan(.gather(upTo: 300_000, badRequest), count: 2, when: Self.isLarge(200_000))
+        scene.expectUploaded(try await upload(), bytes)
+        #expect(scene.server.state.withLock { $0.repeatedByteCount } == 0)
+    }
+
+    @Test func `a proxy that answers 400 to every body ends the transfer`() async throws {
+        let badRequest = Reply(
+            status: 400, fields: [.contentType: "text/html"], body: Array("<html>".utf8))
+        scene.plan(.gather(upTo: 300_000, badRequest), count: 1000) { $0.method == "PUT" }
+        #expect(try await upload().errorCode == .badRequest)
+    }
+
+    @Test func `bodies that are too large for a proxy are sent in smaller ones`() async throws {
+        scene.plan(.answer(Self.tooLarge), count: 1000, when: Self.isLarge(300_000))
+        scene.expectUploaded(try await upload(), bytes)
+        let passed = puts.filter { $0.byteCount <= 300_000 }
+        #expect(passed.contains { $0.byteCount > 100_000 })
+        #expect(scene.server.state.withLock { $0.repeatedByteCount } == 0)
+    }
+
+    @Test func `a proxy that takes hardly any body is named, with the body's size`() async throws {
+        scene.plan(.answer(Self.tooLarge), count: 1000, when: Self.isLarge(10_000))
+        let snapshot = try await upload()
+        #expect(snapshot.errorCode == .fileTooLarge)
+        let message = snapshot.message
+        #expect(message.contains("before the service") && message.contains("16384"))
+    }
+
+    // An older server refuses parts, and its limits do not name them.
+    @Test func `an older server gets chunks to their end`() async throws {
+        scene.plan(.gather(upTo: 300_000, Self.badGateway), count: 3, when: Self.isLarge(200_000))
+        scene.plan(.dropBody(after: 400_000), count: 3, when: Self.isLarge(200_000))
+        scene.expectUploaded(try await upload(toOldServer: true), bytes)
+        let ends = Set(puts.map(\.end))
+        #expect(ends == [1 << 20, 2 << 20, 3_000_000])
+        #expect(scene.server.state.withLock { $0.repeatedByteCount } == 0)
+    }
+
+    @Test func `through an older server a proxy's limit is told at once`() async throws {
+        scene.plan(.answer(Self.tooLarge), count: 1000, when: Self.isLarge(300_000))
+        let snapshot = try await upload(toOldServer: true)
+        #expect(snapshot.errorCode == .fileTooLarge)
+        #expect(snapshot.message.contains("1048576"))
+    }
+
+    @Test func `a server that takes no parts of one chunk gets it whole`() async throws {
+        scene.plan(.gather(upTo: 300_000, nil), when: Self.isLarge(200_000))
+        scene.plan(.answer(Reply(problem: .rangeMismatch)), count: 1000) { seen in
+            guard let range = Self.range(seen) else { return false }
+            return range.end % Self.chunkSize != 0 && range.end != 3_000_000
+        }
+        scene.expectUploaded(try await upload(), bytes)
+    }
+
+    @Test(arguments: [0, 100, Int64.max])
+    func `an answer to a part that cannot be true is not believed`(received: Int64) async throws {
+        scene.plan(.gather(upTo: 300_000, nil), when: Self.isLarge(200_000))
+        scene.plan(
+            .rewrite { reply in
+                guard reply.status == 202 else { return }
+                reply = Reply(
+                    status: 202, json: PartialChunk(index: 0, receivedBytes: received))
+            }, count: 2
+        ) { $0.method == "PUT" }
+        scene.expectUploaded(try await upload(), bytes)
+        #expect(scene.server.state.withLock { $0.repeatedByteCount } == 0)
+    }
+}
