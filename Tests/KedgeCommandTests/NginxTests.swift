@@ -49,19 +49,56 @@ struct NginxTests {
         #expect(buffered == [], "a body was gathered in a file")
     }
 
-    // A body reaches the server while it arrives: a link that dies loses nothing to nginx.
-    @Test func `a link that keeps dying continues inside its chunks through it`() async throws {
-        let source = try scene.sample(mebibytes: 12)
+    /// Where a link dies, and after how many bytes.
+    struct Break: Sendable, CustomTestStringConvertible {
+        var isBefore: Bool
+        var byteCount: Int
+        var cut = Faults.Cut.finish
+        var testDescription: String {
+            "\(byteCount >> 10) KiB, \(isBefore ? "before" : "behind") nginx, \(cut)"
+        }
+    }
+
+    // A body reaches the server while it arrives: a link that dies loses nothing to nginx. Behind
+    // nginx the link's last bytes arrive as well, and nginx answers 502 to what came after them.
+    @Test(arguments: [
+        Break(isBefore: true, byteCount: 300 << 10), Break(isBefore: true, byteCount: 1 << 20),
+        Break(isBefore: true, byteCount: 2500 << 10, cut: .reset),
+        Break(isBefore: false, byteCount: 300 << 10), Break(isBefore: false, byteCount: 2500 << 10),
+    ])
+    func `a link that keeps dying continues inside its chunks through it`(
+        place: Break
+    ) async throws {
+        let source = try scene.sample(mebibytes: 20)
         let server = try await scene.serve()
-        let nginx = try await Nginx.start(in: scene, upstreamPort: server.port)
-        let proxy = try scene.proxy(
-            to: nginx.port, Faults(direction: .up, cutsAfter: 1 << 20))
+        let faults = Faults(direction: .up, cutsAfter: place.byteCount, cut: place.cut)
+        let behind = try scene.proxy(to: server.port, place.isBefore ? Faults() : faults)
+        let nginx = try await Nginx.start(in: scene, upstreamPort: behind.port)
+        let before = try scene.proxy(to: nginx.port, place.isBefore ? faults : Faults())
         let finished = try await scene.run(
-            ["upload", source.path, "--server", proxy.url, "--json"])
+            ["upload", source.path, "--server", before.url, "--json"])
         try finished.expectCompleted(source)
         let continued = server.requests.chunks.filter { ($0.firstByte ?? 0) % (4 << 20) != 0 }
         #expect(!continued.isEmpty)
         #expect(server.requests.created.filter { $0.value > 1 } == [:])
+        // A reset takes with it what nginx had not read yet.
+        let isCounted = place.isBefore && place.cut == .finish
+        let crossed = (isCounted ? before : behind).counts.upByteCount
+        #expect(Double(crossed) < 1.3 * Double(source.byteCount))
+    }
+
+    @Test func `a server that restarts behind it costs less than a chunk`() async throws {
+        let source = try scene.sample(mebibytes: 40)
+        let server = try await scene.serve(["--shutdown-drain-seconds", "0"])
+        let backend = try scene.proxy(to: server.port, Faults(bytesPerSecond: 8 << 20))
+        let nginx = try await Nginx.start(in: scene, upstreamPort: backend.port)
+        let client = try scene.start(["upload", source.path, "--server", nginx.url, "--json"])
+        try await eventually("some chunks are there") { server.requests.created.count >= 2 }
+        server.process.signal(SIGTERM)
+        _ = try await server.process.wait()
+        backend.upstreamPort = try await scene.serve().port
+        try await scene.finish(client).expectCompleted(source)
+        #expect(backend.counts.upByteCount < source.byteCount + 4 << 20)
     }
 }
 

@@ -53,7 +53,8 @@ struct RoughLinkTests {
         let proxies = try await expectThereAndBack(source) { direction in
             Faults(direction: direction, cutsAfter: 64 << 10, cut: cut)
         }
-        for proxy in proxies { #expect(proxy.counts.cutCount >= source.byteCount >> 16) }
+        // Some connections end by themselves, after an answer that came before their body.
+        for proxy in proxies { #expect(proxy.counts.cutCount > source.byteCount >> 17) }
         // A reset may take bytes with it that nobody had read yet.
         if cut == .finish {
             #expect(proxies[0].counts.upByteCount < source.byteCount * 3 / 2)

@@ -13,11 +13,15 @@ RESET = b"\x01\0\0\0\0\0\0\0"
 class FaultyProxy:
     """Passes bytes both ways; each connection takes between `least` and `most` bytes from the client."""
 
-    def __init__(self, port: int, seed: int, least: int = 300 * 1024, most: int = 2 << 20) -> None:
+    def __init__(self, port: int, seed: int, least: int = 300 * 1024, most: int = 2 << 20,
+                 reset_share: float = 0.5) -> None:
         self.cut_count = 0
+        # What passed from clients.
+        self.byte_count = 0
         self._upstream = port
         self._random = random.Random(seed)
         self._range = (least, most)
+        self._reset_share = reset_share
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -56,7 +60,7 @@ class FaultyProxy:
         server.settimeout(None)
         with self._lock:
             budget = self._random.randint(*self._range)
-            resets = self._random.random() < 0.5
+            resets = self._random.random() < self._reset_share
             self._open |= {client, server}
         back = threading.Thread(target=self._pass, args=(server, client, None), daemon=True)
         back.start()
@@ -73,11 +77,16 @@ class FaultyProxy:
         passed = 0
         with contextlib.suppress(OSError):
             while data := source.recv(PIECE):
-                if budget is not None and passed + len(data) > budget:
-                    sink.sendall(data[: budget - passed])
-                    return True
+                is_over = budget is not None and passed + len(data) > budget
+                if is_over:
+                    data = data[: budget - passed]
                 sink.sendall(data)
                 passed += len(data)
+                if budget is not None:
+                    with self._lock:
+                        self.byte_count += len(data)
+                if is_over:
+                    return True
         with contextlib.suppress(OSError):
             sink.shutdown(socket.SHUT_WR)
         return False

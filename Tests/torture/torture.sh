@@ -46,6 +46,7 @@ part "power cuts" Tests/powercut/gate.sh "$binaries/kedge" $((seconds / 2))
 part "proofs" Tests/torture/proofs.sh "$binaries/kedge" --long
 part "attacks" Tests/torture/attacks.sh "$binaries/kedge" long
 part "origins" python3 Tests/clients/origins.py --binary "$binaries/kedge" --whole
+part "proxies" python3 Tests/clients/proxies.py --binary "$binaries/kedge" --long
 part "kills" kills
 
 echo "==> tortured for $SECONDS s"
