@@ -86,7 +86,7 @@ struct ServerAPI: Sendable {
         if asksFirst { fields[.expect] = "100-continue" }
         let response = try await send(call, fields: fields, body: body, onBytesSent: onBytesSent)
         let content = try await collect(response, call, limit: Self.maxMessageByteCount)
-        let answer = answer(of: response)
+        let answer = response.answer
         let value: ChunkAnswer =
             response.status == 202
             ? .part(try decode(content, call, answer)) : .whole(try decode(content, call, answer))
