@@ -80,7 +80,12 @@ struct RequestFailure: Error, Sendable {
             return "Something before the service refused a body of \(refusedByteCount) bytes as too"
                 + " large."
         }
-        return explanation ?? transport?.connection?.text.map { $0 + "." } ?? plainMessage
+        if let explanation {
+            // What answers is no Kedge, and may say itself what it is about.
+            return [explanation, serverText == nil ? nil : detail].compactMap { $0 }
+                .joined(separator: " ")
+        }
+        return transport?.connection?.text.map { $0 + "." } ?? plainMessage
     }
 
     /// The same failure by another name.
