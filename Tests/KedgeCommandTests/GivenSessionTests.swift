@@ -38,15 +38,17 @@ struct GivenSessionTests {
         proxy.faults = Faults()
         try FileManager.default.removeItem(atPath: scene.path("state"))
         let session = try #require(server.requests.sessionIDs.first)
-        // What was under way is saved when the connections have ended.
-        try await eventually("all requests have ended") {
-            let logged = server.requests.chunks
-            return logged.count - logged.filter { $0.chunkOutcome == "created" }.count >= 1
-        }
-        try await Task.sleep(for: .milliseconds(500))
+        try await settle(proxy)
         return Orphan(
             source: source, server: server, proxy: proxy, session: session,
             status: try await scene.session(session, at: server.url))
+    }
+
+    /// Waits until everything that a killed client sent has arrived or is lost: the server saves what was
+    /// under way when the connections have ended.
+    private func settle(_ proxy: FaultyProxy) async throws {
+        try await eventually("all connections have ended") { proxy.counts.openCount == 0 }
+        try await Task.sleep(for: .seconds(1))
     }
 
     // R13: from another machine nothing that was confirmed is sent again.
@@ -80,10 +82,8 @@ struct GivenSessionTests {
         try await eventually("some bytes are there") { proxy.counts.upByteCount > 9 << 20 }
         client.signal(SIGKILL)
         _ = try await client.wait()
-        let id: String = try await eventually("the request has ended") {
-            server.requests.last { $0.method == "PATCH" }?.sessionID
-        }
-        try await Task.sleep(for: .milliseconds(500))
+        try await settle(proxy)
+        let id = try #require(server.requests.last { $0.method == "PATCH" }?.sessionID)
         let status = try await scene.session(id, at: server.url)
         #expect(status.receivedBytes > 0)
         proxy.faults = Faults()

@@ -109,7 +109,8 @@ struct UploadTests {
             to: server.port, Faults(direction: .up, cutsAfter: 300 << 10, cut: cut))
         let finished = try await scene.run(command(source, proxy.url))
         try finished.expectCompleted(source)
-        #expect(proxy.counts.cutCount >= 90)
+        // Many more end because the client closes them.
+        #expect(proxy.counts.cutCount >= 60)
         let chunks = server.requests.chunks
         let continued = chunks.filter { ($0.firstByte ?? 0) % (4 << 20) != 0 }
         #expect(continued.count >= 60)
