@@ -45,7 +45,7 @@ static inline CURLcode ccurl_easy_set_offset(
 }
 
 static inline CURLcode ccurl_easy_set_string(
-    CURL *_Nonnull easy, CURLoption option, const char *_Nonnull value) {
+    CURL *_Nonnull easy, CURLoption option, const char *_Nullable value) {
     return curl_easy_setopt(easy, option, value);
 }
 

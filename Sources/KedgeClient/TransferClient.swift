@@ -1,3 +1,4 @@
+internal import Foundation
 internal import KedgeFiles
 internal import KedgeLocks
 public import KedgeModel
@@ -32,11 +33,19 @@ public final class TransferClient: Sendable {
     /// Opens the records and starts the transport.
     ///
     /// - Parameter transport: Nil for ``CurlTransport``.
-    /// - Throws: `USAGE` for a server URL that is none; `STORE_DAMAGED` when the records cannot be
+    /// - Throws: `USAGE` for a server URL that is none, and for a CA file that cannot be read;
+    ///   `STORE_DAMAGED` when the records cannot be
     ///   used or were written by a newer kedge.
     public convenience init(
         configuration: ClientConfiguration, transport: (any HTTPTransport)? = nil
     ) async throws {
+        if transport == nil, let path = configuration.caFile ?? CurlTransport.environmentCAFile,
+            !FileManager.default.isReadableFile(atPath: path)
+        {
+            throw TransferError(
+                .usage, operation: "open", resource: path,
+                explanation: "The file of certificate authorities \(path) cannot be read.")
+        }
         // Room for the short requests of each transfer, too.
         let connections =
             configuration.maxConcurrentTransfers

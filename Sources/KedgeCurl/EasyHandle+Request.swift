@@ -39,7 +39,11 @@ extension EasyHandle {
         try set(CURLOPT_TCP_NODELAY, to: true)
         try set(CURLOPT_BUFFERSIZE, to: Self.receiveBufferByteCount)
         try set(CURLOPT_CONNECTTIMEOUT_MS, to: configuration.connectTimeout.wholeMilliseconds)
-        if let caFile = configuration.caFile { try set(CURLOPT_CAINFO, to: caFile) }
+        if let caFile = configuration.caFile {
+            try set(CURLOPT_CAINFO, to: caFile)
+            // Otherwise the system's directory of authorities is trusted, too.
+            try set(CURLOPT_CAPATH, to: nil)
+        }
         if !configuration.usesEnvironmentProxy { try set(CURLOPT_PROXY, to: "") }
     }
 

@@ -77,8 +77,8 @@ import CCurl
         try unsafe check(ccurl_easy_set_offset(pointer, option, curl_off_t(value)), option)
     }
 
-    /// Sets an option whose text libcurl copies.
-    func set(_ option: CURLoption, to text: String) throws(Refusal) {
+    /// Sets an option whose text libcurl copies; nil takes its default away.
+    func set(_ option: CURLoption, to text: String?) throws(Refusal) {
         try unsafe check(ccurl_easy_set_string(pointer, option, text), option)
     }
 

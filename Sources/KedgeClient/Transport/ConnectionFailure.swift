@@ -78,18 +78,24 @@ public enum ConnectionCause: String, CaseIterable, Codable, Hashable, Sendable {
 public struct ConnectionFailure: Hashable, Sendable {
     /// Why.
     public let cause: ConnectionCause
-    /// Host of the request's URL; of a proxy in between nothing is told.
+    /// Host of the request's URL.
     public let host: String
     /// Port of the request's URL.
     public let port: Int
+    /// Address of the proxy that the environment names for it, without user and password; nil for none.
+    public let proxy: String?
 
     /// Makes a failure.
-    public init(_ cause: ConnectionCause, host: String, port: Int) {
+    public init(_ cause: ConnectionCause, host: String, port: Int, proxy: String? = nil) {
         self.cause = cause
         self.host = host
         self.port = port
+        self.proxy = proxy
     }
 
     /// What failed, where and why, without a full stop; nil when the reason has no words.
-    var text: String? { cause.words.map { "cannot reach \(host):\(port): \($0)" } }
+    var text: String? {
+        let way = proxy.map { " through the proxy \($0)" } ?? ""
+        return cause.words.map { "cannot reach \(host):\(port)\(way): \($0)" }
+    }
 }

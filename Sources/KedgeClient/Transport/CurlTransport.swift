@@ -25,8 +25,13 @@ public struct CurlTransport: HTTPTransport {
         configuration.stallTimeout = stallTimeout
         configuration.connectTimeout = connectTimeout
         configuration.maxConnectionsPerHost = maxConnectionsPerHost
-        configuration.caFile = caFile ?? ProcessInfo.processInfo.environment["SSL_CERT_FILE"]
+        configuration.caFile = caFile ?? Self.environmentCAFile
         self.client = CurlClient(configuration: configuration)
+    }
+
+    /// The file that the environment names; an empty name is none.
+    static var environmentCAFile: String? {
+        ProcessInfo.processInfo.environment["SSL_CERT_FILE"].flatMap { $0.isEmpty ? nil : $0 }
     }
 
     /// Sends on curl's own thread; the caller only waits.
@@ -53,11 +58,11 @@ public struct CurlTransport: HTTPTransport {
                     do throws(CurlError) {
                         return try await iterator.next(isolation: nil)
                     } catch {
-                        throw TransportError(error)
+                        throw TransportError(error, url: curlRequest.url)
                     }
                 })
         } catch {
-            throw TransportError(error)
+            throw TransportError(error, url: request.url)
         }
     }
 
@@ -77,8 +82,8 @@ private struct CurlSource: CurlRequestBodySource {
 }
 
 extension TransportError {
-    /// Translates what curl reported.
-    fileprivate init(_ error: CurlError) {
+    /// Translates what curl reported of a request to a URL.
+    fileprivate init(_ error: CurlError, url: String) {
         let kind: Kind =
             switch error.code {
             case .couldNotResolve, .couldNotConnect: .offline
@@ -92,17 +97,19 @@ extension TransportError {
             default: .other
             }
         self.init(
-            kind, isTransient: error.isTransient, connection: ConnectionFailure(error),
+            kind, isTransient: error.isTransient, connection: ConnectionFailure(error, url: url),
             detail: error.debugDescription, cause: error.cause ?? error)
     }
 }
 
 extension ConnectionFailure {
     /// What curl knows of the connection; nil when that is not what failed.
-    fileprivate init?(_ error: CurlError) {
+    fileprivate init?(_ error: CurlError, url: String) {
         guard let host = error.host, let port = error.port,
             let cause = ConnectionCause(rawValue: error.reason.rawValue), cause != .other
         else { return nil }
-        self.init(cause, host: host, port: port)
+        let proxy = EnvironmentProxy.named(
+            for: url, in: ProcessInfo.processInfo.environment)
+        self.init(cause, host: host, port: port, proxy: proxy?.address)
     }
 }
