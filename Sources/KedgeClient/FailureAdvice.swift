@@ -37,8 +37,8 @@ enum FailureAdvice {
         case .fileNotFound, .fileGone: return isDownload ? "Check the id or address." : nil
         case .fileTooLarge, .requestTooLarge: return "The server's limit has to be raised."
         case .nameNotFound: return "Check the address."
-        case .tlsRefused, .certificateRejected, .notKedge, .redirected, .redirectLoop,
-            .contentEncoded:
+        case .redirected: return nil
+        case .tlsRefused, .certificateRejected, .notKedge, .redirectLoop, .contentEncoded:
             return "Retry once that is set right."
         case .remoteChanged: return "Retry to fetch the new version."
         case .sessionNotFound, .sessionExpired, .sessionClosed:

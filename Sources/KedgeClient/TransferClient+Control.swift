@@ -91,7 +91,11 @@ extension TransferClient {
 
     /// True when the record says that bytes move and no living process moves them.
     private func isInterrupted(_ record: TransferRecord) async throws -> Bool {
-        guard record.isOrphaned, !runs.contains(record.status.id) else { return false }
-        return try await !store.hasLivingOwner(record.status.id)
+        let id = record.status.id
+        guard record.isOrphaned, !runs.contains(id), try await !store.hasLivingOwner(id) else {
+            return false
+        }
+        // A run may have ended since the record was read.
+        return try await store.record(id).isOrphaned
     }
 }

@@ -56,7 +56,9 @@ extension TransferClient {
         // A file that may have its name already is told from a stranger's by the record alone.
         if case .download(let download) = record, download.fileHash == nil {
             let isGivenUp = try await givesBackSpace(of: download, after: code)
-            let isGone = [.fileNotFound, .fileGone].contains(code)
+            // Of an address anywhere 404 may be a gateway's word, and many gigabytes depend on it.
+            let isGone =
+                [.fileNotFound, .fileGone].contains(code) && !download.reference.isURL
             if isGone, record.confirmedByteCount > 0 {
                 message = "The file is not on the server any more; what had arrived was removed."
             }

@@ -139,7 +139,7 @@ extension TransferSnapshot {
 
     /// What stands before the message of a failure: some are sentences, others go on with one.
     private static func separator(_ message: String) -> String {
-        message.first?.isLowercase == true ? ": " : ". "
+        message.first.map { $0.isLowercase || $0.isNumber || $0 == "[" } == true ? ": " : ". "
     }
 
     private static func message(_ record: TransferRecord) -> String {
@@ -147,6 +147,12 @@ extension TransferSnapshot {
         let isUpload = record.direction == .upload
         switch status.state {
         case .queued:
+            // It waits for the next run alone.
+            if let end = status.failedAttempt, end.nextAttemptAt == nil,
+                let message = status.lastErrorMessage
+            {
+                return message
+            }
             let waiting = isUpload ? "Waiting to upload" : "Waiting to download"
             return status.lastErrorMessage.map { "\(waiting)\(Self.separator($0))\($0)" } ?? waiting
         case .uploading, .downloading:

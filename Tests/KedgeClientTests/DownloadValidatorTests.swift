@@ -191,6 +191,38 @@ struct DownloadValidatorTests {
         _ = try await finish(id, with: new)
     }
 
+    // An outage is when files are replaced.
+    @Test func `an outage does not shorten what is compared`() async throws {
+        let reference = serve(old, .oldEnough)
+        let isContent: @Sendable (FakeServer.Seen) -> Bool = { $0.fields[.ifRange] != nil }
+        scene.plan(.rewrite { $0.cutsAfter = Self.part }, when: isContent)
+        scene.plan(.answer(Reply(status: 503)), count: 4, when: isContent)
+        scene.plan(.offline, count: 4, when: isContent)
+        let client = try await scene.client {
+            ($0.chunkSize, $0.connections) = (Self.chunkSize, 1)
+        }
+        let id = try await client.enqueueDownload(reference, to: scene.path("out.bin"))
+        _ = try await client.run(id)
+        try await client.close()
+        _ = try await finish(id, with: old)
+        #expect(ranges.filter { $0.fields[.range] == "bytes=34464-131071" }.count == 9)
+    }
+
+    @Test func `what is compared reaches into the chunk before`() async throws {
+        let reference = serve(old, .oldEnough)
+        scene.plan(.rewrite { $0.cutsAfter = 65_536 + 500 }) {
+            $0.fields[.range] == "bytes=65536-262143"
+        }
+        let client = try await scene.client {
+            ($0.chunkSize, $0.connections) = (Self.chunkSize, 1)
+        }
+        let id = try await client.enqueueDownload(reference, to: scene.path("out.bin"))
+        _ = try await client.run(id)
+        try await client.close()
+        _ = try await finish(id, with: old)
+        #expect(ranges.contains { $0.fields[.range] == "bytes=66036-262143" })
+    }
+
     @Test func `a link that carries less than the compared bytes still gets on`() async throws {
         let reference = serve(old, .oldEnough)
         scene.plan(.rewrite { $0.cutsAfter = 20_000 }, count: 60) { $0.fields[.ifRange] != nil }

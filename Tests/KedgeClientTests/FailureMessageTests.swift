@@ -22,6 +22,34 @@ struct FailureMessageTests {
             try await client.enqueueUpload(path: scene.path("source.bin")))
     }
 
+    private func failure(
+        _ status: Int, body: [UInt8] = [], subject: RequestFailure.Subject = .session
+    ) -> RequestFailure {
+        let reply = ServerReply(
+            status: status, headerFields: [:], body: TransportResponseBody { nil },
+            url: "https://files.example/x?secret", hasCredentials: false)
+        return RequestFailure(reply, body: body, operation: "test", subject: subject)
+    }
+
+    // Where and why: what answered is named, with its status.
+    @Test(
+        arguments: [
+            (401, .session, .badRequest), (404, .session, .notKedge), (404, .file, .notKedge),
+            (410, .file, .notKedge), (500, .session, .internalError), (429, .file, .busy),
+            (413, .session, .requestTooLarge), (413, .resource, .requestTooLarge),
+            (418, .resource, .badRequest), (500, .upload, .internalError),
+        ] as [(Int, RequestFailure.Subject, ErrorCode)])
+    func `an answer that is no Kedge's names who gave it`(
+        status: Int, subject: RequestFailure.Subject, code: ErrorCode
+    ) {
+        let failure = failure(status, subject: subject)
+        #expect(failure.code == code)
+        #expect(failure.message.contains("files.example:443"))
+        #expect(failure.message.contains("status \(status)"))
+        #expect(!failure.message.contains("secret"))
+        #expect(failure.failedAttempt().host == "files.example")
+    }
+
     private func problem(_ code: ErrorCode, _ detail: String?) -> Reply {
         Reply(problem: code) { $0.detail = detail }
     }
@@ -41,19 +69,15 @@ struct FailureMessageTests {
     @Test func `a page is not quoted, and much text is cut`() async throws {
         let page = try await fail(with: Reply(status: 400, body: Array("<html>x</html>".utf8)))
         #expect(!page.message.contains("html"))
-        let long = RequestFailure(
-            status: 400, headerFields: [:],
-            body: problem(.badRequest, String(repeating: "x\n", count: 5000)).body,
-            operation: "test", subject: .session)
+        let long = failure(
+            400, body: problem(.badRequest, String(repeating: "x\n", count: 5000)).body)
         #expect(long.message.count < 400)
         #expect(!long.message.contains("\n"))
     }
 
     @Test func `a detail that says nothing new is not repeated`() {
         let sentence = ErrorCode.badRequest.facts.sentence
-        let failure = RequestFailure(
-            status: 400, headerFields: [:], body: problem(.badRequest, sentence).body,
-            operation: "test", subject: .session)
+        let failure = failure(400, body: problem(.badRequest, sentence).body)
         #expect(failure.message == sentence)
     }
 

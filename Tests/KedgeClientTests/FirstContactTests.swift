@@ -45,7 +45,9 @@ struct FirstContactTests {
         return snapshot
     }
 
-    private func creations() -> Int { scene.seen("POST", "/uploads/sessions").count }
+    private func creations() -> Int {
+        scene.seen("POST", "/uploads/sessions").filter(isCreation).count
+    }
 
     @Test(arguments: Foreign.allCases)
     func `a first answer that is no Kedge's ends the upload at once`(foreign: Foreign) async throws
@@ -64,13 +66,74 @@ struct FirstContactTests {
         scene.expectUploaded(try await client.run(id), bytes)
     }
 
+    // More often than a failing transfer is tried: it waits, and its session and bytes stay.
     @Test(arguments: Foreign.allCases)
-    func `what answers for a known server is weather`(foreign: Foreign) async throws {
+    func `another answer than a known server's is waited out`(foreign: Foreign) async throws {
         scene.expectUploaded(try await upload("first.bin"), bytes)
-        // In another process, for another file; a bare 404 of a creation never was.
-        scene.plan(.answer(foreign.reply), count: 3) { $0.method == "PUT" }
-        if foreign != .notFound { scene.plan(.answer(foreign.reply), count: 3, when: isCreation) }
+        // In another process, for another file.
+        scene.plan(.answer(foreign.reply), count: 20, when: isCreation)
+        scene.plan(.answer(foreign.reply), count: 40) { $0.method == "PUT" }
+        scene.plan(.answer(foreign.reply), count: 20) { $0.path.contains("/finalize") }
         scene.expectUploaded(try await upload("second.bin"), bytes)
+        #expect(creations() == 22)
+        #expect(scene.repeatedByteCount == 0)
+    }
+
+    @Test(arguments: Foreign.allCases)
+    func `another answer than a known server's takes nothing from a download`(
+        foreign: Foreign
+    ) async throws {
+        scene.expectUploaded(try await upload("first.bin"), bytes)
+        let id = scene.addFile(bytes)
+        let whole = "bytes=65536-131071"
+        scene.plan(.rewrite { $0.cutsAfter = 40_000 }) { $0.fields[.range] == whole }
+        // From then on there is nothing but the other answer, for a while.
+        let isCut = Mutex(false)
+        scene.plan(.answer(foreign.reply), count: 60) { seen in
+            guard seen.path.contains("/files/") else { return false }
+            return isCut.withLock { isCut in
+                if seen.fields[.range] == "bytes=105536-131071" { isCut = true }
+                return isCut
+            }
+        }
+        scene.plan(.answer(Foreign.page.reply), count: 1000) { $0.url.contains("login.test") }
+        let client = try await scene.client { $0.connections = 1 }
+        let done = try await client.run(
+            try await client.enqueueDownload(.file(id), to: scene.path("copy.bin")))
+        #expect(done.state == .completed, "\(done.message)")
+        #expect(scene.read("copy.bin") == bytes)
+        #expect(scene.seen("GET", "/files/").filter { $0.fields[.range] == whole }.count == 1)
+    }
+
+    @Test func `a server that moved for good is not waited for for ever`() async throws {
+        scene.expectUploaded(try await upload("first.bin"), bytes)
+        let moved = Reply(
+            status: 308, fields: [.location: "https://kedge.test/uploads/sessions"])
+        scene.plan(.answer(moved), count: 1000, when: isCreation)
+        let failed = try await upload("second.bin")
+        #expect(failed.errorCode == .redirected)
+        #expect(failed.message.contains("its address is https://kedge.test."))
+    }
+
+    @Test(arguments: [429, 500, 503])
+    func `patience before the first answer holds for servers that cannot serve`(
+        status: Int
+    ) async throws {
+        scene.plan(.answer(Reply(status: status)), count: 1_000_000)
+        let waiting = try await upload { $0.firstAnswerPatience = .milliseconds(100) }
+        #expect(waiting.state == .queued)
+        #expect(waiting.failedAttempt?.nextAttemptAt == nil)
+        #expect(waiting.message.contains("gave up") && !waiting.message.hasPrefix("Waiting"))
+    }
+
+    @Test func `a password in the address is not kept with the servers that are known`()
+        async throws
+    {
+        scene.expectUploaded(
+            try await upload { $0.serverURL = "http://us:pa55@kedge.test" }, bytes)
+        let client = try await scene.client()
+        #expect(try await client.store.isKnownServer("http://us:other@kedge.test"))
+        #expect(try await client.store.isKnownServer("http://kedge.test"))
     }
 
     @Test func `a refusal in a Kedge's words makes it known`() async throws {

@@ -96,11 +96,26 @@ struct DoctorTests {
     func `a server that is no Kedge is not ready`(position: Int) async throws {
         let stranger = try RangeServer { _, _, _ in Self.strangers[position] }
         let (finished, lines) = try await doctor("http://127.0.0.1:\(stranger.port)")
-        #expect(finished.termination == .exited(ExitStatus.failure))
+        // What an upload ends with.
+        let code: ErrorCode =
+            switch Self.strangers[position].status {
+            case 302: .redirected
+            case 503: .unavailable
+            default: .notKedge
+            }
+        #expect(finished.termination == .exited(code.facts.exitStatus))
         #expect(lines.allSatisfy { $0.report == nil })
         let result = try #require(lines.first { $0.subject == "server" }?.result)
-        #expect(result.contains("PROTOCOL_VIOLATION"))
+        #expect(result.contains(code.rawValue))
         #expect(result.contains("127.0.0.1:\(stranger.port)"))
+    }
+
+    @Test func `a wrong path on a Kedge is told as that`() async throws {
+        let server = try await scene.serve()
+        let (finished, lines) = try await doctor("\(server.url)/prefix")
+        #expect(finished.termination == .exited(ExitStatus.usage))
+        let result = try #require(lines.first { $0.subject == "server" }?.result)
+        #expect(result.contains("not at this path"))
     }
 
     @Test func `a server of before it told its name is a Kedge`() async throws {

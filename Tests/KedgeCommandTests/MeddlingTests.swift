@@ -14,16 +14,6 @@ struct OutageTests {
     func outage(outage: Outage) async throws {
         try await MeddlingTrial.run(outage.interference)
     }
-
-    @Test(
-        "a captive portal that stays is a failure at last, and the same command goes on after it",
-        .enabled(if: Torture.isOn, "long-runs: KEDGE_TORTURE=1 asks for them"))
-    func portalThatStays() async throws {
-        try await MeddlingTrial.run(
-            Interference(
-                Outage.portalForEver.interference.meddling, upload: .fails(.protocolViolation),
-                download: .fails(.protocolViolation)))
-    }
 }
 
 @Suite(.serialized, .timeLimit(.minutes(10)))

@@ -11,18 +11,33 @@ struct ChunkFetch: Sendable {
     var pace: PartialPace
     /// Tries that are not in the record yet.
     var uncountedTries = 1
-    /// How often its bytes had another digest than the server announced.
-    var mismatchCount = 0
-    /// How much of what is there already is asked for again and compared; 64 KiB. Less on a link that
-    /// does not carry as much at a time.
-    var overlapByteCount: Int64 = 64 << 10
+    /// The digest of the bytes that were refused last, and how often in a row it was that one.
+    private(set) var wrongDigest: SHA256Digest?
+    private(set) var sameDigestCount = 0
+    /// How much of what is there already is asked for again and compared. Less on a link that breaks
+    /// before it has carried as much.
+    private(set) var overlapByteCount = Self.maxOverlapByteCount
+    private static let maxOverlapByteCount: Int64 = 64 << 10
 
     /// Bytes that are not there yet.
     var missing: ByteRange { ByteRange(start: range.start + part.byteCount, end: range.end) }
     var isWhole: Bool { part.byteCount == range.byteCount }
 
-    /// A try brought nothing new.
-    mutating func shortenOverlap() { overlapByteCount = max(1 << 10, overlapByteCount / 4) }
+    /// The whole chunk arrived, with another digest than the server announced.
+    mutating func noteWrong(_ digest: SHA256Digest) {
+        sameDigestCount = digest == wrongDigest ? sameDigestCount + 1 : 1
+        wrongDigest = digest
+    }
+
+    /// An answer brought so many bytes, of which the first were known. One without any tells nothing of
+    /// what the link carries: that may be the very outage in which the file is replaced.
+    mutating func noteArrival(of byteCount: Int64, overlapping knownByteCount: Int64) {
+        if byteCount > 0, byteCount <= knownByteCount {
+            overlapByteCount = max(1 << 10, overlapByteCount / 4)
+        } else if byteCount - knownByteCount >= Self.maxOverlapByteCount {
+            overlapByteCount = Self.maxOverlapByteCount
+        }
+    }
 
     /// What arrived is in doubt: the chunk begins anew.
     mutating func reset(at now: Timestamp) {

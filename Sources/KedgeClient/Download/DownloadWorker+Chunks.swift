@@ -6,7 +6,7 @@ extension DownloadWorker {
     /// Memory that one chunk in flight holds: a buffer to write from, what the transport keeps before
     /// it pauses, and what libcurl could not hand over.
     private static let bufferByteCount: Int64 = 3 << 20
-    /// How often a chunk is fetched that arrives with another digest than announced.
+    /// How often a chunk is fetched that arrives with the same wrong digest each time.
     static let maxFetchCount = 3
 
     /// Fetches what is missing, several chunks at a time (R126).
@@ -65,7 +65,7 @@ extension DownloadWorker {
         do {
             // An earlier run may have stopped after the last byte.
             let answer = chunk.isWhole ? nil : try await fetchPart(of: &chunk, into: temp)
-            try await check(chunk.part.chunk, of: chunk.index, answer: answer)
+            try await check(&chunk, answer: answer)
             if let file = chunk.part.file { hash.turns.announce(file.after, from: file.before) }
             let confirmed = ConfirmedChunk(
                 index: chunk.index, endOffset: chunk.range.end, attempts: chunk.uncountedTries)
@@ -75,44 +75,58 @@ extension DownloadWorker {
             if failure.isCongestion { window.recordCongestion() }
             if failure.isCanceled { throw CancellationError() }
             guard failure.isRetryable else { throw failure }
-            if failure.code == .chunkHashMismatch || failure.code == .protocolViolation {
+            let brought = chunk.part.byteCount > before
+            if failure.code == .chunkHashMismatch || failure.code == .protocolViolation && brought {
                 // What arrived is in doubt: this chunk alone is fetched again (R16, R137).
                 try await discard(&chunk)
             }
-            if failure.code == .chunkHashMismatch { try countMismatch(&chunk, failure) }
+            if failure.code == .chunkHashMismatch { try refuseHopeless(chunk, failure) }
             if chunk.part.byteCount > before {
                 chunk.uncountedTries += 1
                 try await note(&chunk)
                 try await context.keeper.noteProgress(chunk: chunk.index)
             } else {
-                chunk.shortenOverlap()
                 // The wait may be long.
                 try await makeDurable(&chunk)
-                try await context.keeper.backOff(after: failure, chunk: chunk.index)
+                try await backOff(after: failure, chunk: chunk.index)
             }
             return false
         }
     }
 
-    /// A link that damages some bytes heals by itself; a chunk that is damaged at its origin does not.
-    private func countMismatch(_ chunk: inout ChunkFetch, _ failure: RequestFailure) throws {
-        chunk.mismatchCount += 1
-        guard chunk.mismatchCount >= Self.maxFetchCount else { return }
+    /// Waits before the next try.
+    ///
+    /// Content may come from elsewhere than the service, as from a bucket that it points to. So where the
+    /// answer is a wrong one, the service itself is asked whether it is there, and waited for.
+    func backOff(after failure: RequestFailure, chunk: Int?) async throws {
+        let isWrong = [.notKedge, .protocolViolation, .redirected].contains(failure.code)
+        guard isWrong, failure.answer != nil, case .file(let id) = download.reference else {
+            return try await context.keeper.backOff(after: failure, chunk: chunk)
+        }
+        let api = context.api
+        _ = try await context.keeper.retrying(chunk: chunk ?? 0) { try await api.fileMeta(id) }
+        try await context.keeper.backOff(after: failure, chunk: chunk, isReachable: true)
+    }
+
+    /// A link that damages bytes damages others each time, and so heals by itself. The same wrong bytes
+    /// again and again are what the origin has: more fetches cannot help.
+    private func refuseHopeless(_ chunk: ChunkFetch, _ failure: RequestFailure) throws {
+        guard chunk.sameDigestCount >= Self.maxFetchCount else { return }
         let last = chunk.range.end - 1
         throw TransferError(
             .chunkHashMismatch, operation: "get file",
             explanation: "Chunk \(chunk.index) (bytes \(chunk.range.start) to \(last)) arrived"
-                + " \(chunk.mismatchCount) times with another SHA-256 than the server announced.",
+                + " \(chunk.sameDigestCount) times with the same bytes, and they do not have the"
+                + " SHA-256 that the server announced.",
             cause: failure)
     }
 
-    private func check(
-        _ part: SHA256Hasher, of index: Int, answer: ServerAnswer?
-    ) async throws {
-        let digest = part.digest()
+    private func check(_ chunk: inout ChunkFetch, answer: ServerAnswer?) async throws {
+        let (index, digest) = (chunk.index, chunk.part.chunk.digest())
         guard let digests = remote.chunkDigests, digests.indices.contains(index),
             digests[index] != digest
         else { return }
+        chunk.noteWrong(digest)
         try await context.store.recordMismatch(
             DigestMismatch(chunk: index, expectedSha256: digests[index], actualSha256: digest),
             of: context.lease)
@@ -125,7 +139,7 @@ extension DownloadWorker {
     private func fetchPart(
         of chunk: inout ChunkFetch, into temp: TempFile
     ) async throws -> ServerAnswer {
-        let overlap = try await overlap(before: chunk, in: temp)
+        let overlap = try await overlap(before: &chunk, in: temp)
         let missing = chunk.missing
         let asked = ByteRange(start: missing.start - overlap.byteCount, end: missing.end)
         let (total, validator) = (download.expectedSize ?? 0, download.validator ?? .weak(""))
@@ -148,12 +162,14 @@ extension DownloadWorker {
                     explanation: "The server does not serve ranges."))
         case .violation:
             // Where bytes came through before, something on the way may do this for a while.
-            if confirmed.count == 0, let failure = fetcher.codingFailure(of: response) {
+            if !hasProgress, chunk.part.byteCount == 0,
+                let failure = fetcher.codingFailure(of: response)
+            {
                 throw failure
             }
             throw RequestFailure(.protocolViolation, operation: "get file", answer: answer)
         case .refused:
-            throw await fetcher.failure(of: response)
+            throw await fetcher.failure(of: response, to: download.reference)
         }
         var writer = BodyWriter(
             file: temp.file, start: chunk.range.start, part: chunk.part, turn: chunk.turn,
@@ -180,7 +196,8 @@ extension DownloadWorker {
         into writer: inout BodyWriter, answer: ServerAnswer
     ) async throws -> RequestFailure? {
         var overlap = overlap
-        let byteCount = overlap.byteCount + chunk.missing.byteCount
+        let knownByteCount = overlap.byteCount
+        let byteCount = knownByteCount + chunk.missing.byteCount
         var receivedCount: Int64 = 0
         var trouble: RequestFailure?
         do {
@@ -204,6 +221,7 @@ extension DownloadWorker {
                 trouble = RequestFailure(error, operation: "get file", answer: answer)
             }
         }
+        chunk.noteArrival(of: receivedCount, overlapping: knownByteCount)
         try await writer.flush()
         return trouble
     }
@@ -226,16 +244,17 @@ extension DownloadWorker {
         isSyncing = true
         defer { isSyncing = false }
         while !unsynced.isEmpty || !unsyncedPartials.isEmpty {
-            let (chunks, partials) = (unsynced, unsyncedPartials)
-            (unsynced, unsyncedPartials) = ([], [:])
+            let chunks = unsynced
+            (unsynced, syncingPartials, unsyncedPartials) = ([], unsyncedPartials, [:])
             do {
                 try await context.onDisk("sync", "download's folder") { try file.syncData() }
             } catch {
                 syncFailure = error
                 throw error
             }
+            // Without those that were discarded during the sync.
             try await context.store.confirmChunks(
-                chunks, partials: partials, answer: answer, of: context.lease)
+                chunks, partials: syncingPartials, answer: answer, of: context.lease)
             try await noteConfirmed(chunks)
         }
     }

@@ -63,7 +63,7 @@ extension DownloadWorker {
 
     /// What came is in doubt: nothing of the chunk counts any more.
     func discard(_ chunk: inout ChunkFetch) async throws {
-        unsyncedPartials[chunk.index] = nil
+        (unsyncedPartials[chunk.index], syncingPartials[chunk.index]) = (nil, nil)
         chunk.reset(at: context.environment.now())
         try await context.store.discardPartial(ofChunk: chunk.index, of: context.lease)
     }

@@ -15,7 +15,7 @@ extension DownloadWorker {
                 return (temp, hasher.digest(), hasher.byteCount)
             } catch let failure as RequestFailure {
                 // Nothing can be gone on with, so every drop counts against the budget.
-                try await context.keeper.backOff(after: failure, chunk: nil)
+                try await backOff(after: failure, chunk: nil)
                 try await tellBeginning(after: failure)
             }
         }
@@ -25,7 +25,9 @@ extension DownloadWorker {
         into temp: TempFile, inspected: RemoteFile
     ) async throws -> SHA256Hasher {
         let response = try await fetcher.get(remote.url)
-        guard response.status == 200 else { throw await fetcher.failure(of: response) }
+        guard response.status == 200 else {
+            throw await fetcher.failure(of: response, to: download.reference)
+        }
         let answer = fetcher.answer(of: response)
         try await context.keeper.noteAnswer()
         let fields = response.headerFields

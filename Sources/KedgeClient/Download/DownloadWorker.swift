@@ -25,6 +25,8 @@ actor DownloadWorker {
     var unsynced: [ConfirmedChunk] = []
     /// What there is of unfinished chunks in the file, as far as it waits for a sync.
     var unsyncedPartials: [Int: SavedHash] = [:]
+    /// Those of them that the sync under way covers.
+    var syncingPartials: [Int: SavedHash] = [:]
     /// What earlier runs left of unfinished chunks.
     private(set) var partials: [Int: DownloadPartial] = [:]
     var isSyncing = false
@@ -73,6 +75,8 @@ actor DownloadWorker {
                 return
             } catch let restart as DownloadRestart {
                 restartCount += 1
+                // They may be of the version that is given up.
+                (unsynced, unsyncedPartials, syncingPartials) = ([], [:], [:])
                 guard restartCount <= Self.maxRestartCount else { throw restart.error }
                 if case .remoteChanged(let answer) = restart.reason {
                     // Here and not where it was noticed: several chunks may notice one change.

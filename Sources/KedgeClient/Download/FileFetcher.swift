@@ -40,10 +40,14 @@ struct FileFetcher: Sendable {
     }
 
     /// The failure that a response stands for.
-    func failure(of response: ServerReply) async -> RequestFailure {
+    func failure(
+        of response: ServerReply, to reference: RemoteReference
+    ) async -> RequestFailure {
         // The status counts even when its explanation does not arrive.
         let body = (try? await response.body.collect(upTo: Self.maxProblemByteCount)) ?? []
-        return RequestFailure(response, body: body, operation: "get file", subject: .file)
+        return RequestFailure(
+            response, body: body, operation: "get file",
+            subject: reference.isURL ? .resource : .file)
     }
 
     func answer(of response: ServerReply) -> ServerAnswer { response.answer }
@@ -91,7 +95,9 @@ struct FileFetcher: Sendable {
             }
             return chunks.sha256
         } catch var failure as RequestFailure {
-            if !failure.isRetryable && !failure.isCanceled { return nil }
+            // A server that speaks of files and not of their chunks has none of them.
+            let isUnknown = failure.answer?.status == 404
+            if isUnknown || !failure.isRetryable && !failure.isCanceled { return nil }
             // The answer about the file was a Kedge's.
             failure.isForeign = false
             throw failure
@@ -111,7 +117,7 @@ struct FileFetcher: Sendable {
                 return ServerAPI.Answered(value: file, answer: answer(of: head))
             }
         } else if [408, 429].contains(head.status) || head.status >= 500 && head.status != 501 {
-            throw await failure(of: head)
+            throw await failure(of: head, to: .url(url))
         }
         // Servers that refuse HEAD, or do not announce ranges, may still serve one.
         return try await probe(url, knowing: file)
@@ -145,7 +151,7 @@ struct FileFetcher: Sendable {
         where response.headerFields[.contentRange].flatMap({ ContentRange($0) })?.total == 0:
             file.byteCount = 0
         default:
-            throw await failure(of: response)
+            throw await failure(of: response, to: .url(url))
         }
         return ServerAPI.Answered(value: file, answer: answer(of: response))
     }

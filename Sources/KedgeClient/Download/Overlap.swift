@@ -21,7 +21,7 @@ struct Overlap: Sendable {
         return Array(piece[count...])
     }
 
-    /// Reads bytes of the temporary file that must be there.
+    /// Reads bytes of the temporary file; fewer where the file ends.
     static func read(_ range: ByteRange, from file: any OpenFile) throws -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: Int(range.byteCount))
         var count = 0
@@ -39,19 +39,23 @@ struct Overlap: Sendable {
 }
 
 extension DownloadWorker {
-    /// What is compared before a chunk goes on, where no strong tag speaks for the version: its own last
-    /// bytes, or those of the chunk before it.
-    func overlap(before chunk: ChunkFetch, in temp: TempFile) async throws -> Overlap {
+    /// What is compared before a chunk goes on, where no strong tag speaks for the version: the bytes
+    /// before it, also those of the chunk before when that is confirmed.
+    func overlap(before chunk: inout ChunkFetch, in temp: TempFile) async throws -> Overlap {
         if case .tag = download.validator { return Overlap() }
-        let own = chunk.part.byteCount
-        guard own > 0 || chunk.index > 0 && confirmed.contains(chunk.index - 1) else {
-            return Overlap()
-        }
-        let present = own > 0 ? own : download.chunkSize
+        let follows = chunk.index > 0 && confirmed.contains(chunk.index - 1)
+        let present = chunk.part.byteCount + (follows ? download.chunkSize : 0)
+        guard present > 0 else { return Overlap() }
         let end = chunk.missing.start
         let known = ByteRange(start: end - min(chunk.overlapByteCount, present), end: end)
-        return try await context.onDisk("read back", "download's folder") {
-            Overlap(try Overlap.read(known, from: temp.file))
+        let bytes = try await context.onDisk("read back", "download's folder") {
+            try Overlap.read(known, from: temp.file)
         }
+        guard bytes.count == known.byteCount else {
+            // Somebody cut the file: of this chunk nothing is there for certain.
+            try await discard(&chunk)
+            return Overlap()
+        }
+        return Overlap(bytes)
     }
 }

@@ -95,7 +95,9 @@ actor RetryKeeper {
     ) async throws {
         if failure.isCanceled { throw CancellationError() }
         guard failure.isRetryable else { throw failure }
-        if failure.isOutage, !isReachable {
+        // How long a server that has never answered is tried is the host's to say.
+        let isLimited = acquaintance != .known && patience != nil && failure.isServerTrouble
+        if failure.isOutage || isLimited, !isReachable {
             try await waitForServer(failure, chunk: chunk)
             return
         }

@@ -7,7 +7,8 @@ extension RequestFailure {
     func failedAttempt(next: Timestamp? = nil) -> FailedAttempt {
         let connection = transport?.connection
         return FailedAttempt(
-            cause: connection?.cause, host: connection?.host, port: connection?.port,
+            cause: connection?.cause, host: connection?.host ?? answer?.host,
+            port: connection?.port ?? answer?.port,
             attempt: attempt, nextAttemptAt: next)
     }
 

@@ -21,6 +21,9 @@ struct RequestFailure: Error, Sendable {
     var explanation: String?
     /// True when what answered did not answer as a Kedge does.
     var isForeign = false
+    /// True when something else answered in the place of a Kedge, for example the page of a captive
+    /// portal: that says nothing of a session or a file, and passes.
+    var isFromIntermediary = false
     /// True when the request went without any credentials.
     var lacksToken = false
     /// Tries in a row that brought nothing, this one included.
@@ -43,7 +46,9 @@ struct RequestFailure: Error, Sendable {
     }
 
     /// True when the same request can succeed later without anybody changing anything.
-    var isRetryable: Bool { transport?.isTransient ?? code.facts.isRetryable }
+    var isRetryable: Bool {
+        isFromIntermediary || transport?.isTransient ?? code.facts.isRetryable
+    }
 
     /// True when no connection could be made: the network, not the request, is the trouble.
     var isOffline: Bool { transport?.kind == .offline }
@@ -54,7 +59,13 @@ struct RequestFailure: Error, Sendable {
     var isOutage: Bool {
         guard isRetryable else { return false }
         guard let answer else { return transport != nil }
-        return transport == nil && [502, 503, 504].contains(answer.status)
+        return isFromIntermediary
+            || transport == nil && [429, 502, 503, 504].contains(answer.status)
+    }
+
+    /// True when the server may be there and cannot serve: it has failed, or has too much to do.
+    var isServerTrouble: Bool {
+        isOutage || answer.map { $0.status >= 500 } ?? false
     }
 
     /// True when the answer is a refusal as only a Kedge gives it.
@@ -80,6 +91,9 @@ struct RequestFailure: Error, Sendable {
             return "Something before the service refused a body of \(refusedByteCount) bytes as too"
                 + " large."
         }
+        if isBodyRefused, code == .requestTooLarge {
+            return "Something before the service refused the request as too large (\(source))."
+        }
         if let explanation {
             // What answers is no Kedge, and may say itself what it is about.
             return [explanation, serverText == nil ? nil : detail].compactMap { $0 }
@@ -94,6 +108,7 @@ struct RequestFailure: Error, Sendable {
             code, operation: operation, answer: answer, retryAfter: retryAfter, problem: problem,
             serverText: serverText, transport: transport)
         (other.isForeign, other.lacksToken) = (isForeign, lacksToken)
+        other.isFromIntermediary = isFromIntermediary
         (other.explanation, other.attempt) = (explanation, attempt)
         other.refusedByteCount = refusedByteCount
         return other
@@ -112,16 +127,33 @@ struct RequestFailure: Error, Sendable {
         }
     }
 
+    /// What was said, by whom when that may be another one than the person thinks.
     private var sentence: String {
-        switch answer?.status {
+        guard let answer else { return code.facts.sentence }
+        let who = answer.place ?? "The server"
+        switch answer.status {
         case 401 where lacksToken:
-            "The server asks for a token (status 401), and none was sent: set one."
+            return "\(who) asks for a token (status 401), and none was sent: set one."
         case 403 where lacksToken:
-            "The server does not allow this without a token (status 403): set one."
-        case 401: "The server asks for a valid token: set one, or check the one that is set."
-        case 403: "The server does not allow this with the token that is set; check the token."
-        default: code.facts.sentence
+            return "\(who) does not allow this without a token (status 403): set one."
+        case 401:
+            return "\(who) asks for a valid token (status 401): check the one that is set."
+        case 403:
+            return "\(who) does not allow this with the token that is set (status 403); check it."
+        default:
+            if isFromIntermediary {
+                return "\(who) answers with status \(answer.status), and not as a Kedge server"
+                    + " does."
+            }
+            guard isForeign || code == .protocolViolation else { return code.facts.sentence }
+            return "\(code.facts.sentence.dropLast()) (\(source))."
         }
+    }
+
+    /// Who answered, and with which status.
+    private var source: String {
+        [answer?.place, answer.map { "status \($0.status)" }].compactMap { $0 }
+            .joined(separator: ", ")
     }
 
     /// Characters of the server's own words that are passed on, at most.
@@ -183,31 +215,31 @@ extension RequestFailure {
     ///   - body: At most the first 64 KiB of the answer.
     ///   - subject: What the request was about: decides what a bare 404 means.
     init(_ reply: ServerReply, body: [UInt8], operation: String, subject: Subject) {
-        self.init(
-            status: reply.status, headerFields: reply.headerFields, body: body,
-            operation: operation, subject: subject)
-        lacksToken = !reply.hasCredentials
-    }
-
-    /// A failure that the server reported, as far as status and fields tell.
-    init(
-        status: Int, headerFields: HTTPFields, body: [UInt8], operation: String, subject: Subject
-    ) {
         // A problem document that cannot be read is as good as none: the status speaks.
         let problem = try? JSONDecoder().decode(ProblemDocument.self, from: Data(body))
         // A server may only say what the table has a status for: a full disk is ours to find.
         let known = problem.flatMap { ErrorCode(rawValue: $0.code) }
             .flatMap { $0.facts.httpStatus == nil ? nil : $0 }
+        let isReplaced =
+            known == nil && subject.isOfKedge && !Self.statusesOfRequests.contains(reply.status)
+        var answer = reply.answer
+        answer.requestID = problem?.requestId ?? answer.requestID
         self.init(
-            known ?? Self.code(ofStatus: status, subject: subject), operation: operation,
-            answer: ServerAnswer(
-                status: status,
-                requestID: problem?.requestId ?? headerFields[.xRequestID]),
-            retryAfter: RetryAfter.parse(headerFields[.retryAfter], now: .current),
+            known ?? Self.code(ofStatus: reply.status, subject: subject, isReplaced: isReplaced),
+            operation: operation, answer: answer,
+            retryAfter: RetryAfter.parse(reply.headerFields[.retryAfter], now: .current),
             problem: problem,
             serverText: problem == nil ? Self.text(ofForeignProblem: body) : nil)
         isForeign = known == nil
+        isFromIntermediary = isReplaced
+        lacksToken = !reply.hasCredentials
     }
+
+    /// Statuses by which something before a Kedge refuses this request for what it is or brings: waiting
+    /// does not help.
+    private static let statusesOfRequests: Set<Int> = [
+        400, 401, 403, 407, 408, 411, 413, 414, 417, 431, 451,
+    ]
 
     private static func text(ofForeignProblem body: [UInt8]) -> String? {
         struct ForeignProblem: Decodable {
@@ -221,28 +253,39 @@ extension RequestFailure {
 
     /// What a request is about.
     enum Subject: Sendable {
+        /// An upload session of a Kedge.
         case session
+        /// A file of a Kedge.
         case file
+        /// A file anywhere.
+        case resource
         /// An upload at an address of its own, in a dialect that others also speak.
         case upload
+
+        var isOfKedge: Bool { self == .session || self == .file }
     }
 
-    /// Codes of answers from whatever stands between us and the server.
-    static func code(ofStatus status: Int, subject: Subject) -> ErrorCode {
+    /// Codes of answers that have none.
+    ///
+    /// - Parameter isReplaced: True when something else answered in the place of a Kedge.
+    private static func code(
+        ofStatus status: Int, subject: Subject, isReplaced: Bool
+    ) -> ErrorCode {
         if subject == .upload, let code = uploadCodes[status] { return code }
+        if isReplaced, status < 500, status != 425, status != 429 { return .notKedge }
         return switch status {
         case 404: subject == .session ? .sessionNotFound : .fileNotFound
         case 410: subject == .session ? .sessionExpired : .fileGone
         case 408: .requestTimeout
         case 412: .preconditionFailed
-        case 413: .fileTooLarge
+        case 413: subject == .upload ? .fileTooLarge : .requestTooLarge
         case 416: .rangeNotSatisfiable
         case 429: .busy
+        case 501, 505: subject == .resource ? .methodNotAllowed : .internalError
         case 502, 503, 504: .unavailable
         case 507: .storageFull
         case 500...599: .internalError
         case 400...499: .badRequest
-        // A redirect or a success of the wrong kind: likely a captive portal, which passes.
         default: .protocolViolation
         }
     }

@@ -16,10 +16,10 @@ struct RequestSender: Sendable {
 
     /// What to do where the answer points to another address.
     enum RedirectRule: Sendable {
-        /// For requests that change something, or carry bytes: the person names the address.
+        /// For requests to a service: the person names its address.
         case refused
-        /// For reading: never out of an encrypted connection, and to another origin only when the
-        /// request carried no credentials.
+        /// For reading a file: never out of an encrypted connection. Token, user and password go to their
+        /// own origin alone.
         case followed
     }
 
@@ -35,7 +35,8 @@ struct RequestSender: Sendable {
         while true {
             let reply = try await sendOnce(request, operation)
             guard [301, 302, 303, 307, 308].contains(reply.status) else { return reply }
-            let redirect = Redirect(from: request.url, reply: reply, operation: operation)
+            let redirect = Redirect(
+                from: request.url, home: home, reply: reply, operation: operation)
             let target = try redirect.target(redirects)
             guard visited.insert(target).inserted, visited.count <= Self.maxRedirectCount + 1 else {
                 throw redirect.loop(to: target)
@@ -60,7 +61,7 @@ struct RequestSender: Sendable {
             let response = try await transport.send(request)
             return ServerReply(
                 status: response.status, headerFields: response.headerFields, body: response.body,
-                hasToken: hasToken, hasCredentials: hasToken || URLText.hasUserInfo(request.url))
+                url: url, hasCredentials: hasToken || URLText.hasUserInfo(request.url))
         } catch {
             throw RequestFailure(error, operation: operation)
         }
@@ -72,20 +73,25 @@ struct ServerReply: Sendable {
     let status: Int
     let headerFields: HTTPFields
     let body: TransportResponseBody
-    /// True when the request carried the token.
-    let hasToken: Bool
-    /// True when it carried the token, or a user and password.
+    /// What was asked last, where redirects were followed.
+    let url: String
+    /// True when the request carried the token, or a user and password.
     let hasCredentials: Bool
 
     /// What diagnosis wants to know of it.
     var answer: ServerAnswer {
-        ServerAnswer(status: status, requestID: headerFields[.xRequestID])
+        let place = URLText.place(of: url)
+        return ServerAnswer(
+            status: status, requestID: headerFields[.xRequestID], host: place?.host,
+            port: place?.port)
     }
 }
 
 /// An answer that points to another address.
 private struct Redirect {
     let from: String
+    /// Address of the server.
+    let home: String
     let reply: ServerReply
     let operation: String
 
@@ -97,16 +103,15 @@ private struct Redirect {
         let target = String(resolved.prefix { $0 != "#" })
         switch rule {
         case .refused:
+            let advice = newHome(behind: target).map {
+                " If that is the same server, its address is \(shown($0))."
+            }
             throw refusal(
-                "\(shown(from)) points to \(shown(target)); uploads follow no redirect."
-                    + " If that is the right address, name it.")
+                "\(shown(from)) points to \(shown(target)), which is not followed."
+                    + (advice ?? ""))
         case .followed where URLText.isEncrypted(from) && !URLText.isEncrypted(target):
             throw refusal(
                 "\(shown(from)) points to \(shown(target)), which is not encrypted;"
-                    + " it is not followed.")
-        case .followed where reply.hasToken && URLText.origin(of: target) != origin:
-            throw refusal(
-                "\(shown(from)) points to \(shown(target)), which must not get the token;"
                     + " it is not followed.")
         case .followed:
             return target
@@ -119,7 +124,13 @@ private struct Redirect {
             "\(shown(from)) points to \(shown(target)): these redirects lead nowhere.")
     }
 
-    private var origin: String? { URLText.origin(of: from) }
+    /// The server's address when the redirect only leads from one to another, as from http to https.
+    private func newHome(behind target: String) -> String? {
+        guard from.hasPrefix(home), from.count > home.count else { return nil }
+        let path = from.dropFirst(home.count)
+        guard target.hasSuffix(path), target != from else { return nil }
+        return URLText.normalizedBase(String(target.dropLast(path.count)))
+    }
 
     /// Without what may be a secret.
     private func shown(_ url: String) -> String { URLText.redacted(url) }

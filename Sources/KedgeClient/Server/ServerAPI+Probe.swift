@@ -4,12 +4,14 @@ internal import KedgeModel
 extension ServerAPI {
     /// Any answer at all, as it came.
     struct Probe: Sendable {
-        let status: Int
-        let fields: HTTPFields
+        let reply: ServerReply
         /// Empty for more than a message of the contract has.
         let body: [UInt8]
         /// From sending the request to the end of the answer.
         let duration: Duration
+
+        var status: Int { reply.status }
+        var fields: HTTPFields { reply.headerFields }
     }
 
     /// Asks an address of which nothing is known: no status is an error.
@@ -30,8 +32,6 @@ extension ServerAPI {
             }
             body = []
         }
-        return Probe(
-            status: response.status, fields: response.headerFields, body: body,
-            duration: start.duration(to: clock.now))
+        return Probe(reply: response, body: body, duration: start.duration(to: clock.now))
     }
 }

@@ -212,7 +212,14 @@ extension ServerAPI {
             method: call.method, url: baseURL + call.path, headerFields: fields, body: body,
             stallTimeout: call.method == .post ? Self.patientStallTimeout : nil,
             onBytesSent: onBytesSent)
-        return try await sender.send(request, operation: call.operation, redirects: .refused)
+        do {
+            return try await sender.send(request, operation: call.operation, redirects: .refused)
+        } catch var failure as RequestFailure {
+            // One for good tells of another address, any other may be the way to a log-in page.
+            let isForGood = [301, 308].contains(failure.answer?.status)
+            failure.isFromIntermediary = failure.code == .redirected && !isForGood
+            throw failure
+        }
     }
 
     /// Reads the body of a success, or throws what another answer means.
@@ -241,16 +248,18 @@ extension ServerAPI {
         Array(try JSONEncoder().encode(value))
     }
 
-    /// - Throws: `PROTOCOL_VIOLATION`, for example for the log-in page of a captive portal.
+    /// - Throws: `NOT_KEDGE`, for example for the log-in page of a captive portal; `PROTOCOL_VIOLATION`
+    ///   for JSON that is not the answer to the call.
     private func decode<Value: Decodable>(
         _ bytes: [UInt8], _ call: Call, _ answer: ServerAnswer
     ) throws -> Value {
         do {
             return try JSONDecoder().decode(Value.self, from: Data(bytes))
         } catch {
+            let isJSON = bytes.first { !" \t\r\n".utf8.contains($0) } == UInt8(ascii: "{")
             var failure = RequestFailure(
-                .protocolViolation, operation: call.operation, answer: answer)
-            failure.isForeign = true
+                isJSON ? .protocolViolation : .notKedge, operation: call.operation, answer: answer)
+            (failure.isForeign, failure.isFromIntermediary) = (true, !isJSON)
             throw failure
         }
     }

@@ -13,8 +13,9 @@ struct ServerExamination: Sendable {
     /// Requests of which the fastest counts.
     private static let requestCount = 3
 
-    /// - Throws: ``RequestFailure`` when there is no answer; `TransferError` with `PROTOCOL_VIOLATION` when
-    ///   it is not that of a Kedge.
+    /// - Throws: ``RequestFailure`` when there is no answer; `TransferError` with `NOT_KEDGE` when it is not
+    ///   that of a Kedge, or not of one at this path, and with another code when something before a
+    ///   Kedge may have given it.
     func report() async throws -> ServerReport {
         var probe = try await api.probe("/readyz")
         var shortest = probe.duration
@@ -42,7 +43,11 @@ struct ServerExamination: Sendable {
 
     private func recognize(_ probe: ServerAPI.Probe) async throws -> Answer {
         if let problem = Self.problem(in: probe) {
-            // One that cannot work now answers this way, and a gate before it, too.
+            guard probe.status != 404 else {
+                throw error(
+                    .notKedge, "A Kedge answers at \(address), but not at this path: leave it out.")
+            }
+            // One that cannot work now.
             return Answer(trouble: problem.detail ?? problem.title)
         }
         let description = Self.decoded(ServerDescription.self, probe)
@@ -73,18 +78,33 @@ struct ServerExamination: Sendable {
         try? JSONDecoder().decode(type, from: Data(probe.body))
     }
 
+    /// What an upload would end with, and what is known besides.
     private func foreign(_ probe: ServerAPI.Probe) -> TransferError {
-        let fields = probe.fields
-        var answer = "status \(probe.status)"
-        if let type = fields[.contentType] { answer += " with \(type)" }
-        if let target = fields[.location].flatMap({ URLText.resolve($0, against: api.baseURL) }) {
-            answer += ", which leads to \(URLText.redacted(target))"
+        let failure = RequestFailure(
+            probe.reply, body: probe.body, operation: Self.operation, subject: .session)
+        let isSuccess = (200...299).contains(probe.status)
+        let judged = failure.atFirstContact(with: .newKedge(api.baseURL)) ?? failure
+        guard isSuccess || judged.code == .notKedge else {
+            // Where another service says so in the same way, it names no address.
+            let place = judged.problem == nil ? "" : "\(address): "
+            return error(judged.code, place + judged.message)
         }
-        if let server = fields[.server] { answer += ", from \(server)" }
-        return TransferError(
-            .protocolViolation, operation: "examine server", resource: api.baseURL,
-            explanation: "No Kedge answers at \(URLText.redacted(api.baseURL)): \(answer)."
-                + " Check the address, and whether the network asks for a log-in first.")
+        var answer = "status \(probe.status)"
+        if let type = probe.fields[.contentType] { answer += " with \(type)" }
+        if let server = probe.fields[.server] { answer += ", from \(server)" }
+        return error(
+            .notKedge,
+            "No Kedge answers at \(address): \(answer). Check the address, and whether the network"
+                + " asks for a log-in first.")
+    }
+
+    private static let operation = "examine server"
+
+    private var address: String { URLText.redacted(api.baseURL) }
+
+    private func error(_ code: ErrorCode, _ explanation: String) -> TransferError {
+        TransferError(
+            code, operation: Self.operation, resource: api.baseURL, explanation: explanation)
     }
 }
 

@@ -18,6 +18,15 @@ enum URLText {
         return "\(scheme)://\(host):\(parts.port ?? (scheme == "https" ? 443 : 80))"
     }
 
+    /// Host and port, default ports made explicit; nil for what has no ``origin(of:)``.
+    static func place(of url: String) -> (host: String, port: Int)? {
+        guard let origin = origin(of: url), let colon = origin.lastIndex(of: ":"),
+            let port = Int(origin[origin.index(after: colon)...]),
+            let start = origin.firstRange(of: "://")?.upperBound
+        else { return nil }
+        return (String(origin[start..<colon]), port)
+    }
+
     /// The target of a redirect, relative to the URL that was asked.
     static func resolve(_ location: String, against base: String) -> String? {
         guard let baseURL = URL(string: base),

@@ -117,7 +117,16 @@ struct RowChange {
 /// What the server last answered, for diagnosis (R141).
 package struct ServerAnswer: Sendable, Equatable {
     package let status: Int
-    package let requestID: String?
+    package var requestID: String?
+    /// Host and port of the URL that was answered; nil where they are not known.
+    package var host: String?
+    package var port: Int?
+
+    /// Both as text.
+    var place: String? {
+        guard let host, let port else { return nil }
+        return "\(host):\(port)"
+    }
 }
 
 extension TransferStore {

@@ -60,14 +60,14 @@ extension UploadWorker {
         of chunk: PreparedChunk, after failed: FailedPut, _ attempt: inout ChunkAttempt
     ) async throws -> Bool {
         let failure = failed.failure
+        if failed.mayBeCutShort, attempt.cutShortCount < RequestFailure.maxCutShortCount {
+            attempt.cutShortCount += 1
+            if !attempt.isAsking { attempt.ask(after: failed.part, isLost: true) }
+            return false
+        }
         if attempt.isAsking {
             attempt.isReachable = false
             try await context.keeper.backOff(after: failure, chunk: chunk.index)
-            return false
-        }
-        if failed.mayBeCutShort, attempt.cutShortCount < RequestFailure.maxCutShortCount {
-            attempt.cutShortCount += 1
-            attempt.ask(after: failed.part, isLost: true)
             return false
         }
         guard failure.isRetryable else { throw failure }

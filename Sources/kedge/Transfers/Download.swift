@@ -28,8 +28,8 @@ struct Download: AsyncParsableCommand {
     @Option(help: ContainerChecking.help) var checkContainer = ContainerChecking.off
     @Option(
         help: """
-            Free bytes at the destination below which a full disk gets its space back, and the
-            download begins anew (default: 0, never).
+            Free bytes at the destination below which a full disk gets its space back, and the \
+            download begins anew; never with 0.
             """)
     var giveBackBelow: Int64 = 0
     @OptionGroup var connections: Connections

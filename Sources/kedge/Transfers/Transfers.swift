@@ -48,11 +48,14 @@ struct Transfers: AsyncParsableCommand {
     struct Resume: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Lets a paused transfer go on; runs it here when no other process does.")
+        @OptionGroup var connections: Connections
         @OptionGroup var waiting: WaitOptions
         @OptionGroup var target: TransferTarget
 
         func run() async throws {
-            try await target.run(waiting) { client, id in try await client.resume(id) }
+            try await target.run(waiting, connections) { client, id in
+                try await client.resume(id)
+            }
         }
     }
 
@@ -70,12 +73,13 @@ struct Transfers: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Runs a failed transfer again; here when no other process does.")
         @Flag(help: "Throws away what was transferred and begins anew.") var fromScratch = false
+        @OptionGroup var connections: Connections
         @OptionGroup var waiting: WaitOptions
         @OptionGroup var target: TransferTarget
 
         func run() async throws {
             let fromScratch = fromScratch
-            try await target.run(waiting) { client, id in
+            try await target.run(waiting, connections) { client, id in
                 try await client.retry(id, fromScratch: fromScratch)
             }
         }
@@ -116,11 +120,14 @@ struct TransferTarget: ParsableArguments {
 
     /// Changes the transfer, then runs it to its end like the command that began it.
     func run(
-        _ waiting: WaitOptions,
+        _ waiting: WaitOptions, _ connections: Connections,
         _ body: @escaping @Sendable (TransferClient, TransferID) async throws -> Void
     ) async throws {
         let id = try identifier(TransferID.self, id)
-        let client = try await options.makeClient(for: id) { waiting.apply(to: &$0) }
+        let client = try await options.makeClient(for: id) {
+            waiting.apply(to: &$0)
+            connections.apply(to: &$0)
+        }
         try await TransferRun(client: client, options: options)([id.text]) { _, _ in
             try await body(client, id)
             return .run(id)

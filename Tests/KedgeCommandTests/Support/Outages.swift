@@ -37,8 +37,7 @@ enum Outage: String, CaseIterable, CustomTestStringConvertible {
         case .portalBetween: Interference(portal { (6..<12).contains($0) })
         case .portalForEver:
             Interference(
-                portal { $0 > 3 }, upload: .recovers(.protocolViolation),
-                download: .recovers(.protocolViolation))
+                portal { $0 > 3 }, upload: .recovers(.notKedge), download: .recovers(.notKedge))
         case .badGateway: Interference(refusal("502 Bad Gateway"))
         case .unavailable:
             Interference(refusal("503 Service Unavailable", after: "1", every: 12))
