@@ -222,8 +222,11 @@ extension ActiveTransfer {
     }
 
     /// Hears libcurl's own count of bytes written to the connection.
+    ///
+    /// When a kept connection dies under a body, libcurl counts from zero again before it asks to start the
+    /// body over. What went out went out.
     func noteSent(_ byteCount: Int64) {
-        guard byteCount != sentByteCount else { return }
+        guard byteCount > sentByteCount else { return }
         sentByteCount = byteCount
         hasMoved = true
         request.onBytesSent?(byteCount)

@@ -72,15 +72,21 @@ struct UploadTests {
                 connection.respond("\(number) \(request.body.count)")
             }
         }
+        let sent = Shared<[Int64]>([])
         func send(_ path: String) async throws -> [UInt8] {
             let body = CurlRequestBody.source(RepeatedByte(byteCount: 300_000))
+            sent.update { $0 = [] }
             let response = try await client.send(
-                .init(method: .put, url: server.url(path), body: body))
+                .init(
+                    method: .put, url: server.url(path), body: body,
+                    onBytesSent: { count in sent.update { $0.append(count) } }))
             return try await response.body.collect(upTo: 100)
         }
         #expect(try await send("/first") == Array("1 300000".utf8))
         let error = await #expect(throws: CurlError.self) { try await send("/second") }
         #expect(error?.isTransient == true)
+        // The caller has to know that bytes went out, or it would not ask what arrived.
+        #expect(sent.value.last == 300_000)
         // One connection for each; the second upload may have opened one, but sent nothing over it.
         #expect(try await String(decoding: send("/third"), as: UTF8.self).hasSuffix(" 300000"))
     }
