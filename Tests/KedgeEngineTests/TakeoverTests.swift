@@ -71,15 +71,23 @@ import Testing
         await #expect(throws: EngineError(.writerReplaced)) { try await old.value }
     }
 
-    @Test func `a writer whose bytes still come has some more moments, and no longer`() async throws
-    {
+    // An append holds the chunk that it writes as part of itself.
+    @Test(arguments: [false, true])
+    func `a writer whose bytes still come has some more moments, and no longer`(
+        isAppend: Bool
+    ) async throws {
         let patient = try EnginePlace { $0.takeoverGrace = .milliseconds(200) }
         let node = try await patient.start()
         let live = try await node.engine.registry.withSession(
             try await node.begin(sampleBytes(1000)).id, owner: .tester
         ) { $0 }
         let (old, new) = (ActiveWriter(), ActiveWriter())
-        try await live.claim(.chunk(0), for: old)
+        var slot = old
+        if isAppend {
+            slot = try await live.claimChunk(0, stopping: old)
+        } else {
+            try await live.claim(.chunk(0), for: old)
+        }
         let claim = Task { try await live.claim(.chunk(0), for: new) }
         for _ in 0..<4 {
             #expect(old.interruption == nil)
@@ -88,7 +96,7 @@ import Testing
             patient.timer.advance(by: .milliseconds(200))
         }
         while old.interruption == nil { await Task.yield() }
-        await live.release(.chunk(0), old)
+        await live.release(.chunk(0), slot)
         try await claim.value
         await live.release(.chunk(0), new)
     }

@@ -41,12 +41,19 @@ final class ActiveWriter: Sendable {
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
     private let state = Mutex(State())
+    /// The stream that this one stands for in one slot; nil for a stream of its own.
+    private let whole: ActiveWriter?
+
+    /// - Parameter whole: The stream that this one is part of: its bytes count, and it stops with this one.
+    init(partOf whole: ActiveWriter? = nil) {
+        self.whole = whole
+    }
 
     /// Why the writer was told to stop; nil when it was not.
     var interruption: InterruptReason? { state.withLock { $0.reason } }
 
     /// Bytes that have come so far.
-    var byteCount: Int64 { state.withLock { $0.byteCount } }
+    var byteCount: Int64 { whole?.byteCount ?? state.withLock { $0.byteCount } }
 
     /// More bytes have come.
     func came(_ byteCount: Int) {

@@ -87,7 +87,7 @@ actor LiveSession {
     /// Takes the slot of a chunk for somebody who writes more than that chunk: whoever stops the slot stops
     /// the writer.
     func claimChunk(_ index: Int, stopping writer: ActiveWriter) async throws -> ActiveWriter {
-        let slot = ActiveWriter()
+        let slot = ActiveWriter(partOf: writer)
         slot.attach { [writer] in writer.interrupt(slot.interruption ?? .replaced) }
         do {
             try await claim(.chunk(index), for: slot)
