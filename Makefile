@@ -94,7 +94,8 @@ storm: build test-deps ## 20 files of 200 MiB through a fleet whose parts are ki
 .PHONY: torture
 torture: test-deps ## Look for a broken promise (TORTURE_SECONDS=simulated and cut, then kills)
 	swift build --build-tests
-	Tests/torture/torture.sh $(TORTURE_SECONDS) "$$(swift build --show-bin-path)"
+	PATH="$(CURDIR)/$(CLIENTS_VENV)/bin:$$PATH" \
+	    Tests/torture/torture.sh $(TORTURE_SECONDS) "$$(swift build --show-bin-path)"
 
 .PHONY: fuzz
 fuzz: deps ## Fuzz every parser under the address sanitizer (FUZZ_SECONDS=total)

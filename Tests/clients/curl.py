@@ -66,6 +66,23 @@ def append(upload: str, first: int, path: Path, *more: str) -> list[str]:
         PARTIAL, "Upload-Complete: ?1", f"Upload-Offset: {first}"))
 
 
+def send(files: str, source: Source, scratch: Path) -> None:
+    """Sends the file as a person does it: all that is missing, again and again.
+
+    Raises `Violation` when five tries bring nothing.
+    """
+    upload = create(files, source)
+    first = idle_count = 0
+    while first < source.byte_count:
+        rest = scratch / "rest"
+        rest.write_bytes(source.read(first))
+        subprocess.run(append(upload, first, rest), capture_output=True, timeout=300, check=False)
+        rest.unlink()
+        last, first = first, offset(upload)
+        idle_count = 0 if first > last else idle_count + 1
+        expect(idle_count < 5, f"nothing came through any more after {first} bytes")
+
+
 def kill_midway(upload: str, source: Source) -> int:
     """Sends the file, kills curl after some MiB, and tells what the service has then."""
     rate = f"{max(source.byte_count // 4, MEBIBYTE)}"

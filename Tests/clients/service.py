@@ -130,6 +130,13 @@ class Service:
         with urllib.request.urlopen(f"{self.url}/files?limit=1000", timeout=60) as answer:
             return [file["fileName"] for file in json.load(answer)["files"]]
 
+    def newest_file(self, name: str) -> str:
+        """The address of the newest file, which must have this name."""
+        with urllib.request.urlopen(f"{self.url}/files?limit=1", timeout=60) as answer:
+            files = json.load(answer)["files"]
+        expect([file["fileName"] for file in files] == [name], f"the newest file is not {name}")
+        return f"{self.url}/files/{files[0]['remoteFileId']}"
+
     def upload_natively(self, server: str, source: Source) -> str:
         """With the command of Kedge; returns the file's address."""
         run = subprocess.run(
