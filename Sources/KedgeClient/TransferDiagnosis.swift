@@ -84,7 +84,7 @@ public struct TransferDiagnosis: Sendable, Codable, Hashable {
     /// When its record last changed.
     public var updatedAt: Timestamp
 
-    /// - Parameter isInterrupted: True when the record says that bytes move, and whoever moved them is
+    /// - Parameter isInterrupted: True when the record says that bytes move, and the process that moved them is
     ///   gone.
     init(
         _ record: TransferRecord, attempts: [Int: Int], mismatches: [DigestMismatch],

@@ -69,7 +69,7 @@ public struct TransferSnapshot: Sendable, Hashable {
 
 extension TransferSnapshot {
     /// The snapshot of a record.
-    /// - Parameter isInterrupted: True when the record says that bytes move, and whoever moved them is
+    /// - Parameter isInterrupted: True when the record says that bytes move, and the process that moved them is
     ///   gone.
     init(
         _ record: TransferRecord, attempts: Int, bytesPerSecond: Double?,
@@ -79,7 +79,7 @@ extension TransferSnapshot {
         id = status.id
         serverURL = status.serverURL
         direction = record.direction
-        // Whoever moved bytes is gone: it waits to be run again, whatever the record says.
+        // The process that moved bytes has ended: it waits to be run again, whatever the record says.
         state = isInterrupted ? .queued : status.state
         pauseReason = status.pauseReason
         errorCode = status.lastErrorCode

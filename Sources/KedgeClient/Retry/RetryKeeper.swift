@@ -194,7 +194,7 @@ actor RetryKeeper {
                 attempt: failure.failedAttempt(next: now.advanced(by: floor + delay)))
         }
         if floor > .zero { try await environment.sleep(floor) }
-        // Whoever gets through first wakes the others: looked at in slices of the wait.
+        // The first request that is answered ends the wait of all: looked at in slices of it.
         while delay > .zero, waiting != nil {
             let slice = min(delay, .milliseconds(250))
             try await environment.sleep(slice)
@@ -205,7 +205,12 @@ actor RetryKeeper {
     /// Remembers a failure, and writes down one that was repeated more often than those before.
     private func note(_ failure: RequestFailure, delay: Duration, at now: Timestamp) async throws {
         if waiting == nil {
-            logger.notice("waiting for the server", metadata: ["transfer": "\(lease.id)"])
+            logger.notice(
+                "waiting for the server",
+                metadata: [
+                    "transfer": "\(lease.id)", "code": "\(failure.code.rawValue)",
+                    "error": "\(String(reflecting: failure))",
+                ])
         } else if let waiting, waiting.failure.attempt >= failure.attempt {
             return
         }

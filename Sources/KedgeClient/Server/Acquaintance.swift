@@ -2,8 +2,8 @@ internal import KedgeModel
 
 /// What is known of a server before it is asked: whether it ever answered, by the records.
 enum Acquaintance: Sendable, Equatable {
-    /// It answered before. Whatever comes now instead of it is weather, as the page of a captive portal
-    /// in a train is: waiting for it helps.
+    /// It answered before. Another answer that comes now in its place, such as the page of a captive
+    /// portal in a train, passes: waiting helps.
     case known
     /// No Kedge has answered at this address yet: it may be the wrong one.
     case newKedge(String)

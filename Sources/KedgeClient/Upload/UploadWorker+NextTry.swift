@@ -76,7 +76,7 @@ extension UploadWorker {
         let isOutage = failure.isOutage && failure.answer != nil
         guard failure.isInterrupted || isOutage, failed.sentByteCount > 0 else {
             try await context.keeper.backOff(after: failure, chunk: chunk.index)
-            // Nothing was taken where nobody served: no need to ask.
+            // No byte went to the service: no need to ask.
             if failure.isOutage { return false }
             return try await apply(standing(of: chunk.index), of: chunk, to: &attempt) == .done
         }
