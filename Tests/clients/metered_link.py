@@ -11,12 +11,16 @@ from faulty_proxy import PIECE, RESET
 class MeteredLink:
     """Passes bytes both ways between clients and a port of this machine."""
 
-    def __init__(self, port: int, bytes_per_connection: int | None = None) -> None:
+    def __init__(self, port: int, bytes_per_connection: int | None = None,
+                 bytes_per_second: int | None = None) -> None:
         # Bytes that went towards clients on all connections.
         self.byte_count = 0
         self.cut_count = 0
         self._upstream = port
         self._bytes_per_connection = bytes_per_connection
+        self._bytes_per_second = bytes_per_second
+        # When the next bytes may pass, where there is a rate.
+        self._next_time = 0.0
         self._hold_at: int | None = None
         self._may_pass = threading.Condition()
         self._open: set[socket.socket] = set()
@@ -97,6 +101,7 @@ class MeteredLink:
         with contextlib.suppress(OSError):
             while data := server.recv(PIECE):
                 self._wait_for_leave()
+                self._keep_pace(len(data))
                 client.sendall(data)
                 passed += len(data)
                 with self._may_pass:
@@ -108,6 +113,16 @@ class MeteredLink:
         for each in (client, server):
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
+
+    def _keep_pace(self, byte_count: int) -> None:
+        """All connections together are no faster than the link."""
+        if self._bytes_per_second is None:
+            return
+        with self._may_pass:
+            now = time.monotonic()
+            begin = max(now, self._next_time)
+            self._next_time = begin + byte_count / self._bytes_per_second
+        time.sleep(max(0, begin - now))
 
     def _wait_for_leave(self) -> None:
         with self._may_pass:

@@ -28,6 +28,8 @@ from web_servers import WEB_SERVERS
 
 # A kill costs at most 2 MiB of each of four connections and what their buffers held.
 MOST_LOST_BY_KILL = 4 * (2 * MEBIBYTE + 256 * 1024)
+# A link that the client keeps up with: what it has not read yet is in no buffer of the system's.
+KILLED_LINK_BYTES_PER_SECOND = 24 * MEBIBYTE
 # What crosses a link that is cut, over the size of the file.
 MOST_RATIO_OF_CUTS = 1.3
 SMALL_CUTS = [5 * MEBIBYTE // 2]
@@ -52,11 +54,14 @@ class Origin:
 class Client:
     """`kedge download` of one address into a directory of its own."""
 
-    def __init__(self, binary: Path, url: str, directory: Path) -> None:
+    def __init__(
+            self, binary: Path, url: str, directory: Path, connections: int | None = None) -> None:
         directory.mkdir()
         self.target = directory / "target.bin"
         self._command = [binary, "download", url, "--quiet", "--output", self.target,
                          "--state-directory", directory / "state"]
+        if connections is not None:
+            self._command += ["--connections", str(connections)]
         self._environment = {"PATH": "/usr/bin:/bin", "HOME": str(directory)}
 
     def start(self) -> subprocess.Popen[str]:
@@ -148,7 +153,8 @@ class Trial:
 
     def kill(self, origin: Origin, directory: Path) -> str:
         size = self.source.byte_count
-        with MeteredLink(origin.port) as link:
+        with MeteredLink(
+                origin.port, bytes_per_second=KILLED_LINK_BYTES_PER_SECOND) as link:
             client = Client(self.binary, link.url + origin.path, directory)
             for part in (1, 2):
                 link.hold_at(link.byte_count + size // 3)
@@ -169,7 +175,10 @@ class Trial:
 
     def cut(self, origin: Origin, directory: Path, count: int) -> str:
         with MeteredLink(origin.port, count) as link:
-            client = Client(self.binary, link.url + origin.path, directory)
+            # A share of the file that is too small for a cut shows none.
+            is_long = 4 * count > self.source.byte_count
+            client = Client(
+                self.binary, link.url + origin.path, directory, connections=1 if is_long else None)
             sha256 = client.finish()
             ratio = link.byte_count / self.source.byte_count
             cuts = link.cut_count
