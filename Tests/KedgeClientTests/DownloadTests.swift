@@ -457,6 +457,15 @@ struct DownloadTests {
         }
     }
 
+    @Test func `a redirect out of an encrypted connection is not followed`() async throws {
+        _ = addPlain { $0.redirect = "http://kedge.test/plain/y" }
+        let refused = try await download(
+            try await scene.client(), .url("https://kedge.test/plain/x"))
+        #expect(refused.errorCode == .redirected)
+        let visited = scene.server.state.withLock { $0.seen.map(\.url) }
+        #expect(visited.allSatisfy { $0.hasPrefix("https://") })
+    }
+
     @Test func `a redirect without credentials is followed`() async throws {
         let bytes = bytes
         scene.server.state.withLock { state in

@@ -139,18 +139,22 @@ class ProxyKind:
     """One proxy as one configuration makes it."""
 
     name: str
-    make: Callable[[Place], list[str]]
+    # None for no proxy at all.
+    make: Callable[[Place], list[str]] | None
     # What `resumableUpload.interim` has to be.
     interim: str = "auto"
     has_tls: bool = False
     # Bodies are gathered before they are passed on.
     gathers: bool = False
+    # Each request has a connection to the service of its own, which no chunk makes long.
+    closes: bool = False
 
 
 KINDS = [
+    ProxyKind("direct", None),
     ProxyKind("nginx", nginx(), "never"),
     ProxyKind("nginx-buffering", nginx(_buffering), gathers=True),
-    ProxyKind("nginx-http/1.0", nginx(_old_upstream), gathers=True),
+    ProxyKind("nginx-http/1.0", nginx(_old_upstream), gathers=True, closes=True),
     ProxyKind("nginx-1m", nginx(_limited), gathers=True),
     ProxyKind("nginx-tls", nginx(_with_tls), has_tls=True),
     ProxyKind("varnish", varnish, "never"),
