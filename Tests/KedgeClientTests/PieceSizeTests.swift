@@ -36,7 +36,7 @@ struct PieceSizeTests {
         size.recordBreak(of: size.byteCount)
         #expect(size.byteCount == PieceSize.minimum)
         #expect(!size.carriesChecksum)
-        for _ in 0..<99 { size.recordSuccess(in: .seconds(1), byteCount: size.byteCount) }
+        for _ in 0..<150 { size.recordSuccess(in: .seconds(1), byteCount: size.byteCount) }
         #expect(size.byteCount == PieceSize.maximum)
         #expect(size.carriesChecksum)
     }

@@ -20,7 +20,7 @@ struct PieceSize: Sendable, Equatable {
     private static let longDuration = Duration.seconds(10)
     /// Pieces that a link is to carry from one break to the next, where a break loses one of them: half
     /// of one on average.
-    private static let lossyPiecesPerLife: Int64 = 6
+    private static let lossyPiecesPerLife: Int64 = 8
     /// The same where the server has the first bytes of one that broke. What a proxy held of it may
     /// still be lost.
     private static let lastingPiecesPerLife: Int64 = 3
