@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import KedgeCurl
 import KedgeModel
 import Testing
 
@@ -48,6 +49,12 @@ struct FailureMessageTests {
         #expect(failure.message.contains("status \(status)"))
         #expect(!failure.message.contains("secret"))
         #expect(failure.failedAttempt().host == "files.example")
+    }
+
+    // One that is in the transport's list only would have no words.
+    @Test func `every reason of the transport is a cause`() {
+        let reasons = CurlError.Reason.allCases.map(\.rawValue)
+        #expect(reasons == ConnectionCause.allCases.map(\.rawValue))
     }
 
     private func problem(_ code: ErrorCode, _ detail: String?) -> Reply {
