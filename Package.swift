@@ -210,7 +210,8 @@ let package = Package(
             name: "KedgeClientTests",
             dependencies: [
                 "KedgeLocks",
-                "KedgeClient", "KedgeCurl", "KedgeFiles", "KedgeHash", "KedgeModel", "KedgeStoreTests", grdb,
+                "KedgeClient", "KedgeCurl", "KedgeFiles", "KedgeHash", "KedgeModel",
+                "KedgeStoreTests", grdb,
                 httpTypes, logging,
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
