@@ -23,9 +23,13 @@ class Program:
     send: Callable[[str, Source, Path], None]
     # Larger than what the link carries at a time: a proxy that gathers bodies never gets one whole.
     has_large_bodies: bool = False
+    # It takes no address without scheme and host, which tus allows.
+    needs_absolute: bool = False
 
     def limit(self, kind: ProxyKind, is_before: bool) -> str:
         """Why it cannot send anything this way; empty when it can."""
+        if self.needs_absolute and kind.hides_scheme:
+            return "no use for addresses without a host"
         if self.has_large_bodies and kind.name == "nginx-1m":
             return "bodies above 1 MiB"
         if self.has_large_bodies and kind.gathers and is_before:
@@ -43,7 +47,7 @@ def _aiotus(url: str, source: Source, _: Path) -> None:
 
 PROGRAMS = {
     "tuspy": Program("/tus/", _tuspy, has_large_bodies=True),
-    "aiotus": Program("/tus/", _aiotus, has_large_bodies=True),
+    "aiotus": Program("/tus/", _aiotus, has_large_bodies=True, needs_absolute=True),
     "curl, one body": Program("/files", curl.send, has_large_bodies=True),
 }
 

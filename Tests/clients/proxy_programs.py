@@ -146,8 +146,10 @@ class ProxyKind:
     has_tls: bool = False
     # Bodies are gathered before they are passed on.
     gathers: bool = False
-    # Each request has a connection to the service of its own, which no chunk makes long.
+    # A connection to the service has one request or a few, which no chunk makes long.
     closes: bool = False
+    # Does not tell the service whether clients speak TLS, so that addresses have no scheme and no host.
+    hides_scheme: bool = False
 
 
 KINDS = [
@@ -157,10 +159,10 @@ KINDS = [
     ProxyKind("nginx-http/1.0", nginx(_old_upstream), gathers=True, closes=True),
     ProxyKind("nginx-1m", nginx(_limited), gathers=True),
     ProxyKind("nginx-tls", nginx(_with_tls), has_tls=True),
-    ProxyKind("varnish", varnish, "never"),
-    ProxyKind("haproxy", haproxy, "always"),
-    ProxyKind("apache", apache, "always"),
-    ProxyKind("squid", squid, "always"),
+    ProxyKind("varnish", varnish, "never", hides_scheme=True),
+    ProxyKind("haproxy", haproxy, "always", hides_scheme=True),
+    ProxyKind("apache", apache, "always", hides_scheme=True),
+    ProxyKind("squid", squid, "always", closes=True, hides_scheme=True),
     ProxyKind("stunnel", stunnel, "always", has_tls=True),
 ]
 
