@@ -95,6 +95,21 @@ struct PieceSizeTests {
         #expect(!shrinks && !isSmaller && size.byteCount == 1000)
     }
 
+    // A gateway that answers 502 to one request in four is no link that carries little.
+    @Test func `bodies that a gateway answers do not shrink, unless none gets through`() {
+        var size = PieceSize(chunkSize: 4 << 20)
+        for _ in 0..<9 {
+            size.recordBreak(of: 4 << 20, isAnswered: true)
+            size.recordBreak(of: 4 << 20, isAnswered: true)
+            size.recordSuccess(in: .zero, byteCount: 4 << 20)
+        }
+        #expect(size.byteCount == 4 << 20)
+        for _ in 0..<4 { size.recordBreak(of: 4 << 20, isAnswered: true) }
+        #expect(size.byteCount == 1 << 20)
+        size.recordBreak(of: 1 << 20, survived: 300 << 10, isAnswered: true)
+        #expect(size.byteCount < 1 << 20)
+    }
+
     @Test func `a server that asks for less gets half`() {
         var size = PieceSize(offer: offer())
         size.recordCongestion()

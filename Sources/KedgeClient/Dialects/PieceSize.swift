@@ -40,6 +40,10 @@ struct PieceSize: Sendable, Equatable {
     /// Bytes that the link carries from one break to the next; nil while there was none.
     private var lifeByteCount: Int64?
     private var piecesPerLife = lossyPiecesPerLife
+    /// Bodies in a row of which the server got nothing, while something before it answered.
+    private var unservedCount = 0
+    /// How many of them say that none of this size ever gets there.
+    private static let maxUnservedCount = 3
 
     /// The first size within what the server offers.
     init(offer: UploadOffer) {
@@ -80,6 +84,7 @@ struct PieceSize: Sendable, Equatable {
 
     /// A piece of this size arrived whole.
     mutating func recordSuccess(in duration: Duration, byteCount sent: Int64) {
+        unservedCount = 0
         carriedByteCount += min(sent, Int64.max - carriedByteCount)
         if duration > Self.longDuration, shrinksWhenSlow {
             byteCount = max(floor, byteCount / 2)
@@ -102,9 +107,17 @@ struct PieceSize: Sendable, Equatable {
     /// - Parameters:
     ///   - sent: Bytes of its body.
     ///   - survived: Bytes of it that the server has all the same.
+    ///   - isAnswered: True when something before the server answered. When the server has nothing of
+    ///     the body, it was likely away, whatever the size.
     /// - Returns: False when it cannot be smaller.
     @discardableResult
-    mutating func recordBreak(of sent: Int64, survived: Int64 = 0) -> Bool {
+    mutating func recordBreak(
+        of sent: Int64, survived: Int64 = 0, isAnswered: Bool = false
+    ) -> Bool {
+        unservedCount = isAnswered && survived == 0 ? unservedCount + 1 : 0
+        guard unservedCount == 0 || unservedCount >= Self.maxUnservedCount else {
+            return byteCount > floor
+        }
         let before = byteCount
         let carried = carriedByteCount + min(survived, Int64.max - carriedByteCount)
         carriedByteCount = 0

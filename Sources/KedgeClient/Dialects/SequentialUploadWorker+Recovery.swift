@@ -41,8 +41,12 @@ extension SequentialUploadWorker {
         if isBroken || failure.code == .offsetMismatch {
             let state = try await lookAgain(address)
             if isBroken {
+                // Of a body with a checksum the server never has a part: that it has none says nothing.
+                let isAnswered =
+                    failure.answer != nil && !isCutShort && !pieces.carriesChecksum
                 pieces.recordBreak(
-                    of: range.byteCount, survived: max(0, state.offset - range.start))
+                    of: range.byteCount, survived: max(0, state.offset - range.start),
+                    isAnswered: isAnswered)
             }
             if state.isNews(since: range.start) || isCutShort { return state }
             try await backOff(after: failure, isReachable: true)

@@ -21,6 +21,8 @@ struct ChunkAttempt: Sendable {
     var isAsking = false
     /// Size of that body, when what it brought may be lost.
     var brokenByteCount: Int64?
+    /// True when something before the server answered to it.
+    var isBreakAnswered = false
     /// True after one question without a wait since the last progress.
     var hasAskedAtOnce = false
     /// True when the last question was answered.
@@ -50,10 +52,13 @@ struct ChunkAttempt: Sendable {
 
     /// A body broke, and the server has to be asked how much of it arrived.
     ///
-    /// - Parameter isLost: What it brought may be lost on the way.
-    mutating func ask(after part: ByteRange, isLost: Bool) {
+    /// - Parameters:
+    ///   - isLost: What it brought may be lost on the way.
+    ///   - isAnswered: Something before the server answered to it.
+    mutating func ask(after part: ByteRange, isLost: Bool, isAnswered: Bool = false) {
         guard !isAsking else { return }
         isAsking = true
+        isBreakAnswered = isAnswered
         if isLost { brokenByteCount = part.byteCount }
     }
 
@@ -62,7 +67,8 @@ struct ChunkAttempt: Sendable {
     /// - Returns: True when that is more than ever before.
     mutating func resume(at byteCount: Int64) -> Bool {
         if let broken = brokenByteCount {
-            pieces.recordBreak(of: broken, survived: max(0, byteCount - start))
+            pieces.recordBreak(
+                of: broken, survived: max(0, byteCount - start), isAnswered: isBreakAnswered)
             brokenByteCount = nil
         }
         isAsking = false

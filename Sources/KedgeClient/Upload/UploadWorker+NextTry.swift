@@ -80,7 +80,8 @@ extension UploadWorker {
             if failure.isOutage { return false }
             return try await apply(standing(of: chunk.index), of: chunk, to: &attempt) == .done
         }
-        attempt.ask(after: failed.part, isLost: failure.problem == nil)
+        attempt.ask(
+            after: failed.part, isLost: failure.problem == nil, isAnswered: failure.answer != nil)
         guard attempt.hasAskedAtOnce || failure.problem != nil else {
             attempt.hasAskedAtOnce = true
             return false

@@ -99,7 +99,12 @@ final class ChildProcess: Sendable {
 
     /// Waits until it has ended by itself.
     func wait(within limit: Duration = .seconds(90)) async throws -> Termination {
-        try await eventually("process \(id) ends", within: limit) { self.poll() }
+        do {
+            return try await eventually("process \(id) ends", within: limit) { self.poll() }
+        } catch let failure as Failure {
+            // What it did instead.
+            throw Failure("\(failure)\n\(output.suffix(4000))\n\(errors.suffix(4000))")
+        }
     }
 
     /// Kills it, if need be, and waits.
