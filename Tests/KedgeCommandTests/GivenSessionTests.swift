@@ -48,6 +48,7 @@ struct GivenSessionTests {
     /// under way when the connections have ended.
     private func settle(_ proxy: FaultyProxy) async throws {
         try await eventually("all connections have ended") { proxy.counts.openCount == 0 }
+        // The server saves what came after the connection has ended, and tells nobody when that is done.
         try await Task.sleep(for: .seconds(1))
     }
 

@@ -18,11 +18,11 @@ struct PieceSize: Sendable, Equatable {
     private static let shortDuration = Duration.seconds(2)
     /// A piece that takes longer meets the time limits of servers and proxies.
     private static let longDuration = Duration.seconds(10)
-    /// Pieces that a link is to carry from one break to the next, where a break loses one of them: half
-    /// of one on average.
+    /// Pieces that fit between two breaks of a link, where each break loses the piece under way: on
+    /// average half of one.
     private static let lossyPiecesPerLife: Int64 = 8
-    /// The same where the server has the first bytes of one that broke. What a proxy held of it may
-    /// still be lost.
+    /// The same where the server keeps the first bytes of the piece under way; a proxy may still lose
+    /// what it held.
     private static let lastingPiecesPerLife: Int64 = 3
 
     private var floor: Int64

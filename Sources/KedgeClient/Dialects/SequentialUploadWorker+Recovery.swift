@@ -41,7 +41,7 @@ extension SequentialUploadWorker {
         if isBroken || failure.code == .offsetMismatch {
             let state = try await lookAgain(address)
             if isBroken {
-                // Of a body with a checksum the server never has a part: that it has none says nothing.
+                // A server keeps no part of a body with a checksum, so having none says nothing.
                 let isAnswered =
                     failure.answer != nil && !isCutShort && !pieces.carriesChecksum
                 pieces.recordBreak(

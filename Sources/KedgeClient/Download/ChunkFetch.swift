@@ -29,8 +29,8 @@ struct ChunkFetch: Sendable {
         wrongDigest = digest
     }
 
-    /// An answer brought so many bytes, of which the first were known. One without any tells nothing of
-    /// what the link carries: that may be the very outage in which the file is replaced.
+    /// Fits the overlap to the bytes that one answer brought, of which the first were known. An answer
+    /// without bytes says nothing about the link, and an outage is when files are replaced.
     mutating func noteArrival(of byteCount: Int64, overlapping knownByteCount: Int64) {
         if byteCount > 0, byteCount <= knownByteCount {
             overlapByteCount = max(1 << 10, overlapByteCount / 4)

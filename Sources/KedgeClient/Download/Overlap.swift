@@ -52,7 +52,7 @@ extension DownloadWorker {
             try Overlap.read(known, from: temp.file)
         }
         guard bytes.count == known.byteCount else {
-            // Somebody cut the file: of this chunk nothing is there for certain.
+            // The temporary file was cut: fetch the chunk from its first byte.
             try await discard(&chunk)
             return Overlap()
         }
