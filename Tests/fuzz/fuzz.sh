@@ -23,7 +23,7 @@ parsers=(
     Sources/KedgeServer/HTTP/{ContentDisposition,EntityTags,RangeHeader}.swift
     Sources/KedgeCurl/{ResponseHeadParser,URLOrigin}.swift
     Sources/KedgeClient/Server/URLText.swift
-    Sources/KedgeClient/Download/{RangeVerdict,RemoteFile}.swift
+    Sources/KedgeClient/Download/{RangeValidator,RangeVerdict,RemoteFile}.swift
     Sources/kedge/Terminal/{PrintableText,ShellText}.swift
     Sources/migration-embedder/MigrationName.swift
 )
