@@ -125,10 +125,12 @@ let package = Package(
                 httpTypes, logging,
             ], plugins: ["EmbedMigrations"]),
 
-        // What every store must do, run by the tests of each.
+        // The shared parts of tests: conformance kits of the stores, simulated disk and rows, faults,
+        // servers, fixtures.
         .target(
-            name: "KedgeStoreTests",
-            dependencies: ["KedgeLocks", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel"]),
+            name: "KedgeTesting",
+            dependencies: ["KedgeLocks", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel"],
+            path: "Tests/KedgeTesting"),
 
         // The whole system in one process, with everything that can fail in memory; a test.
         .executableTarget(
@@ -136,7 +138,7 @@ let package = Package(
             dependencies: [
                 "KedgeLocks",
                 "KedgeClient", "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel",
-                "KedgeServer", "KedgeStoreTests", httpTypes, logging,
+                "KedgeServer", "KedgeTesting", httpTypes, logging,
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
@@ -150,38 +152,35 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], path: "Tests/bench/program"),
 
-        // PostgreSQL, pgbouncer and S3 servers for the tests that need real ones.
-        .target(
-            name: "KedgeTestServers", dependencies: ["KedgeLocks"], path: "Tests/servers/library"),
         .testTarget(
             name: "KedgePostgresTests",
             dependencies: [
                 "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeLocks", "KedgeModel",
-                "KedgePostgres", "KedgeStoreTests", "KedgeTestServers",
+                "KedgePostgres", "KedgeTesting",
             ]),
         .testTarget(
             name: "KedgeS3Tests",
             dependencies: [
                 "KedgeCurl", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeLocks", "KedgeModel",
-                "KedgeS3", "KedgeStoreTests", "KedgeTestServers", httpTypes,
+                "KedgeS3", "KedgeTesting", httpTypes,
             ]),
 
         // The real binary as separate processes; built beside the tests.
         .testTarget(
             name: "KedgeCommandTests", dependencies: ["KedgeLocks", "KedgeHash", "KedgeModel"]),
-        .testTarget(name: "KedgeModelTests", dependencies: ["KedgeModel", "KedgeStoreTests"]),
+        .testTarget(name: "KedgeModelTests", dependencies: ["KedgeModel", "KedgeTesting"]),
         .testTarget(name: "KedgeContainersTests", dependencies: ["KedgeContainers"]),
         .testTarget(
             name: "KedgeHashTests",
-            dependencies: ["KedgeHash", "KedgeLocks", "KedgeModel", "KedgeStoreTests"]),
+            dependencies: ["KedgeHash", "KedgeLocks", "KedgeModel", "KedgeTesting"]),
         .testTarget(
-            name: "KedgeFilesTests", dependencies: ["KedgeLocks", "KedgeFiles", "KedgeStoreTests"]),
+            name: "KedgeFilesTests", dependencies: ["KedgeLocks", "KedgeFiles", "KedgeTesting"]),
         .testTarget(
             name: "KedgeEngineTests",
             dependencies: [
                 "KedgeLocks",
                 "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel",
-                "KedgePostgres", "KedgeS3", "KedgeSQLite", "KedgeStoreTests", "KedgeTestServers",
+                "KedgePostgres", "KedgeS3", "KedgeSQLite", "KedgeTesting",
                 logging,
             ]),
         .testTarget(
@@ -189,7 +188,7 @@ let package = Package(
             dependencies: [
                 "KedgeLocks",
                 "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel",
-                "KedgeSQLite", "KedgeServer", "KedgeStoreTests", lifecycle, logging,
+                "KedgeSQLite", "KedgeServer", "KedgeTesting", lifecycle, logging,
                 .product(name: "Yams", package: "Yams"),
             ]),
         .testTarget(
@@ -197,21 +196,21 @@ let package = Package(
             dependencies: [
                 "KedgeLocks",
                 "KedgeEngine", "KedgeFiles", "KedgeMigrations", "KedgeModel", "KedgeSQLite",
-                "KedgeStoreTests", grdb,
+                "KedgeTesting", grdb,
             ]),
         .testTarget(
             name: "KedgeDiskTests",
             dependencies: [
                 "KedgeLocks",
                 "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel",
-                "KedgeStoreTests",
+                "KedgeTesting",
             ]),
         .testTarget(
             name: "KedgeClientTests",
             dependencies: [
                 "KedgeLocks",
                 "KedgeClient", "KedgeCurl", "KedgeFiles", "KedgeHash", "KedgeModel",
-                "KedgeStoreTests", grdb,
+                "KedgeTesting", grdb,
                 httpTypes, logging,
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),

@@ -1,7 +1,7 @@
 import Glibc
 import KedgeLocks
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 @testable import KedgeClient

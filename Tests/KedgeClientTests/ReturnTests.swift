@@ -2,7 +2,7 @@ import HTTPTypes
 import KedgeFiles
 import KedgeLocks
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 @testable import KedgeClient

@@ -3,7 +3,7 @@ import KedgeEngine
 import KedgeFiles
 import KedgeHash
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct `Data directory` {

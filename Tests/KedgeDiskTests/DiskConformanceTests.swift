@@ -1,6 +1,6 @@
 import KedgeDisk
 import KedgeEngine
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 @Suite struct `Disk conformance` {

@@ -4,7 +4,7 @@ import KedgeEngine
 import KedgeFiles
 import KedgeHash
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct `Disk faults` {

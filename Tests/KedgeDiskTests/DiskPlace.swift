@@ -1,6 +1,6 @@
 import KedgeDisk
 import KedgeFiles
-import KedgeStoreTests
+import KedgeTesting
 
 /// A data directory of a test's own, over a file system that can fail.
 final class DiskPlace: Sendable {

@@ -1,7 +1,7 @@
 import Glibc
 import KedgeFiles
 import KedgeLocks
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 @testable import KedgeDisk

@@ -4,7 +4,7 @@ import KedgeEngine
 import KedgeFiles
 import KedgeHash
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// R2, R114: what one process could not sync, the next one does not take for synced.

@@ -1,7 +1,7 @@
 import KedgeEngine
 import KedgeHash
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct `Uploading chunks` {

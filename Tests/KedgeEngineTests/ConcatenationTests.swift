@@ -2,7 +2,7 @@ import Glibc
 import KedgeEngine
 import KedgeHash
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// One upload out of several.

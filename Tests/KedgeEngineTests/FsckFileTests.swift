@@ -4,7 +4,7 @@ import KedgeFiles
 import KedgeHash
 import KedgeModel
 import KedgeSQLite
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// R2: damage to finished files, bytes without owner, and a database that cannot be believed.

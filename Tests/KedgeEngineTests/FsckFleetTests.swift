@@ -4,7 +4,7 @@ import KedgeHash
 import KedgeModel
 import KedgePostgres
 import KedgeS3
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// R2: rows in PostgreSQL held against a bucket, while nodes use both.

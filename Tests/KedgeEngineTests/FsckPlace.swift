@@ -3,7 +3,7 @@ import KedgeEngine
 import KedgeFiles
 import KedgeModel
 import KedgeSQLite
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// What a test plants in a place at rest, and how it is checked.

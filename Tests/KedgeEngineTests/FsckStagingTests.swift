@@ -2,7 +2,7 @@ import KedgeEngine
 import KedgeFiles
 import KedgeHash
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// R2: damage to bytes on their way in is found for what it is, and a repair lets the client send

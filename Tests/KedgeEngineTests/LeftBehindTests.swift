@@ -1,7 +1,7 @@
 import KedgeEngine
 import KedgeFiles
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// R18: a finalize that met an error ends without its client and without a restart.

@@ -1,6 +1,6 @@
 import KedgeHash
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 @testable import KedgeEngine

@@ -1,7 +1,7 @@
 import KedgeEngine
 import KedgeHash
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// Promise 2, R1, R132, R134: a chunk interrupted part-way goes on inside the chunk.

@@ -2,7 +2,7 @@ import Glibc
 import KedgeFiles
 import KedgeHash
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 @testable import KedgeEngine

@@ -3,7 +3,7 @@ import KedgeEngine
 import KedgeFiles
 import KedgeHash
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// Bytes at rest on a disk: damage is found, told, and healed.

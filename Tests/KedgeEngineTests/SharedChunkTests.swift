@@ -1,7 +1,7 @@
 import KedgeEngine
 import KedgeHash
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// Chunks to which native requests and appends bring bytes, which may differ: nothing that was announced goes

@@ -1,7 +1,7 @@
 import KedgeEngine
 import KedgeLocks
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 @Suite struct `Rows in memory` {

@@ -1,6 +1,6 @@
 import KedgeEngine
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// What is told of an upload to somebody who may go on with it.

@@ -1,6 +1,6 @@
 import Glibc
 import KedgeFiles
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 @Suite struct `Open files` {

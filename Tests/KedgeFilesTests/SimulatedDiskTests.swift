@@ -1,6 +1,6 @@
 import Glibc
 import KedgeFiles
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// The twin of the disk forgets what a real one may forget, and nothing else.

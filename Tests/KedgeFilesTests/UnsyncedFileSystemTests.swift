@@ -1,6 +1,6 @@
 import KedgeFiles
 import KedgeLocks
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 @Suite struct `A file system without syncs` {

@@ -1,6 +1,6 @@
 import KedgeHash
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// Examples from FIPS 180-4, RFC 1321 (section A.5) and RFC 3720 (section B.4).

@@ -1,5 +1,5 @@
 import KedgeHash
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// R22: a chunk and its file are hashed side by side; libcrypto alone is the reference.

@@ -1,6 +1,6 @@
 import KedgeHash
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// R71: the state of a hash in the middle of a file survives the process.

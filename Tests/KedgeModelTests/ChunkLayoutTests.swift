@@ -1,5 +1,5 @@
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// R7, R9, R29, R98.

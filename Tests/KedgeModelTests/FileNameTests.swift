@@ -1,5 +1,5 @@
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// R47: traversal and control characters never get through.

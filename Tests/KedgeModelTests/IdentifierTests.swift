@@ -1,6 +1,6 @@
 import Foundation
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 @Suite struct Identifiers {

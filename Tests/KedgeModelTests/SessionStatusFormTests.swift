@@ -1,6 +1,6 @@
 import Foundation
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// R61, R62: what a session's status looks like on the wire, written and read.

@@ -1,8 +1,7 @@
 import KedgeEngine
 import KedgeModel
 import KedgePostgres
-import KedgeStoreTests
-import KedgeTestServers
+import KedgeTesting
 import Testing
 
 /// What a node knows of a session, kept up to date by asking for changes.

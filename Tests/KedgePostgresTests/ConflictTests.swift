@@ -1,7 +1,6 @@
 import KedgeEngine
 import KedgeLocks
-import KedgeStoreTests
-import KedgeTestServers
+import KedgeTesting
 import Testing
 
 @testable import KedgePostgres

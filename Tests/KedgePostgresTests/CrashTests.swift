@@ -3,8 +3,7 @@ import KedgeEngine
 import KedgeLocks
 import KedgeModel
 import KedgePostgres
-import KedgeStoreTests
-import KedgeTestServers
+import KedgeTesting
 import Testing
 
 /// The server dies at the commit of each step in the life of a session, and another node goes on.

@@ -1,8 +1,7 @@
 import KedgeEngine
 import KedgeModel
 import KedgePostgres
-import KedgeStoreTests
-import KedgeTestServers
+import KedgeTesting
 import Testing
 
 /// Two nodes on one database.

@@ -1,8 +1,7 @@
 import Dispatch
 import KedgeEngine
 import KedgeLocks
-import KedgeStoreTests
-import KedgeTestServers
+import KedgeTesting
 import Testing
 
 @testable import KedgePostgres

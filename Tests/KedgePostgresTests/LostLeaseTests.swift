@@ -1,8 +1,7 @@
 import KedgeEngine
 import KedgeModel
 import KedgePostgres
-import KedgeStoreTests
-import KedgeTestServers
+import KedgeTesting
 import Testing
 
 /// Writer leases are not logged: a crash of the database loses them while their writers live. What was acknowledged

@@ -1,5 +1,4 @@
-import KedgeStoreTests
-import KedgeTestServers
+import KedgeTesting
 import Testing
 
 @Suite struct `PostgreSQL conformance` {

@@ -1,7 +1,7 @@
 import KedgeEngine
 import KedgeLocks
 import KedgePostgres
-import KedgeTestServers
+import KedgeTesting
 
 /// Opens a store with few connections: the tests run side by side on one server.
 func openStore(

@@ -1,5 +1,5 @@
 import Foundation
-import KedgeTestServers
+import KedgeTesting
 import Testing
 
 /// The migrations of both databases make the same tables, apart from what only a fleet needs.

@@ -1,8 +1,7 @@
 import KedgeEngine
 import KedgeModel
 import KedgePostgres
-import KedgeStoreTests
-import KedgeTestServers
+import KedgeTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct `Writer leases` {

@@ -1,6 +1,6 @@
 import KedgeFiles
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 @testable import KedgeS3

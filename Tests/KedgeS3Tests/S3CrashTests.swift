@@ -1,7 +1,6 @@
 import KedgeEngine
 import KedgeModel
-import KedgeStoreTests
-import KedgeTestServers
+import KedgeTesting
 import Testing
 
 @testable import KedgeS3

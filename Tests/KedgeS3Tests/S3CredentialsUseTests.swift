@@ -1,6 +1,5 @@
 import KedgeLocks
-import KedgeStoreTests
-import KedgeTestServers
+import KedgeTesting
 import Testing
 
 @testable import KedgeS3

@@ -1,6 +1,6 @@
 import KedgeEngine
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 @testable import KedgeS3

@@ -2,7 +2,7 @@ import KedgeEngine
 import KedgeFiles
 import KedgeLocks
 import KedgeModel
-import KedgeTestServers
+import KedgeTesting
 
 @testable import KedgeS3
 

@@ -1,7 +1,7 @@
 import KedgeEngine
 import KedgeHash
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 
 /// Rows as a test wants them.
 struct S3InspectionRows: CheckedRows {

@@ -1,8 +1,7 @@
 import KedgeEngine
 import KedgeHash
 import KedgeModel
-import KedgeStoreTests
-import KedgeTestServers
+import KedgeTesting
 import Testing
 
 @testable import KedgeS3

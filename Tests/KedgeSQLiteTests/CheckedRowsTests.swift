@@ -2,7 +2,7 @@ import GRDB
 import KedgeEngine
 import KedgeModel
 import KedgeSQLite
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// What a check of the stores reads of the database.

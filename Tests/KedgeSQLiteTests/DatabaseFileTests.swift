@@ -1,7 +1,7 @@
 import GRDB
 import KedgeFiles
 import KedgeMigrations
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 @Suite struct `Database file` {

@@ -3,7 +3,7 @@ import KedgeEngine
 import KedgeLocks
 import KedgeModel
 import KedgeSQLite
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct `Group commit` {

@@ -1,6 +1,6 @@
 import GRDB
 import KedgeMigrations
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 @Suite struct `Migration runner` {

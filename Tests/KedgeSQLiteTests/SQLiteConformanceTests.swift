@@ -1,5 +1,5 @@
 import KedgeEngine
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 @Suite struct `SQLite conformance` {

@@ -3,7 +3,7 @@ import KedgeFiles
 import KedgeLocks
 import KedgeMigrations
 import KedgeSQLite
-import KedgeStoreTests
+import KedgeTesting
 
 /// A database file of a test's own.
 final class SQLitePlace: Sendable {

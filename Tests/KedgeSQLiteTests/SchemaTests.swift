@@ -2,7 +2,7 @@ import GRDB
 import KedgeEngine
 import KedgeModel
 import KedgeSQLite
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 @Suite struct `SQLite schema` {

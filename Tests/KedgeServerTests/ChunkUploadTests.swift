@@ -1,6 +1,6 @@
 import KedgeHash
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// `PUT /uploads/sessions/{sessionId}/chunks/{index}`: chunks that are taken.

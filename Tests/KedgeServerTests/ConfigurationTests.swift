@@ -1,7 +1,7 @@
 import KedgeEngine
 import KedgeFiles
 import KedgeServer
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// Settings from flags, environment, file and defaults.

@@ -1,6 +1,6 @@
 import KedgeHash
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// `GET /files/{fileId}` with `Range` (RFC 9110 section 14).

@@ -1,7 +1,7 @@
 import KedgeHash
 import KedgeModel
 import KedgeServer
-import KedgeStoreTests
+import KedgeTesting
 import Logging
 import Testing
 

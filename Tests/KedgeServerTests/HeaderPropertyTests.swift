@@ -1,6 +1,6 @@
 import KedgeModel
 import KedgeServer
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// Headers as values: whatever a stranger writes, the answer stays inside the file.

@@ -1,7 +1,7 @@
 import KedgeEngine
 import KedgeModel
 import KedgeServer
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 @Suite struct `Shares of readers` {

@@ -3,7 +3,7 @@ import KedgeEngine
 import KedgeFiles
 import KedgeLocks
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Logging
 
 @testable import KedgeClient

@@ -1,7 +1,7 @@
 import KedgeFiles
 import KedgeLocks
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 
 /// Runs everything that happens in a simulated world, one thing at a time, in an order drawn from a
 /// seed: the same seed gives the same run.

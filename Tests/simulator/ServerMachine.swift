@@ -6,7 +6,7 @@ import KedgeFiles
 import KedgeHash
 import KedgeLocks
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Logging
 import NIOEmbedded
 

@@ -2,7 +2,7 @@ import KedgeEngine
 import KedgeHash
 import KedgeLocks
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import NIOEmbedded
 
 /// One world from its beginning to its end: a file goes up and comes down while everything fails,

@@ -1,7 +1,7 @@
 import Glibc
 import KedgeEngine
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 
 /// Everything that goes wrong by itself in a world, each kind in a task of its own.
 struct Trouble: Sendable {

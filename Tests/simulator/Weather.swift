@@ -1,4 +1,4 @@
-import KedgeStoreTests
+import KedgeTesting
 
 /// What goes wrong in one world, and how often: drawn from its seed, so that worlds differ in kind
 /// and not only in their dice.

@@ -1,6 +1,6 @@
 import KedgeLocks
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import NIOEmbedded
 
 /// A promise that a part of the world breaks, to show that the simulation notices.

@@ -4,7 +4,7 @@ import KedgeFiles
 import KedgeHash
 import KedgeLocks
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Logging
 
 @testable import KedgeClient

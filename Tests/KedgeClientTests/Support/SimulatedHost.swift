@@ -1,7 +1,7 @@
 import KedgeFiles
 import KedgeLocks
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Logging
 
 @testable import KedgeClient

@@ -1,6 +1,6 @@
 import Foundation
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 
 @testable import KedgeClient
 

@@ -1,6 +1,6 @@
 import KedgeLocks
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 
 @testable import KedgeClient
 

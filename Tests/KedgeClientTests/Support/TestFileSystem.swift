@@ -1,7 +1,7 @@
 import Glibc
 import KedgeFiles
 import KedgeLocks
-import KedgeStoreTests
+import KedgeTesting
 
 /// The real file system, with a disk that can be full and with counted reads.
 final class TestFileSystem: ForwardingFileSystem {

@@ -3,8 +3,7 @@ import KedgeFiles
 import KedgeModel
 import KedgePostgres
 import KedgeS3
-import KedgeStoreTests
-import KedgeTestServers
+import KedgeTesting
 import Logging
 
 /// One database and one part of a bucket, for any number of nodes.

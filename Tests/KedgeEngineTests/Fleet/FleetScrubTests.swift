@@ -1,7 +1,6 @@
 import KedgeEngine
 import KedgeModel
-import KedgeStoreTests
-import KedgeTestServers
+import KedgeTesting
 import Testing
 
 /// Bytes at rest in a bucket, on nodes that share it.

@@ -3,8 +3,7 @@ import KedgeHash
 import KedgeModel
 import KedgePostgres
 import KedgeS3
-import KedgeStoreTests
-import KedgeTestServers
+import KedgeTesting
 import Testing
 
 /// Nodes that share a database and a bucket, and nothing else.

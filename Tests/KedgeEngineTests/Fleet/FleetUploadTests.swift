@@ -1,7 +1,6 @@
 import KedgeEngine
 import KedgeModel
-import KedgeStoreTests
-import KedgeTestServers
+import KedgeTesting
 import Testing
 
 /// What tus and IETF uploads need, on nodes that share a database and a bucket.

@@ -1,7 +1,7 @@
 import Glibc
 import KedgeEngine
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// R2, R114: whichever call of an operation fails, no success is told that is not durable, nothing

@@ -1,6 +1,6 @@
 import KedgeEngine
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// R2, R113–R115: the power goes before any call that changes the disk, and whatever the disk then

@@ -2,7 +2,7 @@ import KedgeDisk
 import KedgeEngine
 import KedgeFiles
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 import Logging
 
 /// A machine in memory: a disk and the rows of a database.

@@ -4,7 +4,7 @@ import KedgeEngine
 import KedgeFiles
 import KedgeModel
 import KedgeSQLite
-import KedgeStoreTests
+import KedgeTesting
 import Logging
 import Testing
 

@@ -1,6 +1,6 @@
 import Glibc
 import KedgeFiles
-import KedgeStoreTests
+import KedgeTesting
 
 /// The real file system, counted, with a rule that makes calls fail or wait.
 ///

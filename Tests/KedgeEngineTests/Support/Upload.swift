@@ -2,7 +2,7 @@ import KedgeEngine
 import KedgeFiles
 import KedgeHash
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 
 /// A file that a test sends.
 struct Upload: Sendable {

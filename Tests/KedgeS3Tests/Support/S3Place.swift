@@ -1,8 +1,7 @@
 import KedgeEngine
 import KedgeFiles
 import KedgeModel
-import KedgeStoreTests
-import KedgeTestServers
+import KedgeTesting
 
 @testable import KedgeS3
 

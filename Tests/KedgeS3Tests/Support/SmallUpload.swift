@@ -1,7 +1,7 @@
 import KedgeEngine
 import KedgeHash
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 
 @testable import KedgeS3
 

@@ -2,7 +2,7 @@ import Glibc
 import KedgeEngine
 import KedgeModel
 import KedgeServer
-import KedgeStoreTests
+import KedgeTesting
 import Testing
 
 /// A server in the middle of its work, for each code of the error table to be provoked on: an upload

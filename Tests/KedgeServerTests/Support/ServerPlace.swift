@@ -4,7 +4,7 @@ import KedgeFiles
 import KedgeModel
 import KedgeSQLite
 import KedgeServer
-import KedgeStoreTests
+import KedgeTesting
 import Logging
 import ServiceLifecycle
 import Testing

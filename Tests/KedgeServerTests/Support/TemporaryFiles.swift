@@ -1,5 +1,5 @@
 import KedgeFiles
-import KedgeStoreTests
+import KedgeTesting
 
 extension TemporaryDirectory {
     /// Writes a file of the text and returns its path.

@@ -1,7 +1,7 @@
 import Foundation
 import KedgeHash
 import KedgeModel
-import KedgeStoreTests
+import KedgeTesting
 
 /// A file on its way into a server under test.
 struct Upload: Sendable {

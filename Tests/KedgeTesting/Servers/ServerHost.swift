@@ -135,8 +135,9 @@ final class ServerHost: Sendable {
 
 extension ServerHost {
     private static func spawn(_ arguments: [String]) throws -> ServerHost {
-        let program = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .deletingLastPathComponent().appendingPathComponent("host.py").path
+        let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        let program = tests.appendingPathComponent("servers/host.py").path
         var ends: [Int32] = [0, 0]
         // Closed in every other process that is started meanwhile.
         let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
