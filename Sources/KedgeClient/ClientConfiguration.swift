@@ -2,49 +2,55 @@ internal import Foundation
 public import KedgeModel
 public import Logging
 
-/// What a ``TransferClient`` needs to know.
+/// Configuration of a ``TransferClient``.
 public struct ClientConfiguration: Sendable {
-    /// Base URL of the Kedge server, for example `https://files.example.org`; for uploads in another
-    /// ``UploadDialect`` the URL at which they are begun, for example `https://example.org/files/`.
+    /// Base URL of the Kedge server, for example `https://files.example.org`. For uploads in
+    /// another ``UploadDialect``, the URL at which they are created, for example
+    /// `https://example.org/files/`.
     public var serverURL: String
-    /// Sent to that server as bearer token, and to nobody else; never stored or logged.
+    /// Bearer token for that server. Never sent to another server, stored or logged.
     public var token: String?
     /// Directory of the transfer records; nil for `$XDG_STATE_HOME/kedge`, by default
-    /// `~/.local/state/kedge`. Made with mode 0700. Several processes may share it.
+    /// `~/.local/state/kedge`. Created with mode 0700. Several processes may share it.
     public var stateDirectory: String?
-    /// Transfers that run at a time in this client; 2. More share the same link and slow each other.
+    /// Maximum number of transfers that this client runs at the same time; 2. More transfers share
+    /// the same link and slow each other down.
     public var maxConcurrentTransfers = 2
-    /// Chunks of one transfer in flight at a time, at most, each over a connection of its own: nil for 4, or
-    /// fewer where they would hold more than 16 MiB. A number that is set counts as it is, up to what the
-    /// server allows: each chunk in flight holds its size in memory, 8 MiB at most. More helps on links
-    /// with long ways, and takes other transfers' share of the link (R126).
+    /// Maximum number of chunks in flight for one transfer, each over its own connection.
+    ///
+    /// Nil for 4, or fewer where they would hold more than 16 MiB of memory. An explicit number is
+    /// limited only by the server. Each chunk in flight holds up to its size in memory, at most 8
+    /// MiB. More connections help on links with high latency, at the expense of other transfers.
     public var connections: Int?
-    /// Chunk size asked of the server, in bytes; 4 MiB. Smaller loses less at a drop, larger has less
-    /// overhead; the server's answer counts (R9, R10).
+    /// Preferred chunk size in bytes; 4 MiB. Smaller chunks lose less when a connection drops;
+    /// larger ones have less overhead. The server decides.
     public var chunkSize = ChunkLayout.defaultChunkSize
-    /// How long an unreachable server is waited for before ``TransferClient/run(_:)`` returns with the
-    /// transfer still `queued`; nil waits for ever.
+    /// Timeout for an unreachable server, after which ``TransferClient/run(_:)`` returns with the
+    /// transfer still `queued`; nil waits forever.
     public var patience: Duration?
-    /// The same until the server has answered for the first time ever, by the records; nil waits as
-    /// ``patience`` says. What waiting cannot help ends at once then: a name that does not exist, a
-    /// refusal of TLS, a redirect, an answer that is no Kedge's.
+    /// Timeout for a server that has never answered, according to the records; nil for
+    /// ``patience``.
+    ///
+    /// Failures that waiting cannot cure end such a run at once: an unknown host name, a refused
+    /// TLS handshake, a redirect, or an answer that does not come from a Kedge server.
     public var firstAnswerPatience: Duration?
-    /// PEM file of the certificate authorities to trust in place of the system's; nil for the one that
-    /// `SSL_CERT_FILE` names, or else the system's. Used by the client's own transport only.
+    /// PEM file of the certificate authorities to trust instead of the system's. Nil for the file
+    /// that `SSL_CERT_FILE` names, or else the system's. Ignored by a client that is given a
+    /// transport.
     public var caFile: String?
-    /// When failed requests are repeated.
+    /// Policy for retrying failed requests.
     public var retry = RetryPolicy()
-    /// Whether a download that hit a full disk keeps what it has, so that it goes on once there is
-    /// space; true. False gives the space back at once, and the download begins anew (R115, R116).
+    /// Whether a download that fills the disk keeps its progress, to continue once there is space;
+    /// true. False frees the space at once, and the download starts over.
     public var keepsPartialDownloadsOnFullDisk = true
-    /// Free space at a download's destination below which a full disk gets its space back whatever
-    /// ``keepsPartialDownloadsOnFullDisk`` says: the temporary file goes, and the download begins anew
-    /// (R116). In bytes; 0 for never.
+    /// Free space at a download's destination, in bytes, below which a full disk overrides
+    /// ``keepsPartialDownloadsOnFullDisk``: the temporary file is removed, and the download starts
+    /// over. 0 for never.
     public var criticalFreeByteCount: Int64 = 0
-    /// Where decisions and failures are logged.
+    /// Logger for decisions and failures.
     public var logger = Logger(label: "kedge.client")
 
-    /// Makes a configuration of the defaults.
+    /// Creates a configuration with the default values.
     public init(serverURL: String, token: String? = nil, stateDirectory: String? = nil) {
         self.serverURL = serverURL
         self.token = token
@@ -54,7 +60,7 @@ public struct ClientConfiguration: Sendable {
     /// Path of the SQLite file.
     var storePath: String {
         let environment = ProcessInfo.processInfo.environment
-        // The XDG specification wants relative values ignored.
+        // The XDG specification requires relative values to be ignored.
         let base = environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
         let home = environment["HOME"] ?? NSHomeDirectory()
         let directory = stateDirectory ?? "\(base ?? "\(home)/.local/state")/kedge"
@@ -62,27 +68,28 @@ public struct ClientConfiguration: Sendable {
     }
 }
 
-/// What an upload may say beyond the path of its file.
+/// Options of an upload.
 public struct UploadOptions: Sendable {
-    /// Name for the server; nil for the file's own.
+    /// File name on the server; nil for the local name.
     public var fileName: String?
-    /// MIME type; nil guesses from the name.
+    /// MIME type; nil to guess it from the name.
     public var mimeType: String?
-    /// Chunk size to ask for, in bytes; nil for the client's. In other dialects than the native one it is
-    /// only how progress is counted: requests carry as much as gets through.
+    /// Preferred chunk size in bytes; nil for the client's. In protocols other than
+    /// ``UploadDialect/native`` it only determines how progress is counted; request sizes adapt to
+    /// the link.
     public var chunkSize: Int64?
-    /// How the server is spoken to; natively.
+    /// Protocol of the upload; native by default.
     public var dialect: UploadDialect
-    /// A session of the server to go on with, begun by another client or with records that are gone; nil
-    /// begins one.
+    /// Existing session to continue, for example one of another client or of lost records; nil
+    /// creates a session.
     ///
-    /// The file is compared with everything that the server has of the session before a byte is sent, and
-    /// the transfer fails with `SESSION_FILE_MISMATCH`, with nothing changed on the server, when it is
-    /// another one. No other session is begun: one that is unknown or expired fails the transfer. Only in
-    /// the native dialect.
+    /// Before it sends a byte, the client compares the file with everything that the server has of
+    /// the session. If they differ, the transfer fails with `SESSION_FILE_MISMATCH` and changes
+    /// nothing on the server. An unknown or expired session fails the transfer; no other session is
+    /// created. Requires the native protocol.
     public var sessionID: SessionID?
 
-    /// Makes options.
+    /// Creates options.
     public init(
         fileName: String? = nil, mimeType: String? = nil, chunkSize: Int64? = nil,
         dialect: UploadDialect = .native, sessionID: SessionID? = nil
@@ -95,18 +102,21 @@ public struct UploadOptions: Sendable {
     }
 }
 
-/// What a download may say beyond what and where to.
+/// Options of a download.
 public struct DownloadOptions: Sendable {
     /// Whether an existing file at the destination is replaced; false.
     public var overwrites: Bool
-    /// SHA-256 that the file must have; outranks what the server says.
+    /// SHA-256 that the file must have. Takes precedence over the server's.
     public var expectedSHA256: SHA256Digest?
-    /// Whether an interrupted download goes on also where the server gives the file neither a strong
-    /// ETag nor a date that is old enough, and no SHA-256 is known; false begins again. What comes of it
-    /// is ``Verification/unverified``, and a mixture when the file was replaced meanwhile.
+    /// Whether to resume a download that cannot be proven to be of the same file; false starts
+    /// over.
+    ///
+    /// That is the case if the server sends neither a strong ETag nor a date that is old enough,
+    /// and no SHA-256 is known. The result is ``Verification/unverified``. If the file was replaced
+    /// in between, it is a mixture of both versions.
     public var resumesUnverified: Bool
 
-    /// Makes options.
+    /// Creates options.
     public init(
         overwrites: Bool = false, expectedSHA256: SHA256Digest? = nil,
         resumesUnverified: Bool = false

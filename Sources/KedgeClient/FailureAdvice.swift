@@ -1,6 +1,6 @@
 internal import KedgeModel
 
-/// What a person can do about a failure (R107). Where nothing is known to help, there is no advice.
+/// Advice to the user about a failure; nil where nothing is known to help.
 enum FailureAdvice {
     static func text(for record: TransferRecord) -> String? {
         guard let code = record.status.lastErrorCode else { return nil }
@@ -9,7 +9,7 @@ enum FailureAdvice {
                 ? "Retry to go on from where it stopped." : nil)
     }
 
-    /// About files and disks of this machine.
+    /// Advice about local files and disks.
     private static func local(_ code: ErrorCode, _ record: TransferRecord) -> String? {
         switch code {
         case .fileMissing: "Put the file back or select it again, then retry."
@@ -23,7 +23,7 @@ enum FailureAdvice {
         }
     }
 
-    /// About what the server has and takes.
+    /// Advice about the server's files and limits.
     private static func remote(_ code: ErrorCode, _ record: TransferRecord) -> String? {
         let isDownload = record.direction == .download
         switch code {

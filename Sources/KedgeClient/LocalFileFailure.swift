@@ -3,9 +3,9 @@ internal import KedgeFiles
 internal import KedgeModel
 
 extension TransferError {
-    /// What a failed call on a local file means for a transfer (R107, R114).
+    /// Translates a failed operation on a local file into an error of the transfer.
     ///
-    /// - Parameter role: What the file is to the reader, for example `file to upload`.
+    /// - Parameter role: The file's role for the reader, for example `file to upload`.
     init(_ error: FileError, operation: String, role: String) {
         let code: ErrorCode
         let explanation: String
@@ -29,7 +29,7 @@ extension TransferError {
             code = .usage
             explanation = "This user may not read or write the \(role)."
         case .readOnly:
-            // Also what a file system turns into when its device reports an error.
+            // File systems also become read-only when their device reports an error.
             code = .usage
             explanation = "The disk of the \(role) is read-only."
         case .tooManyOpen, .locked, .io, .other:
@@ -43,7 +43,7 @@ extension TransferError {
 }
 
 extension TransferError {
-    /// The same for a failure of any type; errors that are none of a file pass through.
+    /// Translates a `FileError`; any other error is returned unchanged.
     static func reading(_ error: any Error, operation: String, role: String) -> any Error {
         guard let error = error as? FileError else { return error }
         return TransferError(error, operation: operation, role: role)

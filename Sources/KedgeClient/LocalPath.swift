@@ -1,22 +1,22 @@
 internal import Foundation
 
-/// Paths as people write them, made into paths that mean the same in every process.
+/// Paths from user input, made independent of the process.
 enum LocalPath {
-    /// Absolute. A `..` stays: after a symbolic link it leads somewhere else than the text says, and
-    /// only the system knows where (path_resolution(7)).
+    /// Returns the absolute path. A `..` stays, because after a symbolic link only the system can
+    /// resolve it (path_resolution(7)).
     static func absolute(_ path: String) -> String {
         let full =
             path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
         return "/" + full.split(separator: "/").filter { $0 != "." }.joined(separator: "/")
     }
 
-    /// The last component.
+    /// Returns the last component.
     static func name(of path: String) -> String {
         path.split(separator: "/").last.map(String.init) ?? ""
     }
 }
 
-/// MIME types by file name extension, for the common cases (R69).
+/// MIME types of common file name extensions.
 enum MIMEType {
     private static let types: [String: String] = [
         "avif": "image/avif", "bin": "application/octet-stream", "bmp": "image/bmp",
@@ -35,7 +35,7 @@ enum MIMEType {
         "xml": "application/xml", "zip": "application/zip", "zst": "application/zstd",
     ]
 
-    /// The type of a file with this name, nil when the extension says nothing.
+    /// Returns the type for a file name; nil for an unknown extension.
     static func guess(fileName: String) -> String? {
         guard let dot = fileName.lastIndex(of: ".") else { return nil }
         return types[fileName[fileName.index(after: dot)...].lowercased()]

@@ -1,17 +1,17 @@
 internal import Foundation
 public import KedgeModel
 
-/// The server's files and sessions, for looking and tidying; each call is one request.
+/// Files and sessions on the server. Each call except ``examine()`` is one request.
 ///
 /// Errors are ``TransferError`` with the server's code, or `OFFLINE`.
 public struct RemoteAPI: Sendable {
     let api: ServerAPI
 
-    /// One page of the caller's files, newest first.
+    /// Returns one page of the caller's files, newest first.
     ///
     /// - Parameters:
-    ///   - after: `next` of the page before; nil for the first.
-    ///   - onlyDamaged: Only files of which the server knows that its copy is damaged.
+    ///   - after: `next` of the previous page; nil for the first.
+    ///   - onlyDamaged: Only files whose copy is known to be damaged.
     public func listFiles(
         after: String? = nil, limit: Int? = nil, onlyDamaged: Bool = false
     ) async throws -> FileList {
@@ -20,32 +20,33 @@ public struct RemoteAPI: Sendable {
         }
     }
 
-    /// What the server knows about a file.
+    /// Returns a file's metadata.
     public func fileMeta(_ id: FileID) async throws -> FileMeta {
         try await call { try await api.fileMeta(id).value }
     }
 
-    /// Deletes a file for good.
+    /// Deletes a file permanently.
     public func deleteFile(_ id: FileID) async throws {
         try await call { try await api.deleteFile(id) }
     }
 
-    /// Where an upload session stands on the server.
+    /// Returns the status of an upload session.
     public func sessionStatus(_ id: SessionID) async throws -> SessionStatus {
         try await call {
             try await api.sessionStatus(id, chunkCount: ChunkLayout.maxChunkCount).value
         }
     }
 
-    /// Succeeds when the server can do its work: its stores answer and its disk takes writes.
+    /// Checks that the server is ready: its stores answer and its disk takes writes.
     public func checkReadiness() async throws {
         try await call { try await api.checkReadiness() }
     }
 
-    /// Asks what answers at the server's address, how fast, and through what.
+    /// Examines the connection to the server: the responder, the latency, and proxies on the way.
     ///
-    /// - Throws: `PROTOCOL_VIOLATION` when it is no Kedge, for example the page of a captive portal. One
-    ///   that cannot do its work now is no error: ``ServerReport/trouble`` says why.
+    /// - Throws: `NOT_KEDGE` for an answer that does not come from a Kedge server, for example the
+    ///   page of a captive portal, or another code if an intermediary may have given it. A Kedge
+    ///   server that is not ready is no error: see ``ServerReport/trouble``.
     public func examine() async throws -> ServerReport {
         let examination = ServerExamination(
             api: api, now: { .current }, environment: ProcessInfo.processInfo.environment)
@@ -57,7 +58,7 @@ public struct RemoteAPI: Sendable {
             return try await work()
         } catch let failure as RequestFailure {
             if failure.isCanceled { throw CancellationError() }
-            // One request is all there is: a name that does not exist has its own code.
+            // A single request has no retries: an unknown host name gets its own code.
             let ended = failure.atFirstContact(with: .new) ?? failure
             throw TransferError(
                 ended.code, operation: failure.operation, explanation: failure.message,

@@ -3,11 +3,13 @@ internal import KedgeFiles
 internal import KedgeModel
 
 extension TransferClient {
-    /// Looks whether a local file of a well-known format, such as JPEG or MP4, is all there, by its own
-    /// structure (R21). It reads little of the file and changes nothing. A hash says that a file arrived
-    /// as it was; this may say that it was broken before.
+    /// Checks whether a local file in a well-known format, such as JPEG or MP4, is structurally
+    /// complete.
     ///
-    /// - Throws: `FILE_MISSING` when there is no such file; `USAGE` when it is not a regular one.
+    /// The check reads little of the file and changes nothing. A hash proves that a file arrived
+    /// unchanged; this check can show that it was already broken before.
+    ///
+    /// - Throws: `FILE_MISSING` if there is no such file; `USAGE` if it is not a regular file.
     public func checkContainer(ofFileAt path: String) async throws -> ContainerVerdict {
         let (path, files) = (LocalPath.absolute(path), environment.files)
         let (file, identity) = try await UploadSource.openFile(path, files: files, pool: pool)

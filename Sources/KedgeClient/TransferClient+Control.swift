@@ -1,36 +1,37 @@
 public import KedgeModel
 
 extension TransferClient {
-    /// Pauses a transfer, wherever it runs; the process that runs it stops within a second (R109).
+    /// Pauses a transfer. If another process runs it, that process stops within a second.
     ///
-    /// - Throws: `TRANSFER_NOT_FOUND`; `ILLEGAL_TRANSITION` for one that has ended.
+    /// - Throws: `TRANSFER_NOT_FOUND`; `ILLEGAL_TRANSITION` for a transfer that has ended.
     public func pause(_ id: TransferID) async throws {
         _ = try await store.request(.pause, of: id)
     }
 
-    /// Makes a paused transfer ready to go on; ``run(_:)`` does so.
+    /// Makes a paused transfer ready for ``run(_:)``.
     ///
-    /// - Throws: `TRANSFER_NOT_FOUND`; `ILLEGAL_TRANSITION` for one that has ended.
+    /// - Throws: `TRANSFER_NOT_FOUND`; `ILLEGAL_TRANSITION` for a transfer that has ended.
     public func resume(_ id: TransferID) async throws {
         _ = try await store.request(.resume, of: id)
     }
 
-    /// Gives a transfer up, wherever it runs. Its record stays; session and temporary file go (R102).
+    /// Cancels a transfer, in whichever process it runs. Its session and temporary file are
+    /// removed; its record stays.
     ///
-    /// - Throws: `TRANSFER_NOT_FOUND`; `ILLEGAL_TRANSITION` for one that is completed.
+    /// - Throws: `TRANSFER_NOT_FOUND`; `ILLEGAL_TRANSITION` for a completed transfer.
     public func cancel(_ id: TransferID) async throws {
         if case .applied(let record) = try await store.request(.cancel, of: id) {
             await clearUp(after: record)
         }
     }
 
-    /// Makes a failed, canceled or paused transfer ready to run again; one that waits tries at once.
+    /// Makes a failed, canceled or paused transfer ready to run again. A waiting transfer retries
+    /// at once.
     ///
-    /// - Parameter fromScratch: Forgets everything that was transferred: new session, new temporary
-    ///   file (R110).
-    /// - Throws: `TRANSFER_NOT_FOUND`; `ILLEGAL_TRANSITION` for one that is completed, or whose place
-    ///   another unfinished transfer has taken, and for a canceled download whose URL had a password, a
-    ///   query or a fragment: its record has them no more.
+    /// - Parameter fromScratch: Discards all progress: new session, new temporary file.
+    /// - Throws: `TRANSFER_NOT_FOUND`; `ILLEGAL_TRANSITION` for a completed transfer, and if
+    ///   another unfinished transfer has replaced this one. Also for a canceled download whose URL
+    ///   had a password, a query or a fragment: the record no longer contains them.
     public func retry(_ id: TransferID, fromScratch: Bool = false) async throws {
         let wish: TransferWish = fromScratch ? .restart : .retry
         if case .applied(let record) = try await store.request(wish, of: id), fromScratch {
@@ -38,7 +39,7 @@ extension TransferClient {
         }
     }
 
-    /// The transfer as it stands.
+    /// Returns the current state of a transfer.
     ///
     /// - Throws: `TRANSFER_NOT_FOUND`.
     public func transfer(_ id: TransferID) async throws -> TransferSnapshot {
@@ -49,7 +50,7 @@ extension TransferClient {
             isInterrupted: try await isInterrupted(record))
     }
 
-    /// All transfers, oldest first.
+    /// Returns all transfers, oldest first.
     public func transfers() async throws -> [TransferSnapshot] {
         var snapshots: [TransferSnapshot] = []
         for record in try await store.records() {
@@ -63,7 +64,7 @@ extension TransferClient {
         return snapshots
     }
 
-    /// Everything support wants to know about a transfer, without secrets (R142).
+    /// Returns the details of a transfer for support, without secrets.
     ///
     /// - Throws: `TRANSFER_NOT_FOUND`.
     public func diagnose(_ id: TransferID) async throws -> TransferDiagnosis {
@@ -74,22 +75,23 @@ extension TransferClient {
             isInterrupted: try await isInterrupted(record))
     }
 
-    /// The transfer whenever it changed, up to its final state; whichever process runs it.
+    /// Returns a sequence of a transfer's changes, up to its final state. Includes changes by other
+    /// processes.
     ///
-    /// A slow reader misses changes, never the newest one.
+    /// A slow reader may miss changes, but never the newest one.
     public func snapshots(of id: TransferID) -> TransferSnapshots {
         TransferSnapshots(client: self, id: id)
     }
 
-    /// Each transfer whenever it changed; ends when the task is canceled.
+    /// Returns a sequence of the changes of all transfers. Ends when the task is canceled.
     public func allSnapshots() -> TransferSnapshots {
         TransferSnapshots(client: self, id: nil)
     }
 
-    /// The server's files and sessions, apart from transfers.
+    /// Files and sessions on the server, independent of transfers.
     public var remote: RemoteAPI { RemoteAPI(api: api) }
 
-    /// True when the record says that bytes move and no living process moves them.
+    /// Whether the record states that bytes move although no living process runs the transfer.
     private func isInterrupted(_ record: TransferRecord) async throws -> Bool {
         let id = record.status.id
         guard record.isOrphaned, !runs.contains(id), try await !store.hasLivingOwner(id) else {

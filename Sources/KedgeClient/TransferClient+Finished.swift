@@ -1,17 +1,17 @@
 internal import KedgeModel
 
 extension TransferClient {
-    /// The finished upload of this very file, when the server still has it: uploading it again would
-    /// only make a second copy (R1).
+    /// Returns the finished upload of this file if the server still has it. Uploading it again
+    /// would only make a second copy.
     ///
-    /// The file counts as the same while its size, times of change and inode are those of the record, or
-    /// when only its ctime differs and it has the SHA-256 of the record; and while the name and type that the options ask for are those it was stored with. An unfinished
-    /// transfer of the path goes first: then the answer is nil, as when nothing was found. In other
-    /// dialects than the native one the server has it when it says that the upload is complete; many
-    /// forget uploads when these are.
+    /// The file is the same if its size, times and inode match the record, or if only its ctime
+    /// differs and its SHA-256 matches. The name and type in the options must match the stored
+    /// ones. Only the newest transfer of the path counts; while it is unfinished, the result is nil.
+    /// In protocols other than ``UploadDialect/native``, the server must report the upload as
+    /// complete; many servers forget complete uploads.
     ///
-    /// - Throws: `FILE_MISSING` when there is no such file; the code of a server that cannot be asked, or
-    ///   does not say. ``TransferError/isRetryable`` tells whether asking again later may help.
+    /// - Throws: `FILE_MISSING` if there is no such file; the server's code if its answer is
+    ///   missing or unclear. ``TransferError/isRetryable`` states whether a later attempt may help.
     public func finishedUpload(
         path: String, options: UploadOptions = UploadOptions()
     ) async throws -> TransferSnapshot? {
@@ -31,7 +31,7 @@ extension TransferClient {
         return try await transfer(upload.status.id)
     }
 
-    /// Reads the file when its time of change is another one than the record has.
+    /// Compares the file's SHA-256 with the record if only the ctime differs.
     private func isContent(
         of upload: UploadTransfer, inFile identity: SourceIdentity
     ) async throws -> Bool {
@@ -69,8 +69,8 @@ extension TransferClient {
             return false
         } catch let failure as RequestFailure {
             if failure.isCanceled { throw CancellationError() }
-            // What does not look like this upload any more is none. Other refusals may pass: not to wait
-            // for the answer could make a second copy.
+            // These answers mean that the upload is gone. Other refusals may be temporary, and
+            // treating them as "gone" could make a second copy.
             if let answer = failure.answer,
                 answer.status == 303 || Self.endsUpload(failure.code)
             {
@@ -78,13 +78,13 @@ extension TransferClient {
             }
             throw TransferError(
                 failure.code, operation: failure.operation, explanation: failure.message,
-                // The upload was there: waiting does not bring it back from where a redirect points to.
+                // A redirected upload has moved for good: retrying does not help.
                 cause: failure.code == .redirected ? nil : failure)
         }
     }
 
     private static func isGone(_ code: ErrorCode) -> Bool {
-        // A damaged copy is healed by the same bytes.
+        // Uploading the same bytes repairs a damaged copy.
         code == .fileNotFound || code == .fileGone || code == .fileDamaged
     }
 

@@ -3,7 +3,7 @@ internal import KedgeModel
 internal import Logging
 
 extension TransferClient {
-    /// Does what another process asked of the run that just stopped.
+    /// Carries out the command of another process after the run has stopped.
     func carryOut(_ command: ControlCommand, _ lease: Lease) async throws -> RunStep {
         switch command {
         case .none:
@@ -27,7 +27,7 @@ extension TransferClient {
         }
     }
 
-    /// The transfer has failed; the record says why and what to do.
+    /// Marks the transfer as failed and records the reason.
     func fail(_ lease: Lease, with error: any Error) async throws {
         configuration.logger.error(
             "transfer failed",
@@ -53,16 +53,17 @@ extension TransferClient {
             message = "Something unexpected went wrong; it was logged."
         }
         let record = try await store.record(lease.id)
-        // A file that may have its name already is told from a stranger's by the record alone.
+        // Once the hash is recorded, the file may already have its final name. Only the record then
+        // distinguishes it from a foreign file, so it is kept.
         if case .download(let download) = record, download.fileHash == nil {
             let isGivenUp = try await givesBackSpace(of: download, after: code)
-            // Of an address anywhere 404 may be a gateway's word, and many gigabytes depend on it.
+            // For an arbitrary URL, a 404 may come from a gateway: no reason to discard gigabytes.
             let isGone =
                 [.fileNotFound, .fileGone].contains(code) && !download.reference.isURL
             if isGone, record.confirmedByteCount > 0 {
                 message = "The file is not on the server any more; what had arrived was removed."
             }
-            // Without a confirmed byte there is nothing to go on with.
+            // Without a confirmed byte there is nothing to resume.
             if isGivenUp || isGone || record.confirmedByteCount == 0 {
                 try await store.discardProgress(of: lease)
                 await clearUp(after: record)
@@ -72,24 +73,23 @@ extension TransferClient {
             lease, code: code, message: message, answer: answer, attempt: attempt)
     }
 
-    /// True when a full disk needs the space of a temporary file more than the download does.
+    /// Whether to free the temporary file's space on a full disk.
     private func givesBackSpace(
         of download: DownloadTransfer, after code: ErrorCode
     ) async throws -> Bool {
         guard code == .diskFull else { return false }
         guard configuration.keepsPartialDownloadsOnFullDisk else { return true }
         let (files, path) = (environment.files, TempFile.directory(of: download.tempPath))
-        // A disk that does not say how full it is gives no reason to lose what arrived.
+        // If the free space is unknown, the received bytes are kept.
         let available = try? await pool.run { try files.availableBytes(at: path) }
         return available.map { $0 < configuration.criticalFreeByteCount } ?? false
     }
 
-    /// The file is another one now: a new transfer takes the place of the old, whose session is
-    /// given up (R100, R102).
+    /// Replaces an upload whose file has changed with a new transfer, and removes the old session.
     func replaceChangedUpload(_ lease: Lease) async throws -> RunStep {
         let old = try await store.upload(lease.id)
         guard old.givenSessionID == nil else {
-            // The new version has nothing to do with the session that a person named.
+            // The new version does not belong to the session that the user named.
             try await fail(lease, with: SourceChanged(current: nil))
             return .ended
         }
@@ -117,8 +117,8 @@ extension TransferClient {
         return .replaced(newer.status.id)
     }
 
-    /// Gives back what an abandoned transfer holds: its session, its temporary file. Best effort: a
-    /// session expires by itself, and a left-over temporary file carries the transfer's id.
+    /// Removes the session or temporary file of an abandoned transfer. Best effort: a session
+    /// expires by itself, and a leftover temporary file carries the transfer's id.
     func clearUp(after record: TransferRecord) async {
         do {
             switch record {
@@ -141,14 +141,14 @@ extension TransferClient {
         }
     }
 
-    /// Removes an upload where the server does not say that this cannot be done.
+    /// Removes an upload, unless the server reports that it does not support removal.
     private func remove(_ address: UploadAddress, of upload: UploadTransfer) async throws {
         let door = api(of: upload.status.serverURL).door(upload.dialect)
         if try await door.discover().offersRemoval { try await door.remove(address) }
     }
 }
 
-/// What one round of a run came to.
+/// Result of one round of a run.
 enum RunStep {
     case ended
     case again

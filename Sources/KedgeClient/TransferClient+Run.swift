@@ -2,23 +2,24 @@ public import KedgeModel
 internal import Logging
 
 extension TransferClient {
-    /// Versions of a changing file that one run takes up before it says that this leads nowhere.
+    /// Number of new versions of a changing file that one run follows before the transfer fails.
     private static let maxReplacementCount = 3
-    /// How often a transfer that another process runs is looked at.
+    /// Interval at which a run observes a transfer that another process runs.
     private static let watchInterval = Duration.milliseconds(200)
 
     /// Runs a transfer in this process until it is completed, failed, canceled or paused.
     ///
-    /// While another process runs it, this one watches, and takes over when that one dies. When the
-    /// file of an upload changed, the run goes on with the transfer of the new version and returns that
-    /// one; its ``TransferSnapshot/replaces`` names the old one (R100). When the server stays
-    /// unreachable for longer than ``ClientConfiguration/patience``, the transfer is returned `queued`.
+    /// While another process runs the transfer, this call waits, and takes over if that process
+    /// dies. If the file of an upload has changed, the run continues with a new transfer and
+    /// returns that one; its ``TransferSnapshot/replaces`` names the old one. If the server stays
+    /// unreachable for longer than ``ClientConfiguration/patience``, the transfer is returned as
+    /// `queued`.
     ///
-    /// Cancelling the task saves what was transferred, leaves the transfer paused for the next run
+    /// Cancelling the task saves all progress, leaves the transfer paused for the next run
     /// (``PauseReason/shutdown``) and returns.
     ///
-    /// - Throws: `TRANSFER_NOT_FOUND`; `STORE_DAMAGED` when the records cannot be written. What goes
-    ///   wrong with the transfer itself is in the snapshot.
+    /// - Throws: `TRANSFER_NOT_FOUND`; `STORE_DAMAGED` if the records cannot be written. Failures
+    ///   of the transfer itself are in the snapshot.
     public func run(_ id: TransferID) async throws -> TransferSnapshot {
         var current = id
         var replacementCount = 0
@@ -46,15 +47,15 @@ extension TransferClient {
                 do {
                     try await environment.pause(Self.watchInterval)
                 } catch {
-                    // Canceled while another process runs it: nothing of ours to save.
+                    // Canceled while another process runs the transfer: there is nothing to save.
                     return try await transfer(current)
                 }
             }
         }
     }
 
-    /// Runs every transfer that waits, also those that an ended process left behind, and returns when
-    /// none of them can go on. A failure of one does not stop the others.
+    /// Runs all waiting transfers, including those of processes that have ended. Returns when none
+    /// of them can continue. A failed transfer does not stop the others.
     public func runQueued() async throws -> [TransferSnapshot] {
         let waiting = try await store.records().filter { record in
             let status = record.status
@@ -68,14 +69,15 @@ extension TransferClient {
         }
     }
 
-    /// Stops every run of this client for the end of the process, for example at Ctrl-C: progress is
-    /// saved, and the transfers go on by themselves with the next run. Returns when all have stopped;
-    /// this client starts none afterwards, also none that waits for a place.
+    /// Stops all runs of this client before the process ends, for example on Ctrl-C.
+    ///
+    /// Progress is saved, and the next run continues the transfers. Returns when all runs have
+    /// stopped. Afterwards this client starts no transfer, not even one that waits for a slot.
     public func suspendAll() async throws {
         runs.suspend()
         while !runs.isEmpty {
-            // Runs notice within a tenth of a second and then end what is under way. Not ended by
-            // cancelling: leaving early would lose what this call is for.
+            // Runs notice within 100 ms and then finish their work in progress. Cancelling the
+            // caller does not end this loop early, because that would lose progress.
             try? await environment.pause(.milliseconds(20))
             await Task.yield()
         }
@@ -92,7 +94,7 @@ extension TransferClient {
             do {
                 return try await run(lease, meter: meter, mayReplace: mayReplace)
             } catch is LeaseLost {
-                // Somebody took over, for example after this machine slept; watch them.
+                // Another process took over, for example after this machine slept: observe it.
                 return .held
             }
         }
@@ -144,7 +146,7 @@ extension TransferClient {
         }
     }
 
-    /// Writes down how a round ended, and what follows.
+    /// Records the result of a round and decides what follows.
     private func settle(
         _ result: Result<Void, any Error>, _ signal: RunSignal?, context: WorkerContext,
         mayReplace: Bool
@@ -194,7 +196,7 @@ extension TransferClient {
             rate: meter, configuration: configuration, logger: configuration.logger)
     }
 
-    /// What the records know of the server of a transfer.
+    /// Returns whether the transfer's server has answered before, according to the records.
     private func acquaintance(of record: TransferRecord) async throws -> Acquaintance {
         let hasAnswered: Bool
         switch record {
@@ -211,17 +213,17 @@ extension TransferClient {
 }
 
 extension TransferClient {
-    /// A transfer goes on with the server that it began with, whichever one this client is for. The
-    /// token is for this client's server and goes nowhere else.
+    /// Returns the interface to a transfer's server. A transfer stays with the server on which it
+    /// began. The token is sent only to this client's own server.
     func api(of server: String) -> ServerAPI {
         if server == serverURL { return api }
-        // Where uploads of other dialects begin is kept as it was given, with a slash at its end or not.
+        // For other protocols, the record keeps the URL as given, with or without a trailing slash.
         let isOurs = URLText.normalizedBase(server) == serverURL
         return ServerAPI(
             baseURL: server, token: isOurs ? configuration.token : nil, transport: api.transport)
     }
 
-    /// What the record of an upload names as its server.
+    /// Returns the server URL to record for a new upload.
     func server(for dialect: UploadDialect) -> String {
         guard dialect != .native else { return serverURL }
         let given = configuration.serverURL
@@ -229,7 +231,7 @@ extension TransferClient {
     }
 }
 
-/// What ends first in one round of a run.
+/// Event that ends a round of a run.
 private enum RunEvent: Sendable {
     case worker(Result<Void, any Error>)
     case signal(RunSignal?)

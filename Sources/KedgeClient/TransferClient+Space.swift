@@ -4,9 +4,9 @@ extension TransferClient {
     /// Directory of the transfer records.
     public var recordsDirectory: String { TempFile.directory(of: configuration.storePath) }
 
-    /// Bytes that this user may still write at a path. Blocks for one call of the system.
+    /// Returns the bytes available to this user at a path. Blocks for one system call.
     ///
-    /// - Throws: ``TransferError`` when the path cannot be looked at.
+    /// - Throws: ``TransferError`` if the file system cannot be examined.
     public func availableBytes(at path: String) throws -> Int64 {
         do {
             return try environment.files.availableBytes(at: path)

@@ -4,13 +4,13 @@ internal import KedgeLocks
 public import KedgeModel
 internal import Logging
 
-/// Moves files to and from a Kedge server, from any HTTP server, and to any server that speaks tus or IETF
-/// resumable uploads, over links that fail.
+/// Moves files over unreliable links: to and from a Kedge server, from any HTTP server, and to
+/// servers that support tus or IETF resumable uploads.
 ///
-/// A transfer is a durable record first: it is made before the first byte moves, every confirmed chunk
-/// is written down at once, and whichever process runs it next goes on from there. Several clients, in
-/// one process or many, may share the records; each transfer is run by one of them at a time, and all
-/// of them may watch, pause, resume or cancel it.
+/// Every transfer has a durable record, created before the first byte moves. Each confirmed chunk
+/// is recorded at once, so any later process can continue the transfer. Several clients may share
+/// the records, in one process or in many. One of them runs a transfer at a time; all of them may
+/// observe, pause, resume or cancel it.
 ///
 /// ```swift
 /// let client = try await TransferClient(
@@ -33,9 +33,8 @@ public final class TransferClient: Sendable {
     /// Opens the records and starts the transport.
     ///
     /// - Parameter transport: Nil for ``CurlTransport``.
-    /// - Throws: `USAGE` for a server URL that is none, and for a CA file that cannot be read;
-    ///   `STORE_DAMAGED` when the records cannot be
-    ///   used or were written by a newer kedge.
+    /// - Throws: `USAGE` for an invalid server URL and for an unreadable CA file; `STORE_DAMAGED`
+    ///   if the records are unusable or were written by a newer kedge.
     public convenience init(
         configuration: ClientConfiguration, transport: (any HTTPTransport)? = nil
     ) async throws {
@@ -46,7 +45,7 @@ public final class TransferClient: Sendable {
                 .usage, operation: "open", resource: path,
                 explanation: "The file of certificate authorities \(path) cannot be read.")
         }
-        // Room for the short requests of each transfer, too.
+        // Leaves room for the short requests of each transfer.
         let connections =
             configuration.maxConcurrentTransfers
             * ((configuration.connections ?? ConcurrencyWindow.standard) + 2)
@@ -58,7 +57,7 @@ public final class TransferClient: Sendable {
             environment: .system)
     }
 
-    /// The same with time, chance and disk given.
+    /// Opens the records with a given environment: clock, randomness and file system.
     package init(
         configuration: ClientConfiguration, transport: any HTTPTransport,
         environment: ClientEnvironment
@@ -79,8 +78,8 @@ public final class TransferClient: Sendable {
         self.owner = try await store.makeOwner()
     }
 
-    /// Records the upload of a file, or finds the unfinished one of the same file to the same server in
-    /// the same dialect and makes it ready to go on. Nothing is sent before ``run(_:)``.
+    /// Records an upload, or finds the unfinished one of the same file to the same server in the
+    /// same protocol and makes it ready to run. Nothing is sent before ``run(_:)``.
     ///
     /// ```swift
     /// let client = try await TransferClient(
@@ -89,8 +88,8 @@ public final class TransferClient: Sendable {
     ///     path: "video.mp4", options: UploadOptions(dialect: .tus))
     /// ```
     ///
-    /// - Throws: `FILE_MISSING` when there is no such file; `USAGE` when it is not a regular one, or when
-    ///   an unfinished upload of the file has another session than the one that is named.
+    /// - Throws: `FILE_MISSING` if there is no such file; `USAGE` if it is not a regular file, or
+    ///   if an unfinished upload of it has another session than the named one.
     public func enqueueUpload(
         path: String, options: UploadOptions = UploadOptions()
     ) async throws -> TransferID {
@@ -116,12 +115,12 @@ public final class TransferClient: Sendable {
         return try await makeReady(stored.status)
     }
 
-    /// Records a download, or finds the unfinished one of the same file to the same place and makes
-    /// it ready to go on. Nothing is fetched before ``run(_:)``, except that a destination which is a
-    /// directory needs the file's name from the server.
+    /// Records a download, or finds the unfinished one of the same file to the same destination and
+    /// makes it ready to run. Nothing is fetched before ``run(_:)``, except the file's name if the
+    /// destination is a directory.
     ///
-    /// - Parameter destination: Where the verified file goes; a directory keeps the remote name.
-    /// - Throws: `DESTINATION_EXISTS` when another unfinished transfer writes to that place.
+    /// - Parameter destination: Path of the verified file; in a directory it keeps the remote name.
+    /// - Throws: `DESTINATION_EXISTS` if another unfinished transfer writes to the destination.
     public func enqueueDownload(
         _ reference: RemoteReference, to destination: String,
         options: DownloadOptions = DownloadOptions()
@@ -144,8 +143,8 @@ public final class TransferClient: Sendable {
         return try await makeReady(stored.status)
     }
 
-    /// Ends every run of this client, keeping what was transferred, and releases transport and
-    /// records. The client cannot be used afterwards.
+    /// Stops all runs, keeping their progress, and releases the transport and the records. The
+    /// client cannot be used afterwards.
     public func close() async throws {
         try await suspendAll()
         await api.transport.shutdown()
@@ -159,13 +158,13 @@ public final class TransferClient: Sendable {
         return TransferID.random(using: &generator)
     }
 
-    /// - Parameter server: Nil for this client's own.
+    /// - Parameter server: Nil for this client's server.
     func makeStatus(server: String? = nil) -> TransferStatus {
         TransferStatus(
             id: makeID(), serverURL: server ?? serverURL, createdAt: environment.now())
     }
 
-    /// The same command again means: go on (R1).
+    /// Continues a failed or paused transfer: repeating the command resumes it.
     private func makeReady(_ status: TransferStatus) async throws -> TransferID {
         switch status.state {
         case .failed: try await retry(status.id)
@@ -175,7 +174,8 @@ public final class TransferClient: Sendable {
         return status.id
     }
 
-    /// A URL of the server's own file is that file: then its hash and chunk digests are known.
+    /// Turns a URL of the server's own file into its id, for which hash and chunk digests are
+    /// known.
     private func normalized(_ reference: RemoteReference) throws -> RemoteReference {
         guard case .url(let url) = reference else { return reference }
         guard URLText.origin(of: url) != nil else {
@@ -196,7 +196,7 @@ public final class TransferClient: Sendable {
         let hasParent: Bool
         do {
             (isDirectory, hasParent) = try await pool.run {
-                // With the dot a symbolic link to a directory is that directory.
+                // With the dot, a symbolic link to a directory counts as that directory.
                 let parent = TempFile.directory(of: path)
                 return (
                     try files.status(of: path + "/.") != nil,
@@ -217,12 +217,12 @@ public final class TransferClient: Sendable {
         case .file(let id): name = try await remote.fileMeta(id).fileName
         case .url(let url): name = URLText.lastPathComponent(of: url) ?? "download"
         }
-        // The name comes from a stranger: only its last component, and nothing that steers (R130).
+        // The name is untrusted: only its last component is used, without control characters.
         return (path == "/" ? "" : path) + "/" + FileName.sanitized(name)
     }
 }
 
-/// The transfers that one client runs now, and whether it is being told to stop.
+/// Runs of one client, and whether they are being stopped.
 final class ActiveRuns: Sendable {
     private struct State {
         var meters: [TransferID: RateMeter] = [:]
@@ -230,7 +230,7 @@ final class ActiveRuns: Sendable {
     }
     private let state = Mutex(State())
 
-    /// Claims a transfer for one run; false when it is claimed or the client is stopping.
+    /// Claims a transfer for one run; false if it is already claimed or the client is stopping.
     func begin(_ id: TransferID, meter: RateMeter) -> Bool {
         state.withLock { state in
             guard !state.isSuspending, state.meters[id] == nil else { return false }

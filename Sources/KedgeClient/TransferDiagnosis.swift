@@ -1,69 +1,69 @@
 public import KedgeModel
 
-/// Everything support wants to know about a transfer, without secrets: no token, no query of a URL,
-/// no directory of the local file (R120, R139–R142).
+/// Details of a transfer for support, without secrets: no token, no query of a URL, no directory of
+/// the local file.
 public struct TransferDiagnosis: Sendable, Codable, Hashable {
-    /// Version of this form.
+    /// Version of this format.
     public var version = 1
-    /// Names the transfer in every process of this user.
+    /// Id of the transfer, the same in every process of this user.
     public var transferId: TransferID
-    /// Which way the bytes go.
+    /// Direction of the transfer.
     public var direction: TransferDirection
     /// Name of the file, without its directory.
     public var name: String
     /// Base URL of the server, without credentials.
     public var server: String
-    /// Where it stands.
+    /// State of the transfer.
     public var state: TransferState
-    /// Why it is paused.
+    /// Reason of the pause.
     public var pauseReason: PauseReason?
-    /// What stopped it, or what it waits for.
+    /// Error that stopped the transfer, or for which it waits.
     public var errorCode: ErrorCode?
-    /// The same in words.
+    /// Message for ``errorCode``.
     public var errorMessage: String?
-    /// Why the last try got no answer.
+    /// Cause of the last attempt's failure, if it got no answer.
     public var cause: ConnectionCause?
-    /// Host that it asked.
+    /// Host of that attempt.
     public var host: String?
-    /// Port that it asked.
+    /// Port of that attempt.
     public var port: Int?
-    /// Tries in a row that brought nothing.
+    /// Consecutive attempts without progress.
     public var attempt: Int?
-    /// When the next one is.
+    /// Time of the next attempt.
     public var nextAttemptAt: Timestamp?
-    /// Status of the last answer of the server.
+    /// Status code of the server's last answer.
     public var lastServerStatus: Int?
-    /// Request id of that answer, to be found in the server's log.
+    /// Request id of that answer, as in the server's log.
     public var lastRequestId: String?
     /// End of the furthest confirmed byte.
     public var lastGoodByteOffset: Int64
-    /// How often the whole file had another SHA-256 than expected.
+    /// Number of times the whole file had an unexpected SHA-256.
     public var integrityFailureCount: Int
-    /// What did not have its SHA-256, with both digests: the whole file first, then chunks.
+    /// Digest mismatches: the whole file first, then chunks.
     public var mismatches: [DigestMismatch]
-    /// How the result was checked, once it was.
+    /// Kind of verification, once done.
     public var verification: Verification?
     /// Size of the file in bytes, once known.
     public var size: Int64?
-    /// Size of a chunk in bytes.
+    /// Chunk size in bytes.
     public var chunkSize: Int64
     /// Number of chunks, once the size is known.
     public var totalChunks: Int?
     /// Number of confirmed chunks.
     public var confirmedChunks: Int
-    /// Chunks that are not confirmed, as inclusive runs `[first, last]`.
+    /// Unconfirmed chunks, as inclusive ranges `[first, last]`.
     public var missingRanges: [[Int]]
-    /// Tries of each chunk that needed more than one.
+    /// Attempts of each chunk that needed more than one.
     public var repeatedChunks: [Int: Int]
-    /// Tries of all chunks together.
+    /// Attempts of all chunks together.
     public var totalAttempts: Int
     /// The upload session, once there is one.
     public var sessionId: SessionID?
-    /// How the server is spoken to, when that is not the native way.
+    /// Protocol of the upload, if not native.
     public var dialect: UploadDialect?
-    /// Where the upload is in that dialect, without credentials and query.
+    /// URL of the upload in that protocol, without credentials and query.
     public var uploadURL: String?
-    /// When the session or upload expires unless bytes arrive.
+    /// Expiry of the session or upload, unless more bytes arrive.
     public var sessionExpiresAt: Timestamp?
     /// The file on the server.
     public var remoteFileId: FileID?
@@ -73,19 +73,19 @@ public struct TransferDiagnosis: Sendable, Codable, Hashable {
     public var etag: String?
     /// SHA-256 that a download must have.
     public var expectedSha256: SHA256Digest?
-    /// SHA-256 that was computed of the whole file.
+    /// Computed SHA-256 of the whole file.
     public var computedSha256: SHA256Digest?
-    /// How far the running whole-file hash is.
+    /// Number of bytes covered by the whole-file hash.
     public var hashedBytes: Int64
-    /// How often the file changed on the server during this download.
+    /// Number of times the file changed on the server during this download.
     public var remoteChangeCount: Int?
-    /// When the transfer was enqueued.
+    /// Time of enqueueing.
     public var createdAt: Timestamp
-    /// When its record last changed.
+    /// Time of the record's last change.
     public var updatedAt: Timestamp
 
-    /// - Parameter isInterrupted: True when the record says that bytes move, and the process that moved them is
-    ///   gone.
+    /// - Parameter isInterrupted: True if the record states that bytes move, but the process has
+    ///   ended.
     init(
         _ record: TransferRecord, attempts: [Int: Int], mismatches: [DigestMismatch],
         isInterrupted: Bool
@@ -138,11 +138,11 @@ public struct TransferDiagnosis: Sendable, Codable, Hashable {
             case .file(let id): remoteFileId = id
             case .url(let url): remoteURL = URLText.redacted(url)
             }
-            // A date is no tag.
+            // A date is not an entity tag.
             etag = download.validator.flatMap { $0.text.hasSuffix("\"") ? $0.text : nil }
             expectedSha256 = download.expectedHash
             computedSha256 = download.fileHash
-            // Never saved: the bytes of an earlier run are read again before they count.
+            // Not saved for downloads: a later run reads the bytes again before they count.
             hashedBytes = download.fileHash == nil ? 0 : download.expectedSize ?? 0
             remoteChangeCount = download.remoteChangeCount
         }

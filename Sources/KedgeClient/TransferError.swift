@@ -2,21 +2,21 @@ public import KedgeModel
 
 /// An error of the transfer client.
 ///
-/// Two errors are equal when their codes are. ``description`` is safe to show to anybody; the rest is
-/// for the log.
+/// Errors are equal if their codes are. ``description`` is safe to show to users; the other details
+/// are for the log.
 public struct TransferError: Error, Sendable {
-    /// The row of the error table.
+    /// Code in the error table.
     public let code: ErrorCode
-    /// What was being done, for example `finalize`.
+    /// Operation that failed, for example `finalize`.
     public let operation: String
-    /// What it was done to: a transfer id, a path or a URL. For the log only.
+    /// Object of the operation: a transfer id, a path or a URL. For the log only.
     public let resource: String?
-    /// The error behind this one. For the log only.
+    /// Underlying error. For the log only.
     public let cause: (any Error)?
-    /// Words that replace the table's sentence where more is known; safe for strangers.
+    /// Sentence that replaces the table's where more is known. Safe to show to users.
     public let explanation: String?
 
-    /// Makes an error.
+    /// Creates an error.
     public init(
         _ code: ErrorCode, operation: String, resource: String? = nil, explanation: String? = nil,
         cause: (any Error)? = nil
@@ -30,8 +30,8 @@ public struct TransferError: Error, Sendable {
 }
 
 extension TransferError {
-    /// True when the same can succeed later without anybody changing anything: that depends on what is
-    /// behind the code, too. What was found on this side no waiting cures.
+    /// Whether a retry can succeed without any other change. Depends on the underlying request
+    /// failure too. Local failures are not retryable.
     public var isRetryable: Bool { (cause as? RequestFailure)?.isRetryable ?? false }
 }
 
@@ -43,10 +43,10 @@ extension TransferError: Equatable {
 }
 
 extension TransferError: CustomStringConvertible, CustomDebugStringConvertible {
-    /// Code and sentence, safe for strangers.
+    /// Code and sentence, safe to show to users.
     public var description: String { "\(code.rawValue): \(explanation ?? code.facts.sentence)" }
 
-    /// Everything that is known, for the log.
+    /// All details, for the log.
     public var debugDescription: String {
         let resourceText = resource.map { " of \($0)" } ?? ""
         let causeText = cause.map { ", cause: \(String(reflecting: $0))" } ?? ""

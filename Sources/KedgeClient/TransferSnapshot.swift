@@ -1,76 +1,80 @@
 public import KedgeModel
 
-/// A transfer as it stands at one moment, for display.
+/// State of a transfer at one moment, for display.
 public struct TransferSnapshot: Sendable, Hashable {
-    /// Names the transfer in every process of this user.
+    /// Id of the transfer, the same in every process of this user.
     public let id: TransferID
-    /// Whether bytes go to the server or come from it.
+    /// Direction of the transfer.
     public let direction: TransferDirection
-    /// Base URL of the server that it began with, and goes on with.
+    /// Base URL of the transfer's server, which never changes.
     public let serverURL: String
-    /// Display name: that of the file.
+    /// Name of the file, for display.
     public let name: String
-    /// Local path: what is uploaded, or where the download goes.
+    /// Local path of the uploaded file or of the download's destination.
     public let path: String
-    /// Where it stands.
+    /// State of the transfer.
     public let state: TransferState
-    /// Why it is paused; set exactly while it is (R106).
+    /// Reason of the pause; nil unless paused.
     public let pauseReason: PauseReason?
-    /// Bytes of confirmed chunks, and of a download the durable ones of unfinished chunks: never falls over
-    /// a pause or a restart of the process (R105).
+    /// Confirmed bytes: complete chunks, the offset that a server acknowledged in other protocols,
+    /// and for downloads also the durable bytes of unfinished chunks. Never decreases over a pause
+    /// or a restart of the process.
     public let bytesTransferred: Int64
-    /// Size of the file; nil while a download does not know it.
+    /// Size of the file; nil until a download knows it.
     public let totalBytes: Int64?
-    /// Bytes in each chunk of an upload but the last: the wish until the session is created, then
-    /// the server's value. Nil for downloads, and in other dialects than the native one.
+    /// Bytes in each chunk of an upload but the last: the preference until the session is created,
+    /// then the server's value. Nil for downloads and for protocols other than
+    /// ``UploadDialect/native``.
     public let chunkSize: Int64?
-    /// Current rate; nil when nothing moves, or another process runs the transfer.
+    /// Current rate; nil if nothing moves or another process runs the transfer.
     public let bytesPerSecond: Double?
-    /// At the current rate; nil when that or the size is unknown.
+    /// Remaining time at the current rate; nil if the rate or the size is unknown.
     public let timeRemaining: Duration?
-    /// Tries of chunks so far, first tries included.
+    /// Attempts of chunks so far, including first attempts.
     public let attempts: Int
-    /// What stopped the transfer, or what it waits for.
+    /// Error that stopped the transfer, or for which it waits.
     public let errorCode: ErrorCode?
-    /// The try behind ``errorCode``: why and where it failed, and when the next one is.
+    /// Attempt behind ``errorCode``, with its cause, its host and the time of the next attempt.
     public let failedAttempt: FailedAttempt?
-    /// A sentence for a person: what goes on, or what happened and what to do (R104, R107).
+    /// Sentence for the user: the current activity, or the failure and what to do about it.
     public let message: String
-    /// True while the transfer will go on by itself.
+    /// Whether the transfer will continue by itself.
     public let isWaiting: Bool
-    /// How the server is spoken to; nil for a download.
+    /// Protocol of the upload; nil for a download.
     public let dialect: UploadDialect?
-    /// The upload session, once there is one. Whoever knows it, and has the file, can go on with the upload
-    /// (``UploadOptions/sessionID``).
+    /// Upload session, once there is one. Any client with this id and the file can continue the
+    /// upload (``UploadOptions/sessionID``).
     public let sessionID: SessionID?
-    /// Where the upload is, once it was begun in another dialect than the native one. Whoever knows it may
-    /// be able to read and change it.
+    /// URL of an upload in a protocol other than ``UploadDialect/native``, once created. Treat it
+    /// as a secret: it may be enough to read and change the upload.
     public let uploadURL: String?
-    /// The file on the server: known from the start for a download of one, from finalize for an upload; for
-    /// one in another dialect only where a Kedge server tells it.
+    /// File on the server. Known from the start for a download by id, and from finalize for an
+    /// upload. In other protocols only a Kedge server reports it.
     public let remoteFileID: FileID?
     /// SHA-256 of the whole file, once computed.
     public let sha256: SHA256Digest?
-    /// How the result was checked, once it was.
+    /// Kind of verification, once done.
     public let verification: Verification?
-    /// How often the whole file had another SHA-256 than expected.
+    /// Number of times the whole file had an unexpected SHA-256.
     public let integrityFailureCount: Int
-    /// True when that keeps happening: offer to begin anew, which forgets what was transferred (R110).
+    /// Whether to offer a retry from scratch, which discards all progress. True after repeated
+    /// integrity failures.
     public let offersRetryFromScratch: Bool
-    /// The transfer that took over because the file changed (R100).
+    /// Transfer that replaced this one because the file changed.
     public let replacedBy: TransferID?
-    /// The transfer of an older version that this one took over from.
+    /// Transfer of an older version of the file that this one replaced.
     public let replaces: TransferID?
-    /// When it was enqueued.
+    /// Time of enqueueing.
     public let createdAt: Timestamp
-    /// When its record last changed.
+    /// Time of the record's last change.
     public let updatedAt: Timestamp
 }
 
 extension TransferSnapshot {
-    /// The snapshot of a record.
-    /// - Parameter isInterrupted: True when the record says that bytes move, and the process that moved them is
-    ///   gone.
+    /// Creates the snapshot of a record.
+    ///
+    /// - Parameter isInterrupted: True if the record states that bytes move, but the process has
+    ///   ended.
     init(
         _ record: TransferRecord, attempts: Int, bytesPerSecond: Double?,
         isInterrupted: Bool = false
@@ -79,7 +83,7 @@ extension TransferSnapshot {
         id = status.id
         serverURL = status.serverURL
         direction = record.direction
-        // The process that moved bytes has ended: it waits to be run again, whatever the record says.
+        // The process has ended: the transfer waits for another run, whatever the record states.
         state = isInterrupted ? .queued : status.state
         pauseReason = status.pauseReason
         errorCode = status.lastErrorCode
@@ -130,14 +134,14 @@ extension TransferSnapshot {
         totalBytes = total
         self.bytesPerSecond = bytesPerSecond
         if let bytesPerSecond, bytesPerSecond > 0, let total, !status.state.isFinal {
-            // Capped: a size from the server may be any number, and a duration has an end.
+            // Capped: the size comes from the server and may exceed the range of a duration.
             timeRemaining = .seconds(min(Double(total - done) / bytesPerSecond, 1e9))
         } else {
             timeRemaining = nil
         }
     }
 
-    /// What stands before the message of a failure: some are sentences, others go on with one.
+    /// Returns the punctuation before a failure's message, which may be a sentence or continue one.
     private static func separator(_ message: String) -> String {
         message.first.map { $0.isLowercase || $0.isNumber || $0 == "[" } == true ? ": " : ". "
     }
@@ -147,7 +151,7 @@ extension TransferSnapshot {
         let isUpload = record.direction == .upload
         switch status.state {
         case .queued:
-            // It waits for the next run alone.
+            // No retry is scheduled: only another run continues it.
             if let end = status.failedAttempt, end.nextAttemptAt == nil,
                 let message = status.lastErrorMessage
             {
@@ -179,11 +183,11 @@ extension TransferSnapshot {
 }
 
 extension TransferRecord {
-    /// Bytes that are confirmed: whole chunks of an upload, durable bytes of a download.
+    /// Confirmed bytes: complete chunks of an upload, durable bytes of a download.
     var confirmedByteCount: Int64 {
         switch self {
         case .upload(let upload):
-            // In other dialects the server names a byte, which may be inside a chunk.
+            // In other protocols the server acknowledges an offset, which may lie inside a chunk.
             upload.dialect == .native
                 ? upload.layout.byteCount(of: upload.uploadedChunks)
                 : upload.status.lastGoodByteOffset

@@ -1,26 +1,26 @@
 internal import KedgeModel
 
-/// The changes of one transfer, or of all.
+/// Changes of one transfer, or of all.
 ///
-/// It looks at the records a few times a second, so it sees what other processes do, too, and holds
-/// nothing while nobody asks.
+/// Polls the records a few times a second, so it includes changes by other processes. Holds no
+/// resources between calls of `next()`.
 public struct TransferSnapshots: AsyncSequence, Sendable {
-    /// One state of one transfer.
+    /// State of one transfer.
     public typealias Element = TransferSnapshot
-    /// ``TransferError`` when the records cannot be read.
+    /// ``TransferError`` if the records cannot be read.
     public typealias Failure = any Error
 
-    /// Between two looks at the records.
+    /// Polling interval.
     fileprivate static let interval = Duration.milliseconds(200)
 
     let client: TransferClient
     /// Nil for all transfers.
     let id: TransferID?
 
-    /// Begins to watch; the first element is the present state.
+    /// Returns an iterator. Its first element is the current state.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(client: client, id: id) }
 
-    /// Watches for one reader.
+    /// Iterator for one reader.
     public struct AsyncIterator: AsyncIteratorProtocol {
         let client: TransferClient
         let id: TransferID?
@@ -33,7 +33,7 @@ public struct TransferSnapshots: AsyncSequence, Sendable {
             self.id = id
         }
 
-        /// The next change; nil after a final state, or when the task is canceled.
+        /// Returns the next change; nil after a final state or when the task is canceled.
         public mutating func next() async throws -> TransferSnapshot? {
             while !isOver, !Task.isCancelled {
                 if !ready.isEmpty { return ready.removeFirst() }
@@ -48,7 +48,7 @@ public struct TransferSnapshots: AsyncSequence, Sendable {
                     }
                     if !ready.isEmpty { continue }
                 }
-                // Canceled while waiting: the loop ends.
+                // Cancellation ends the loop.
                 try? await Task.sleep(for: TransferSnapshots.interval)
             }
             return nil

@@ -1,7 +1,7 @@
 extension ContainerCheck {
-    /// Looks for the end mark, which readers expect in the last kilobyte.
+    /// Searches for the end marker, which readers expect in the last kilobyte.
     ///
-    /// A file that was saved several times has one after each part: only the last one counts.
+    /// A file that was saved several times has one after each revision: only the last one counts.
     func pdf() throws(Failure) -> ContainerVerdict {
         let tailByteCount: Int64 = 1024
         let tail = try bytes(at: max(0, byteCount - tailByteCount), count: Int(tailByteCount))

@@ -1,6 +1,6 @@
 extension ContainerCheck {
-    /// Walks the segments to the first scan, then looks for the mark that ends the image. What comes
-    /// after it is left alone: cameras append previews and films there.
+    /// Walks the segments to the first scan, then searches for the marker that ends the image.
+    /// Ignores data after it: cameras append previews and videos there.
     func jpeg() throws(Failure) -> ContainerVerdict {
         var offset: Int64 = 2
         for _ in 0..<Self.maxPartCount {
@@ -9,7 +9,7 @@ extension ContainerCheck {
             guard head[0] == 0xFF else { return .unknown }
             switch head[1] {
             case 0xFF:
-                // Any number of fill bytes may stand before a mark.
+                // Any number of fill bytes may precede a marker.
                 offset += 1
             case 0xD9:
                 return .complete(.jpeg)
@@ -29,12 +29,12 @@ extension ContainerCheck {
         return .unknown
     }
 
-    /// Compressed data has no 0xFF 0xD9 of its own: a 0xFF in it is followed by a zero.
+    /// Searches for 0xFF 0xD9. Compressed data does not contain it: a zero follows each 0xFF there.
     private func jpegScan(from start: Int64) throws(Failure) -> ContainerVerdict {
         guard byteCount - start <= Self.maxSearchByteCount else { return .unknown }
         var offset = start
         while offset < byteCount {
-            // One byte more, for a mark that lies across two blocks.
+            // One byte more, for a marker across two blocks.
             let block = try bytes(at: offset, count: Int(Self.blockByteCount) + 1)
             if zip(block, block.dropFirst()).contains(where: { $0 == 0xFF && $1 == 0xD9 }) {
                 return .complete(.jpeg)
@@ -51,7 +51,7 @@ extension ContainerCheck {
             guard let length = try number(at: offset, byteCount: 4) else {
                 return .truncated(.png, .endMissing)
             }
-            // Length, type and check sum besides the data.
+            // Length, type and checksum in addition to the data.
             guard let next = end(of: offset, length: length + 12) else {
                 return .truncated(.png, .pieceCutShort)
             }

@@ -1,6 +1,6 @@
 extension ContainerCheck {
-    /// Walks the boxes of the top level: they fill the file exactly, and one of them is the index. A
-    /// camera that lost power leaves a film without one.
+    /// Walks the top-level boxes: they must fill the file exactly and include the index. A camera
+    /// that lost power leaves a video without one.
     func isoBaseMedia() throws(Failure) -> ContainerVerdict {
         var offset: Int64 = 0
         var hasIndex = false
@@ -11,7 +11,7 @@ extension ContainerCheck {
             }
             let head = try bytes(at: offset, count: 8)
             guard head.count == 8 else { return .truncated(.isoBaseMedia, .pieceCutShort) }
-            // `moov` of films, `meta` of pictures.
+            // `moov` of videos, `meta` of images.
             let type = head[4...]
             if [Array("moov".utf8), Array("meta".utf8)].contains(where: { type.elementsEqual($0) })
             {
@@ -21,7 +21,7 @@ extension ContainerCheck {
             var headByteCount: UInt64 = 8
             switch length {
             case 0:
-                // To the end of the file, wherever that is: nothing shows whether it is the right one.
+                // The box extends to the end of the file, which may not be the right one.
                 return hasIndex ? .complete(.isoBaseMedia) : .unknown
             case 1:
                 guard let large = try number(at: offset + 8, byteCount: 8) else {

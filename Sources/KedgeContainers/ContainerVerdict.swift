@@ -1,4 +1,4 @@
-/// A file format that says by itself where it ends.
+/// A file format whose structure shows where it ends.
 public enum ContainerFormat: String, Sendable, Hashable, CaseIterable {
     /// JPEG (ITU-T T.81).
     case jpeg = "JPEG"
@@ -10,26 +10,26 @@ public enum ContainerFormat: String, Sendable, Hashable, CaseIterable {
     case isoBaseMedia = "MP4"
 }
 
-/// What the structure of a file says about its end (R21).
+/// The result of checking a file's structure.
 public enum ContainerVerdict: Sendable, Hashable {
-    /// Not a format that is known here, or too strange to be judged.
+    /// The format is unknown, or the file is too unusual to check.
     case unknown
-    /// The structure is closed. The content may still be damaged: only a hash tells.
+    /// The structure is complete. The content may still be damaged: only a hash proves it.
     case complete(ContainerFormat)
-    /// The structure goes on after the end of the file.
+    /// The structure extends beyond the end of the file.
     case truncated(ContainerFormat, Defect)
 
-    /// What is missing.
+    /// The missing part.
     public enum Defect: String, Sendable, Hashable {
-        /// A piece is longer than what is left of the file.
+        /// A part is longer than the rest of the file.
         case pieceCutShort = "a part of it is cut short"
-        /// The mark that ends every file of the format is not there.
+        /// The end marker of the format is missing.
         case endMissing = "its end is missing"
-        /// The index, without which nothing can be played or shown, is not there.
+        /// The index is missing, so nothing can be played or shown.
         case indexMissing = "its index is missing"
     }
 
-    /// A sentence for a person; nil when there is nothing to say.
+    /// A sentence for the user; nil when nothing is wrong.
     public var complaint: String? {
         guard case .truncated(let format, let defect) = self else { return nil }
         return "This \(format.rawValue) file looks incomplete: \(defect.rawValue)."

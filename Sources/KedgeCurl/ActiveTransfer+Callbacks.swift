@@ -1,8 +1,8 @@
 import CCurl
 
 extension ActiveTransfer {
-    /// Points libcurl's callbacks at this object. They run only inside calls of ``MultiHandle`` and
-    /// ``resume()``, on the curl thread, between its being added and removed.
+    /// Points libcurl's callbacks at this object. They run on the curl thread, inside calls of
+    /// ``MultiHandle`` and ``resume()``, while the transfer belongs to the multi handle.
     func installCallbacks() throws(EasyHandle.Refusal) {
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         for option in [
@@ -47,7 +47,7 @@ extension ActiveTransfer {
             }, CURLOPT_READFUNCTION)
         try unsafe easy.check(
             ccurl_easy_set_seek_function(easy.pointer) { context, offset, origin in
-                // libcurl documents that it only ever seeks from the start.
+                // libcurl documents that it only seeks from the start.
                 guard origin == SEEK_SET else { return CURL_SEEKFUNC_CANTSEEK }
                 let isRewound = unsafe ActiveTransfer.at(context).rewindBody(to: Int64(offset))
                 return isRewound ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
@@ -61,7 +61,8 @@ extension ActiveTransfer {
     private static func bytes(
         _ start: UnsafeMutablePointer<CChar>, _ count: Int
     ) -> UnsafeBufferPointer<UInt8> {
-        // `char` and `UInt8` have one layout, and nobody else looks at libcurl's buffer meanwhile.
+        // `char` and `UInt8` have one layout, and libcurl leaves its buffer alone during the
+        // callback.
         unsafe UnsafeBufferPointer(
             start: UnsafeRawPointer(start).assumingMemoryBound(to: UInt8.self), count: count)
     }

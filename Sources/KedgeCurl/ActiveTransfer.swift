@@ -1,17 +1,17 @@
 import CCurl
 import HTTPTypes
 
-/// One transfer on the curl thread: what libcurl's callbacks read and write.
+/// One transfer on the curl thread: the state that libcurl's callbacks read and write.
 ///
-/// Made, used and freed on that thread alone, hence not `Sendable`; what the caller may touch is in
-/// its ``Exchange``. ``MultiHandle`` keeps it alive for as long as libcurl points to it.
+/// Made, used and freed on that thread alone, hence not `Sendable`. The caller's side is its
+/// ``Exchange``. ``MultiHandle`` keeps the transfer alive while libcurl points to it.
 final class ActiveTransfer {
-    /// How many received bytes are gathered before the reader hears of them, unless the round ends
-    /// first. libcurl hands out 16 KiB at a time, and waking a task for each would cost more than
-    /// moving the bytes.
+    /// Received bytes that are gathered before the reader gets them, unless the round ends first.
+    /// libcurl hands out 16 KiB at a time; waking a task for each would cost more than moving the
+    /// bytes.
     private static let flushByteCount = 256 * 1024
 
-    /// Bodies up to this size are read by any server, also by one that does not want them.
+    /// Size up to which a server is expected to read a body, even one that it refuses.
     private static let smallBodyByteCount: Int64 = 64 * 1024
 
     let exchange: Exchange
@@ -19,9 +19,9 @@ final class ActiveTransfer {
     let request: CurlRequest
     let stallTimeout: Duration
 
-    /// When to give up as a whole; brought forward when the response is only being discarded.
+    /// Time at which the transfer times out. Brought forward when the response is being discarded.
     var deadline: ContinuousClock.Instant?
-    /// A failure found by a callback, which libcurl only knows as an aborted transfer.
+    /// A failure found by a callback; libcurl only reports an aborted transfer.
     private(set) var failure: CurlError?
     private(set) var progress = CurlFailure.Progress(
         hasRequestBegun: false, hasResponseHead: false)
@@ -52,7 +52,7 @@ final class ActiveTransfer {
         try installCallbacks()
     }
 
-    /// What libcurl's result, or the failure a callback met first, means to the caller.
+    /// Translates libcurl's result. A failure that a callback found first takes precedence.
     func error(for result: CURLcode) -> CurlError? {
         if let failure { return failure }
         guard result != CURLE_OK else { return nil }
@@ -66,16 +66,16 @@ final class ActiveTransfer {
 // MARK: - Time
 
 extension ActiveTransfer {
-    /// When this transfer next has to be looked at; `nil` while only events can move it.
+    /// Time of the next call to ``checkClock(now:)``; nil while only events can move the transfer.
     var nextCheck: ContinuousClock.Instant? {
-        // Before the request begins the connect timeout rules. While the reader is behind, silence
-        // is our own doing.
+        // Before the request begins, the connect timeout applies. While the transfer is paused, the
+        // silence is our own doing.
         guard progress.hasRequestBegun, !isPaused else { return deadline }
         let stalledAt = lastMove + stallTimeout
         return deadline.map { min($0, stalledAt) } ?? stalledAt
     }
 
-    /// Notes what moved since the last round, then says whether the transfer's time is up.
+    /// Notes movement since the last round. Returns an error when the transfer has timed out.
     func checkClock(now: ContinuousClock.Instant) -> CurlError? {
         if hasMoved {
             hasMoved = false
@@ -88,7 +88,8 @@ extension ActiveTransfer {
         return exchange.error(.stalled, "no byte in either direction for \(stallTimeout)")
     }
 
-    /// Whether an unread response is short enough to be received for the sake of its connection.
+    /// Whether the rest of an unread response is short enough to receive it and keep the
+    /// connection.
     var isWorthFinishing: Bool {
         let remaining = (expectedByteCount ?? 0) - receivedByteCount
         return !isPaused && uploadOffset >= (request.body?.byteCount ?? 0)
@@ -99,7 +100,7 @@ extension ActiveTransfer {
 // MARK: - Receiving
 
 extension ActiveTransfer {
-    /// Takes one line of a header block; the count taken, or 0 to abort.
+    /// Takes one line of a header block. Returns the count taken, or 0 to abort.
     func receiveHeaderLine(_ line: [UInt8]) -> Int {
         hasMoved = true
         switch head.consume(line) {
@@ -120,8 +121,9 @@ extension ActiveTransfer {
         return line.count
     }
 
-    /// A server may refuse a request before its body, keep the connection and never read the rest. When
-    /// that fits the socket's buffer libcurl takes it for sent, and would let the next request wait behind.
+    /// Forbids reuse of a connection after an early refusal. The server may keep the connection and
+    /// never read the rest of the body. If the rest fits the socket's buffer, libcurl takes it for
+    /// sent, and the next request would wait behind it.
     private func refuseDoubtfulReuse(after response: HTTPResponse) {
         guard response.status.code >= 300,
             request.body?.byteCount ?? 0 > Self.smallBodyByteCount
@@ -129,7 +131,7 @@ extension ActiveTransfer {
         easy.forbidReuse()
     }
 
-    /// Takes body bytes; the count taken, or what makes libcurl pause or abort.
+    /// Takes body bytes. Returns the count taken, or a value that makes libcurl pause or abort.
     func receiveBody(_ bytes: UnsafeBufferPointer<UInt8>) -> Int {
         hasMoved = true
         if isUnwanted {
@@ -151,13 +153,13 @@ extension ActiveTransfer {
         return bytes.count
     }
 
-    /// Makes room for one flush, or for what is left of a shorter body.
+    /// Reserves memory for one flush, or for the rest of a shorter body.
     private func reserveStaging() {
         let left = expectedByteCount.map { max($0 - receivedByteCount, 0) } ?? .max
         staging.reserveCapacity(Int(min(left, Int64(Self.flushByteCount))))
     }
 
-    /// Lets the reader have what was gathered.
+    /// Delivers the gathered bytes to the reader.
     func flush() {
         guard !staging.isEmpty else { return }
         let chunk = staging
@@ -169,7 +171,7 @@ extension ActiveTransfer {
         }
     }
 
-    /// Continues after a pause. The write callback runs within, and may pause again.
+    /// Continues after a pause. The write callback runs within this call and may pause again.
     func resume() -> CURLcode {
         guard isPaused else { return CURLE_OK }
         isPaused = false
@@ -181,13 +183,14 @@ extension ActiveTransfer {
 // MARK: - Sending
 
 extension ActiveTransfer {
-    /// The connection is there and the request about to be written.
+    /// Notes that the connection is made and that the request is about to be written.
     func beginRequest() {
         progress.hasRequestBegun = true
         hasMoved = true
     }
 
-    /// Fills libcurl's upload buffer; the count filled, or what makes it abort.
+    /// Fills libcurl's upload buffer. Returns the count filled, or a value that makes libcurl
+    /// abort.
     func readBody(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         guard let body = request.body else { return 0 }
         let remaining = body.byteCount - uploadOffset
@@ -198,7 +201,7 @@ extension ActiveTransfer {
                 into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]),
                 at: uploadOffset)
             precondition(count <= wanted, "a body source reads no more than was asked for")
-            // Anything else than aborting would leave the peer waiting for the announced length.
+            // Without an abort the peer would wait for the announced length.
             guard count > 0 else {
                 failure = exchange.error(
                     .bodyReadFailed, "the body ended at \(uploadOffset) of \(body.byteCount)")
@@ -213,18 +216,17 @@ extension ActiveTransfer {
         }
     }
 
-    /// libcurl wants to start the body over, as it does when a kept connection turns out to be dead.
-    /// Refused once any of it was handed out: the caller decides what to send again.
+    /// Answers libcurl's request to start the body over, as after a kept connection turned out
+    /// dead.
     ///
-    /// - Returns: False when it is refused; the transfer then fails with `sendFailed`.
+    /// - Returns: False once any of the body was handed out. The transfer then fails with
+    ///   `sendFailed`, and the caller decides what to send again.
     func rewindBody(to offset: Int64) -> Bool {
         offset == uploadOffset
     }
 
-    /// Hears libcurl's own count of bytes written to the connection.
-    ///
-    /// When a kept connection dies under a body, libcurl counts from zero again before it asks to start the
-    /// body over. What went out went out.
+    /// Takes libcurl's count of bytes written to the connection. The reported count never falls,
+    /// but libcurl's does: when a kept connection dies under a body, it restarts at zero.
     func noteSent(_ byteCount: Int64) {
         guard byteCount > sentByteCount else { return }
         sentByteCount = byteCount

@@ -1,11 +1,11 @@
-/// The bytes of one response that have arrived and not been read yet: when to pause and to resume.
+/// The received, unread bytes of one response; decides when to pause and resume the transfer.
 ///
-/// A value without clock or I/O; ``Exchange`` holds one behind its lock.
+/// A value without clock or I/O. ``Exchange`` holds one behind its lock.
 struct BodyBuffer: Equatable {
-    /// How many buffered bytes pause the transfer. It bounds memory to about this plus one flush of
-    /// the transfer plus one receive buffer of libcurl, which keeps what it could not deliver.
+    /// Buffered bytes that pause the transfer. Memory is bounded to about this plus one flush of
+    /// the transfer plus one receive buffer of libcurl, which keeps the bytes it could not deliver.
     static let highWaterByteCount = 1024 * 1024
-    /// How few buffered bytes resume it; well below, so that it does not flap with every chunk.
+    /// Buffered bytes at which a paused transfer resumes. Well below the limit, to avoid flapping.
     static let lowWaterByteCount = 256 * 1024
 
     private var chunks: [[UInt8]] = []
@@ -19,16 +19,16 @@ struct BodyBuffer: Equatable {
         byteCount += chunk.count
     }
 
-    /// Notes that the transfer pauses, unless the reader has made room since it last looked.
+    /// Pauses the transfer if the buffer is still full. Returns whether it did.
     mutating func pauseIfFull() -> Bool {
         isPaused = isFull
         return isPaused
     }
 
-    /// The oldest chunk, and whether taking it is the moment to resume the transfer.
+    /// Removes and returns the oldest chunk, and whether the transfer must resume now.
     mutating func takeFirst() -> (chunk: [UInt8], mustResume: Bool)? {
         guard !chunks.isEmpty else { return nil }
-        // At most a few chunks are ever held, so shifting the rest costs nothing.
+        // Only a few chunks are ever held, so shifting the rest is cheap.
         let chunk = chunks.removeFirst()
         byteCount -= chunk.count
         let mustResume = isPaused && byteCount <= Self.lowWaterByteCount

@@ -1,11 +1,11 @@
-/// Who may use a connection to an origin, and who stands in line for one: first come, first served.
+/// Limits the requests that run at once per origin, and queues the rest: first come, first served.
 ///
-/// libcurl has `CURLMOPT_MAX_HOST_CONNECTIONS`, but 7.88.1 at times leaves a waiting transfer alone
-/// although nothing is under way any more (one in thirty runs of the test for it), and later
-/// versions count the wait as connect time (https://github.com/curl/curl/issues/21396). It opens a
-/// connection only where no kept one is free, so limiting the transfers limits the connections.
+/// Limiting the transfers limits the connections, since libcurl opens a connection only if no kept
+/// one is free. libcurl has `CURLMOPT_MAX_HOST_CONNECTIONS`, but 7.88.1 at times never starts a
+/// waiting transfer (one in thirty runs of the test for it). Later versions count the wait as
+/// connect time (https://github.com/curl/curl/issues/21396).
 struct ConnectionLine {
-    /// A request that waits.
+    /// A waiting request.
     struct Entry: Sendable {
         let request: CurlRequest
         let exchange: Exchange
@@ -19,7 +19,7 @@ struct ConnectionLine {
 
     private let maxConnectionsPerOrigin: Int
     private var origins: [URLOrigin: Origin] = [:]
-    /// Not later than the earliest deadline of those who wait.
+    /// A time not later than the earliest deadline in the queue.
     private(set) var nextDeadline: ContinuousClock.Instant?
 
     init(maxConnectionsPerOrigin: Int) {
@@ -27,7 +27,7 @@ struct ConnectionLine {
         self.maxConnectionsPerOrigin = maxConnectionsPerOrigin
     }
 
-    /// Lets a request go ahead, or puts it at the end of the line.
+    /// Admits a request, or appends it to the queue. Returns whether it was admitted.
     mutating func enter(_ entry: Entry) -> Bool {
         var origin = origins[entry.exchange.origin] ?? Origin()
         defer { origins[entry.exchange.origin] = origin }
@@ -42,7 +42,7 @@ struct ConnectionLine {
         return false
     }
 
-    /// Takes back what ``enter(_:)`` allowed, and gives it to the one who waited longest.
+    /// Releases the place of an admitted request, and gives it to the one that waited longest.
     mutating func leave(_ key: URLOrigin) -> Entry? {
         guard var origin = origins[key], origin.activeCount > 0 else {
             preconditionFailure("only what has entered leaves")
@@ -52,18 +52,18 @@ struct ConnectionLine {
             origins[key] = origin.activeCount == 0 ? nil : origin
             return nil
         }
-        // Thousands may wait; moving their few words is cheaper than the request that follows.
+        // Thousands may wait, but moving their few words costs less than the next request.
         let next = origin.waiting.removeFirst()
         origins[key] = origin
         return next
     }
 
-    /// Takes a request that is over out of the line.
+    /// Removes a request that has ended from the queue.
     mutating func remove(_ exchange: Exchange) {
         origins[exchange.origin]?.waiting.removeAll { $0.exchange === exchange }
     }
 
-    /// Takes out those whose deadline has passed.
+    /// Removes and returns the requests whose deadline has passed.
     mutating func removeExpired(now: ContinuousClock.Instant) -> [Entry] {
         guard let nextDeadline, now >= nextDeadline else { return [] }
         var expired: [Entry] = []
@@ -75,7 +75,7 @@ struct ConnectionLine {
         return expired
     }
 
-    /// Empties the line; what has entered stays so.
+    /// Empties the queue. Admitted requests are not affected.
     mutating func removeAllWaiting() -> [Entry] {
         let waiting = origins.values.flatMap(\.waiting)
         for key in origins.keys { origins[key]?.waiting = [] }

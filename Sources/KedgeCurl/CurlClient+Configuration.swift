@@ -1,30 +1,31 @@
 extension CurlClient {
-    /// What a client does the same way for every request.
+    /// Settings that apply to every request of a client.
     package struct Configuration: Sendable {
-        /// How long resolving, connecting and the TLS handshake may take together; 10 seconds.
-        /// Raise it for far or congested networks, at the price of noticing dead hosts later.
+        /// Longest time for resolving, connecting and the TLS handshake together; 10 seconds. A
+        /// higher value suits far or congested networks, but notices dead hosts later.
         package var connectTimeout: Duration = .seconds(10)
-        /// How long an exchange may go without a byte in either direction; 30 seconds.
+        /// Longest time without a byte in either direction; 30 seconds.
         ///
-        /// The time a server thinks before it answers counts, the time a paused reader lets pass
-        /// does not. Too low breaks slow servers, too high holds a dead connection for longer.
+        /// The server's thinking time counts; the time of a paused reader does not. Too low a value
+        /// breaks slow servers, too high a value holds a dead connection for longer.
         package var stallTimeout: Duration = .seconds(30)
-        /// How many connections one origin (scheme, host and port) may have from this client; 8.
+        /// Connections to one origin (scheme, host and port); 8.
         ///
-        /// Further requests stand in line until one becomes free, and a response body that is kept
-        /// but not read holds its connection. More load the server more, fewer wait longer.
+        /// Further requests wait until one becomes free. A response body that is kept but not read
+        /// holds its connection. More connections load the server more, fewer make requests wait
+        /// longer.
         package var maxConnectionsPerHost: Int = 8
-        /// The `User-Agent` of requests that carry none of their own; `kedge`.
+        /// The `User-Agent` of requests that have none of their own; `kedge`.
         package var userAgent: String = "kedge"
-        /// A PEM file of certificate authorities to trust in place of the system's; `nil`.
+        /// A PEM file of certificate authorities that replaces the system's; `nil`.
         package var caFile: String?
-        /// How large a response head may be, all its lines together; 64 KiB. A larger one fails
-        /// with ``CurlError/Code/responseTooLarge``.
+        /// Largest response head, all its lines together; 64 KiB. A larger one fails with
+        /// ``CurlError/Code/responseTooLarge``.
         package var maxResponseHeaderBytes: Int = 64 * 1024
-        /// Whether `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` are obeyed; `true`.
+        /// Whether `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` apply; `true`.
         package var usesEnvironmentProxy: Bool = true
 
-        /// Makes a configuration of the defaults.
+        /// Creates a configuration with the defaults.
         package init() {}
     }
 }

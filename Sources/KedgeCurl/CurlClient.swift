@@ -1,10 +1,10 @@
 import HTTPTypes
 
-/// A small HTTP/1.1 client over libcurl, with one thread of its own per client.
+/// A small HTTP/1.1 client over libcurl, with one thread per client.
 ///
-/// The thread runs libcurl's multi interface; callers only wait on continuations, so that no
-/// thread of Swift's cooperative pool is ever blocked. Connections are kept and reused. Redirects
-/// are never followed, content codings never undone, and only `http` and `https` are spoken.
+/// The thread runs libcurl's multi interface. Callers only wait on continuations and never block
+/// Swift's cooperative pool. Connections are kept and reused. The client supports only `http` and
+/// `https`, follows no redirects and undoes no content codings.
 ///
 /// ```swift
 /// let client = CurlClient()
@@ -20,16 +20,16 @@ package final class CurlClient: Sendable {
         loop.start()
     }
 
-    /// Stops the thread without waiting for it. A response body keeps its client, so nothing that
-    /// is still being read is cut off by this.
+    /// Stops the thread without waiting for it. A response body keeps its client, so a body that is
+    /// still being read is not cut off.
     deinit {
         loop.stop()
     }
 
     /// Sends a request and returns when the final response head has arrived.
     ///
-    /// When the server answers before the request body is sent completely, the answer is returned
-    /// all the same. Cancelling the task ends the transfer and throws ``CurlError/Code/cancelled``.
+    /// An answer that arrives before the request body is sent completely is returned all the same.
+    /// Cancelling the task ends the transfer and throws ``CurlError/Code/cancelled``.
     ///
     /// - Throws: a ``CurlError``; statuses of 4xx and 5xx are responses and do not throw.
     package func send(_ request: CurlRequest) async throws(CurlError) -> CurlResponse {
@@ -53,8 +53,8 @@ package final class CurlClient: Sendable {
         }
     }
 
-    /// Stops the thread and returns when it is done. Exchanges under way fail with
-    /// ``CurlError/Code/cancelled``, and so does every later ``send(_:)``. It may be called again.
+    /// Stops the thread and returns when it has ended. Idempotent. Exchanges under way and every
+    /// later ``send(_:)`` fail with ``CurlError/Code/cancelled``.
     package func shutdown() async {
         loop.stop()
         await loop.waitUntilStopped()

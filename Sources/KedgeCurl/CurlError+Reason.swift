@@ -1,41 +1,41 @@
 extension CurlError {
-    /// Why an exchange got no complete answer, as far as libcurl and the system tell; the text of each
+    /// The cause of a failed exchange, as far as libcurl and the system report it; the text of each
     /// is stable.
     package enum Reason: String, CaseIterable, Sendable {
-        /// The resolver says that there is no such name.
+        /// The resolver reports that the name does not exist.
         case nameNotFound
-        /// The resolver cannot tell just now.
+        /// The resolver cannot answer at the moment.
         case nameUnresolved
-        /// The name of the proxy has no address just now.
+        /// The name of the proxy has no address at the moment.
         case proxyUnresolved
-        /// The proxy would not open a connection to the host.
+        /// The proxy refused to open a connection to the host.
         case proxyRefused
-        /// The host answers, and nothing listens on the port.
+        /// The host answers, but nothing listens on the port.
         case refused
-        /// There is no way to the host.
+        /// There is no route to the host.
         case unreachable
         /// Connecting, or the whole exchange, took longer than allowed.
         case timedOut
-        /// No byte went in either direction for the stall timeout.
+        /// No byte was sent or received within the stall timeout.
         case stalled
-        /// The peer, or something on the way, reset the connection.
+        /// The peer, or a device on the way, reset the connection.
         case reset
         /// The peer closed the connection before the answer was complete.
         case closed
         case certificateExpired
         case certificateNotYetValid
-        /// The certificate is trusted, and is another host's.
+        /// The certificate is trusted, but belongs to another host.
         case certificateWrongHost
         case certificateUntrusted
         /// The file of trusted authorities cannot be read.
         case trustFileUnreadable
-        /// The peer does not speak TLS, or none that both ends take.
+        /// The peer does not speak TLS, or no version that both ends support.
         case tlsRefused
-        /// The answer is not HTTP as we know it.
+        /// The answer is not valid HTTP.
         case notHTTP
         case other
 
-        /// The reason of a failure that our own code found.
+        /// The reason of a failure that this module's own code found.
         init(_ code: Code) {
             self =
                 switch code.kind {

@@ -1,9 +1,9 @@
 /// A failure of an exchange made with ``CurlClient``.
 ///
 /// An HTTP status is never an error here: a 404 is a response. Two errors are equal when their
-/// codes are, so that callers and tests compare kinds and not wording.
+/// codes are equal, so callers and tests compare kinds instead of wording.
 package struct CurlError: Error, Sendable {
-    /// What went wrong, as a caller may act on it.
+    /// The kind of failure, for decisions of the caller.
     package let code: Code
     /// The method of the request, for example `PUT`.
     package let operation: String
@@ -11,13 +11,13 @@ package struct CurlError: Error, Sendable {
     package let host: String?
     /// The port of the request's URL.
     package let port: Int?
-    /// Why, in more detail than ``code``.
+    /// The cause, in more detail than ``code``.
     package let reason: Reason
-    /// The `CURLcode` libcurl reported, or 0 where the failure was found by our own code.
+    /// The `CURLcode` that libcurl reported, or 0 if this module's own code found the failure.
     package let curlCode: Int32
-    /// libcurl's own words or ours, for logs and never for strangers.
+    /// libcurl's text or ours. For logs; not safe to send to a client.
     package let detail: String
-    /// The error that led to this one: for ``Code/bodyReadFailed`` what the body source threw.
+    /// The underlying error: for ``Code/bodyReadFailed``, the error of the body source.
     package let cause: (any Error)?
 
     init(
@@ -34,17 +34,17 @@ package struct CurlError: Error, Sendable {
         self.cause = cause
     }
 
-    /// Whether the same request may well succeed later without anybody changing anything.
+    /// Whether the same request may succeed later without any change.
     ///
-    /// It says nothing about whether repeating the request is safe: after ``Code/closedEarly`` the
-    /// server may have acted on it.
+    /// It does not mean that repeating the request is safe: after ``Code/closedEarly`` the server
+    /// may have acted on it.
     package var isTransient: Bool {
         switch code.kind {
         case .couldNotResolve, .couldNotConnect, .timedOut, .stalled, .closedEarly, .sendFailed,
             .receiveFailed:
             true
         case .tlsFailed:
-            // A connection cut during the handshake looks like this; a bad certificate does not.
+            // This is a connection cut during the handshake, not a bad certificate.
             curlCode == CurlFailure.handshakeFailed
         case .invalidURL, .protocolError, .responseTooLarge, .bodyReadFailed, .cancelled,
             .internalError:
@@ -52,7 +52,7 @@ package struct CurlError: Error, Sendable {
         }
     }
 
-    /// What an error is about; kept apart so that every place that makes an error names it alike.
+    /// The request that an error is about. A type of its own, so that all errors name it alike.
     struct Subject: Sendable {
         let operation: String
         let host: String?
@@ -68,10 +68,10 @@ extension CurlError: Equatable {
 }
 
 extension CurlError: CustomStringConvertible, CustomDebugStringConvertible {
-    /// The code alone, which is safe to show to anybody.
+    /// The code alone. Safe to show to any client.
     package var description: String { code.description }
 
-    /// Everything that is known, for the log.
+    /// All known details, for the log.
     package var debugDescription: String {
         let causeText = cause.map { ", cause: \(String(reflecting: $0))" } ?? ""
         let subject = "\(operation) \(host ?? "-"), \(reason), curl \(curlCode)"

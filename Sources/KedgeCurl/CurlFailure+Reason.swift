@@ -9,13 +9,13 @@ import Darwin
 #endif
 
 extension CurlFailure {
-    /// What libcurl tells about a failure besides its code; zero where there is nothing to tell.
+    /// Details of a failure that libcurl reports besides its code; zero if it has none.
     struct Findings {
         /// `errno` of the connection that failed.
         var systemError = 0
         /// OpenSSL's result of verifying the certificate (openssl-verification-options(1)).
         var verification = 0
-        /// How a proxy answered to `CONNECT`.
+        /// The status of a proxy's answer to `CONNECT`.
         var proxyStatus = 0
         var detail = ""
     }
@@ -24,7 +24,7 @@ extension CurlFailure {
     /// `X509_V_ERR_HOSTNAME_MISMATCH` of OpenSSL's x509_vfy.h.
     private enum Verification {
         static let nothingWrong = 0
-        /// The value from before the handshake, which libcurl leaves in place when the name is wrong.
+        /// The value before the handshake; libcurl leaves it in place when the name is wrong.
         static let unset = 1
         static let notYetValid = 9
         static let expired = 10
@@ -60,7 +60,8 @@ extension CurlFailure {
         }
     }
 
-    /// libcurl compares the name by itself, after OpenSSL has found nothing wrong.
+    /// Translates OpenSSL's verification result. A success means a wrong host name, which libcurl
+    /// itself compares afterwards.
     static func certificateReason(_ verification: Int) -> CurlError.Reason {
         switch verification {
         case Verification.nothingWrong, Verification.unset, Verification.wrongHost:
@@ -71,8 +72,8 @@ extension CurlFailure {
         }
     }
 
-    /// A connection that is cut during the handshake has the same code as a peer that refuses it;
-    /// only for the latter OpenSSL has an error of its own.
+    /// Distinguishes a cut handshake from a refused one. Both have the same code, but only a
+    /// refusal has an OpenSSL error.
     private static func handshakeReason(_ detail: String) -> CurlError.Reason {
         guard detail.contains("error:"), !detail.contains("unexpected eof") else { return .reset }
         return .tlsRefused

@@ -1,13 +1,13 @@
 import CCurl
 
-/// Translates what libcurl reports into ``CurlError/Code``: the one place that knows `CURLcode`.
+/// Translates libcurl's results into ``CurlError/Code``.
 ///
 /// https://curl.se/libcurl/c/libcurl-errors.html
 enum CurlFailure {
     /// `CURLE_SSL_CONNECT_ERROR` as a plain number.
     static let handshakeFailed = Int32(CURLE_SSL_CONNECT_ERROR.rawValue)
 
-    /// How far an exchange had come when libcurl gave up, which decides what its code means.
+    /// The progress of an exchange when libcurl failed; the meaning of the result depends on it.
     struct Progress {
         /// The request was about to be written to a connection.
         var hasRequestBegun: Bool
@@ -18,7 +18,7 @@ enum CurlFailure {
     static func code(for result: CURLcode, after progress: Progress) -> CurlError.Code {
         switch result {
         case CURLE_UNSUPPORTED_PROTOCOL:
-            // Also what an answer without a status line (HTTP/0.9) is reported as.
+            // libcurl reports an answer without a status line (HTTP/0.9) like this, too.
             progress.hasRequestBegun ? .protocolError : .invalidURL
         case CURLE_URL_MALFORMAT:
             .invalidURL
@@ -33,7 +33,7 @@ enum CurlFailure {
         case CURLE_SEND_ERROR, CURLE_SEND_FAIL_REWIND:
             .sendFailed
         case CURLE_RECV_ERROR:
-            // A reset in the middle of a body is an early end like any other.
+            // A reset in the middle of a body is an early end.
             progress.hasResponseHead ? .closedEarly : .receiveFailed
         default:
             isTLS(result) ? .tlsFailed : isViolation(result) ? .protocolError : .internalError

@@ -2,7 +2,7 @@ import KedgeLocks
 
 /// The thread that runs libcurl for one client, and the queue of commands to it.
 final class CurlLoop: Sendable {
-    /// What callers ask of the thread. A command about an exchange that is over is ignored.
+    /// A command to the thread. One about an exchange that is over is ignored.
     enum Command: Sendable {
         case start(CurlRequest, Exchange)
         case resume(Exchange)
@@ -10,7 +10,7 @@ final class CurlLoop: Sendable {
         case abandon(Exchange)
     }
 
-    /// Why the thread takes no more commands.
+    /// The reason why the thread accepts no more commands.
     private struct StopReason {
         let code: CurlError.Code
         let detail: String
@@ -35,26 +35,26 @@ final class CurlLoop: Sendable {
         self.configuration = configuration
     }
 
-    /// Starts the thread, which keeps this object until it ends. Called once.
+    /// Starts the thread, which keeps this object alive until it ends. Called once.
     func start() {
         let hasStarted = DetachedThread.start { self.run() }
         if !hasStarted { finishStopping(.noThread) }
     }
 
-    /// Queues a command and wakes the thread. After a stop, a start ends its exchange at once, and
-    /// any other command is dropped with the exchange it was about.
+    /// Queues a command and wakes the thread. After a stop, a start ends its exchange at once; any
+    /// other command is dropped.
     func post(_ command: Command) {
         let refusal: StopReason? = inbox.withLock { inbox in
             if let stopReason = inbox.stopReason { return stopReason }
             inbox.commands.append(command)
-            // The first command of a batch wakes; the thread takes the whole batch.
+            // The first command of a batch wakes the thread, which takes the whole batch.
             if inbox.commands.count == 1 { inbox.waker?.wake() }
             return nil
         }
         if let refusal { refuse(command, refusal) }
     }
 
-    /// Asks the thread to end; it ends every exchange first.
+    /// Makes the thread end all exchanges and then itself. Returns at once.
     func stop() {
         inbox.withLock { inbox in
             guard inbox.stopReason == nil else { return }
@@ -63,7 +63,7 @@ final class CurlLoop: Sendable {
         }
     }
 
-    /// Returns when the thread has let go of libcurl.
+    /// Waits until the thread has released libcurl.
     func waitUntilStopped() async {
         await withCheckedContinuation { waiter in
             let hasStopped = inbox.withLock { inbox in
@@ -79,7 +79,7 @@ final class CurlLoop: Sendable {
         finishStopping(drive())
     }
 
-    /// Runs the transfers until it is time to stop; all of them have ended when it returns.
+    /// Runs the transfers until the stop; all of them have ended when it returns.
     private func drive() -> StopReason {
         guard var driver = TransferDriver(configuration: configuration) else { return .noLibrary }
         let waker = driver.waker
@@ -89,13 +89,13 @@ final class CurlLoop: Sendable {
             driver.drive()
         }
         driver.finishAll(StopReason.shutdown.code, StopReason.shutdown.detail)
-        // Under the lock, so that nobody is inside a wake-up when the multi handle goes.
+        // Under the lock, so that no caller is inside `wake()` when the multi handle is freed.
         inbox.withLock { $0.waker = nil }
         _ = consume driver
         return .shutdown
     }
 
-    /// What was queued since the last call, or `nil` when it is time to stop.
+    /// Removes and returns the queued commands; nil when the thread must stop.
     private func takeCommands() -> [Command]? {
         inbox.withLock { inbox in
             guard inbox.stopReason == nil else { return nil }
@@ -105,7 +105,7 @@ final class CurlLoop: Sendable {
         }
     }
 
-    /// Turns away what is queued and from now on everything else.
+    /// Refuses the queued commands and all later ones.
     private func finishStopping(_ reason: StopReason) {
         let (commands, waiters) = inbox.withLock { inbox in
             inbox.stopReason = inbox.stopReason ?? reason

@@ -2,34 +2,34 @@ package import HTTPTypes
 
 /// One HTTP request for ``CurlClient/send(_:)``.
 ///
-/// A response of 3xx is handed back like any other: following it is the caller's decision, because
-/// only the caller knows whether its credentials may go where the redirect points.
+/// A 3xx response is returned like any other: only the caller knows whether its credentials may go
+/// to the redirect's target.
 package struct CurlRequest: Sendable {
     /// The method; `HEAD` never sends a body.
     package var method: HTTPRequest.Method
-    /// An absolute `http` or `https` URL, percent-encoded already; dot segments stay.
+    /// An absolute `http` or `https` URL, already percent-encoded; dot segments stay.
     package var url: String
-    /// Header fields as they are to be sent.
+    /// Header fields to send.
     ///
-    /// `Content-Length` and `Transfer-Encoding` are left out, since the body decides them. No
-    /// `Accept-Encoding` is added, and no content coding is ever undone.
+    /// `Content-Length` and `Transfer-Encoding` are left out: the body decides them. No
+    /// `Accept-Encoding` is added, and no content coding is undone.
     package var headerFields: HTTPFields
-    /// What to send; `nil` sends no body, which for `POST`, `PUT` and `PATCH` is an empty one.
+    /// The body. For `POST`, `PUT` and `PATCH`, `nil` sends an empty one.
     package var body: CurlRequestBody?
-    /// The longest the whole exchange may take, waiting for a connection and reading the response
-    /// body included; `nil`, the default, sets no limit beyond the stall timeout.
+    /// Longest time for the whole exchange, including waiting for a connection and reading the
+    /// response body. `nil`, the default, sets no limit beyond the stall timeout.
     package var timeout: Duration?
-    /// Replaces ``CurlClient/Configuration/stallTimeout`` for this request, for calls whose answer
-    /// the server is known to think about for long.
+    /// Replaces ``CurlClient/Configuration/stallTimeout`` for a request whose answer is known to
+    /// take the server long.
     package var stallTimeout: Duration?
-    /// Told how many bytes of the body have been handed to the connection so far.
+    /// Called with the number of body bytes handed to the connection so far.
     ///
-    /// It runs on the curl thread and must return at once. A body that was begun is never sent again
-    /// by itself, not even when a kept connection turns out to be dead; what the server kept of it only
-    /// the server knows.
+    /// It runs on the curl thread and must return at once. A body that was begun is never sent
+    /// again automatically, not even after a kept connection turns out to be dead; only the server
+    /// knows which bytes it kept.
     package var onBytesSent: (@Sendable (Int64) -> Void)?
 
-    /// Makes a request.
+    /// Creates a request.
     package init(
         method: HTTPRequest.Method,
         url: String,

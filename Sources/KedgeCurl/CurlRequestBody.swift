@@ -1,11 +1,11 @@
-/// What a request sends after its head. The size is always known, so it is never sent in chunks.
+/// The body of a request. Its size is always known, so it is never sent in chunks.
 package enum CurlRequestBody: Sendable {
-    /// Bytes that are in memory already.
+    /// Bytes in memory.
     case bytes([UInt8])
-    /// Bytes read piece by piece while they are sent.
+    /// Bytes read while they are sent.
     case source(any CurlRequestBodySource)
 
-    /// How many bytes will be sent.
+    /// The number of bytes to send.
     package var byteCount: Int64 {
         switch self {
         case .bytes(let bytes): Int64(bytes.count)
@@ -13,7 +13,7 @@ package enum CurlRequestBody: Sendable {
         }
     }
 
-    /// Copies bytes from `offset` on into `buffer`; 0 means the source ended before its size.
+    /// Copies bytes from `offset` into `buffer`; 0 means that the source ended before its size.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
         switch self {
         case .bytes(let bytes):
@@ -32,16 +32,16 @@ package enum CurlRequestBody: Sendable {
 
 /// A request body that is read while it is sent, typically from a file.
 package protocol CurlRequestBodySource: Sendable {
-    /// How many bytes there are; it must not change while a request is under way.
+    /// The number of bytes; it must not change during a request.
     var byteCount: Int64 { get }
 
-    /// Fills the front of `buffer` with bytes from `offset` on.
+    /// Fills the front of `buffer` with bytes from `offset`.
     ///
-    /// It is called on the curl thread, where every other exchange of the client waits for it, so
-    /// it must not block longer than a read from the page cache does. The same offset can be asked
-    /// for again when libcurl repeats a request on a fresh connection.
+    /// It is called on the curl thread, and every other exchange of the client waits meanwhile. It
+    /// must not block longer than a read from the page cache. Offsets ascend within a request; a
+    /// repeated request begins at 0 again.
     ///
-    /// - Returns: how many bytes were read, at least one.
-    /// - Throws: any error, which becomes the cause of a ``CurlError/Code/bodyReadFailed``.
+    /// - Returns: The number of bytes read, at least one.
+    /// - Throws: Any error; it becomes the cause of a ``CurlError/Code/bodyReadFailed``.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int
 }

@@ -1,16 +1,16 @@
 /// The bytes of a response as they arrive, for one reader.
 ///
-/// When about a megabyte waits to be read, the transfer pauses until the reader has caught up, and
-/// so does the peer. Dropping the sequence and its iterators before the end gives the exchange up:
-/// a short rest is received for the sake of the connection, a longer one cut off. Cancelling the
-/// reading task ends the exchange with ``CurlError/Code/cancelled``.
+/// Backpressure: when about a megabyte waits to be read, the transfer pauses until the reader has
+/// caught up. Dropping the sequence and its iterators before the end cancels the exchange: a short
+/// rest is still received to keep the connection, a longer one is cut off. Cancelling the reading
+/// task ends the exchange with ``CurlError/Code/cancelled``.
 ///
-/// A body that ends before its announced length throws ``CurlError/Code/closedEarly`` after every
-/// byte that arrived has been delivered.
+/// A body that ends before its announced length throws ``CurlError/Code/closedEarly`` after all
+/// received bytes were delivered.
 package struct CurlResponseBody: AsyncSequence, Sendable {
-    /// One piece of the body, never empty, of no particular size.
+    /// One piece of the body; never empty, of no particular size.
     package typealias Element = [UInt8]
-    /// What reading throws.
+    /// The error that reading throws.
     package typealias Failure = CurlError
 
     private let lease: Lease
@@ -19,15 +19,16 @@ package struct CurlResponseBody: AsyncSequence, Sendable {
         self.lease = Lease(exchange: exchange, client: client)
     }
 
-    /// Begins or continues reading: iterators share one position, and only one may wait at a time.
+    /// Begins or continues reading. Iterators share one position; only one may wait at a time.
     package func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(lease: lease)
     }
 
     /// Reads the body to its end.
     ///
-    /// - Parameter maxBytes: how much to accept.
-    /// - Throws: ``CurlError/Code/responseTooLarge`` once more arrives, and what reading throws.
+    /// - Parameter maxBytes: The largest body to accept.
+    /// - Throws: ``CurlError/Code/responseTooLarge`` when the body is larger, and the errors of
+    ///   reading.
     package func collect(upTo maxBytes: Int) async throws(CurlError) -> [UInt8] {
         var collected: [UInt8] = []
         var iterator = makeAsyncIterator()
@@ -44,7 +45,8 @@ package struct CurlResponseBody: AsyncSequence, Sendable {
     package struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate let lease: Lease
 
-        /// The next piece, or `nil` after the last; an error is thrown again by every later call.
+        /// Returns the next piece, or `nil` after the last. Every call after an error throws it
+        /// again.
         package mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(CurlError) -> [UInt8]? {
@@ -52,10 +54,10 @@ package struct CurlResponseBody: AsyncSequence, Sendable {
         }
     }
 
-    /// Shared by everything that can still read the body; its end is the end of the interest in it.
+    /// A reference shared by all readers of the body. Its release abandons the exchange.
     fileprivate final class Lease: Sendable {
         let exchange: Exchange
-        /// Kept so that a body outlives the caller's own reference to the client.
+        /// Kept so that a body outlives the caller's reference to the client.
         private let client: CurlClient
 
         init(exchange: Exchange, client: CurlClient) {

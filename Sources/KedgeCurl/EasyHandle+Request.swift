@@ -2,23 +2,23 @@ import CCurl
 import HTTPTypes
 
 extension EasyHandle {
-    /// libcurl's largest receive buffer; the system call per buffer is what bounds the rate.
+    /// libcurl's largest receive buffer. One system call per buffer bounds the rate.
     private static let receiveBufferByteCount = 256 * 1024
     /// The upload buffer of large bodies; small ones keep libcurl's 64 KiB.
     private static let sendBufferByteCount = 512 * 1024
 
-    /// How long a body waits for the interim response that its `Expect` field asked for; a server
-    /// that knows no such thing costs each such request this much.
+    /// Longest wait of a body for the interim response that its `Expect` field asked for. A server
+    /// without support for it delays each such request by this much.
     private static let expectTimeoutMilliseconds = 1000
 
-    /// A handle with everything set that does not need the transfer's address.
+    /// Creates a handle with all options that do not need the transfer's address.
     static func make(
         for request: CurlRequest, configuration: CurlClient.Configuration
     ) throws(Refusal) -> EasyHandle {
         var easy = try EasyHandle()
         try easy.setConnection(configuration)
         try easy.set(CURLOPT_URL, to: request.url)
-        // Object keys may contain `..`, and a signature covers the path as it was written.
+        // Object keys may contain `..`, and a signature covers the path as written.
         try easy.set(CURLOPT_PATH_AS_IS, to: true)
         try easy.set(CURLOPT_USERAGENT, to: configuration.userAgent)
         try easy.setMethod(of: request)
@@ -41,7 +41,7 @@ extension EasyHandle {
         try set(CURLOPT_CONNECTTIMEOUT_MS, to: configuration.connectTimeout.wholeMilliseconds)
         if let caFile = configuration.caFile {
             try set(CURLOPT_CAINFO, to: caFile)
-            // Otherwise the system's directory of authorities is trusted, too.
+            // Otherwise the system's directory of authorities is trusted as well.
             try set(CURLOPT_CAPATH, to: nil)
         }
         if !configuration.usesEnvironmentProxy { try set(CURLOPT_PROXY, to: "") }
@@ -50,7 +50,7 @@ extension EasyHandle {
     private func setMethod(of request: CurlRequest) throws(Refusal) {
         if request.method == .head {
             try set(CURLOPT_NOBODY, to: true)
-            // Some servers send a body all the same; the next request must not take it for its answer.
+            // Some servers send a body anyway; the next request must not take it for its answer.
             try set(CURLOPT_FORBID_REUSE, to: true)
             return
         }
@@ -67,23 +67,23 @@ extension EasyHandle {
         try set(CURLOPT_CUSTOMREQUEST, to: request.method.rawValue)
     }
 
-    /// Header fields in the form `CURLOPT_HTTPHEADER` takes.
+    /// Returns the header fields in the form that `CURLOPT_HTTPHEADER` takes.
     private static func lines(for fields: HTTPFields) -> [String] {
         var lines: [String] = []
         for field in fields where field.name != .contentLength && field.name != .transferEncoding {
-            // A name with a colon and nothing after it would remove the field instead.
+            // A name with a colon and no value would remove the field instead.
             lines.append(
                 field.value.isEmpty
                     ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)")
         }
-        // Otherwise large bodies wait up to a second for an interim response few servers send.
+        // Otherwise large bodies wait up to a second for an interim response that few servers send.
         if !fields.contains(.expect) { lines.append("Expect:") }
         return lines
     }
 }
 
 extension Duration {
-    /// Rounded up, so that a short wait never becomes none.
+    /// Whole milliseconds, rounded up so that a short wait never becomes zero.
     var wholeMilliseconds: Int {
         let (seconds, attoseconds) = components
         let milliseconds = (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000

@@ -1,12 +1,11 @@
 import CCurl
 
-/// Owns one libcurl easy handle, with the memory libcurl keeps pointers to while it lives.
+/// Owns one libcurl easy handle and the memory that libcurl points to while it lives.
 ///
-/// Handles are not reused: the connections worth keeping belong to the multi handle, and a handle
-/// costs less than telling one exchange's leftovers from the next one's options. It must have left
-/// its multi handle before it goes.
+/// Handles are not reused: the multi handle keeps the connections, and a new handle is cheaper than
+/// resetting an old one's options. The handle must have left its multi handle before it is freed.
 @safe struct EasyHandle: ~Copyable {
-    /// libcurl refused an option.
+    /// An option that libcurl refused.
     struct Refusal: Error {
         let result: CURLcode
         let detail: String
@@ -34,13 +33,13 @@ import CCurl
         unsafe message.deallocate()
     }
 
-    /// What libcurl last said about a failure of this handle.
+    /// libcurl's last error text for this handle.
     func detail(of result: CURLcode) -> String {
         unsafe message.pointee == 0
             ? String(cString: curl_easy_strerror(result)) : String(cString: message)
     }
 
-    /// What libcurl tells about a failure of this handle besides its code.
+    /// The details of a failure that libcurl reports besides its code.
     func findings(of result: CURLcode) -> CurlFailure.Findings {
         CurlFailure.Findings(
             systemError: number(CURLINFO_OS_ERRNO),
@@ -50,16 +49,16 @@ import CCurl
 
     private func number(_ info: CURLINFO) -> Int {
         var answer = 0
-        // Information that libcurl does not have is as good as none.
+        // Information that libcurl does not have counts as none.
         return unsafe ccurl_easy_get_long(pointer, info, &answer) == CURLE_OK ? answer : 0
     }
 
-    /// Continues a transfer whose write callback asked to pause; calls that callback from here.
+    /// Continues a paused transfer. libcurl may call the write callback from here.
     func resume() -> CURLcode {
         unsafe curl_easy_pause(pointer, CURLPAUSE_CONT)
     }
 
-    /// Makes libcurl close the connection when this transfer ends, whatever it thinks of it.
+    /// Makes libcurl close the connection when this transfer ends.
     func forbidReuse() {
         let result = unsafe ccurl_easy_set_long(pointer, CURLOPT_FORBID_REUSE, 1)
         precondition(result == CURLE_OK, "libcurl always takes this option")
@@ -77,7 +76,7 @@ import CCurl
         try unsafe check(ccurl_easy_set_offset(pointer, option, curl_off_t(value)), option)
     }
 
-    /// Sets an option whose text libcurl copies; nil takes its default away.
+    /// Sets an option whose text libcurl copies; nil removes its default.
     func set(_ option: CURLoption, to text: String?) throws(Refusal) {
         try unsafe check(ccurl_easy_set_string(pointer, option, text), option)
     }

@@ -1,21 +1,21 @@
 import HTTPTypes
 import KedgeLocks
 
-/// Where one caller and the curl thread meet over one request and its response.
+/// One request and its response, shared by the caller and the curl thread.
 ///
-/// The curl thread delivers the head, bytes and the end; the caller waits for them, cancels, or
-/// walks away. Either side may come first, and the first end wins. No call here blocks.
+/// The curl thread delivers the head, the bytes and the end. The caller waits for them, cancels or
+/// abandons. Either side may come first, and the first end wins. No call here blocks the thread.
 final class Exchange: Sendable {
-    /// What a transfer should do after handing bytes over.
+    /// The reader's answer to a delivery of bytes.
     enum Appetite {
         case more
         /// Enough is buffered: ask ``Exchange/pauseIfFull()`` before the next bytes.
         case full
-        /// Nobody wants the rest.
+        /// The rest is not wanted.
         case none
     }
 
-    /// How much of an unread response is received for the sake of keeping its connection.
+    /// Largest rest of an unread response that is received to keep its connection.
     static let discardLimitByteCount = 256 * 1024
 
     private typealias HeadWaiter = CheckedContinuation<Result<HTTPResponse, CurlError>, Never>
@@ -77,7 +77,7 @@ extension Exchange {
         return try result.get()
     }
 
-    /// The next bytes of the body, or `nil` after the last. At most one call at a time.
+    /// Returns the next bytes of the body, or `nil` after the last. At most one call at a time.
     func next() async throws(CurlError) -> [UInt8]? {
         let result: Result<[UInt8]?, CurlError> = await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in
@@ -94,7 +94,7 @@ extension Exchange {
                     state.bodyWaiter = waiter
                     return nil
                 }
-                // Should the transfer have ended in the meantime, the loop ignores this.
+                // The loop ignores this if the transfer has ended meanwhile.
                 if mustResume { loop.post(.resume(self)) }
                 if let answer { waiter.resume(returning: answer) }
             }
@@ -104,14 +104,15 @@ extension Exchange {
         return try result.get()
     }
 
-    /// Ends the exchange for a cancelled task: buffered bytes are dropped, waits return at once.
+    /// Ends the exchange of a cancelled task: discards buffered bytes and resumes the waiting
+    /// calls.
     func cancel() {
         if end(error(.cancelled, "the task was cancelled"), droppingBuffer: true) {
             loop.post(.cancel(self))
         }
     }
 
-    /// Gives up on the response: nobody holds its body any more.
+    /// Gives up the response after its body was dropped.
     func abandon() {
         let waiter: BodyWaiter?? = state.withLock { state in
             state.buffer.removeAll()
@@ -128,14 +129,14 @@ extension Exchange {
 // MARK: - The curl thread's side
 
 extension Exchange {
-    /// Whether the exchange was ended before its transfer began.
+    /// Whether the exchange has ended.
     var hasEnded: Bool {
         state.withLock { state in
             if case .ended = state.phase { true } else { false }
         }
     }
 
-    /// Hands the final head to the caller.
+    /// Delivers the final head to the caller.
     func deliver(_ head: HTTPResponse) {
         let waiter: HeadWaiter? = state.withLock { state in
             guard case .awaitingHead = state.phase else { return nil }
@@ -145,7 +146,7 @@ extension Exchange {
         waiter?.resume(returning: .success(head))
     }
 
-    /// Hands body bytes to the caller, or counts them while an unread response is discarded.
+    /// Delivers body bytes to the caller, or counts them while an unread response is discarded.
     func deliver(_ chunk: [UInt8]) -> Appetite {
         var waiter: BodyWaiter?
         let appetite: Appetite = state.withLock { state in
@@ -173,9 +174,9 @@ extension Exchange {
         }
     }
 
-    /// Ends the exchange, well or with an error, unless it has ended already.
+    /// Ends the exchange, with or without an error, unless it has ended already.
     ///
-    /// - Returns: whether this call ended it.
+    /// - Returns: Whether this call ended it.
     @discardableResult
     func end(_ error: CurlError?, droppingBuffer: Bool = false) -> Bool {
         var headWaiter: HeadWaiter?
@@ -183,7 +184,7 @@ extension Exchange {
         let isFirst: Bool = state.withLock { state in
             if case .ended = state.phase {
                 guard droppingBuffer, state.buffer.byteCount > 0 else { return false }
-                // Bytes that were received but never read must not look like a complete body.
+                // Received but unread bytes must not look like a complete body.
                 state.buffer.removeAll()
                 state.phase = .ended(error)
                 return false

@@ -8,11 +8,12 @@ import Musl
 import Darwin
 #endif
 
-/// Asks the system once more about a name that libcurl could not resolve: libcurl has one code for a
-/// name that does not exist and for a resolver that cannot be asked.
+/// Resolves a name once more after libcurl could not. libcurl has one code for a name that does not
+/// exist and for a resolver that does not answer.
 enum NameLookup {
-    /// True when the resolver says that there is no such name; false when it has an address by now, or
-    /// cannot tell. Ends at once when the task is cancelled.
+    /// Whether the resolver reports that the name does not exist. False when it has an address by
+    /// now, when the resolver cannot answer, and when the task is cancelled; a cancellation returns
+    /// at once.
     static func isMissing(_ host: String) async -> Bool {
         let answer = Answer()
         return await withTaskCancellationHandler {
@@ -26,7 +27,7 @@ enum NameLookup {
         }
     }
 
-    /// Blocks for as long as the resolver takes.
+    /// Blocks until the resolver answers.
     private static func isUnknown(_ host: String) -> Bool {
         var found: UnsafeMutablePointer<addrinfo>?
         let result = unsafe getaddrinfo(host, nil, nil, &found)
@@ -34,7 +35,7 @@ enum NameLookup {
         return result == EAI_NONAME
     }
 
-    /// The first answer wins.
+    /// A continuation that is resumed once, with the first answer.
     private final class Answer: Sendable {
         private struct State {
             var waiter: CheckedContinuation<Bool, Never>?

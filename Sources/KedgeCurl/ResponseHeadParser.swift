@@ -3,7 +3,7 @@ import HTTPTypes
 /// Builds a response head from the lines libcurl reports, one call per line.
 ///
 /// libcurl reports every header block of an exchange: interim responses (RFC 9110, section 15.2),
-/// then the final one, then trailers. Only the final block is an answer.
+/// then the final one, then trailers. Only the final block counts.
 struct ResponseHeadParser {
     enum Event {
         case incomplete
@@ -27,7 +27,7 @@ struct ResponseHeadParser {
         self.maxByteCount = maxByteCount
     }
 
-    /// Takes one line, with or without its line break.
+    /// Consumes one line, with or without its line break.
     mutating func consume(_ line: [UInt8]) -> Event {
         if phase == .done { return .incomplete }
         // Never reset, so that endless interim responses are bounded as well.
@@ -55,8 +55,9 @@ struct ResponseHeadParser {
         return .incomplete
     }
 
-    /// False when the head says where the body ends, and says it wrongly or twice: RFC 9112 section
-    /// 6.3 has such an answer discarded, for libcurl would take the first digits or the last field.
+    /// Whether `Content-Length` is absent or one valid number, possibly repeated. RFC 9112 section
+    /// 6.3 has a client discard any other response; libcurl would take the first digits or the last
+    /// field.
     private var hasLength: Bool {
         let values = head.headerFields[values: .contentLength]
         guard let first = values.first else { return true }
@@ -64,8 +65,8 @@ struct ResponseHeadParser {
             && first.utf8.allSatisfy { (0x30...0x39).contains($0) } && Int64(first) != nil
     }
 
-    /// Adds a field. A line that is none, such as one with a space in its name, is dropped: libcurl
-    /// has already framed the message, so leniency here cannot move where it ends.
+    /// Adds a field. A malformed line, such as one with a space in its name, is dropped: libcurl
+    /// has already framed the message, so this leniency cannot move its end.
     private mutating func appendField(_ line: ArraySlice<UInt8>) {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
             let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
@@ -85,7 +86,7 @@ struct ResponseHeadParser {
         return HTTPResponse.Status(code: code, reasonPhrase: reason)
     }
 
-    /// Without spaces, tabs and line breaks at either end.
+    /// Removes spaces, tabs and line breaks at both ends.
     private static func trimmed(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         var text = text
         while let last = text.last, isBlank(last) { text.removeLast() }

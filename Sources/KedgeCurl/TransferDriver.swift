@@ -1,18 +1,18 @@
 import CCurl
 
-/// Moves all transfers of one client. It lives on the curl thread and never leaves it.
+/// Runs all transfers of one client. It never leaves the curl thread.
 struct TransferDriver: ~Copyable {
-    /// How long receiving the rest of an unread response may take.
+    /// Longest time to receive the rest of an unread response.
     private static let discardTimeout = Duration.seconds(2)
-    /// The longest wait of one round, should a wake-up ever be missed.
+    /// Longest wait of one round, in case a wake-up is missed.
     private static let longestWait = Duration.seconds(10)
 
     private let configuration: CurlClient.Configuration
     private let multi: MultiHandle
     private let clock = ContinuousClock()
-    /// Exactly the transfers libcurl has, by the identity of the exchange they hold.
+    /// The transfers that libcurl holds, by the identity of their exchange.
     private var transfers: [ObjectIdentifier: ActiveTransfer] = [:]
-    /// Exchanges that wait for one of those to end.
+    /// Exchanges that wait for a running transfer to end.
     private var line: ConnectionLine
 
     init?(configuration: CurlClient.Configuration) {
@@ -44,10 +44,10 @@ struct TransferDriver: ~Copyable {
         }
     }
 
-    /// One round: everything that can move moves, what is over ends, then wait for the next event.
+    /// Runs one round: moves and ends transfers, then waits for the next event.
     mutating func drive() {
         check(multi.perform())
-        // Ends come first: what a transfer still held is flushed by `finish`.
+        // Finished transfers come first; `finish` flushes the bytes that they still hold.
         while let (transfer, result) = multi.nextFinished() {
             finish(transfer, transfer.error(for: result))
         }
@@ -85,7 +85,7 @@ struct TransferDriver: ~Copyable {
         if line.enter(entry) { begin(entry) }
     }
 
-    /// Hands an exchange whose turn it is to libcurl; should that fail, the next one's turn comes.
+    /// Starts an admitted exchange. If that fails, the next one in the queue starts.
     private mutating func begin(_ entry: ConnectionLine.Entry) {
         var turn: ConnectionLine.Entry? = entry
         while let entry = turn {
@@ -113,7 +113,7 @@ struct TransferDriver: ~Copyable {
         }
     }
 
-    /// The one way out for a transfer: libcurl lets go of it, then its exchange ends.
+    /// Removes the transfer from libcurl, then ends its exchange. Every transfer ends here.
     private mutating func finish(_ transfer: ActiveTransfer, _ error: CurlError?) {
         multi.remove(transfer)
         transfers[ObjectIdentifier(transfer.exchange)] = nil
@@ -131,7 +131,7 @@ struct TransferDriver: ~Copyable {
         transfer.deadline = transfer.deadline.map { min($0, limit) } ?? limit
     }
 
-    /// A multi handle that fails, for want of memory, cannot be trusted with what it has.
+    /// Ends all exchanges when the multi handle fails: out of memory, it is not reliable any more.
     private mutating func check(_ result: CURLMcode) {
         guard result != CURLM_OK else { return }
         finishAll(.internalError, Self.text(result))

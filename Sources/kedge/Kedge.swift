@@ -24,7 +24,7 @@ struct Kedge: AsyncParsableCommand {
 @main
 enum Main {
     static func main() async {
-        // A reader that goes away, as in `kedge … | head`, is no failure.
+        // A closed reader, as in `kedge … | head`, is no failure.
         signal(SIGPIPE, SIG_IGN)
         do {
             var command = try Kedge.parseAsRoot()
@@ -39,7 +39,7 @@ enum Main {
         }
     }
 
-    /// Tells the error once and gives the exit status of the table.
+    /// Prints the error once and returns its exit status.
     private static func report(_ error: any Error) -> Int32 {
         if let failure = error as? CommandFailure {
             if let message = failure.message {
@@ -50,7 +50,7 @@ enum Main {
         let parserStatus = Kedge.exitCode(for: error)
         let message = Kedge.fullMessage(for: error)
         guard parserStatus != .success else {
-            // Help, version and completion scripts were asked for: they are data.
+            // Help, version and completion scripts were requested: they are data.
             StandardOutput.write(message + "\n")
             return ExitStatus.success
         }
@@ -61,7 +61,7 @@ enum Main {
     }
 }
 
-/// The end of a command that did not work: what to say, and the exit status.
+/// A failed command: its message and exit status.
 struct CommandFailure: Error {
     let message: String?
     let exitStatus: Int32

@@ -1,65 +1,64 @@
 internal import KedgeModel
 
-/// How many bytes the next request carries.
+/// Adaptive size of the next request's body.
 ///
-/// What a broken request brought may be lost: a server keeps none of a body with a checksum, and a
-/// proxy that gathers bodies passes none of it on. So pieces shrink on a link that breaks until
-/// several get through between two breaks, and grow again where the link lasts. A value without clock,
-/// so that it can be tested.
+/// The bytes of a broken request may be lost: a server keeps nothing of a body with a checksum, and
+/// a buffering proxy forwards nothing of it. Pieces shrink until several get through between two
+/// breaks of the link, and grow again where it lasts. A value without a clock, for testing.
 struct PieceSize: Sendable, Equatable {
     static let initial: Int64 = 1 << 20
-    /// What is read at once into memory, and hashed there.
+    /// Upper bound of what is read into memory and hashed at once.
     static let maximum = UploadSource.maxBufferedChunkSize
-    /// Below this a request is mostly its own head.
+    /// Lower bound: below this size, most of a request is its header.
     static let minimum: Int64 = 16 << 10
-    /// Up to this size a break means that not even little gets through at once.
+    /// Up to this size, a body that breaks without any progress turns checksums off.
     private static let smallByteCount: Int64 = 64 << 10
-    /// A piece that takes less could have been larger.
+    /// Pieces that arrive faster than this may grow.
     private static let shortDuration = Duration.seconds(2)
-    /// A piece that takes longer meets the time limits of servers and proxies.
+    /// Pieces that take longer risk the timeouts of servers and proxies.
     private static let longDuration = Duration.seconds(10)
-    /// Pieces that fit between two breaks of a link, where each break loses the piece under way: on
-    /// average half of one.
+    /// Target number of pieces between two breaks if each break loses the piece in flight: half a
+    /// piece on average.
     private static let lossyPiecesPerLife: Int64 = 8
-    /// The same where the server keeps the first bytes of the piece under way; a proxy may still lose
-    /// what it held.
+    /// Target number of pieces between two breaks if the server keeps the first bytes of a broken
+    /// piece. A proxy may still lose the bytes that it buffered.
     private static let lastingPiecesPerLife: Int64 = 3
 
     private var floor: Int64
     private var ceiling: Int64
-    /// The most that something on the way takes, as far as it refused more.
+    /// Upper bound learned from refusals by the server or an intermediary.
     private var learntCeiling = Int64.max
     private(set) var byteCount: Int64
-    /// False where the link breaks under small pieces: a server keeps the part of a body that arrived only
-    /// when it has no checksum to wait for.
+    /// Whether requests carry a checksum. False if even small pieces break: a server keeps part of
+    /// a body only if it has no checksum to wait for.
     private(set) var carriesChecksum = true
-    /// False where a request that takes long is as good as any other.
+    /// False if a slow request is no reason to shrink.
     private let shrinksWhenSlow: Bool
     /// Bytes that arrived since the last break.
     private var carriedByteCount: Int64 = 0
-    /// Bytes that the link carries from one break to the next; nil while there was none.
+    /// Bytes that the link carries between two breaks; nil before the first break.
     private var lifeByteCount: Int64?
     private var piecesPerLife = lossyPiecesPerLife
-    /// Bodies in a row of which the server got nothing, while something before it answered.
+    /// Consecutive bodies that an intermediary answered while the server received nothing.
     private var unservedCount = 0
-    /// How many of them say that none of this size ever gets there.
+    /// Number of such bodies that mean that this size never arrives.
     private static let maxUnservedCount = 3
 
-    /// The first size within what the server offers.
+    /// Starts with a size inside the server's limits.
     init(offer: UploadOffer) {
         (floor, ceiling) = Self.bounds(offer, learntCeiling: .max)
         byteCount = min(ceiling, max(floor, Self.initial))
         shrinksWhenSlow = true
     }
 
-    /// Whole chunks as long as all goes well.
+    /// Starts with complete chunks, and shrinks only after failures.
     init(chunkSize: Int64) {
         (floor, ceiling) = (min(chunkSize, Self.minimum), chunkSize)
         byteCount = chunkSize
         shrinksWhenSlow = false
     }
 
-    /// Takes over other limits of the server; what was learnt on the way stays.
+    /// Adopts new limits of the server. Limits learned from refusals stay.
     mutating func adopt(_ offer: UploadOffer) {
         (floor, ceiling) = Self.bounds(offer, learntCeiling: learntCeiling)
         byteCount = min(ceiling, max(floor, byteCount))
@@ -74,15 +73,15 @@ struct PieceSize: Sendable, Equatable {
         return (floor, max(floor, min(most, max(maximum, least), learntCeiling)))
     }
 
-    /// Bytes that a piece may have at most.
+    /// Maximum size of a piece.
     var maxByteCount: Int64 { ceiling }
 
-    /// The bytes from an offset on that the next request carries.
+    /// Returns the range of the next request, from an offset.
     func range(from offset: Int64, ofSize size: Int64) -> ByteRange {
         ByteRange(start: offset, end: offset + min(byteCount, size - offset))
     }
 
-    /// A piece of this size arrived whole.
+    /// Records that a piece arrived completely.
     mutating func recordSuccess(in duration: Duration, byteCount sent: Int64) {
         unservedCount = 0
         carriedByteCount += min(sent, Int64.max - carriedByteCount)
@@ -94,7 +93,7 @@ struct PieceSize: Sendable, Equatable {
         if byteCount > Self.smallByteCount { carriesChecksum = true }
     }
 
-    /// A link that has lasted for twice its life has become better.
+    /// A link that lasts twice as long as before has improved.
     private var grownByteCount: Int64 {
         guard let life = lifeByteCount else {
             return byteCount > Int64.max / 2 ? ceiling : byteCount * 2
@@ -102,14 +101,14 @@ struct PieceSize: Sendable, Equatable {
         return max(life, carriedByteCount / 2) / piecesPerLife
     }
 
-    /// A request broke off.
+    /// Records a broken request.
     ///
     /// - Parameters:
-    ///   - sent: Bytes of its body.
-    ///   - survived: Bytes of it that the server has all the same.
-    ///   - isAnswered: True when something before the server answered. When the server has nothing of
-    ///     the body, it was likely away, whatever the size.
-    /// - Returns: False when it cannot be smaller.
+    ///   - sent: Size of its body.
+    ///   - survived: Bytes of it that the server kept.
+    ///   - isAnswered: True if an intermediary answered. If nothing survived either, the server was
+    ///     probably unreachable, whatever the size.
+    /// - Returns: False if the size cannot shrink further.
     @discardableResult
     mutating func recordBreak(
         of sent: Int64, survived: Int64 = 0, isAnswered: Bool = false
@@ -134,12 +133,12 @@ struct PieceSize: Sendable, Equatable {
         return byteCount < before
     }
 
-    /// The server asks for less.
+    /// Halves the size on the server's request.
     mutating func recordCongestion() { byteCount = max(floor, byteCount / 2) }
 
-    /// Something on the way takes no request of this size, and will not take one later.
+    /// Records that the server or an intermediary will never accept a body of this size.
     ///
-    /// - Returns: False when it cannot be smaller.
+    /// - Returns: False if the size cannot shrink further.
     mutating func recordRefusal(of sent: Int64) -> Bool {
         guard byteCount > floor else { return false }
         learntCeiling = max(floor, min(byteCount, sent) / 2)

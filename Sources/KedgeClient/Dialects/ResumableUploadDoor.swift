@@ -1,16 +1,18 @@
 internal import HTTPTypes
 internal import KedgeModel
 
-/// IETF resumable uploads. Begins with an empty part, so that the upload has an address before its bytes
-/// move: a 104 that tells it earlier is dropped by proxies, and never waited for.
+/// Client for IETF resumable uploads.
+///
+/// Creates the upload without bytes, so that it has a URL before its bytes move. A 104 response
+/// would carry the URL earlier, but proxies drop it, so the client does not wait for one.
 struct ResumableUploadDoor: UploadDoor {
     let endpoint: UploadEndpoint
 
-    /// Answers by which a server refuses a version that it does not speak. 404 is among them where the
-    /// version decides the route.
+    /// Statuses with which a server refuses an unknown version. 404 is included because the version
+    /// may select the route.
     private static let refusals: Set<Int> = [400, 404, 405, 406, 412, 415, 422, 426, 501]
 
-    /// Nothing: what the server offers comes with the answer to ``create(_:)``, of the same version.
+    /// Returns defaults: the limits arrive with the answer to ``create(_:)``, in its version.
     func discover() async throws -> UploadOffer { UploadOffer() }
 
     func create(_ description: UploadDescription) async throws -> CreatedUpload {
@@ -21,7 +23,7 @@ struct ResumableUploadDoor: UploadDoor {
             guard Self.refusals.contains(reply.status) else {
                 return try created(reply, version, call.operation)
             }
-            // The newest version's refusal says most.
+            // The refusal of the newest version is the most informative.
             refusal = refusal ?? endpoint.failure(reply, call.operation)
         }
         throw refusal ?? RequestFailure(.uploadVersionUnsupported, operation: "create upload")
@@ -41,7 +43,7 @@ struct ResumableUploadDoor: UploadDoor {
         return call
     }
 
-    /// - Throws: `UPLOAD_VERSION_UNSUPPORTED` for a success of a server that does not know the protocol.
+    /// - Throws: `UPLOAD_VERSION_UNSUPPORTED` for a success of a server without the protocol.
     private func created(
         _ reply: UploadEndpoint.Reply, _ version: ResumableUploadVersion, _ operation: String
     ) throws -> CreatedUpload {
@@ -52,13 +54,14 @@ struct ResumableUploadDoor: UploadDoor {
         }
         let url = try endpoint.target(reply.fields[.location], from: reply.url, operation)
         let address = UploadAddress(url: url, interopVersion: version.interop)
-        // Not every version of the draft, nor every server, says so here.
+        // Some versions of the draft, and some servers, omit it here.
         guard isComplete != nil else { return CreatedUpload(address: address, state: nil) }
         return CreatedUpload(
             address: address, state: try state(reply, version, assuming: 0, operation))
     }
 
-    /// Said at once: trying other versions could leave an empty file for each.
+    /// Returns the error for a server without the protocol. Other versions are not tried, because
+    /// each attempt could leave an empty file.
     static func unsupported(_ operation: String) -> TransferError {
         TransferError(
             .uploadVersionUnsupported, operation: operation,
@@ -94,7 +97,7 @@ struct ResumableUploadDoor: UploadDoor {
         call.onBytesSent = onBytesSent
         let reply = try await endpoint.success(of: call)
         var state = try state(reply, version, assuming: piece.range.end, call.operation)
-        // The answer to the last bytes is the target's own, which need not know the protocol.
+        // The target resource, which need not know the protocol, answers the last request.
         if piece.isLast, reply.fields[version.completenessName] == nil { state.isComplete = true }
         return state
     }
@@ -113,7 +116,7 @@ struct ResumableUploadDoor: UploadDoor {
         return call
     }
 
-    /// - Parameter offset: What no `Upload-Offset` means; nil when it has to be there.
+    /// - Parameter offset: Assumed without `Upload-Offset`; nil if the field is required.
     private func state(
         _ reply: UploadEndpoint.Reply, _ version: ResumableUploadVersion, assuming offset: Int64?,
         _ operation: String
@@ -130,7 +133,7 @@ struct ResumableUploadDoor: UploadDoor {
             evidence: UploadEvidence(reply), answer: reply.answer)
     }
 
-    /// The name as RFC 6266 has it: a plain form for everybody, and the whole in UTF-8.
+    /// Returns a disposition with a plain ASCII name and the full name in UTF-8 (RFC 6266).
     private static func disposition(_ name: String) -> String {
         let plain = name.unicodeScalars.map { scalar in
             scalar.isASCII && scalar != "\"" && scalar != "\\" ? Character(scalar) : "_"

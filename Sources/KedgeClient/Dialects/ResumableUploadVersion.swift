@@ -1,26 +1,26 @@
 internal import KedgeModel
 
-/// A version of draft-ietf-httpbis-resumable-upload by its interop number, nil for the form without one:
-/// what it does differently, as far as a client meets it.
+/// Version of draft-ietf-httpbis-resumable-upload by its interop number, with the differences that
+/// matter to a client. Nil for the form without a number.
 struct ResumableUploadVersion: Sendable, Equatable {
     let interop: Int?
 
-    /// What is tried, in this order. The form without a version is last: a server that knows nothing of
-    /// this protocol would make a file of the first part.
+    /// Versions to try, in this order. The form without a number is last: a server without the
+    /// protocol would make a file of the first part.
     static let candidates =
         [9, 8, 7, 6, 5, 4, 3].map { ResumableUploadVersion(interop: $0) }
         + [ResumableUploadVersion(interop: nil)]
 
-    /// Draft 01 tells completeness by its opposite.
+    /// Draft 01 transmits the opposite of completeness.
     var isInverted: Bool { interop == 3 }
 
-    /// The field that tells whether the body ends the upload.
+    /// Field that states whether the body completes the upload.
     var completenessField: String { isInverted ? "Upload-Incomplete" : "Upload-Complete" }
 
-    /// The value of ``completenessField``.
+    /// Returns the value of ``completenessField``.
     func value(isComplete: Bool) -> String { isComplete == isInverted ? "?0" : "?1" }
 
-    /// Reads a value of ``completenessField``; nil for anything but a boolean (RFC 9651, section 4.2.8).
+    /// Parses ``completenessField``; nil unless it is a boolean (RFC 9651, section 4.2.8).
     func isComplete(_ value: String?) -> Bool? {
         switch value?.split(separator: ";").first?.filter({ $0 != " " && $0 != "\t" }) {
         case "?1": !isInverted
@@ -29,18 +29,19 @@ struct ResumableUploadVersion: Sendable, Equatable {
         }
     }
 
-    /// Media type of an append. Before draft 04 any will do.
+    /// Media type of an append. Before draft 04, any type is allowed.
     var appendMediaType: String {
         interop.map { $0 < 6 } == true ? "application/octet-stream" : "application/partial-upload"
     }
 
-    /// True when `Upload-Length` exists.
+    /// Whether `Upload-Length` exists.
     var hasLength: Bool { interop.map { $0 >= 6 } ?? true }
 }
 
 /// The field `Upload-Limit`: a dictionary of integers (RFC 9651, section 3.2).
 enum UploadLimitField {
-    /// Reads what a client acts on. A member that has another type voids the whole field, as the draft says.
+    /// Parses the limits that a client uses. As the draft requires, a member of a wrong type
+    /// invalidates the whole field.
     static func parse(_ value: String?) -> UploadOffer? {
         guard let value else { return nil }
         var offer = UploadOffer()

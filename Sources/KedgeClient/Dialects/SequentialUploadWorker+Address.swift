@@ -1,10 +1,10 @@
 internal import KedgeModel
 
-/// Codes by which a server says that an upload is not there any more.
+/// Codes with which a server reports that an upload no longer exists.
 private let goneCodes: Set<ErrorCode> = [.sessionNotFound, .sessionExpired]
 
 extension SequentialUploadWorker {
-    /// The upload at the server, and how far it has come; a new one where there is none.
+    /// Returns the upload and its state at the server; creates an upload if there is none.
     func establishUpload() async throws -> (UploadAddress, UploadState) {
         guard let address = upload.address else { return try await createUpload() }
         do {
@@ -17,13 +17,13 @@ extension SequentialUploadWorker {
         }
     }
 
-    /// True for a refusal that takes nothing back: the server's last word was that it has all bytes, and
-    /// what answers at the address now may be anything.
+    /// Whether a refusal leaves the upload complete: the server has acknowledged all bytes, and
+    /// afterwards its URL may answer in any way.
     func leavesWhole(_ error: any Error) -> Bool {
         guard isTakenWhole else { return false }
         return switch error {
         case let failure as RequestFailure: failure.answer != nil && !failure.isOutage
-        // Redirects that lead nowhere.
+        // Redirects without a usable target.
         case let error as TransferError: error.code == .protocolViolation
         default: false
         }
@@ -35,11 +35,11 @@ extension SequentialUploadWorker {
             fileName: upload.fileName, mimeType: upload.mimeType, byteCount: size,
             digest: upload.fileHash)
         let door = door
-        // Nothing is at stake yet: a person names the right address.
+        // Nothing was sent yet: the user can correct the URL.
         let created = try await context.keeper.retrying(surfacing: [.redirected]) {
             try await door.create(description)
         }
-        // Before its bytes move: from here on a kill costs none of them.
+        // Recorded before any bytes move, so that a kill loses none of them.
         try await context.store.attachUpload(
             created.address, expiresAt: created.state?.expiresAt, answer: created.state?.answer,
             to: context.lease)
@@ -58,9 +58,9 @@ extension SequentialUploadWorker {
         return (created.address, state)
     }
 
-    /// Asks an upload that was just begun, whose server may not know the protocol at all.
+    /// Requests the state of a new upload, whose server may not know the protocol.
     ///
-    /// - Throws: `UPLOAD_VERSION_UNSUPPORTED` when there is no upload at the address.
+    /// - Throws: `UPLOAD_VERSION_UNSUPPORTED` if there is no upload at the URL.
     private func firstState(at address: UploadAddress) async throws -> UploadState {
         do {
             return try await stateAtServer(address, surfacing: [.protocolViolation, .redirected])
@@ -68,7 +68,7 @@ extension SequentialUploadWorker {
             where failure.answer != nil
             && ([.protocolViolation, .redirected].contains(failure.code) || !failure.isRetryable)
         {
-            // What is no upload is not gone on with later either.
+            // The URL has no upload: a later run must not use it either.
             try await forgetUpload(keepsHash: true)
             throw ResumableUploadDoor.unsupported(failure.operation)
         }
@@ -81,30 +81,29 @@ extension SequentialUploadWorker {
             explanation: "The server takes files of at most \(most) bytes.")
     }
 
-    /// Asks the server, whose word is checked and written down.
+    /// Requests the server's state, validates it and records it.
     ///
-    /// - Parameter surfacing: Codes of answers that are thrown at once, besides those by which an upload is
-    ///   gone.
-    /// - Throws: `SIZE_MISMATCH` for a state that no upload of this file can have.
+    /// - Parameter surfacing: Further codes of answers that are thrown at once.
+    /// - Throws: `SIZE_MISMATCH` for a state that is impossible for this file.
     func stateAtServer(
         _ address: UploadAddress, surfacing: Set<ErrorCode> = []
     ) async throws -> UploadState {
         let door = door
         while true {
             var surfaced = goneCodes.union(surfacing).union([.methodNotAllowed])
-            // Where the upload was, its server may have put what became of it.
+            // After completion, the URL may lead to the resource made from the upload.
             if isTakenWhole { surfaced.formUnion([.protocolViolation, .redirected]) }
             let state = try await context.keeper.retrying(surfacing: surfaced, chunk: chunk) {
                 try await door.state(of: address)
             }
             try validate(state)
-            // To have all is not to be finished, in the IETF drafts.
+            // In the IETF drafts, an upload with all its bytes is not necessarily complete.
             isTakenWhole = state.isComplete && state.offset == size
             adopt(state.offer)
             let isLost = state.offset < acknowledged
             try await note(state)
             guard isLost else { return state }
-            // The server lost what it had acknowledged. It is given that again, but not for ever.
+            // The server lost acknowledged bytes. They are sent again, within the retry budget.
             try await context.keeper.backOff(
                 after: RequestFailure(
                     .offsetMismatch, operation: "upload status", answer: state.answer),
@@ -131,7 +130,7 @@ extension SequentialUploadWorker {
             cause: RequestFailure(.sizeMismatch, operation: "upload status", answer: state.answer))
     }
 
-    /// Writes down how far the server has come, when that is news.
+    /// Records the acknowledged offset if it has changed.
     func note(_ state: UploadState) async throws {
         guard state.offset != acknowledged else { return }
         let isProgress = state.offset > furthest
@@ -157,16 +156,16 @@ extension SequentialUploadWorker {
         UploadTrouble(remedy: .newUpload, failure: failure)
     }
 
-    /// Prepares the record for the next round of ``run()``, or of a later run.
+    /// Prepares the record for the next round of ``run()``, or for a later run.
     ///
-    /// - Throws: ``SourceChanged``; `INTEGRITY_MISMATCH` the second time: after the first it starts over by
-    ///   itself, after that a person decides (R79, R119).
+    /// - Throws: ``SourceChanged``; `INTEGRITY_MISMATCH` the second time. The upload restarts by
+    ///   itself only once; then the user decides.
     func recover(from trouble: UploadTrouble) async throws {
         guard trouble.remedy == .fromScratch else { return try await forgetUpload(keepsHash: true) }
         let count = try await recordIntegrityFailure(trouble.failure)
-        // Best effort: an upload left behind expires by itself.
+        // Best effort: an abandoned upload expires by itself.
         if offer.offersRemoval, let address = upload.address { try? await door.remove(address) }
-        // Before the end, too: what was not trusted now must not be later.
+        // Also before giving up: a later run must not trust these bytes either.
         try await forgetUpload(keepsHash: false)
         guard count > 1 else { return }
         throw TransferError(
@@ -189,14 +188,14 @@ extension SequentialUploadWorker {
 }
 
 extension UploadTransfer {
-    /// Where the upload is; nil before it was begun.
+    /// Address of the upload; nil before it is created.
     var address: UploadAddress? {
         uploadURL.map { UploadAddress(url: $0, interopVersion: interopVersion) }
     }
 }
 
 extension ChunkLayout {
-    /// The chunks that end at or before an offset.
+    /// Returns the chunks that end at or before an offset.
     func wholeChunks(before offset: Int64) -> ChunkSet {
         let count = offset == fileSize ? chunkCount ?? 0 : Int(offset / chunkSize)
         return ChunkSet(0..<count)

@@ -2,11 +2,11 @@ internal import KedgeModel
 internal import Logging
 
 extension SequentialUploadWorker {
-    /// The server has the file; says honestly how sure that is.
+    /// Completes the transfer and records whether the server's digest verifies it.
     func complete(_ state: UploadState) async throws {
         let isBehind = wholeFile.saved.offsetBytes < size
         let digest = try await wholeFile.digest(ofFile: size)
-        // Otherwise the hash may be of other bytes than those that were sent.
+        // Without this check, the hash may cover other bytes than those sent.
         if isBehind {
             try await source.verifyUntouched()
         } else if hasReadUnseen {
@@ -28,8 +28,8 @@ extension SequentialUploadWorker {
             answer: state.answer, of: context.lease)
     }
 
-    /// Asks once more: some servers tell of the file only now. One that does not know the upload any more
-    /// has acknowledged all of it before, unless it said otherwise since.
+    /// Requests the state once more, because some servers report the digest only now. An upload
+    /// that the server no longer knows remains complete, unless a later answer contradicted that.
     func confirmed(
         _ last: UploadState, at address: UploadAddress
     ) async throws -> UploadState {
@@ -44,10 +44,11 @@ extension SequentialUploadWorker {
         }
     }
 
-    /// The server has other bytes than we read; see ``UploadWorker/recordIntegrityFailure(_:)``.
+    /// Records that the server received other bytes; see
+    /// ``UploadWorker/recordIntegrityFailure(_:)``.
     ///
-    /// - Returns: How often by now.
-    /// - Throws: ``SourceChanged`` when the file explains it.
+    /// - Returns: The number of integrity failures so far.
+    /// - Throws: ``SourceChanged`` if a change of the file explains it.
     func recordIntegrityFailure(_ failure: RequestFailure) async throws -> Int {
         try await source.verifyUntouched()
         context.logger.error(

@@ -1,15 +1,14 @@
 internal import KedgeModel
 internal import Logging
 
-/// What is done when only the file's time of change differs; see ``UploadWorker/compareSource()``.
+/// Comparison of a file of which only the ctime differs; see ``UploadWorker/compareSource()``.
 extension SequentialUploadWorker {
-    /// Changes of attributes without an acknowledged byte in between that are followed up.
+    /// Limit of attribute changes between two acknowledgements.
     private static let maxTouchCount = 8
 
-    /// The file was touched: from here on it is held against what it is now, and compared before more is
-    /// sent.
+    /// Adopts the identity of a touched file, whose bytes are compared before more are sent.
     ///
-    /// - Throws: ``SourceChanged`` for a file that is touched all the time.
+    /// - Throws: ``SourceChanged`` for a file that is touched repeatedly.
     func doubt(_ touched: SourceTouched) throws {
         touchCount += 1
         guard touchCount <= Self.maxTouchCount else {
@@ -21,10 +20,9 @@ extension SequentialUploadWorker {
         source = Self.makeSource(upload, file: file, pieces: pieces, context: context)
     }
 
-    /// Reads what the server has acknowledged and compares it with the state of the hash that was saved
-    /// before it was sent.
+    /// Compares the acknowledged bytes with the hash state that was saved before they were sent.
     ///
-    /// - Throws: ``SourceChanged`` when the file is another one, or cannot be proven to be the same;
+    /// - Throws: ``SourceChanged`` if the file is different or cannot be proven to be the same;
     ///   ``SourceTouched``.
     func compareSource(upTo offset: Int64) async throws {
         guard isInDoubt else { return }

@@ -3,9 +3,9 @@ internal import KedgeHash
 internal import KedgeModel
 
 extension SequentialUploadWorker {
-    /// Sends what the server does not have, one piece after the other.
+    /// Sends the missing bytes, one piece after the other.
     ///
-    /// - Returns: The state in which the server has all, and wants no more.
+    /// - Returns: The state in which the upload is complete.
     func sendRest(
         from first: UploadState, to address: UploadAddress
     ) async throws -> UploadState {
@@ -22,17 +22,17 @@ extension SequentialUploadWorker {
     ) async throws -> UploadState {
         let range = pieces.range(from: state.offset, ofSize: size)
         let isLast = range.end == size
-        // The server makes the file when it has the last byte: after that it is too late to look.
+        // The server completes the file with its last byte: this is the last chance to check.
         if isLast { try await source.verifyUnchanged() }
         let piece = try await prepare(range, isLast: isLast)
-        // A chunk that takes several pieces is tried once.
+        // All pieces of a chunk count as one attempt.
         let chunkStart = upload.layout.range(ofChunk: chunk)?.start
         uncountedTries = !range.isEmpty && range.start == chunkStart ? 1 : 0
         let began = context.environment.now()
         let sent = SentByteCount()
         do {
             let countRate = context.rate.cumulativeCounter()
-            // Beside the sending, which takes longer in all but the smallest cases.
+            // Runs in parallel with the request, which nearly always takes longer.
             let (store, lease, hash) = (context.store, context.lease, wholeFile.saved)
             async let saving: Void = store.saveHash(hash, of: lease)
             let after = try await door.append(piece, to: address) { count in
@@ -52,7 +52,7 @@ extension SequentialUploadWorker {
             isTakenWhole = after.isComplete
             try await note(after)
             if isIdle {
-                // Taken, and nothing came of it: not for ever.
+                // The server accepted the request without progress: limited by the retry budget.
                 try await backOff(
                     after: RequestFailure(
                         .offsetMismatch, operation: "append", answer: after.answer),
@@ -65,7 +65,7 @@ extension SequentialUploadWorker {
         }
     }
 
-    /// Reads bytes once, for the request, its checksum and the whole file's hash.
+    /// Reads bytes once for the request, its checksum and the whole-file hash.
     private func prepare(_ range: ByteRange, isLast: Bool) async throws -> UploadPiece {
         guard !range.isEmpty else {
             return UploadPiece(range: range, body: .bytes([]), checksum: nil, isLast: isLast)
@@ -76,8 +76,8 @@ extension SequentialUploadWorker {
         if case .file = chunk.content { isStreamed = true }
         hasReadUnseen = hasReadUnseen || isStreamed || isBehind
         if isStreamed || isBehind {
-            // The hash read the file by itself. It proves something later only when the file was still
-            // the same afterwards: see `compareSource`.
+            // The hash read the file by itself. It is proof for `compareSource` only if the file
+            // was unchanged afterwards.
             _ = try await wholeFile.digest(ofFile: range.end)
             try await source.verifyUnchanged()
         }
@@ -88,7 +88,7 @@ extension SequentialUploadWorker {
 
     private func checksum(of chunk: PreparedChunk) async throws -> PieceChecksum? {
         guard pieces.carriesChecksum else { return nil }
-        // The IETF way needs no offer: a server that does not know `Content-Digest` passes it over.
+        // IETF servers ignore an unknown `Content-Digest`, so they need not announce support.
         let algorithm = upload.dialect == .resumableUpload ? .sha256 : offer.checksum
         guard let algorithm else { return nil }
         if algorithm == .sha256 {
@@ -100,7 +100,7 @@ extension SequentialUploadWorker {
 }
 
 extension PreparedChunk {
-    /// Another checksum than SHA-256, over the bytes in memory, or in the file when they are many.
+    /// Computes a checksum other than SHA-256, from memory or from the file.
     fileprivate func checksum(_ algorithm: ChecksumAlgorithm) throws -> [UInt8] {
         var hasher = ChecksumHasher(algorithm)
         switch content {

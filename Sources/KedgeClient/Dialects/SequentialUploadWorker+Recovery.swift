@@ -1,13 +1,13 @@
 internal import KedgeModel
 
 extension SequentialUploadWorker {
-    /// Halvings that lead from the largest pieces to the smallest, and some: a server that asks for larger
-    /// ones in between would be asked for ever.
+    /// Limit of consecutive size refusals. More than enough halvings to reach the smallest piece;
+    /// bounds a server that asks for larger pieces in between.
     private static let maxRefusalCount = 16
 
-    /// Finds out where to go on after a piece that did not do what it was for, and waits as long as it must.
+    /// Determines where to continue after a failed piece, and waits as long as necessary.
     ///
-    /// - Throws: ``UploadTrouble`` when the upload is gone; the failure when waiting does not cure it.
+    /// - Throws: ``UploadTrouble`` if the upload is gone; the failure if a retry cannot help.
     func goOn(
         after failure: RequestFailure, of range: ByteRange, sentByteCount: Int64,
         to address: UploadAddress
@@ -20,7 +20,7 @@ extension SequentialUploadWorker {
         case .integrityMismatch:
             throw UploadTrouble(remedy: .fromScratch, failure: failure)
         case .uploadChecksumMismatch, .chunkHashMismatch:
-            // Nothing of this piece counts, and nothing else is lost.
+            // The server discarded this piece only.
             mismatchCount += 1
             if mismatchCount >= 3 { try await source.verifyUnchanged() }
         case .fileTooLarge, .requestTooLarge:
@@ -35,13 +35,14 @@ extension SequentialUploadWorker {
         guard failure.isRetryable || isCutShort else {
             return try await look(after: failure, at: address)
         }
-        // A server that says it cannot serve now, and then tells where the upload stands, is no outage.
+        // A server that refuses a request and then reports the upload's state is not down.
         let isBroken =
             failure.isInterrupted || isCutShort || failure.isOutage && failure.answer != nil
         if isBroken || failure.code == .offsetMismatch {
             let state = try await lookAgain(address)
             if isBroken {
-                // A server keeps no part of a body with a checksum, so having none says nothing.
+                // With a checksum, a server keeps nothing of a broken body. This is no sign that it
+                // was unreachable.
                 let isAnswered =
                     failure.answer != nil && !isCutShort && !pieces.carriesChecksum
                 pieces.recordBreak(
@@ -57,13 +58,13 @@ extension SequentialUploadWorker {
         return try await lookAgain(address)
     }
 
-    /// Waits after a piece that brought nothing, which counts as a try of its chunk.
+    /// Waits after a piece without progress, which counts as an attempt of its chunk.
     func backOff(after failure: RequestFailure, isReachable: Bool = false) async throws {
         uncountedTries = 0
         try await context.keeper.backOff(after: failure, chunk: chunk, isReachable: isReachable)
     }
 
-    /// The upload as it is now, for going on.
+    /// Returns the current state, from which to continue.
     private func lookAgain(_ address: UploadAddress) async throws -> UploadState {
         do {
             return try await stateAtServer(address)
@@ -72,8 +73,8 @@ extension SequentialUploadWorker {
         }
     }
 
-    /// A refusal that says nothing of the kind may still have come after the bytes counted: an answer was
-    /// lost, and the server refuses what it has already.
+    /// Checks whether the bytes arrived despite a refusal: if an answer was lost, the server
+    /// refuses bytes that it already has.
     private func look(
         after failure: RequestFailure, at address: UploadAddress
     ) async throws -> UploadState {
@@ -84,7 +85,8 @@ extension SequentialUploadWorker {
         return state
     }
 
-    /// The body is larger than something on the way takes: a smaller one may pass.
+    /// Continues with smaller pieces after the server or an intermediary refused the body as too
+    /// large.
     private func sendLess(
         after failure: RequestFailure, of range: ByteRange, to address: UploadAddress
     ) async throws -> UploadState {
@@ -97,6 +99,6 @@ extension SequentialUploadWorker {
 }
 
 extension UploadState {
-    /// True when going on from here is not doing the same again.
+    /// Whether continuing from this state is progress.
     fileprivate func isNews(since offset: Int64) -> Bool { isComplete || self.offset > offset }
 }

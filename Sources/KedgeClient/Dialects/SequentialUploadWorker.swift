@@ -2,14 +2,15 @@ internal import KedgeFiles
 internal import KedgeModel
 internal import Logging
 
-/// Runs one upload in a dialect that takes bytes in their order, from wherever it stands to `completed`.
+/// Runs one upload from any state to `completed`, in a protocol that appends bytes in order.
 ///
-/// Before anything is sent the server is asked how far it has come, so that the same code starts, resumes
-/// and recovers. Its word counts, whatever the record says; the record is written before the next request.
+/// It requests the server's offset before it sends anything, so the same code starts, resumes and
+/// recovers. The server's state is authoritative, and is recorded before the next request.
 actor SequentialUploadWorker {
-    /// Uploads that one run begins before it gives up: a server that forgets them would be fed for ever.
+    /// Limit of uploads that one run creates, against a server that keeps forgetting them.
     private static let maxUploadCount = 5
-    /// Times that the server may take all bytes and then say that it does not have them.
+    /// Limit of rounds in which the server accepts all bytes and then reports that some are
+    /// missing.
     private static let maxRoundCount = 3
 
     let context: WorkerContext
@@ -21,31 +22,32 @@ actor SequentialUploadWorker {
     var source: UploadSource
     var offer = UploadOffer()
     var pieces = PieceSize(offer: UploadOffer())
-    /// The furthest byte that the server ever acknowledged of this upload: only what lies beyond is progress.
+    /// Highest offset that the server has acknowledged for this upload. Only bytes beyond it are
+    /// progress.
     var furthest: Int64
-    /// What it acknowledged last: less than that to say afterwards is losing bytes.
+    /// Offset acknowledged last. A lower one means that the server lost bytes.
     var acknowledged: Int64
-    /// True while the server's last word is that it has all bytes and wants no more. An upload that is gone
-    /// then was taken away by whoever waited for it, and is not sent again.
+    /// True while the latest state from the server is complete. If such an upload disappears, its
+    /// consumer has taken it; it is not sent again.
     var isTakenWhole: Bool
-    /// Pieces in a row that arrived with another checksum.
+    /// Consecutive pieces with a checksum mismatch.
     var mismatchCount = 0
-    /// Pieces in a row that were too large for something on the way.
+    /// Consecutive pieces that were refused as too large.
     var refusalCount = 0
-    /// Pieces in a row that something before the server answered as if they had broken off.
+    /// Consecutive pieces that an intermediary answered as if their bodies had broken off.
     var cutShortCount = 0
-    /// Tries of the chunk that is under way which the record does not have yet.
+    /// Attempts of the current chunk that are not in the record yet.
     var uncountedTries = 0
-    /// True when the file may have been read, for a request or for the hash, after it was last compared with
-    /// the record.
+    /// True if the file may have been read, for a request or for the hash, since its last
+    /// comparison with the record.
     var hasReadUnseen = false
-    /// True when the file's time of change differs, until its bytes were compared.
+    /// True if the ctime differs and the bytes are not compared yet.
     var isInDoubt: Bool
-    /// Times that the file was touched since the server acknowledged more.
+    /// Number of times the file was touched since the last progress.
     var touchCount = 0
 
     var size: Int64 { upload.identity.byteCount }
-    /// Chunks are how the record counts; a piece belongs to the one in which the furthest byte lies.
+    /// Chunk of the furthest byte, to which the record attributes a piece.
     var chunk: Int { upload.layout.index(ofByteAt: min(furthest, max(0, size - 1))) }
 
     /// Opens the file and compares it with the record.
@@ -74,7 +76,7 @@ actor SequentialUploadWorker {
         source = Self.makeSource(upload, file: file, pieces: pieces, context: context)
         let offset = upload.status.lastGoodByteOffset
         (acknowledged, furthest) = (offset, offset)
-        // In tus an upload is finished with its last byte; in the IETF drafts with the last request.
+        // tus completes an upload with its last byte, the IETF drafts with the last request.
         isTakenWhole =
             upload.dialect == .tus && upload.uploadURL != nil && offset > 0
             && offset == upload.identity.byteCount
@@ -88,9 +90,9 @@ actor SequentialUploadWorker {
             files: context.environment.files, pool: context.pool)
     }
 
-    /// Runs to the end.
+    /// Runs the upload to its end.
     ///
-    /// - Throws: ``SourceChanged``; ``RequestFailure`` or `TransferError` for what must be shown;
+    /// - Throws: ``SourceChanged``; ``RequestFailure`` or `TransferError` for failures to report;
     ///   ``OutOfPatience``; ``LeaseLost``; `CancellationError`.
     func run() async throws {
         defer { wholeFile.stop() }
@@ -127,7 +129,7 @@ actor SequentialUploadWorker {
         throw RequestFailure(.sizeMismatch, operation: "complete upload", answer: state.answer)
     }
 
-    /// Limits decide the sizes of pieces, and those what is read at once.
+    /// Adopts the server's limits, which determine the sizes of pieces and buffers.
     func adopt(_ newer: UploadOffer?) {
         guard let newer else { return }
         let before = offer
@@ -142,22 +144,23 @@ actor SequentialUploadWorker {
     }
 }
 
-/// The upload at the server cannot be gone on with; the transfer can.
+/// The upload at the server cannot continue; the transfer can.
 struct UploadTrouble: Error {
     enum Remedy {
-        /// It is gone: begin a new one.
+        /// The upload is gone: create a new one.
         case newUpload
-        /// The server has other bytes than we read: begin a new one, and trust nothing computed so far.
+        /// The server has other bytes than the client read: create a new upload, and discard all
+        /// computed hashes.
         case fromScratch
     }
 
     let remedy: Remedy
-    /// What to report when there has been too much trouble.
+    /// Failure to report if recovery does not succeed.
     let failure: RequestFailure
 }
 
 extension ServerAPI {
-    /// The way into a server in another dialect than the native one.
+    /// Returns the client for a protocol other than the native one.
     func door(_ dialect: UploadDialect) -> any UploadDoor {
         let endpoint = UploadEndpoint(sender: sender)
         return switch dialect {

@@ -2,21 +2,22 @@ internal import HTTPTypes
 internal import KedgeHash
 internal import KedgeModel
 
-/// tus 1.0 (https://tus.io/protocols/resumable-upload), with the extension *creation*.
+/// Client for tus 1.0 (https://tus.io/protocols/resumable-upload) with the extension *creation*.
 struct TusDoor: UploadDoor {
     static let version = "1.0.0"
 
     let endpoint: UploadEndpoint
 
-    /// `OPTIONS`. A server that does not answer it properly may still speak tus: what fails then is the
-    /// request to create.
+    /// Requests the server's capabilities with `OPTIONS`. A server that does not support this
+    /// request may still speak tus; if it does not, creating the upload fails.
     ///
-    /// - Throws: `UPLOAD_VERSION_UNSUPPORTED` for a server of other versions only.
+    /// - Throws: `UPLOAD_VERSION_UNSUPPORTED` for a server with other versions only;
+    ///   ``RequestFailure`` for an outage.
     func discover() async throws -> UploadOffer {
         let call = UploadEndpoint.Call(
             operation: "ask for tus", method: .options, url: endpoint.creationURL)
         let reply = try await endpoint.reply(to: call)
-        // Nobody served: worth asking again.
+        // No server answered: a retry may succeed.
         if [429, 502, 503, 504].contains(reply.status) {
             throw endpoint.failure(reply, call.operation)
         }
@@ -28,7 +29,7 @@ struct TusDoor: UploadDoor {
         }
         let extensions = reply.fields[.tusExtension].map(Self.words)
         var offer = UploadOffer()
-        // Some servers say 0 for no limit.
+        // Some servers use 0 for no limit.
         offer.maxSize = reply.fields[.tusMaxSize].flatMap { WireInteger.parse($0) }
             .flatMap { $0 > 0 ? $0 : nil }
         if extensions?.contains("checksum") == true {
@@ -90,7 +91,7 @@ struct TusDoor: UploadDoor {
             fields: [.tusResumable: Self.version])
     }
 
-    /// - Parameter offset: What no `Upload-Offset` means; nil when it has to be there.
+    /// - Parameter offset: Assumed without `Upload-Offset`; nil if the field is required.
     private func state(
         _ reply: UploadEndpoint.Reply, size: Int64?, assuming offset: Int64?, _ operation: String
     ) throws -> UploadState {
@@ -104,7 +105,7 @@ struct TusDoor: UploadDoor {
             evidence: UploadEvidence(reply), answer: reply.answer)
     }
 
-    /// Name and type under the keys that servers agree on. Some refuse uploads without a type.
+    /// Returns name and type under the customary keys. Some servers require a type.
     private static func metadata(_ description: UploadDescription) -> String {
         let type = description.mimeType ?? "application/octet-stream"
         return [("filename", description.fileName), ("filetype", type)]

@@ -1,24 +1,24 @@
-/// The protocol in which an upload speaks to its server.
+/// Protocol of an upload.
 ///
-/// An upload in any of them is durable, goes on after a kill and is steered in the same way. They differ in
-/// what the server can promise:
+/// In every protocol an upload is durable, survives a kill and can be paused, resumed and canceled.
+/// The guarantees differ:
 ///
-/// - In ``native`` every chunk and the file are compared by SHA-256, several chunks are under way at once,
-///   and a lost answer never makes a second copy.
-/// - In ``tus`` and ``resumableUpload`` the bytes go one piece after the other, from the offset that the
-///   server names. A lost answer to the request that begins the upload leaves an empty upload behind on the
-///   server. The result is ``Verification/unverified`` unless the server tells the SHA-256 of what it has.
+/// - With ``native``, SHA-256 verifies every chunk and the file. Several chunks are in flight at
+///   once, and requests are idempotent: a lost answer never makes a second copy.
+/// - With ``tus`` and ``resumableUpload``, bytes are sent one piece after the other from the offset
+///   that the server acknowledges. If the answer to the creation is lost, an empty upload remains
+///   on the server. The result is ``Verification/unverified`` unless the server reports a SHA-256.
 ///
-/// With the latter two the client's ``ClientConfiguration/serverURL`` is the URL at which uploads are begun,
-/// for example `https://example.org/files/`, exactly as the server has it.
+/// For the latter two, ``ClientConfiguration/serverURL`` is the exact URL at which uploads are
+/// created, for example `https://example.org/files/`.
 public enum UploadDialect: String, CaseIterable, Sendable, Codable {
-    /// The interface of a Kedge server.
+    /// Interface of a Kedge server.
     case native
-    /// tus 1.0 with the extension *creation*; *checksum* (SHA-256 or SHA-1), *expiration* and *termination*
-    /// are used where the server has them.
+    /// tus 1.0 with the extension *creation*. Uses *checksum* (SHA-256 or SHA-1), *expiration* and
+    /// *termination* where the server supports them.
     case tus
-    /// IETF resumable uploads (draft-ietf-httpbis-resumable-upload). Begins with interop version 9, which is
-    /// what the RFC will be, and takes the newest of 8 to 3, or the form without a version, when the server
-    /// refuses that. Digests of the pieces go along as `Content-Digest`.
+    /// IETF resumable uploads (draft-ietf-httpbis-resumable-upload). Starts with interop version 9,
+    /// which the RFC will use. If the server refuses it, the client uses the newest of 8 to 3, or
+    /// the form without a version. Sends the digests of pieces as `Content-Digest`.
     case resumableUpload = "resumable-upload"
 }

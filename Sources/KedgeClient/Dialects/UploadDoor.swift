@@ -2,44 +2,44 @@ internal import HTTPTypes
 internal import KedgeHash
 internal import KedgeModel
 
-/// A protocol that appends to an upload at an address, seen from the client: one method per request,
-/// nothing is retried here.
+/// Client for a protocol that appends bytes to an upload. Each method sends one request, without
+/// retries, except where creation has to find the protocol's version.
 ///
-/// Failures are ``RequestFailure``; `TransferError` for what no waiting cures.
+/// Failures are ``RequestFailure``, or `TransferError` where a retry cannot help.
 protocol UploadDoor: Sendable {
-    /// What the server says of itself, before anything is sent; the defaults where it says nothing.
+    /// Returns the server's capabilities before anything is sent; defaults where it reports none.
     func discover() async throws -> UploadOffer
 
-    /// Begins an upload.
+    /// Creates an upload.
     func create(_ description: UploadDescription) async throws -> CreatedUpload
 
-    /// How far an upload has come, by the server's own word.
+    /// Returns the state of an upload as the server reports it.
     func state(of address: UploadAddress) async throws -> UploadState
 
-    /// Appends bytes at the offset where the upload stands.
+    /// Appends bytes at the upload's offset.
     func append(
         _ piece: UploadPiece, to address: UploadAddress,
         onBytesSent: @escaping @Sendable (Int64) -> Void
     ) async throws -> UploadState
 
-    /// Gives an upload up.
+    /// Removes an upload from the server.
     func remove(_ address: UploadAddress) async throws
 }
 
-/// What a server says of itself. Nil where it says nothing.
+/// Capabilities that a server reports; nil where it reports none.
 struct UploadOffer: Sendable, Equatable {
-    /// Bytes that an upload may have.
+    /// Maximum size of an upload.
     var maxSize: Int64?
-    /// Bytes that one request may carry.
+    /// Maximum size of one request's body.
     var maxAppendSize: Int64?
-    /// Bytes that each request but the last must carry.
+    /// Minimum size of each body but the last.
     var minAppendSize: Int64?
-    /// The checksum that goes along with each request.
+    /// Checksum algorithm for the bodies.
     var checksum: ChecksumAlgorithm?
-    /// False when the server says that uploads cannot be removed.
+    /// False if the server reports that it does not support removal.
     var offersRemoval = true
 
-    /// Takes over what a later answer says.
+    /// Adopts the limits of a later answer.
     mutating func update(with newer: UploadOffer?) {
         maxSize = newer?.maxSize ?? maxSize
         maxAppendSize = newer?.maxAppendSize ?? maxAppendSize
@@ -47,68 +47,68 @@ struct UploadOffer: Sendable, Equatable {
     }
 }
 
-/// What is uploaded.
+/// Name, type, size and digest of the file to upload.
 struct UploadDescription: Sendable {
     let fileName: String
     let mimeType: String?
     let byteCount: Int64
-    /// SHA-256 of the whole file, when it is known before.
+    /// SHA-256 of the whole file, if already known.
     let digest: SHA256Digest?
 }
 
-/// Where an upload is, and how it is spoken to.
+/// Address of an upload, with the version of its protocol.
 struct UploadAddress: Sendable, Equatable {
     let url: String
     /// Version of the IETF draft; nil for the form without one, and for other protocols.
     let interopVersion: Int?
 }
 
-/// An upload that was just begun.
+/// A newly created upload.
 struct CreatedUpload: Sendable {
     let address: UploadAddress
-    /// Nil when the answer does not say: then the upload itself must know.
+    /// Nil if the answer does not contain the state, which then has to be requested.
     let state: UploadState?
 }
 
-/// Where an upload stands.
+/// State of an upload on the server.
 struct UploadState: Sendable {
-    /// Bytes from the start that the server keeps.
+    /// Contiguous bytes from the start that the server has.
     var offset: Int64
-    /// True when the server needs nothing more.
+    /// True if the server needs nothing more.
     var isComplete: Bool
-    /// The size that the server expects, when it says.
+    /// Size that the server expects, if reported.
     var byteCount: Int64?
-    /// When the upload expires unless bytes arrive, when the server says.
+    /// Expiry unless more bytes arrive, if reported.
     var expiresAt: Timestamp?
     /// Limits in the answer; nil for none.
     var offer: UploadOffer?
-    /// What the server told of the file. Of an upload that is not complete it is no use: it may be about
-    /// the bytes so far.
+    /// Digest and id that the server reported. Unusable before the upload is complete: the digest
+    /// may cover only the bytes so far.
     var evidence = UploadEvidence()
-    /// The answer behind this.
+    /// Answer from which the state was read.
     var answer: ServerAnswer?
 }
 
-/// What a server tells of the finished file.
+/// Digest and id that a server reports for the finished file.
 struct UploadEvidence: Sendable, Equatable {
     /// SHA-256 that the server computed.
     var digest: SHA256Digest?
-    /// Its id at a Kedge server.
+    /// Id of the file on a Kedge server.
     var file: FileID?
 }
 
-/// Bytes of one request.
+/// Body of one request.
 struct UploadPiece: Sendable {
-    /// Where they lie in the file.
+    /// Position in the file.
     let range: ByteRange
     let body: TransportBody
-    /// Checksum of them, when one goes along.
+    /// Checksum of the bytes, if one is sent.
     let checksum: PieceChecksum?
-    /// True when nothing follows.
+    /// True for the last piece.
     let isLast: Bool
 }
 
-/// A checksum with its algorithm.
+/// Checksum with its algorithm.
 struct PieceChecksum: Sendable, Equatable {
     let algorithm: ChecksumAlgorithm
     let bytes: [UInt8]

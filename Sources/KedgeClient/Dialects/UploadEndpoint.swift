@@ -2,37 +2,37 @@ internal import Foundation
 internal import HTTPTypes
 internal import KedgeModel
 
-/// One exchange with a server of any make, and what a refusal means.
+/// Sends requests to an upload server of any kind, and translates its refusals.
 struct UploadEndpoint: Sendable {
-    /// The way to the network, with the credentials for where uploads are begun.
+    /// Transport with the credentials for ``creationURL``.
     let sender: RequestSender
 
-    /// Where uploads are begun. A user and password in it go into no other address.
+    /// URL at which uploads are created. Its user and password are not copied to other addresses.
     var creationURL: String { sender.home }
 
-    /// Longest body of an answer that is looked at.
+    /// Maximum size of a body that is read.
     private static let maxBodyByteCount = 64 << 10
-    /// The last bytes may set the server to work; see ``ServerAPI``.
+    /// The server may process the whole file after its last bytes; see ``ServerAPI``.
     private static let patientStallTimeout = Duration.seconds(120)
 
-    /// A request, apart from what every request has.
+    /// Request without the fields that every request has.
     struct Call: Sendable {
         let operation: String
         let method: HTTPRequest.Method
         let url: String
         var fields: HTTPFields = [:]
         var body: TransportBody?
-        /// True when the server may think for long before it answers.
+        /// True if the server may take long to answer.
         var isPatient = false
         var onBytesSent: (@Sendable (Int64) -> Void)?
     }
 
-    /// Any answer that is no redirect.
+    /// Any answer except a redirect.
     struct Reply: Sendable {
         let head: ServerReply
-        /// The first bytes of it.
+        /// First bytes of the body.
         let body: [UInt8]
-        /// What was asked; addresses in the answer are relative to it.
+        /// Requested URL, against which addresses in the answer are resolved.
         let url: String
 
         var status: Int { head.status }
@@ -54,22 +54,23 @@ struct UploadEndpoint: Sendable {
         return Reply(head: reply, body: try await collect(reply, call.operation), url: call.url)
     }
 
-    /// The same for a request that must succeed.
+    /// Sends a request and throws any unsuccessful answer as a ``RequestFailure``.
     func success(of call: Call) async throws -> Reply {
         let reply = try await reply(to: call)
         guard reply.isSuccess else { throw failure(reply, call.operation) }
         return reply
     }
 
-    /// What an answer means that is no success.
+    /// Translates an unsuccessful answer.
     func failure(_ reply: Reply, _ operation: String) -> RequestFailure {
         RequestFailure(reply.head, body: reply.body, operation: operation, subject: .upload)
     }
 
-    /// The address in an answer (RFC 3986, section 5), without a fragment and without user and password.
+    /// Resolves the address in an answer (RFC 3986, section 5), without its fragment, user and
+    /// password.
     ///
-    /// - Throws: `PROTOCOL_VIOLATION` for none, or one that would send bytes in clear that were to be
-    ///   encrypted.
+    /// - Throws: `PROTOCOL_VIOLATION` if there is none, or if it would downgrade the upload to an
+    ///   unencrypted connection.
     func target(_ location: String?, from base: String, _ operation: String) throws -> String {
         guard let location, !location.isEmpty,
             let url = URLText.resolve(location, against: base)
@@ -85,8 +86,8 @@ struct UploadEndpoint: Sendable {
         TransferError(.protocolViolation, operation: operation, explanation: explanation)
     }
 
-    /// As much of the body as is of use. The head has said what counts: a body that breaks off, or is a
-    /// whole file, changes nothing.
+    /// Reads as much of the body as is useful. The head is authoritative, so a body that breaks off
+    /// or is huge does not matter.
     private func collect(
         _ response: ServerReply, _ operation: String
     ) async throws -> [UInt8] {
@@ -103,11 +104,12 @@ struct UploadEndpoint: Sendable {
 }
 
 extension UploadEvidence {
-    /// What an answer tells of the finished file: `Repr-Digest`, and the rest as a Kedge server says it.
+    /// Reads the digest and id of the finished file from an answer: `Repr-Digest`, or the fields of
+    /// a Kedge server.
     ///
-    /// An id counts only together with a digest: only then is it of the file that was sent.
+    /// The id counts only with a digest. Without one, it may not be the id of this file.
     init(_ reply: UploadEndpoint.Reply) {
-        // Servers of others answer with whatever they like; only ours says this.
+        // Only a Kedge server sends this message; other servers may send anything.
         let message = try? JSONDecoder().decode(FinalizeResponse.self, from: Data(reply.body))
         digest =
             reply.fields[.reprDigest].flatMap { DigestHeader.parseRFC9530($0) }

@@ -4,9 +4,8 @@ internal import KedgeModel
 
 /// Writes the bytes of one response into the temporary file, hashing them on the way.
 ///
-/// Pieces are gathered into a megabyte before the disk is asked; memory is one buffer however large
-/// the body. The buffer goes back with the writer, so that nothing is written from one that has another
-/// owner.
+/// Buffers up to 1 MiB before each write, however large the body. The buffer returns to the pool
+/// only in `deinit`, so that no write reads from a buffer with another owner.
 struct BodyWriter: ~Copyable {
     private let file: any OpenFile
     private let pool: BlockingPool
@@ -15,13 +14,13 @@ struct BodyWriter: ~Copyable {
     private let rate: RateMeter
     private let start: Int64
     private let turn: FileHashTurn?
-    /// What was written, from `start` on.
+    /// Hashes of the bytes written so far, from `start` on.
     private(set) var part: ChunkPart
 
     /// - Parameters:
-    ///   - start: Where in the file the hashed bytes begin.
-    ///   - part: What was hashed already, when a body goes on where another one ended.
-    ///   - turn: Lets the file's hash go along with a chunk that comes from its start.
+    ///   - start: Offset in the file of the first hashed byte.
+    ///   - part: Hashes of the bytes already present, when this body continues an earlier one.
+    ///   - turn: Lets the file's hash include a chunk that is received from its first byte.
     init(
         file: any OpenFile, start: Int64, part: ChunkPart = ChunkPart(),
         turn: FileHashTurn? = nil, buffers: BufferPool, context: WorkerContext
@@ -41,10 +40,10 @@ struct BodyWriter: ~Copyable {
     /// Number of bytes in the file, from `start` on.
     var writtenByteCount: Int64 { part.byteCount }
 
-    /// The same with those that are gathered and not written yet.
+    /// Number of bytes received from `start` on, including those still in the buffer.
     var arrivedByteCount: Int64 { part.byteCount + Int64(buffer.count) }
 
-    /// Takes a piece; writes when enough has gathered.
+    /// Adds bytes to the buffer and writes whenever it is full.
     mutating func append(_ piece: [UInt8]) async throws {
         var taken = 0
         while taken < piece.count {
@@ -54,7 +53,7 @@ struct BodyWriter: ~Copyable {
         }
     }
 
-    /// Writes what has gathered. Not durable: the caller syncs.
+    /// Writes the buffered bytes. Not durable: the caller syncs.
     mutating func flush() async throws {
         guard buffer.count > 0 else { return }
         if part.byteCount == 0, let fileHash = await turn?.wait() { part.join(fileHash) }
@@ -65,7 +64,7 @@ struct BodyWriter: ~Copyable {
                 var part = before
                 part.update(buffer.bytes)
                 if part.file == nil {
-                    // It is read back for the file's hash.
+                    // The file's hash reads these bytes back.
                     try file.write(buffer.bytes, at: offset)
                 } else {
                     try file.writeUncached(buffer.bytes, at: offset)

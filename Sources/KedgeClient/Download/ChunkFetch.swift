@@ -1,36 +1,35 @@
 internal import KedgeHash
 internal import KedgeModel
 
-/// One chunk while it is fetched.
+/// A chunk that is being fetched.
 struct ChunkFetch: Sendable {
     let index: Int
     let range: ByteRange
     let turn: FileHashTurn
-    /// What there is of it in the temporary file.
+    /// Hashes of its bytes in the temporary file.
     var part = ChunkPart()
     var pace: PartialPace
-    /// Tries that are not in the record yet.
+    /// Tries that the record does not include yet.
     var uncountedTries = 1
-    /// The digest of the bytes that were refused last, and how often in a row it was that one.
+    /// Digest of the last refused bytes, and how many times in a row it arrived.
     private(set) var wrongDigest: SHA256Digest?
     private(set) var sameDigestCount = 0
-    /// How much of what is there already is asked for again and compared. Less on a link that breaks
-    /// before it has carried as much.
+    /// Number of known bytes to request again for comparison. Shrinks on a link that breaks before
+    /// it has carried as many.
     private(set) var overlapByteCount = Self.maxOverlapByteCount
     private static let maxOverlapByteCount: Int64 = 64 << 10
 
-    /// Bytes that are not there yet.
     var missing: ByteRange { ByteRange(start: range.start + part.byteCount, end: range.end) }
     var isWhole: Bool { part.byteCount == range.byteCount }
 
-    /// The whole chunk arrived, with another digest than the server announced.
+    /// Records the digest of a complete chunk that does not match the server's digest.
     mutating func noteWrong(_ digest: SHA256Digest) {
         sameDigestCount = digest == wrongDigest ? sameDigestCount + 1 : 1
         wrongDigest = digest
     }
 
-    /// Fits the overlap to the bytes that one answer brought, of which the first were known. An answer
-    /// without bytes says nothing about the link, and an outage is when files are replaced.
+    /// Adapts the overlap to one answer, of which the first bytes were known. Ignores an empty
+    /// answer: it says nothing about the link, and a file may be replaced during an outage.
     mutating func noteArrival(of byteCount: Int64, overlapping knownByteCount: Int64) {
         if byteCount > 0, byteCount <= knownByteCount {
             overlapByteCount = max(1 << 10, overlapByteCount / 4)
@@ -39,7 +38,7 @@ struct ChunkFetch: Sendable {
         }
     }
 
-    /// What arrived is in doubt: the chunk begins anew.
+    /// Starts the chunk over, because its bytes are in doubt.
     mutating func reset(at now: Timestamp) {
         part = ChunkPart()
         pace = PartialPace(limits: pace.limits, at: now)

@@ -1,29 +1,29 @@
 internal import KedgeHash
 internal import KedgeModel
 
-/// The hashes of what there is of a chunk.
+/// Hashes of the bytes of a chunk that are present.
 struct ChunkPart: Sendable {
-    /// Of the chunk.
+    /// Hash of the chunk.
     private(set) var chunk = SHA256Hasher()
-    /// The file's hash before the chunk and after what there is of it, when it has its turn.
+    /// The file's hash before the chunk and after its present bytes; nil unless it includes the
+    /// chunk as it is written.
     private(set) var file: (before: SHA256Hasher, after: SHA256Hasher)?
 
-    /// Nothing is there yet.
     init() {}
 
-    /// What an earlier run left; the file's hash does not go along with it.
+    /// Continues a part of an earlier run, without the file's hash.
     init(chunk: SHA256Hasher) { self.chunk = chunk }
 
-    /// The chunk's hash as it is recorded.
+    /// The chunk's hash in its recorded form.
     var saved: SavedHash { SavedHash(offsetBytes: chunk.byteCount, state: chunk.savedState) }
 
-    /// Number of bytes there are.
+    /// Number of bytes present.
     var byteCount: Int64 { chunk.byteCount }
 
-    /// Lets the file's hash go along; nothing of the chunk is there yet.
+    /// Includes the chunk in the file's hash. Requires that no byte of the chunk is present.
     mutating func join(_ fileHash: SHA256Hasher) { file = (fileHash, fileHash) }
 
-    /// Goes on over these bytes; blocks for as long as that takes.
+    /// Hashes further bytes; blocks meanwhile.
     mutating func update(_ bytes: UnsafeRawBufferPointer) {
         guard var after = file?.after else { return chunk.update(bytes) }
         SHA256Hasher.update(&chunk, &after, with: bytes)
@@ -31,9 +31,10 @@ struct ChunkPart: Sendable {
     }
 }
 
-/// A chunk's turn in the hash of the file that is downloaded.
+/// A chunk's turn in the ordered hashing of a downloaded file.
 struct FileHashTurn: Sendable {
-    /// A chunk whose first bytes came in less waits for those before it; others come over slow links.
+    /// Limit for the first bytes of a chunk. A faster chunk waits for those before it; a slower one
+    /// comes over a slow link.
     private static let fast = Duration.milliseconds(250)
     private static let patience = Duration.milliseconds(100)
 
@@ -49,8 +50,8 @@ struct FileHashTurn: Sendable {
         self.environment = environment
     }
 
-    /// The file's hash up to the chunk; nil when it does not come soon. Meanwhile the body waits in the
-    /// connection, which leaves the processor to the chunks before it.
+    /// Returns the file's hash up to the chunk; nil if the earlier chunks take too long. The body
+    /// stays in the connection during the wait, which leaves the processor to the earlier chunks.
     func wait() async -> SHA256Hasher? {
         guard ContinuousClock.now - began < Self.fast else { return turns.borrow(at: start) }
         return await turns.borrow(at: start, patience: Self.patience, sleep: environment.pause)

@@ -3,20 +3,20 @@ internal import KedgeHash
 internal import KedgeModel
 
 extension DownloadWorker {
-    /// Memory that one chunk in flight holds: a buffer to write from, what the transport keeps before
-    /// it pauses, and what libcurl could not hand over.
+    /// Memory per chunk in flight: a write buffer, bytes that the transport holds before it pauses,
+    /// and bytes that libcurl could not hand over.
     private static let bufferByteCount: Int64 = 3 << 20
-    /// How often a chunk is fetched that arrives with the same wrong digest each time.
+    /// Limit of fetches of a chunk that arrives with the same wrong digest each time.
     static let maxFetchCount = 3
 
-    /// Fetches what is missing, several chunks at a time (R126).
+    /// Fetches the missing chunks, several at a time.
     func fetchMissingChunks(into temp: TempFile, hash: PrefixHash) async throws {
         guard let layout = download.layout else { return }
         window = ConcurrencyWindow(
             wish: context.configuration.connections, serverLimit: nil,
             bufferByteCount: Self.bufferByteCount,
             budgetByteCount: WorkerContext.bufferBudgetByteCount)
-        // What an earlier run left is read while the rest arrives.
+        // Reads the bytes of an earlier run while the rest arrives.
         hash.follow(upTo: contiguousByteCount)
         let missing = confirmed.missingRanges(of: layout.chunkCount ?? 0)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -36,8 +36,8 @@ extension DownloadWorker {
         }
     }
 
-    /// Fetches one chunk until it is complete, verified and durable. An interrupted one goes on where
-    /// it stopped, also when it is another run that goes on.
+    /// Fetches one chunk until it is complete, verified and durable. An interrupted chunk resumes
+    /// where it stopped, also in a later run.
     private func fetch(
         _ index: Int, range: ByteRange, into temp: TempFile, hash: PrefixHash
     ) async throws {
@@ -48,13 +48,13 @@ extension DownloadWorker {
         do {
             while try await !advance(&chunk, into: temp, hash: hash) {}
         } catch {
-            // The run ends for that reason, and not for one that is found while it ends.
+            // A sync error here must not replace the error that ends the run.
             try? await makeDurable(&chunk)
             throw error
         }
     }
 
-    /// Makes one try at what is missing of a chunk.
+    /// Makes one try at the missing bytes of a chunk.
     ///
     /// - Returns: True when the chunk is complete.
     private func advance(
@@ -77,7 +77,7 @@ extension DownloadWorker {
             guard failure.isRetryable else { throw failure }
             let brought = chunk.part.byteCount > before
             if failure.code == .chunkHashMismatch || failure.code == .protocolViolation && brought {
-                // What arrived is in doubt: this chunk alone is fetched again (R16, R137).
+                // The received bytes are in doubt: only this chunk is fetched again.
                 try await discard(&chunk)
             }
             if failure.code == .chunkHashMismatch { try refuseHopeless(chunk, failure) }
@@ -86,7 +86,7 @@ extension DownloadWorker {
                 try await note(&chunk)
                 try await context.keeper.noteProgress(chunk: chunk.index)
             } else {
-                // The wait may be long.
+                // Syncs first, because the wait may be long.
                 try await makeDurable(&chunk)
                 try await backOff(after: failure, chunk: chunk.index)
             }
@@ -96,8 +96,8 @@ extension DownloadWorker {
 
     /// Waits before the next try.
     ///
-    /// Content may come from elsewhere than the service, as from a bucket that it points to. So where the
-    /// answer is a wrong one, the service itself is asked whether it is there, and waited for.
+    /// Content may come from another host than the service, such as a bucket. After an invalid
+    /// answer, this first waits until the service itself answers.
     func backOff(after failure: RequestFailure, chunk: Int?) async throws {
         let isWrong = [.notKedge, .protocolViolation, .redirected].contains(failure.code)
         guard isWrong, failure.answer != nil, case .file(let id) = download.reference else {
@@ -108,8 +108,8 @@ extension DownloadWorker {
         try await context.keeper.backOff(after: failure, chunk: chunk, isReachable: true)
     }
 
-    /// A link that damages bytes damages others each time, and so heals by itself. The same wrong bytes
-    /// again and again are what the origin has: more fetches cannot help.
+    /// Throws if the chunk keeps arriving with the same wrong bytes. A link that damages bytes
+    /// damages different ones each time, so another fetch helps. Equal ones are the origin's.
     private func refuseHopeless(_ chunk: ChunkFetch, _ failure: RequestFailure) throws {
         guard chunk.sameDigestCount >= Self.maxFetchCount else { return }
         let last = chunk.range.end - 1
@@ -133,9 +133,9 @@ extension DownloadWorker {
         throw RequestFailure(.chunkHashMismatch, operation: "get file", answer: answer)
     }
 
-    /// Asks for what is missing of a chunk and writes what comes, up to the first trouble.
+    /// Requests the missing bytes of a chunk and writes them, up to the first failure.
     ///
-    /// - Parameter chunk: Its part goes on with every byte written, also when this throws.
+    /// - Parameter chunk: Its part includes every byte written, also when this throws.
     private func fetchPart(
         of chunk: inout ChunkFetch, into temp: TempFile
     ) async throws -> ServerAnswer {
@@ -161,7 +161,7 @@ extension DownloadWorker {
                     .protocolViolation, operation: "get file",
                     explanation: "The server does not serve ranges."))
         case .violation:
-            // Where bytes came through before, something on the way may do this for a while.
+            // After earlier progress, an intermediary may be the cause, and only for a while.
             if !hasProgress, chunk.part.byteCount == 0,
                 let failure = fetcher.codingFailure(of: response)
             {
@@ -187,10 +187,10 @@ extension DownloadWorker {
         return answer
     }
 
-    /// Writes a body of exactly the bytes that are missing, and records them on the way.
+    /// Writes a body of exactly the missing bytes, and records them as they arrive.
     ///
-    /// - Returns: What went wrong on the network, after every byte that arrived was written.
-    /// - Throws: What went wrong on the disk.
+    /// - Returns: The network failure, after every byte that arrived was written.
+    /// - Throws: Errors of the disk and the store; ``DownloadRestart`` for another version.
     private func receive(
         _ body: TransportResponseBody, after overlap: Overlap, of chunk: inout ChunkFetch,
         into writer: inout BodyWriter, answer: ServerAnswer
@@ -216,7 +216,7 @@ extension DownloadWorker {
                     TransportError(.dropped), operation: "get file", answer: answer)
             }
         } catch let error as TransportError {
-            // A connection that ends after the last byte took nothing with it.
+            // A connection that ends after the last byte lost nothing.
             if receivedCount < byteCount {
                 trouble = RequestFailure(error, operation: "get file", answer: answer)
             }
@@ -226,18 +226,18 @@ extension DownloadWorker {
         return trouble
     }
 
-    /// Makes a complete chunk durable: sync first, then its bit. Chunks that complete while a sync
-    /// is under way share the next one.
+    /// Makes a complete chunk durable: syncs, then sets its bit. Chunks that complete during a sync
+    /// share the next one.
     ///
-    /// After a failed sync none counts any more in this run: the kernel may have taken earlier writes
-    /// for clean, also those to chunks that are complete only now (fsync(2)).
+    /// After a failed sync, this run confirms no further chunk. The kernel may have marked earlier
+    /// writes as clean, including those of chunks that complete later (fsync(2)).
     private func confirm(_ chunk: ConfirmedChunk, answer: ServerAnswer?) async throws {
         unsynced.append(chunk)
         try await syncWaiting(answer: answer)
     }
 
-    /// Syncs the file and then records what waits for that, chunks and parts of chunks; returns at once
-    /// when another task is doing so.
+    /// Syncs the file, then records the waiting chunks and partials. Returns at once if another
+    /// task is already doing so.
     func syncWaiting(answer: ServerAnswer?) async throws {
         if let syncFailure { throw syncFailure }
         guard !isSyncing, let file = temp?.file else { return }
@@ -252,7 +252,7 @@ extension DownloadWorker {
                 syncFailure = error
                 throw error
             }
-            // Without those that were discarded during the sync.
+            // Partials discarded during the sync are no longer in `syncingPartials`.
             try await context.store.confirmChunks(
                 chunks, partials: syncingPartials, answer: answer, of: context.lease)
             try await noteConfirmed(chunks)
@@ -269,7 +269,7 @@ extension DownloadWorker {
         wholeFile?.follow(upTo: contiguousByteCount)
     }
 
-    /// Confirmed bytes from the start of the file, up to the first gap.
+    /// Number of confirmed bytes from the start of the file, up to the first gap.
     private var contiguousByteCount: Int64 {
         min(Int64(confirmed.contiguousCount) * download.chunkSize, download.expectedSize ?? 0)
     }

@@ -1,10 +1,11 @@
 internal import KedgeFiles
 internal import KedgeModel
 
-// What is done with a file that is at the destination already.
 extension DownloadWorker {
-    /// What is at the destination already: the same file is success, another one is refused before
-    /// a byte is fetched.
+    /// Completes the download if the destination already has the expected content.
+    ///
+    /// - Returns: False when the download has to run.
+    /// - Throws: `DESTINATION_EXISTS` for another file, before a byte is fetched.
     func acceptExistingDestination() async throws -> Bool {
         guard !download.overwrites else { return false }
         let (files, path) = (files, download.destinationPath)
@@ -21,13 +22,13 @@ extension DownloadWorker {
         guard case .sameContent(let file) = found, let expectedHash, let expectedSize else {
             throw Self.anotherFile(at: path)
         }
-        // Fetched all the same, and put in its place: see `rename`.
+        // The file is fetched and replaced nevertheless: see `rename`.
         guard !download.isDestinationInDoubt else { return false }
         try await settle(on: file, digest: expectedHash, size: expectedSize)
         return true
     }
 
-    /// What there is at the destination before the first byte is fetched.
+    /// The state of the destination before the first byte is fetched.
     private enum Existing {
         case nothing
         case anotherFile
@@ -40,10 +41,10 @@ extension DownloadWorker {
             explanation: "The destination exists and is another file.")
     }
 
-    /// Completes the download with a file that was found at the destination, once it is durable.
+    /// Completes the download with a file found at the destination, once that file is durable.
     ///
     /// - Parameter found: The file whose bytes were compared.
-    /// - Throws: `DESTINATION_EXISTS` when the name leads to another file meanwhile.
+    /// - Throws: `DESTINATION_EXISTS` if the name leads to another file by now.
     func settle(on found: FileStatus, digest: SHA256Digest, size: Int64) async throws {
         let (files, path, scratch) = (files, download.destinationPath, download.tempPath)
         try await context.store.doubtDestination(of: context.lease)
@@ -51,13 +52,13 @@ extension DownloadWorker {
             try Self.sync(found, at: path, files: files)
             return try Self.makeNameDurable(path, scratch: scratch, files: files)
         }
-        // Where this client may not change the folder it has left neither a name nor a file.
+        // Without write access to the folder, this client left neither a name nor a file there.
         if mayChangeFolder { try await deleteTempFile() }
         try await complete(digest: digest, size: size)
     }
 
-    /// Syncs the name of a file that was found in place: it may be this client's own from before, cut
-    /// off at that sync.
+    /// Syncs the name of a file found in place. It may be this client's own, from a run that
+    /// stopped at that sync.
     ///
     /// - Returns: False when this client may not change the folder.
     private static func makeNameDurable(
@@ -71,19 +72,19 @@ extension DownloadWorker {
         }
     }
 
-    /// Makes the bytes of a file that was found durable.
+    /// Makes the bytes of a file found in place durable.
     ///
-    /// - Throws: `DESTINATION_EXISTS` when the name leads to another file by now.
+    /// - Throws: `DESTINATION_EXISTS` if the name leads to another file by now.
     static func sync(_ found: FileStatus, at path: String, files: any FileSystem) throws {
         let file = try files.open(path, .read)
         guard try file.status().isSameFile(as: found) else { throw anotherFile(at: path) }
         try file.syncData()
     }
 
-    /// Reads a file and compares it with what it should have.
+    /// Reads a file and compares its bytes with the expected size and digest.
     ///
-    /// - Returns: The file that was read; nil when it has other bytes, or the name leads to another one
-    ///   afterwards.
+    /// - Returns: The file that was read; nil if its bytes differ, or if the name leads to another
+    ///   file afterwards.
     static func verified(
         _ path: String, digest: SHA256Digest, size: Int64, files: any FileSystem
     ) throws -> FileStatus? {

@@ -2,9 +2,9 @@ internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
 
-/// What there is of unfinished chunks: recorded while it comes, and taken up by the next run.
+/// Partials of chunks: recorded while bytes arrive, resumed by the next run.
 extension DownloadWorker {
-    /// A chunk with what an earlier run left of it.
+    /// Returns a chunk to fetch, with the verified bytes that an earlier run left of it.
     func takeUp(
         _ index: Int, range: ByteRange, turn: FileHashTurn, from temp: TempFile
     ) async throws -> ChunkFetch {
@@ -26,7 +26,7 @@ extension DownloadWorker {
         return chunk
     }
 
-    /// Records what there is of a chunk when it is time.
+    /// Records the chunk's progress when a note or a sync is due.
     func record(_ chunk: inout ChunkFetch, _ writer: inout BodyWriter) async throws {
         let now = context.environment.now()
         switch chunk.pace.step(
@@ -44,16 +44,16 @@ extension DownloadWorker {
         }
     }
 
-    /// Notes what there is of a chunk in the file: after a kill the next run goes on from there.
+    /// Notes the chunk's bytes in the file. After a kill, the next run resumes from there.
     func note(_ chunk: inout ChunkFetch) async throws {
-        // A whole one is confirmed next.
+        // A complete chunk is confirmed next.
         guard !chunk.isWhole, chunk.part.byteCount > chunk.pace.notedByteCount else { return }
         try await context.store.notePartial(
             chunk.part.saved, ofChunk: chunk.index, of: context.lease)
         chunk.pace.noted(chunk.part.byteCount)
     }
 
-    /// Makes what there is of a chunk durable: sync first, then its row.
+    /// Makes the chunk's bytes durable: syncs, then writes its row.
     func makeDurable(_ chunk: inout ChunkFetch) async throws {
         guard chunk.part.byteCount > chunk.pace.syncedByteCount else { return }
         unsyncedPartials[chunk.index] = chunk.part.saved
@@ -61,7 +61,7 @@ extension DownloadWorker {
         chunk.pace.synced(chunk.part.byteCount, at: context.environment.now())
     }
 
-    /// What came is in doubt: nothing of the chunk counts any more.
+    /// Discards all bytes of the chunk, because they are in doubt.
     func discard(_ chunk: inout ChunkFetch) async throws {
         (unsyncedPartials[chunk.index], syncingPartials[chunk.index]) = (nil, nil)
         chunk.reset(at: context.environment.now())
@@ -70,13 +70,12 @@ extension DownloadWorker {
 }
 
 extension DownloadPartial {
-    /// Reads a chunk's bytes back and compares them with the states of its hash.
+    /// Reads a chunk's bytes back and compares them with the saved states of its hash.
     ///
-    /// Bytes beyond the last sync are written once more: a sync of them may have failed unnoticed in an
-    /// earlier run, and a later one of clean pages proves nothing (fsync(2)).
+    /// Writes bytes beyond the last sync once more: an earlier run's sync of them may have failed
+    /// unnoticed, and a later sync of clean pages proves nothing (fsync(2)).
     ///
-    /// - Returns: The hash of what is there, of all that was noted or of what was synced; nil when
-    ///   neither is.
+    /// - Returns: The hash of all noted bytes, or else of the synced ones; nil if neither match.
     func readBack(_ range: ByteRange, in file: any OpenFile) throws -> SHA256Hasher? {
         guard noted.offsetBytes <= range.byteCount else { return nil }
         let syncedCount = synced?.offsetBytes ?? 0

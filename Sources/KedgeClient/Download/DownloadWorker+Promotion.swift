@@ -12,7 +12,7 @@ extension DownloadWorker {
             }
         } catch is HashInterrupted {
             try Task.checkCancellation()
-            // Somebody cut the temporary file: nothing of it counts any more.
+            // Another process truncated the temporary file: none of its bytes count any more.
             try await context.store.discardProgress(of: context.lease)
             throw DownloadRestart(error: integrityError(cause: nil))
         } catch {
@@ -21,9 +21,10 @@ extension DownloadWorker {
         }
     }
 
-    /// Holds the whole file against its expected SHA-256 (R94). On a mismatch, chunks that are wrong
-    /// by their own digests are fetched again, and those that are right are kept; without digests
-    /// everything is fetched again, once (R95, R121).
+    /// Compares the file's digest with the expected one.
+    ///
+    /// On a mismatch, fetches again only the chunks that fail their own digests. Without chunk
+    /// digests, the whole file is fetched again, once.
     func verify(_ digest: SHA256Digest, temp: TempFile) async throws {
         guard let expected = download.expectedHash, expected != digest else { return }
         context.logger.error(
@@ -43,18 +44,18 @@ extension DownloadWorker {
         let wrong = try await wrongChunks(in: temp)
         let error = wrong.isEmpty ? Self.otherFile : Self.damaged(wrong)
         if !wrong.isEmpty { try await context.store.discardChunks(wrong, of: context.lease) }
-        // Fetching chunks again that are right leads nowhere: they are only read once more.
+        // Correct chunks are read once more but not fetched again.
         guard count < (wrong.isEmpty ? 2 : Self.maxFetchCount) else { throw error }
         throw DownloadRestart(error: error)
     }
 
-    /// Nothing says which bytes are wrong.
+    /// Starts the download over, because no digest identifies the wrong bytes.
     private func beginAnew(afterFailures count: Int) async throws {
         let error = integrityError(cause: nil)
         try await deleteTempFile()
         guard count <= 1 else { throw error }
         if remote.chunkSize == nil {
-            // Smaller pieces put less at stake on a link or in memory that flips bits.
+            // Smaller chunks risk less on a link or in memory that flips bits.
             let smaller = max(256 << 10, download.chunkSize / 2)
             try await context.store.setRemote(
                 remote, chunkSize: smaller, restarts: true, answer: nil, of: context.lease)
@@ -98,16 +99,17 @@ extension DownloadWorker {
 
     func deleteTempFile() async throws {
         let (files, path) = (files, download.tempPath)
-        // While it is locked, for the reason that ``makeTempFile(size:)`` tells.
+        // Removed while locked, for the reason given in ``makeTempFile(size:)``.
         try await context.onDisk("remove", "download's folder") { _ = try files.remove(path) }
         closeTempFile()
         try await context.store.discardProgress(of: context.lease)
     }
 
-    /// Gives the verified file its name: sync, note, rename, sync the directory, complete (R96).
+    /// Gives the verified file its final name: syncs, records, renames, syncs the directory,
+    /// completes.
     ///
-    /// The file stays open, and before and after the rename its name must lead to it: whoever may rename
-    /// in that folder can put another file in its place, which nobody has verified.
+    /// The file stays open, and its name is checked before and after the rename. Another program
+    /// with write access to the folder could otherwise put an unverified file in its place.
     func promote(_ temp: TempFile, digest: SHA256Digest, size: Int64) async throws {
         try await context.onDisk("sync", "download's folder") { try temp.file.syncData() }
         guard
@@ -132,7 +134,7 @@ extension DownloadWorker {
         case .promoted:
             try await complete(digest: digest, size: size)
         case .sameContent(let found):
-            // The very same content is there already: that is success (clients.md, lesson 3).
+            // The destination already has the same content: success.
             try await settle(on: found, digest: digest, size: size)
         case .swapped:
             try await deleteTempFile()
@@ -143,10 +145,10 @@ extension DownloadWorker {
         }
     }
 
-    /// What came of giving the file its name.
+    /// The result of giving the file its final name.
     private enum Promotion: Equatable {
         case promoted
-        /// The file at the temporary or at the final name is not the verified one.
+        /// The file at the temporary or final name is not the verified one.
         case swapped
         /// Another file with the same bytes has the name.
         case sameContent(FileStatus)
@@ -158,7 +160,7 @@ extension DownloadWorker {
     ) throws -> Promotion {
         let (source, target) = (download.tempPath, download.destinationPath)
         if try temp.isFound(at: target, files: files) {
-            // A link was made and the process died before the old name went.
+            // An earlier run made the link and died before it removed the old name.
             try files.remove(source)
         } else {
             guard try temp.isFound(at: source, files: files) else { return .swapped }
@@ -172,7 +174,7 @@ extension DownloadWorker {
                         let found = try verified(target, digest: digest, size: size, files: files)
                     else { throw error }
                     guard download.isDestinationInDoubt else { return .sameContent(found) }
-                    // Nothing proves that those bytes are on the disk. These are.
+                    // Nothing proves that the bytes at the destination are durable. These are.
                     try files.rename(source, to: target)
                 }
             }
@@ -180,7 +182,8 @@ extension DownloadWorker {
         return try temp.isFound(at: target, files: files) ? .promoted : .swapped
     }
 
-    /// An earlier run may have renamed the file and died before its record said so.
+    /// Completes a promotion that an earlier run began: it may have renamed the file and died
+    /// before it recorded that.
     ///
     /// - Returns: True when the download is complete now.
     func recoverPromotion() async throws -> Bool {
@@ -189,17 +192,17 @@ extension DownloadWorker {
         else { return false }
         let (files, download) = (files, download)
         let isPromoted = try await context.onDisk("recover", "destination") {
-            // The number of an inode comes around again, so the bytes have the last word.
+            // Inode numbers are reused, so the bytes decide.
             let path = download.destinationPath
             guard try files.status(of: path)?.inode == inode,
                 let found = try Self.verified(path, digest: digest, size: size, files: files)
             else { return false }
-            // They were synced before the rename, and are synced again in case that this is a file of others
-            // with the number and the bytes of ours.
+            // Synced before the rename. Synced again in case this is another program's file with
+            // the same inode number and bytes.
             try Self.sync(found, at: path, files: files)
-            // Its other name may still be there.
+            // The temporary name may still exist.
             try files.remove(download.tempPath)
-            // Perhaps it was the sync of the name that failed.
+            // The earlier run may have failed at the sync of the name.
             try files.syncDirectoryAnew(TempFile.directory(of: path), scratch: download.tempPath)
             return true
         }

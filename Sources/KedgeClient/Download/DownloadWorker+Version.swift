@@ -1,22 +1,22 @@
 internal import KedgeModel
 internal import Logging
 
-/// Whether what is there and what the server has now are the same version of the file.
+/// Compares the local progress with the server's version of the file.
 extension DownloadWorker {
     var hasProgress: Bool { !confirmed.indexes.isEmpty || !partials.isEmpty }
 
-    /// True when a download may go on although nothing proves that the file is the same: a hash that
-    /// is known before decides at the end, or the user said so.
+    /// Whether a download may resume although nothing proves that the file is unchanged: a known
+    /// hash decides at the end, or the user allowed it.
     var mayGoOnWeakly: Bool {
         download.isHashPinned || remote.sha256 != nil || download.resumesUnverified
     }
 
-    /// True when what is there came under a weak validator and nothing will decide about it any more.
+    /// Whether the progress rests on a weak validator and no later check will verify it.
     var isUnproven: Bool {
         hasProgress && download.validator?.isWeak != false && !mayGoOnWeakly
     }
 
-    /// Tells the user why the download begins at its first byte once more.
+    /// Reports to the user why the download starts from its first byte again.
     func tellBeginning(after failure: RequestFailure?) async throws {
         let isUndated = remote.hasRanges && remote.validator.isWeak && !mayGoOnWeakly
         let reason =
@@ -36,15 +36,15 @@ extension DownloadWorker {
         guard hasProgress else { return false }
         let (now, known) = (found.validator, download.validator)
         if now.text != known?.text || found.byteCount != download.expectedSize { return true }
-        // A strong date cannot follow on a strong tag, nor the other way round, and have the same text.
+        // A strong tag never has the text of a strong date: only a loss of strength is left.
         if now.isWeak, known?.isWeak == false, !mayGoOnWeakly { return true }
-        // Of the caller's hash nothing can be said; one that was withdrawn says nothing any more.
+        // Nothing to compare if the caller pinned the hash, or if the server no longer sends one.
         guard !download.isHashPinned, let hash = found.sha256, let known = download.expectedHash
         else { return false }
         return hash != known
     }
 
-    /// The file is another version now: everything is fetched anew, once (R103).
+    /// Returns the restart for a file that changed on the server; a download allows one.
     static func remoteChanged(_ answer: ServerAnswer?) -> DownloadRestart {
         DownloadRestart(
             reason: .remoteChanged(answer),

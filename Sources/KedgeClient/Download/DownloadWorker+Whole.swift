@@ -3,8 +3,8 @@ internal import KedgeHash
 internal import KedgeModel
 
 extension DownloadWorker {
-    /// Fetches the file in one go, from its first byte, until one answer came through whole: for
-    /// servers without ranges, or without a strong validator that would hold two ranges together.
+    /// Fetches the whole file from its first byte, until one answer arrives complete. Serves
+    /// servers without ranges, or without a strong validator to tie ranges together.
     func fetchWhole() async throws -> (temp: TempFile, digest: SHA256Digest, size: Int64) {
         let inspected = remote
         while true {
@@ -14,7 +14,7 @@ extension DownloadWorker {
                 let hasher = try await fetchWholeOnce(into: temp, inspected: inspected)
                 return (temp, hasher.digest(), hasher.byteCount)
             } catch let failure as RequestFailure {
-                // Nothing can be gone on with, so every drop counts against the budget.
+                // No byte can be kept, so every drop counts against the budget.
                 try await backOff(after: failure, chunk: nil)
                 try await tellBeginning(after: failure)
             }
@@ -32,8 +32,8 @@ extension DownloadWorker {
         try await context.keeper.noteAnswer()
         let fields = response.headerFields
         if let failure = fetcher.codingFailure(of: response) { throw failure }
-        // An answer that says no length may just end early; then the inspected one counts, as long
-        // as the version is the same.
+        // An answer without a length may be cut short unnoticed. The inspected length then counts,
+        // if the version is the same.
         let isSameVersion = RangeValidator(fields).text == inspected.validator.text
         let announced =
             fields[.contentLength].flatMap { WireInteger.parse($0) }
@@ -52,7 +52,7 @@ extension DownloadWorker {
             while let piece = try await response.body.next() {
                 receivedCount += Int64(piece.count)
                 if let announced, receivedCount > announced {
-                    // Dropping the body gives the exchange up: it may never end.
+                    // Dropping the body cancels the exchange: it may never end.
                     throw Self.otherLength(answer)
                 }
                 try await writer.append(piece)
@@ -73,7 +73,7 @@ extension DownloadWorker {
             transport: TransportError(.dropped, detail: "another length than announced"))
     }
 
-    /// One answer is one version: what its head says replaces what was said before.
+    /// Adopts the head of an answer in place of all earlier metadata: one answer is one version.
     private func adoptHead(
         _ fields: HTTPFields, byteCount: Int64?, answer: ServerAnswer
     ) async throws {

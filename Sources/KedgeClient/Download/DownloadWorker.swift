@@ -3,19 +3,18 @@ internal import KedgeHash
 internal import KedgeModel
 internal import Logging
 
-/// Runs one download from wherever it stands to `completed`.
+/// Runs one download from its recorded state to `completed`.
 ///
-/// Bytes gather in a temporary file beside the destination. A chunk counts when its bytes are on
-/// stable storage, in that order (R92); the file gets its name when the whole of it has the expected
-/// SHA-256 (R96).
+/// Bytes are written to a temporary file beside the destination. A chunk is recorded only after its
+/// bytes are on stable storage. The file is renamed only once it has the expected SHA-256.
 actor DownloadWorker {
-    /// Times that one run begins anew for reasons that cure themselves.
+    /// Limit of restarts in one run for reasons that may resolve themselves.
     private static let maxRestartCount = 5
 
     let context: WorkerContext
     let fetcher: FileFetcher
     var download: DownloadTransfer
-    /// What the server said in this run.
+    /// The server's metadata, as reported in this run.
     var remote = RemoteFile(url: "", acceptsRanges: false)
     /// Chunks that are complete and durable.
     var confirmed: ChunkSet
@@ -23,20 +22,21 @@ actor DownloadWorker {
         wish: nil, serverLimit: nil, bufferByteCount: 1, budgetByteCount: 8)
     /// Chunks that are complete but not synced yet.
     var unsynced: [ConfirmedChunk] = []
-    /// What there is of unfinished chunks in the file, as far as it waits for a sync.
+    /// Partials of unfinished chunks that wait for a sync, by chunk index.
     var unsyncedPartials: [Int: SavedHash] = [:]
-    /// Those of them that the sync under way covers.
+    /// Partials that the running sync covers, by chunk index.
     var syncingPartials: [Int: SavedHash] = [:]
-    /// What earlier runs left of unfinished chunks.
+    /// Partials left by earlier runs, by chunk index.
     private(set) var partials: [Int: DownloadPartial] = [:]
     var isSyncing = false
-    /// Why the temporary file's bytes cannot be made durable in this run.
+    /// The sync error after which this run confirms no further bytes.
     var syncFailure: (any Error)?
-    /// The server turned out to ignore ranges: fetch the whole file in one go.
+    /// Whether to fetch the whole file in one request, because the server does not serve ranges or
+    /// no strong validator ties them together.
     var isSequential = false
-    /// Open, and so locked, for the length of a run.
+    /// The temporary file, open and therefore locked for the length of a run.
     private(set) var temp: TempFile?
-    /// The hash of the file while its chunks are fetched.
+    /// The file's hash while its chunks are fetched.
     private(set) var wholeFile: PrefixHash?
     let buffers: BufferPool
 
@@ -49,7 +49,7 @@ actor DownloadWorker {
         self.buffers = BufferPool(bufferCapacity: Int(capacity), keptCount: 8)
     }
 
-    /// Reads the record anew.
+    /// Reads the record again.
     func reload() async throws {
         download = try await context.store.download(context.lease.id)
         confirmed = download.downloadedChunks
@@ -59,9 +59,9 @@ actor DownloadWorker {
 
     var files: any FileSystem { context.environment.files }
 
-    /// Runs to the end.
+    /// Runs the download to its end.
     ///
-    /// - Throws: ``RequestFailure`` or `TransferError` for what must be shown; ``OutOfPatience``;
+    /// - Throws: ``RequestFailure`` or `TransferError` to show to the user; ``OutOfPatience``;
     ///   ``LeaseLost``; `CancellationError`.
     func run() async throws {
         defer { closeTempFile() }
@@ -75,11 +75,11 @@ actor DownloadWorker {
                 return
             } catch let restart as DownloadRestart {
                 restartCount += 1
-                // They may be of the version that is given up.
+                // These may belong to the abandoned version.
                 (unsynced, unsyncedPartials, syncingPartials) = ([], [:], [:])
                 guard restartCount <= Self.maxRestartCount else { throw restart.error }
                 if case .remoteChanged(let answer) = restart.reason {
-                    // Here and not where it was noticed: several chunks may notice one change.
+                    // Recorded here because several chunks may notice the same change.
                     let count = try await context.store.recordRemoteChange(
                         context.lease, answer: answer)
                     guard count <= 1 else { throw restart.error }
@@ -94,7 +94,7 @@ actor DownloadWorker {
         }
     }
 
-    /// Asks the server about the file and compares with what is known (R87, R103).
+    /// Requests the file's metadata and compares it with the record.
     private func inspect() async throws {
         let (fetcher, reference) = (fetcher, download.reference)
         let answered = try await context.keeper.retrying { try await fetcher.inspect(reference) }
@@ -104,11 +104,11 @@ actor DownloadWorker {
         isSequential =
             isSequential || !remote.hasRanges || remote.validator.isWeak && !mayGoOnWeakly
         if isSequential, download.tempInode != nil { try await tellBeginning(after: nil) }
-        // The chunks of the server, so that its digests fit; otherwise as the record has them.
+        // Uses the server's chunk size, so that its digests fit; otherwise the recorded one.
         let chunkSize = ChunkLayout.chunkSize(
             preferred: remote.chunkSize ?? download.chunkSize, forFileOf: remote.byteCount)
         let restarts = chunkSize != download.chunkSize || isSequential || isUnproven
-        // What came under a weak validator stays in doubt.
+        // Bytes received under a weak validator stay in doubt.
         if hasProgress, !restarts, let known = download.validator, known.isWeak {
             remote.validator = remote.validator.weakened
         }
@@ -126,8 +126,8 @@ actor DownloadWorker {
             (temp, digest, size) = try await fetchWhole()
         } else {
             temp = try await openTempFile()
-            // From the first byte, and no state of an earlier run: what that one wrote and synced is read
-            // back as it is now. Bytes of this run are hashed as they are written, in their turn.
+            // Starts at the first byte, without a saved state: bytes written by an earlier run are
+            // read back as they are now. Bytes of this run are hashed in order when written.
             let wholeFile = PrefixHash(
                 file: temp.file, saved: nil, environment: context.environment)
             self.wholeFile = wholeFile
@@ -140,12 +140,13 @@ actor DownloadWorker {
         try await promote(temp, digest: digest, size: size)
     }
 
-    /// The temporary file of an earlier run, or a new one; without it no confirmed chunk counts.
+    /// Opens the temporary file of an earlier run or creates a new one. Without the old file, no
+    /// confirmed chunk counts.
     private func openTempFile() async throws -> TempFile {
         let (files, path) = (files, download.tempPath)
         let size = download.expectedSize ?? 0
         if let temp {
-            // Opening it a second time would find it locked: by this very process.
+            // Opening it again would fail: this process holds its lock.
             let now = try await context.onDisk("look at", "download's folder") {
                 try temp.file.status()
             }
@@ -155,7 +156,7 @@ actor DownloadWorker {
             let existing = try await context.onDisk("open", "download's folder") {
                 let temp = try TempFile.reopen(path, inode: inode, size: size, files: files)
                 if let temp {
-                    // Unconfirmed bytes have their place on the disk already.
+                    // Unconfirmed bytes already have space allocated on the disk.
                     let held = max(confirmed, try temp.file.status().allocatedByteCount)
                     try TempFile.requireSpace(
                         max(0, size - held), at: TempFile.directory(of: path), files: files)
@@ -176,12 +177,13 @@ actor DownloadWorker {
         let path = TempFile.path(
             for: download.destinationPath, id: context.lease.id,
             mark: "-\(TransferID.random(using: &generator).text.prefix(8))")
-        // Our own, from a run that was cut short. Durably gone before the record forgets its name:
-        // nobody else would take it away. Until then it stays open and so locked: were this process
-        // stopped here, whoever takes over must not gather in a file that is removed when it wakes.
+        // Removes this transfer's file from an interrupted run, durably before the record forgets
+        // its name: no other process would remove it. The file stays open, and so locked, until
+        // then. If this process is suspended here, a new owner must not write to a file that this
+        // process removes when it wakes.
         try await context.onDisk("remove", "download's folder") {
             try files.remove(old)
-            // Also when nothing was there: an earlier run may have stopped after the removal.
+            // Also when the file is missing: an earlier run may have stopped after the removal.
             try files.syncDirectoryAnew(TempFile.directory(of: old), scratch: old)
         }
         closeTempFile()
@@ -195,9 +197,9 @@ actor DownloadWorker {
         return made
     }
 
-    /// Lets go of the temporary file; what was not synced does not count anyway.
+    /// Closes the temporary file. Bytes that were not synced do not count anyway.
     func closeTempFile() {
-        // Nothing that counts can be lost by a close that fails.
+        // A failed close loses only bytes that do not count.
         try? temp?.file.close()
         temp = nil
     }
@@ -208,25 +210,25 @@ actor DownloadWorker {
     }
 }
 
-/// The download begins anew by itself.
+/// Restarts the download within the same run.
 struct DownloadRestart: Error {
     enum Reason {
-        /// The record was set back already, or needs no setting back.
+        /// The record is already reset, or needs no reset.
         case prepared
-        /// The server has another version; what was downloaded is to be forgotten.
+        /// The server has another version; the record's progress is to be discarded.
         case remoteChanged(ServerAnswer?)
     }
 
     var reason = Reason.prepared
-    /// What to report when there has been too much of it.
+    /// The error to report once there were too many restarts.
     let error: TransferError
 }
 
 extension ChunkLayout {
-    /// Number of bytes in these chunks.
+    /// Returns the number of bytes in these chunks.
     func byteCount(of chunks: ChunkSet) -> Int64 {
         guard let chunkCount, chunkCount > 0 else { return 0 }
-        // Only the last chunk may be short, so counting is enough.
+        // Only the last chunk may be short, so a count of the chunks is enough.
         let full = Int64(chunks.count) * chunkSize
         guard chunks.contains(chunkCount - 1), let last = range(ofChunk: chunkCount - 1) else {
             return full

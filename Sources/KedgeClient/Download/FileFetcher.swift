@@ -2,13 +2,12 @@ internal import Foundation
 internal import HTTPTypes
 internal import KedgeModel
 
-/// Asks for files: whole, in part, or about them only. Follows redirects where that is safe.
+/// Requests the metadata of files, whole files and ranges. Follows redirects where that is safe.
 struct FileFetcher: Sendable {
     private static let maxProblemByteCount = 64 << 10
 
     let api: ServerAPI
 
-    /// Finds out what is to be downloaded (R87).
     func inspect(_ reference: RemoteReference) async throws -> ServerAPI.Answered<RemoteFile> {
         switch reference {
         case .file(let id): try await inspectKedgeFile(id)
@@ -16,10 +15,10 @@ struct FileFetcher: Sendable {
         }
     }
 
-    /// Gets a file, or a range of it that must belong to the version that the validator names (R99). A
-    /// weak one cannot be asked for.
+    /// Requests a file, or a range of the version that the validator names. A weak validator adds
+    /// no condition.
     ///
-    /// Whatever the status, the response is returned: the caller judges it before it reads the body.
+    /// Returns the response whatever its status: the caller checks it before it reads the body.
     func get(
         _ url: String, range: ByteRange? = nil, validator: RangeValidator? = nil
     ) async throws -> ServerReply {
@@ -39,7 +38,7 @@ struct FileFetcher: Sendable {
         return try await follow(.get, url, fields: fields, operation: "get file")
     }
 
-    /// The failure that a response stands for.
+    /// Returns the failure that a response stands for.
     func failure(
         of response: ServerReply, to reference: RemoteReference
     ) async -> RequestFailure {
@@ -52,7 +51,8 @@ struct FileFetcher: Sendable {
 
     func answer(of response: ServerReply) -> ServerAnswer { response.answer }
 
-    /// The failure of an answer with a content coding, which no request asks for; nil without one.
+    /// Returns the failure of an answer with a content coding, which no request asks for; nil
+    /// without a coding.
     func codingFailure(of response: ServerReply) -> RequestFailure? {
         guard !isIdentity(response.headerFields) else { return nil }
         let coding = response.headerFields[.contentEncoding] ?? ""
@@ -83,8 +83,8 @@ struct FileFetcher: Sendable {
         return ServerAPI.Answered(value: file, answer: answered.answer)
     }
 
-    /// Nil when the server offers none, or others than the layout has; the whole-file hash decides
-    /// then.
+    /// Returns nil if the server offers no digests, or digests for another layout. The whole-file
+    /// hash then decides.
     private func chunkDigests(of id: FileID, layout: ChunkLayout) async throws -> [SHA256Digest]? {
         let chunkCount = layout.chunkCount ?? 0
         guard chunkCount > 0 else { return nil }
@@ -95,10 +95,10 @@ struct FileFetcher: Sendable {
             }
             return chunks.sha256
         } catch var failure as RequestFailure {
-            // A server that speaks of files and not of their chunks has none of them.
+            // A server may serve files without offering their chunk digests.
             let isUnknown = failure.answer?.status == 404
             if isUnknown || !failure.isRetryable && !failure.isCanceled { return nil }
-            // The answer about the file was a Kedge's.
+            // The file's metadata came from a Kedge server.
             failure.isForeign = false
             throw failure
         }
@@ -123,9 +123,9 @@ struct FileFetcher: Sendable {
         return try await probe(url, knowing: file)
     }
 
-    /// Asks for the first byte, and learns everything else from the head of the answer.
+    /// Requests the first byte, and reads the metadata from the head of the answer.
     ///
-    /// - Parameter head: What the answer to HEAD said: a part need not repeat all of it.
+    /// - Parameter head: Metadata from HEAD. An answer with a range need not repeat all of it.
     private func probe(
         _ url: String, knowing head: RemoteFile
     ) async throws -> ServerAPI.Answered<RemoteFile> {

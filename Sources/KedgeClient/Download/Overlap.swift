@@ -1,18 +1,18 @@
 internal import KedgeFiles
 internal import KedgeModel
 
-/// Bytes before a break, which are fetched again to see whether the file is still the same.
+/// Known bytes before a break, fetched again to check that the file is unchanged.
 struct Overlap: Sendable {
     private var expected: ArraySlice<UInt8>
 
-    /// - Parameter expected: What is in the temporary file.
+    /// - Parameter expected: Bytes in the temporary file.
     init(_ expected: [UInt8] = []) { self.expected = expected[...] }
 
     var byteCount: Int64 { Int64(expected.count) }
 
     /// Compares the next bytes of a body.
     ///
-    /// - Returns: Those that come after what is known; nil when known ones are others.
+    /// - Returns: The bytes after the known ones; nil if a known byte differs.
     mutating func strip(_ piece: [UInt8]) -> [UInt8]? {
         guard !expected.isEmpty else { return piece }
         let count = min(piece.count, expected.count)
@@ -39,8 +39,9 @@ struct Overlap: Sendable {
 }
 
 extension DownloadWorker {
-    /// What is compared before a chunk goes on, where no strong tag speaks for the version: the bytes
-    /// before it, also those of the chunk before when that is confirmed.
+    /// Returns the bytes to compare before a chunk resumes, if no strong tag identifies the
+    /// version. These are the bytes before the break, including those of the previous chunk if it
+    /// is confirmed.
     func overlap(before chunk: inout ChunkFetch, in temp: TempFile) async throws -> Overlap {
         if case .tag = download.validator { return Overlap() }
         let follows = chunk.index > 0 && confirmed.contains(chunk.index - 1)
@@ -52,7 +53,7 @@ extension DownloadWorker {
             try Overlap.read(known, from: temp.file)
         }
         guard bytes.count == known.byteCount else {
-            // The temporary file was cut: fetch the chunk from its first byte.
+            // The temporary file was truncated: the chunk is fetched from its first byte.
             try await discard(&chunk)
             return Overlap()
         }

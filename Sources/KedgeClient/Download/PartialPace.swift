@@ -1,21 +1,21 @@
 internal import KedgeModel
 
-/// How much of an unfinished chunk a kill or a power cut may cost.
+/// Limits of what a kill or a power cut may cost of an unfinished chunk.
 package struct PartialLimits: Sendable, Equatable {
-    /// Bytes after which what there is of a chunk is noted, without a sync.
+    /// Number of bytes after which a chunk's progress is noted, without a sync.
     package var noteByteCount: Int64 = 1 << 20
-    /// Bytes after which it is synced.
+    /// Number of bytes after which it is synced.
     package var syncByteCount: Int64 = 16 << 20
     /// Time after which it is synced.
     package var syncInterval = Duration.seconds(2)
 
-    /// The service's limits for partial chunks.
+    /// Creates the same limits as the service has for partial chunks.
     package init() {}
 }
 
-/// When what there is of a chunk is recorded. A value without a clock of its own.
+/// Decides when a chunk's progress is recorded. The caller passes the time.
 struct PartialPace: Sendable, Equatable {
-    /// What is due.
+    /// The step that is due.
     enum Step: Sendable, Equatable {
         case nothing
         case note
@@ -25,21 +25,23 @@ struct PartialPace: Sendable, Equatable {
     let limits: PartialLimits
     private(set) var notedByteCount: Int64 = 0
     private(set) var syncedByteCount: Int64 = 0
-    /// The sync before, or the chunk's begin.
+    /// Time of the last sync, or of the chunk's start.
     private(set) var syncedAt: Timestamp
 
-    /// Nothing of the chunk is there.
+    /// Starts a chunk without bytes.
     init(limits: PartialLimits, at now: Timestamp) {
         self.limits = limits
         syncedAt = now
     }
 
+    /// Returns the step that is due.
+    ///
     /// - Parameters:
-    ///   - arrived: Bytes of the chunk that came, those in buffers included.
-    ///   - written: Bytes of the chunk in the file.
+    ///   - arrived: Number of bytes received of the chunk, including buffered ones.
+    ///   - written: Number of the chunk's bytes in the file.
     func step(arrived: Int64, written: Int64, at now: Timestamp) -> Step {
         let age = now.duration(since: syncedAt)
-        // A clock that was set back says nothing.
+        // A negative age means that the clock was set back, so the time says nothing.
         if arrived > syncedByteCount, age >= limits.syncInterval || age < .zero { return .sync }
         if written - syncedByteCount >= limits.syncByteCount { return .sync }
         return written - notedByteCount >= limits.noteByteCount ? .note : .nothing

@@ -1,26 +1,26 @@
 internal import HTTPTypes
 internal import KedgeModel
 
-/// What a server says that holds ranges of one version of a file together (RFC 9110 section 13.1.5).
+/// A validator that ties ranges to one version of a file (RFC 9110 section 13.1.5).
 package enum RangeValidator: Sendable, Equatable {
     /// A strong entity tag, with its quotes.
     case tag(String)
-    /// The modification date of a file that had it for a second at least when it was served: a later
-    /// change gives another date (RFC 9110 section 8.8.2.2).
+    /// A modification date that was at least a second old when it was served, so that a later
+    /// change gets another date (RFC 9110 section 8.8.2.2).
     case date(String)
-    /// A weak tag, a date that is too young, or nothing: when it differs so does the file, and when it
-    /// does not, that proves nothing.
+    /// A weak tag, a date that is too recent, or nothing. A difference proves a change; equality
+    /// proves nothing.
     case weak(String)
 
-    /// As a record has it.
+    /// Restores a validator from a record.
     init(text: String, isWeak: Bool) {
         self = isWeak ? .weak(text) : text.hasPrefix("\"") ? .tag(text) : .date(text)
     }
 
-    /// Reads the head of an answer.
+    /// Reads the validator from the head of an answer.
     init(_ fields: HTTPFields) {
         if let tag = fields[.eTag] {
-            // A date must not stand in for a tag that is known, also for a weak one.
+            // A date must not replace a tag, not even a weak one.
             self = RemoteFile.strongETag(tag).map { .tag($0) } ?? .weak(Self.weakTag(tag) ?? "")
             return
         }
@@ -41,10 +41,10 @@ package enum RangeValidator: Sendable, Equatable {
 
     var isWeak: Bool { self == .weak(text) }
 
-    /// The same without the claim that it proves anything.
+    /// The validator with the same text, marked as weak.
     var weakened: Self { .weak(text) }
 
-    /// What the head of a later answer says about the version.
+    /// Compares the version with the head of a later answer.
     func verdict(on fields: HTTPFields) -> Verdict {
         let named: String? =
             switch self {
@@ -58,11 +58,11 @@ package enum RangeValidator: Sendable, Equatable {
         return named == text ? .same : .other
     }
 
-    /// What an answer says about the version that is downloaded.
+    /// The result of comparing an answer's version with the one being downloaded.
     enum Verdict: Sendable, Equatable {
         case same
         case other
-        /// Nothing that could be compared.
+        /// The answer has nothing to compare.
         case silent
     }
 

@@ -1,17 +1,18 @@
 internal import HTTPTypes
 internal import KedgeModel
 
-/// What the head of an answer to a range request means, decided before any byte is written (R91).
+/// The meaning of the head of an answer to a range request, decided before a byte is written.
 enum RangeVerdict: Sendable, Equatable {
     /// The body is exactly the range asked for, of the version asked for.
     case accepted
-    /// The server has another version now (R103).
+    /// The server has another version now.
     case changed
-    /// The same version, but whole: ranges are not served. Its bytes must not go to an offset.
+    /// The whole file in the same version: the server does not serve ranges. Its bytes must not be
+    /// written at an offset.
     case rangesIgnored
-    /// Not an answer to the request: a wrong range or length, a coding, a missing validator (R136).
+    /// An invalid answer: a wrong range or length, a content coding, or a missing validator.
     case violation
-    /// An error status; its body says more.
+    /// An error status; its body has the details.
     case refused
 
     /// - Parameters:
@@ -49,7 +50,6 @@ enum RangeVerdict: Sendable, Equatable {
         }
     }
 
-    /// A whole file in answer to a range.
     private init(
         whole version: RangeValidator.Verdict, of validator: RangeValidator, hasTag: Bool
     ) {
@@ -57,15 +57,15 @@ enum RangeVerdict: Sendable, Equatable {
         case .same: self = .rangesIgnored
         case .other: self = .changed
         case .silent where validator == .weak(""): self = .rangesIgnored
-        // A version has a tag or a date, for it had one before: a page without is somebody else's answer.
+        // The known version had a tag or a date. An answer without one comes from another server.
         case .silent: self = hasTag ? .changed : .violation
         }
     }
 }
 
 extension RangeValidator {
-    /// True when a part need not name its version: dates are not among the fields that an answer to
-    /// `If-Range` must repeat (RFC 9110 section 15.3.7), tags are (R136).
+    /// Whether an answer may omit the version. The answer to `If-Range` must repeat a tag but need
+    /// not repeat a date (RFC 9110 section 15.3.7).
     fileprivate var maySilentlyHold: Bool {
         if case .tag = self { false } else { true }
     }

@@ -3,38 +3,39 @@ internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
 
-/// The file in which a download gathers, beside its destination (R46, R112).
+/// The temporary file of a download, beside its destination.
 struct TempFile: Sendable {
     let file: any OpenFile
     let inode: UInt64
 
-    /// True when the path leads to this very file, and not to another one that was put in its place.
+    /// Whether the path leads to this very file, not to another one in its place.
     func isFound(at path: String, files: any FileSystem) throws(FileError) -> Bool {
         try file.status().isSameFile(as: try files.status(of: path))
     }
 
-    /// Path of a temporary file of a transfer: hidden, named for it, on the destination's volume.
+    /// Returns the path of a temporary file: hidden, named after the destination and the transfer,
+    /// and on the destination's volume.
     ///
-    /// - Parameter mark: Tells one file of the transfer from another. A process that was stopped and
-    ///   wakes when the transfer is somebody else's must find nothing under the name it knows.
+    /// - Parameter mark: Distinguishes the temporary files of one transfer. A suspended process
+    ///   that wakes after another one took over must find nothing under the name it knows.
     static func path(for destination: String, id: TransferID, mark: String = "") -> String {
         let parent = directory(of: destination)
         var name = destination.split(separator: "/").last.map(String.init) ?? "file"
-        // Long names are cut so that the whole stays a legal one.
+        // Cuts long names, so that the full name stays legal.
         while name.utf8.count > 190 { name.removeLast() }
         return (parent == "/" ? "" : parent) + "/.\(name).\(id.text)\(mark).kedge-part"
     }
 
-    /// The directory that holds a path.
     static func directory(of path: String) -> String {
         let parts = path.split(separator: "/").dropLast()
         return "/" + parts.joined(separator: "/")
     }
 
-    /// Opens the file that the record describes and locks it; nil when it is not there any more, or
-    /// not that one, or when another process still has it: that one may wake and write.
+    /// Opens and locks the file that the record describes.
     ///
-    /// - Parameter size: What it must measure; nil when any size will do.
+    /// - Parameter size: The expected size; nil accepts any size.
+    /// - Returns: Nil if the file is missing, is another file, or is locked by another process,
+    ///   which may still write to it.
     static func reopen(
         _ path: String, inode: UInt64, size: Int64?, files: any FileSystem
     ) throws -> TempFile? {
@@ -46,33 +47,35 @@ struct TempFile: Sendable {
         return TempFile(file: file, inode: inode)
     }
 
-    /// False when another process has the file.
+    /// Returns false when another process holds the lock.
     private static func lock(_ file: any OpenFile) throws -> Bool {
         do throws(FileError) {
             try file.lockExclusively()
         } catch {
             guard error.code != .locked else { return false }
-            // A file system without locks: the lease alone has to do.
+            // On a file system without locks, the lease alone protects the file.
             guard [ENOLCK, ENOSYS, EOPNOTSUPP].contains(error.number) else { throw error }
         }
         return true
     }
 
-    /// Makes a new file, sparse at its full size, after checking that the bytes will fit (R97). It is
+    /// Creates a sparse file of the full size, after checking that the bytes will fit. The file is
     /// locked while it is open.
     ///
-    /// - Throws: `FileError`; one without space when the disk has less than `size`.
+    /// - Throws: `TransferError` with `DISK_FULL` if the bytes do not fit; `FileError`.
     static func create(_ path: String, size: Int64, files: any FileSystem) throws -> TempFile {
         let parent = directory(of: path)
         try requireSpace(size, at: parent, files: files)
         let file = try files.open(path, .createNew)
-        // Nobody else knows the name yet.
+        // No other process knows the name yet.
         _ = try lock(file)
         try file.truncate(to: size)
         try files.syncDirectory(parent)
         return TempFile(file: file, inode: try file.status().inode)
     }
 
+    /// Checks the free space of the file system.
+    ///
     /// - Throws: `TransferError` with `DISK_FULL`.
     static func requireSpace(_ byteCount: Int64, at path: String, files: any FileSystem) throws {
         guard try files.availableBytes(at: path) < byteCount else { return }
@@ -81,7 +84,7 @@ struct TempFile: Sendable {
             explanation: "The disk has too little space for this file.")
     }
 
-    /// SHA-256 of a file from start to end, read in pieces.
+    /// Returns the SHA-256 of a range of a file, read in blocks.
     static func digest(of file: any OpenFile, range: ByteRange) throws -> SHA256Digest {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
         defer { buffer.deallocate() }
@@ -99,7 +102,7 @@ struct TempFile: Sendable {
 }
 
 extension FileStatus {
-    /// True when both are of one file, whatever it is called.
+    /// Whether both statuses describe one file, whatever its name.
     func isSameFile(as other: FileStatus?) -> Bool {
         inode == other?.inode && device == other?.device
     }

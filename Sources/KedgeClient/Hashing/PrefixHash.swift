@@ -3,10 +3,10 @@ internal import KedgeHash
 internal import KedgeLocks
 internal import KedgeModel
 
-/// The SHA-256 of a growing file, from its start on, computed in order on a thread of its own (R22).
+/// Running SHA-256 of a file from its first byte, computed in order on its own thread.
 ///
-/// Bytes that a sender has in memory anyway are taken from there; whatever was passed over is read
-/// from the file. The state can be saved at any time and goes on in another process (R71).
+/// Bytes that are in memory for sending are hashed from there; skipped bytes are read from the
+/// file. The state can be saved at any time and continued in another process.
 final class PrefixHash: Sendable {
     private struct State {
         var failure: (any Error)?
@@ -15,13 +15,13 @@ final class PrefixHash: Sendable {
 
     private let file: any OpenFile
     private let state = Mutex(State())
-    /// How chunks of a download carry the hash on while they are written.
+    /// Ordered hashing by the chunks of a download while they are written.
     let turns: HashTurns
-    // One thread: jobs run in the order in which they were submitted, which is the order of bytes.
+    // One thread, so jobs run in the order of submission, which is the order of bytes.
     private let pool: BlockingPool
     private let buffers = BufferPool(bufferCapacity: 1 << 20, keptCount: 1)
 
-    /// Goes on from a saved state, or starts at the first byte.
+    /// Continues a saved state, or starts at the first byte.
     init(file: any OpenFile, saved: SavedHash?, environment: ClientEnvironment) {
         self.pool = environment.makePool(1)
         self.file = file
@@ -33,33 +33,32 @@ final class PrefixHash: Sendable {
         turns = HashTurns(restored ?? SHA256Hasher())
     }
 
-    /// The state now; bytes of jobs that have not run are not in it.
+    /// Current state, without the bytes of pending jobs.
     var saved: SavedHash {
         let hasher = turns.hasher
         return SavedHash(offsetBytes: hasher.byteCount, state: hasher.savedState)
     }
 
-    /// Goes on over a chunk that is in memory, and returns when it has, so that no chunk is held
-    /// longer than it is needed for. When the hash is behind, the chunk is read from the file in its
-    /// turn.
+    /// Hashes a chunk in memory. Returns only when done, so that no chunk is held longer than
+    /// necessary. If the hash has not reached the chunk, it catches up from the file.
     ///
-    /// - Returns: The chunk's own digest, computed on the way.
+    /// - Returns: The chunk's digest.
     func advance(over chunk: ChunkBuffer, at start: Int64) async throws -> SHA256Digest {
-        // In the job: those before it may be what brings the hash to where this chunk starts.
+        // Inside the job, because an earlier job may bring the hash to the chunk's start.
         try await pool.run { [self] in
             defer { read(upTo: start + chunk.byteCount) }
             return update(with: chunk, at: start)
         }
     }
 
-    /// Goes on over bytes that are in the file.
+    /// Continues the hash over bytes in the file, without waiting.
     func follow(upTo end: Int64) {
         _ = pool.start { [self] in read(upTo: end) }
     }
 
-    /// Hashes the rest of a file of this size and gives the digest.
+    /// Hashes the rest of a file of this size and returns its digest.
     ///
-    /// - Throws: the `FileError` of a failed read.
+    /// - Throws: ``HashInterrupted``; the `FileError` of a failed read.
     func digest(ofSize size: Int64) async throws -> SHA256Digest {
         try await pool.run { [self] in
             read(upTo: size)
@@ -72,9 +71,11 @@ final class PrefixHash: Sendable {
         }
     }
 
-    /// The same for a file to upload that has this size by its record, until the task is canceled.
+    /// Hashes the rest of a file to upload, of its recorded size, and returns its digest. Stops
+    /// when the task is canceled.
     ///
-    /// - Throws: ``SourceChanged`` when the file is shorter; `TransferError` when it cannot be read.
+    /// - Throws: ``SourceChanged`` if the file is shorter; `TransferError` if it cannot be read;
+    ///   `CancellationError`.
     func digest(ofFile size: Int64) async throws -> SHA256Digest {
         do {
             return try await withTaskCancellationHandler {
@@ -90,7 +91,7 @@ final class PrefixHash: Sendable {
         }
     }
 
-    /// Ends waiting jobs early. What was hashed stays in ``saved``.
+    /// Ends pending jobs early. Completed work stays in ``saved``.
     func stop() { state.withLock { $0.isStopped = true } }
 
     private var isOver: Bool { state.withLock { $0.isStopped || $0.failure != nil } }
@@ -100,9 +101,9 @@ final class PrefixHash: Sendable {
         defer { buffers.give(buffer) }
         turns.beginFollowing()
         defer { turns.endFollowing() }
-        // A step that starts here is about to count; whoever makes it durable comes here again.
+        // A chunk from here on is already hashed, but not durable yet. Its writer calls this again.
         while !isOver, !turns.hasStepAhead, turns.hasher.byteCount < end {
-            // While it follows, only this thread moves the hash.
+            // While following, only this thread advances the hash.
             var hasher = turns.hasher
             do {
                 buffer.removeAll()
@@ -134,7 +135,8 @@ final class PrefixHash: Sendable {
     }
 }
 
-/// The hash did not reach the end of the file: it was stopped, or the file is shorter than known.
+/// The hash did not reach the end of the file: it was stopped, or the file is shorter than
+/// recorded.
 struct HashInterrupted: Error {
     let byteCount: Int64
 }

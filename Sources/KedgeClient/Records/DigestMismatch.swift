@@ -1,14 +1,14 @@
 public import KedgeModel
 
-/// Bytes that did not have the SHA-256 they should have (R120).
+/// Bytes whose SHA-256 differs from the expected one.
 public struct DigestMismatch: Sendable, Codable, Hashable {
-    /// The chunk; nil for the whole file.
+    /// The chunk's index; nil for the whole file.
     public var chunk: Int?
-    /// Of an upload what was read here, of a download what the server announced.
+    /// For an upload, the digest computed here; for a download, the one the server announced.
     public var expectedSha256: SHA256Digest
-    /// What the other side received.
+    /// Digest of the bytes that the receiving side got.
     public var actualSha256: SHA256Digest
-    /// How often it was noticed; the digests are those of the last time.
+    /// Number of times a mismatch was noticed; the digests are those of the last time.
     public var count: Int
 
     init(

@@ -1,43 +1,43 @@
 public import KedgeModel
 
-/// A durable download (R37–R45).
+/// A durable download.
 package struct DownloadTransfer: Sendable, Equatable {
     package var status: TransferStatus
-    /// What is downloaded.
+    /// The file to download.
     package let reference: RemoteReference
-    /// Where the finished file goes; absolute.
+    /// Absolute path of the finished file.
     package let destinationPath: String
-    /// Where its bytes gather until they are verified: beside the destination (R46, R112). Each new
+    /// Path of the temporary file, beside the destination, until the bytes are verified. Each new
     /// file has a name of its own.
     package let tempPath: String
-    /// True when an existing destination may be replaced.
+    /// Whether an existing destination may be replaced.
     package let overwrites: Bool
-    /// Size of the remote file, nil until asked or when the server does not say (R39).
+    /// Size of the remote file; nil before the first request or if the server does not report it.
     package var expectedSize: Int64?
-    /// SHA-256 that the file must have, when anybody said (R39, R88).
+    /// SHA-256 that the file must have, if known.
     package var expectedHash: SHA256Digest?
-    /// True when the hash came from the caller, who outranks the server.
+    /// Whether the hash came from the caller, which outranks the server.
     package let isHashPinned: Bool
-    /// Names the version being downloaded (R44).
+    /// Names the version being downloaded.
     package var validator: RangeValidator?
     package var chunkSize: Int64
-    /// Chunks whose bytes are durable in the temporary file (R43).
+    /// Chunks whose bytes are durable in the temporary file.
     package var downloadedChunks: ChunkSet
-    /// Durable bytes of chunks that are not whole yet.
+    /// Number of durable bytes in unfinished chunks.
     package var partialByteCount: Int64 = 0
-    /// Inode of the temporary file once made: tells it from a stranger's, also after promotion.
+    /// Inode of the temporary file once it exists: identifies the file, also after promotion.
     package var tempInode: UInt64?
-    /// SHA-256 of the whole file, once all bytes were there and it was computed.
+    /// SHA-256 of the whole file, computed once all bytes have arrived.
     package var fileHash: SHA256Digest?
-    /// How often the file changed on the server during this transfer (R103).
+    /// Number of times the file changed on the server during this transfer.
     package var remoteChangeCount: Int
-    /// True when the user lets it go on where nothing proves that the file is the same.
+    /// Whether the user lets it resume where nothing proves that the file is unchanged.
     package var resumesUnverified = false
-    /// True when the reference is a URL without its user, password, query and fragment: they are kept
-    /// only for as long as the download can go on.
+    /// Whether the reference is a URL without its user, password, query and fragment. They are kept
+    /// only while the download can resume.
     package var isURLRedacted = false
-    /// True when a file that was found at the destination may have failed to sync: a later sync that
-    /// succeeds says nothing of it (fsync(2)).
+    /// Whether a file found at the destination may have failed to sync: a later sync that succeeds
+    /// proves nothing about it (fsync(2)).
     package var isDestinationInDoubt = false
 
     /// Chunks of the file; nil while its size is unknown.
@@ -45,7 +45,7 @@ package struct DownloadTransfer: Sendable, Equatable {
         expectedSize.map { ChunkLayout(fileSize: $0, chunkSize: chunkSize) }
     }
 
-    /// A new record, in state `queued`.
+    /// Creates a record in state `queued`.
     package init(
         status: TransferStatus, reference: RemoteReference, destinationPath: String,
         tempPath: String, overwrites: Bool, pinnedHash: SHA256Digest?, chunkSize: Int64
@@ -63,13 +63,13 @@ package struct DownloadTransfer: Sendable, Equatable {
     }
 }
 
-/// What to download: a file of the Kedge server, or anything that HTTP serves.
+/// The source of a download: a file of the Kedge server, or any HTTP resource.
 public enum RemoteReference: Sendable, Hashable {
     /// A file of the configured server.
     case file(FileID)
     /// An absolute `http` or `https` URL.
     case url(String)
 
-    /// True for what need not be a Kedge server's.
+    /// Whether the source may be on any HTTP server.
     var isURL: Bool { if case .url = self { true } else { false } }
 }

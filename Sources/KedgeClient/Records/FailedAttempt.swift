@@ -1,15 +1,15 @@
 public import KedgeModel
 
-/// The try that failed last, and when the next one is.
+/// The last failed try, and the time of the next one.
 public struct FailedAttempt: Hashable, Sendable {
-    /// Why no answer came; nil when one came, or nothing is known.
+    /// Why no answer came; nil if one came or the cause is unknown.
     public let cause: ConnectionCause?
-    /// Host that was asked, where it is known.
+    /// Host of the request, where known.
     public let host: String?
-    /// Port that was asked, where it is known.
+    /// Port of the request, where known.
     public let port: Int?
-    /// Tries in a row that brought nothing, this one included.
+    /// Number of tries in a row without progress, including this one.
     public let attempt: Int
-    /// When it is tried again by itself; nil when it is not.
+    /// Time of the next automatic try; nil for none.
     public let nextAttemptAt: Timestamp?
 }

@@ -1,10 +1,10 @@
-/// What tells one version of a local file from another.
+/// The attributes that distinguish versions of a local file.
 package struct SourceIdentity: Sendable, Hashable {
     package let byteCount: Int64
     /// Time of the last change of the content, in nanoseconds since 1970. A program can set it.
     package let modifiedNanoseconds: Int64
-    /// Time of the last change of content or attributes (ctime), in nanoseconds since 1970. The kernel
-    /// alone sets it. Nil in records that were made before it was recorded.
+    /// Time of the last change of content or attributes (ctime), in nanoseconds since 1970. Only
+    /// the kernel sets it. Nil in older records.
     package let changedNanoseconds: Int64?
     package let inode: UInt64
 
@@ -18,7 +18,7 @@ package struct SourceIdentity: Sendable, Hashable {
         self.inode = inode
     }
 
-    /// Compares the file as it was with the file as it is.
+    /// Compares the recorded file with the present one.
     package func comparison(with now: SourceIdentity) -> SourceComparison {
         guard byteCount == now.byteCount, modifiedNanoseconds == now.modifiedNanoseconds,
             inode == now.inode
@@ -30,11 +30,11 @@ package struct SourceIdentity: Sendable, Hashable {
     }
 }
 
-/// How a file that was seen before looks now.
+/// The result of comparing a recorded file with the present one.
 package enum SourceComparison: Sendable, Equatable {
     case same
-    /// Only the time of change differs, or was not recorded. A change of mode, a hard link, and an
-    /// edit whose modification time was set back all look like this: the bytes have to be compared.
+    /// Only the time of change differs, or was not recorded. The cause may be a change of mode, a
+    /// hard link, or an edit with its modification time set back: the bytes have to be compared.
     case touched
     case changed
 }

@@ -3,36 +3,36 @@ package import KedgeModel
 /// The part of a record that uploads and downloads share.
 package struct TransferStatus: Sendable, Equatable {
     package let id: TransferID
-    /// Base URL of the server, without a trailing slash; for an upload in another dialect than the native
-    /// one the URL at which it was begun, as it was given.
+    /// Base URL of the server, without a trailing slash. For an upload with another protocol than
+    /// the native one, the creation URL as it was given.
     package let serverURL: String
     package var state: TransferState
-    /// Set exactly while ``state`` is `paused` (R106).
+    /// Set exactly while ``state`` is `paused`.
     package var pauseReason: PauseReason?
-    /// What stopped the transfer, or what it waits for; cleared when bytes move again (R35).
+    /// The error that stopped the transfer or makes it wait; cleared when bytes move again.
     package var lastErrorCode: ErrorCode?
-    /// An actionable sentence, safe for strangers (R107).
+    /// An actionable sentence, safe for strangers.
     package var lastErrorMessage: String?
-    /// The try behind that error, where there was one.
+    /// The try behind that error, if any.
     package var failedAttempt: FailedAttempt?
-    /// Status of the last answer of the server, whatever it was (R141).
+    /// Status of the server's last answer.
     package var lastServerStatus: Int?
-    /// Request id of that answer, when it carried one.
+    /// Request id of that answer, if it carried one.
     package var lastRequestID: String?
-    /// End of the furthest byte that was confirmed, in bytes (R140).
+    /// End offset of the furthest confirmed byte.
     package var lastGoodByteOffset: Int64
-    /// How often the whole file had another SHA-256 than expected (R110).
+    /// Number of times the whole file had another SHA-256 than expected.
     package var integrityFailureCount: Int
-    /// How the result was checked, once it was.
+    /// How the result was checked; nil until it was.
     package var verification: Verification?
-    /// What another process wants from the one that runs this transfer.
+    /// Command of another process for the one that runs this transfer.
     package var control: ControlCommand
-    /// Token of the process that runs the transfer, nil when none does.
+    /// Token of the process that runs the transfer; nil if none does.
     package var ownerToken: String?
     package let createdAt: Timestamp
     package var updatedAt: Timestamp
 
-    /// A new transfer, waiting to be run.
+    /// Creates a transfer in state `queued`.
     package init(id: TransferID, serverURL: String, createdAt: Timestamp) {
         self.id = id
         self.serverURL = serverURL
@@ -45,21 +45,21 @@ package struct TransferStatus: Sendable, Equatable {
     }
 }
 
-/// How sure a result is.
+/// Strength of the proof that a result is correct.
 public enum Verification: String, Sendable, Codable {
-    /// The SHA-256 of the whole file is the one the other side announced.
+    /// The whole file has the expected SHA-256.
     case sha256
-    /// No hash was known to compare with: length and TLS only (R88).
+    /// No hash was known: only length and TLS were checked.
     case unverified
 }
 
-/// A wish of one process that the process running the transfer carries out within a second.
+/// A command that the process running the transfer carries out within a second.
 package enum ControlCommand: String, Sendable, Codable {
     case none
     case pause
     case cancel
-    /// Try again now, without waiting for the back-off to end.
+    /// Tries again now, without waiting for the back-off to end.
     case retry
-    /// Throw away what was transferred and begin anew.
+    /// Discards the transferred bytes and starts over.
     case restart
 }

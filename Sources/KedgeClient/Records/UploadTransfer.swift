@@ -1,55 +1,55 @@
 package import KedgeModel
 
-/// A durable upload (R24–R36).
+/// A durable upload.
 package struct UploadTransfer: Sendable, Equatable {
     package var status: TransferStatus
-    /// Absolute path of the file; the one copy that is read (R111).
+    /// Absolute path of the file. The upload reads it in place and makes no copy.
     package let path: String
-    /// Name that the server is told.
+    /// File name sent to the server.
     package let fileName: String
-    /// Size, times of change and inode of the version that is uploaded (R118). Once the content was
-    /// compared, its time of change is the one seen then.
+    /// Size, times of change and inode of the uploaded version. A comparison of the content updates
+    /// the time of change.
     package var identity: SourceIdentity
     package let mimeType: String?
-    /// How the server is spoken to. In other dialects than the native one ``TransferStatus/serverURL`` is
-    /// where the upload was begun, as it was given.
+    /// The upload protocol. For other protocols than the native one, ``TransferStatus/serverURL``
+    /// is the creation URL as it was given.
     package let dialect: UploadDialect
-    /// Where the upload is, once it was begun in another dialect than the native one.
+    /// URL of the upload once created, with another protocol than the native one.
     package var uploadURL: String?
-    /// Version of the IETF draft in which it was begun; nil for the form without one.
+    /// Interop version of the IETF draft used for the upload; nil without one.
     package var interopVersion: Int?
-    /// The server's chunk size once there is a session; until then what will be asked for.
+    /// Chunk size of the session; before there is one, the size to request.
     package var chunkSize: Int64
-    /// The server's limit of parallel chunks, once known.
+    /// The server's limit of concurrent chunks, once known.
     package var maxConcurrentChunks: Int?
-    /// Chunks that the server confirmed (R30).
+    /// Chunks that the server confirmed.
     package var uploadedChunks: ChunkSet
     package var sessionID: SessionID?
-    /// The session that a person named (R13). It becomes ``sessionID`` once the file was compared with what
-    /// the server has of it, and no other session is begun in its place.
+    /// The session named by the user. It becomes ``sessionID`` once the file was compared with the
+    /// bytes that the server has. No other session replaces it.
     package var givenSessionID: SessionID?
-    /// An expired session whose chunks a new session may take over (R129).
+    /// An expired session whose chunks a new session may adopt.
     package var adoptSessionID: SessionID?
-    /// Makes creating the session repeatable; written before the call (R73).
+    /// Makes session creation idempotent; written before the request.
     package var idempotencyKey: String
-    /// When the session expires unless bytes arrive (R128).
+    /// Time when the session expires unless bytes arrive.
     package var expiresAt: Timestamp?
     package var remoteFileID: FileID?
-    /// SHA-256 of the whole file once computed (R33).
+    /// SHA-256 of the whole file, once computed.
     package var fileHash: SHA256Digest?
-    /// The running SHA-256 of the bytes before ``SavedHash/offsetBytes`` (R71).
+    /// The running SHA-256 of the bytes before ``SavedHash/offsetBytes``.
     package var savedHash: SavedHash?
-    /// The transfer of an older version of the same file that this one took over from (R100).
+    /// The transfer of an older version of the file, which this one replaced.
     package var replaces: TransferID?
-    /// The transfer that took over because the file changed.
+    /// The transfer that replaced this one because the file changed.
     package var replacedBy: TransferID?
 
-    /// Chunks of the file (R29).
+    /// Chunks of the file.
     package var layout: ChunkLayout {
         ChunkLayout(fileSize: identity.byteCount, chunkSize: chunkSize)
     }
 
-    /// A new record for a file, in state `queued`.
+    /// Creates a record in state `queued`.
     package init(
         status: TransferStatus, path: String, fileName: String, identity: SourceIdentity,
         mimeType: String?, chunkSize: Int64, idempotencyKey: String,
@@ -67,11 +67,11 @@ package struct UploadTransfer: Sendable, Equatable {
     }
 }
 
-/// A running SHA-256 that can go on in another process.
+/// A running SHA-256 that another process can continue.
 package struct SavedHash: Sendable, Equatable {
-    /// Number of bytes hashed, from the start of the file.
+    /// Number of bytes hashed, from the start of the file or chunk.
     package let offsetBytes: Int64
-    /// The state as `SHA256Hasher` saves it.
+    /// The state saved by `SHA256Hasher`.
     package let state: [UInt8]
 
     package init(offsetBytes: Int64, state: [UInt8]) {

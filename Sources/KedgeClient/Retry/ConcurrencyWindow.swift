@@ -1,8 +1,8 @@
-/// How many chunks are in flight: one more after a round of successes, half after congestion (R126).
+/// Limit of chunks in flight: grows by one after a round of successes, halves after congestion.
 struct ConcurrencyWindow: Sendable, Equatable {
-    /// Never fewer than this.
+    /// Smallest limit.
     static let minimum = 1
-    /// In flight at first, and at most where no number was set.
+    /// Largest limit where the host application sets none.
     static let standard = 4
 
     private let cap: Int
@@ -10,10 +10,11 @@ struct ConcurrencyWindow: Sendable, Equatable {
     private var successCount = 0
 
     /// - Parameters:
-    ///   - wish: As many as the host application set; nil for ``standard``, or fewer where memory is short.
-    ///   - serverLimit: What the server takes in parallel, when it says.
-    ///   - bufferByteCount: Memory that one chunk in flight holds.
-    ///   - budgetByteCount: Memory that all of them may hold together, unless there is a wish.
+    ///   - wish: Limit set by the host application; nil for ``standard``, or fewer where memory is
+    ///     short.
+    ///   - serverLimit: Limit that the server states, if any.
+    ///   - bufferByteCount: Memory per chunk in flight.
+    ///   - budgetByteCount: Memory for all chunks in flight; ignored if `wish` is set.
     init(wish: Int?, serverLimit: Int?, bufferByteCount: Int64, budgetByteCount: Int64) {
         let byMemory = Int(clamping: budgetByteCount / max(1, bufferByteCount))
         let most = wish ?? min(Self.standard, byMemory)
@@ -21,7 +22,7 @@ struct ConcurrencyWindow: Sendable, Equatable {
         limit = cap
     }
 
-    /// A chunk went through. The window grows after as many as it is wide.
+    /// Counts a completed chunk. The window grows after as many as its width.
     mutating func recordSuccess() {
         successCount += 1
         guard successCount >= limit else { return }
@@ -29,7 +30,7 @@ struct ConcurrencyWindow: Sendable, Equatable {
         limit = min(cap, limit + 1)
     }
 
-    /// A time-out, a stall, or a server that asks for less.
+    /// Halves the window after a timeout, a stall, or a request of the server to slow down.
     mutating func recordCongestion() {
         successCount = 0
         limit = max(Self.minimum, limit / 2)

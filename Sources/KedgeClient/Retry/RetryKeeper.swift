@@ -1,11 +1,10 @@
 internal import KedgeModel
 internal import Logging
 
-/// The one place where a worker's retry decisions are made.
+/// Makes all retry decisions of a worker.
 ///
-/// It asks the failure whether trying again can help, counts tries without progress, waits, and keeps
-/// the record honest about waiting: while the server cannot be reached the transfer is `queued`, and
-/// such waiting uses up no budget (R104).
+/// Asks the failure whether a retry can help, counts tries without progress, and waits. While the
+/// server cannot be reached, the record says `queued`, and waiting uses no budget.
 actor RetryKeeper {
     private let lease: Lease
     private let store: TransferStore
@@ -13,24 +12,24 @@ actor RetryKeeper {
     private let configuration: ClientConfiguration
     private var acquaintance: Acquaintance
     private var budget: RetryBudget
-    /// Of this run alone, so that runs which lose the server together do not come back together.
+    /// Drawn once per run, so that runs that lose the server together do not retry together.
     private let phase: Double
-    /// What is waited for; nil while the server answers.
+    /// The outage that the run waits out; nil while the server answers.
     private var waiting: Waiting?
-    /// Number of the attempt after which the record says that the transfer waits, nil when it does not;
-    /// it follows ``waiting``, in order.
+    /// Number of the attempt that the record shows as waiting; nil when it shows none. Follows
+    /// ``waiting`` in order.
     private var recordedAttempt: Int?
     private var isRecording = false
-    /// Requests in a row that found no server, for each chunk: chunks in flight fail together, and
-    /// together they would drive one count up too fast.
+    /// Number of requests in a row that found no server, by chunk. Chunks in flight fail together
+    /// and would raise a common count too fast.
     private var offlineFailureCounts: [Int: Int] = [:]
 
     /// A server that cannot be reached.
     private struct Waiting {
         let since: Timestamp
-        /// The failure that was repeated most often.
+        /// The failure with the highest attempt number.
         var failure: RequestFailure
-        /// How long until the next try after it.
+        /// Delay between that failure and the next try.
         var delay: Duration
     }
 
@@ -50,18 +49,18 @@ actor RetryKeeper {
 
     private var logger: Logger { configuration.logger }
 
-    /// How long the server is waited for.
+    /// Timeout for the wait; nil for none.
     private var patience: Duration? {
         guard acquaintance != .known else { return configuration.patience }
         return configuration.firstAnswerPatience ?? configuration.patience
     }
 
-    /// Calls until it succeeds, for requests that move no bytes of a chunk.
+    /// Repeats a call until it succeeds, for requests that move no bytes of a chunk.
     ///
     /// - Parameter surfacing: Codes that the caller handles itself; they are thrown at once.
-    /// - Parameter chunk: What the request was made for, when that is a chunk: failures are charged to
-    ///   it, so that chunks which ask at the same time do not use up one budget together.
-    /// - Throws: the failure when it is permanent or the budget is used up; ``OutOfPatience``;
+    /// - Parameter chunk: The chunk that the request is for. Its failures count against that chunk,
+    ///   so that concurrent chunks do not exhaust one budget together.
+    /// - Throws: The failure if it is permanent or the budget is exhausted; ``OutOfPatience``;
     ///   `CancellationError`.
     func retrying<Result: Sendable>(
         surfacing: Set<ErrorCode> = [], chunk: Int? = nil,
@@ -86,16 +85,16 @@ actor RetryKeeper {
         }
     }
 
-    /// Waits as the policy says, or rethrows a failure that waiting does not cure.
+    /// Waits as the policy requires, or rethrows a failure that waiting cannot cure.
     ///
-    /// - Parameter isReachable: True when the server answered another request since: then there is no
-    ///   outage to wait for, whatever the failure looks like.
+    /// - Parameter isReachable: Whether the server has answered another request since. Then there
+    ///   is no outage to wait for, whatever the failure looks like.
     func backOff(
         after failure: RequestFailure, chunk: Int?, isReachable: Bool = false
     ) async throws {
         if failure.isCanceled { throw CancellationError() }
         guard failure.isRetryable else { throw failure }
-        // How long a server that has never answered is tried is the host's to say.
+        // The host application limits the tries of a server that has never answered.
         let isLimited = acquaintance != .known && patience != nil && failure.isServerTrouble
         if failure.isOutage || isLimited, !isReachable {
             try await waitForServer(failure, chunk: chunk)
@@ -121,13 +120,13 @@ actor RetryKeeper {
         try await environment.sleep(delay)
     }
 
-    /// Bytes of the chunk are on the other side for good, or on this one.
+    /// Records that bytes of the chunk are durable on the receiving side.
     func noteProgress(chunk: Int) async throws {
         try await noteAnswer()
         budget.recordProgress(chunk: chunk)
     }
 
-    /// The server answered: if the record says that the transfer waits for it, that is over.
+    /// Ends the wait for the server, because it answered.
     func noteAnswer() async throws {
         guard waiting != nil else { return }
         waiting = nil
@@ -135,22 +134,22 @@ actor RetryKeeper {
         try await recordWaiting()
     }
 
-    /// The server answered as it should: from now on it is known, for every transfer.
+    /// Records for all transfers that the server is known, because it answered correctly.
     private func noteServer() async throws {
         guard acquaintance != .known else { return }
         if case .newKedge(let url) = acquaintance { try await store.recordKnownServer(url) }
         acquaintance = .known
     }
 
-    /// Ends the run where waiting cannot help, before the server has answered for the first time ever.
+    /// Ends the run if waiting cannot help, as long as the server has never answered.
     private func judge(_ failure: RequestFailure) async throws {
         guard acquaintance != .known else { return }
         if failure.isFromKedge { return try await noteServer() }
         if let end = failure.atFirstContact(with: acquaintance) { throw end }
     }
 
-    /// Makes the record say whether the transfer waits. One at a time: chunks in flight lose and find
-    /// the server at the same moment, and the record must end up as the last of them saw it.
+    /// Makes the record show whether the transfer waits. Runs once at a time: chunks in flight lose
+    /// and find the server together, and the record must end in the latest state.
     private func recordWaiting() async throws {
         guard !isRecording else { return }
         isRecording = true
@@ -177,7 +176,7 @@ actor RetryKeeper {
         offlineFailureCounts[chunk ?? -1] = failure.attempt
         if let most = budget.policy.maxRetries, failure.attempt > most { throw failure }
         var delay = delay(failureCount: failure.attempt, retryAfter: nil)
-        // What the server asked for holds, whoever else gets through.
+        // The server's `Retry-After` holds even if another request gets through.
         var floor = min(failure.retryAfter ?? .zero, budget.policy.maxRetryAfter)
         if let patience {
             let left = patience - (waiting.map { now.duration(since: $0.since) } ?? .zero)
@@ -187,14 +186,14 @@ actor RetryKeeper {
         }
         try await note(failure, delay: floor + delay, at: now)
         if let chunk, !failure.isOffline {
-            // Something was sent, so it was a try.
+            // Data was sent, so it counts as a try.
             try await store.recordAttempt(
                 lease, chunk: chunk, code: failure.code,
                 message: failure.message(delay: floor + delay), answer: failure.answer,
                 attempt: failure.failedAttempt(next: now.advanced(by: floor + delay)))
         }
         if floor > .zero { try await environment.sleep(floor) }
-        // The first request that is answered ends the wait of all: looked at in slices of it.
+        // The first answered request ends the wait for all; polled in slices.
         while delay > .zero, waiting != nil {
             let slice = min(delay, .milliseconds(250))
             try await environment.sleep(slice)
@@ -202,7 +201,7 @@ actor RetryKeeper {
         }
     }
 
-    /// Remembers a failure, and writes down one that was repeated more often than those before.
+    /// Notes a failure, and records it if its attempt number is the highest so far.
     private func note(_ failure: RequestFailure, delay: Duration, at now: Timestamp) async throws {
         if waiting == nil {
             logger.notice(
@@ -225,11 +224,11 @@ actor RetryKeeper {
     }
 }
 
-/// The server could not be reached for longer than the host wants to wait. The transfer stays
+/// The server could not be reached within the host application's timeout. The transfer stays
 /// `queued`; it has not failed.
 struct OutOfPatience: Error {
-    /// The last try.
+    /// The failure of the last try.
     let failure: RequestFailure
-    /// How long the server was waited for.
+    /// The timeout.
     let wait: Duration
 }

@@ -1,40 +1,39 @@
 internal import Foundation
 
-/// When to try again: exponential back-off with a phase of each client's own, and how often without
-/// progress.
+/// Exponential back-off with a random phase for each run, and limits of tries without progress.
 ///
-/// A value without clock or randomness of its own, so that its properties can be tested.
+/// Has no clock or randomness of its own, so that tests can check its properties.
 public struct RetryPolicy: Sendable, Hashable {
-    /// Upper bound of the first wait; the bound doubles with each further try. 0.2 seconds.
+    /// Upper bound of the first wait; it doubles with each further try. 0.2 seconds.
     public var baseDelay: Duration = .milliseconds(200)
-    /// Largest bound of a wait; 30 seconds. Lower finds a recovered server sooner, at the price of
-    /// more traffic to one that is down.
+    /// Largest bound of a wait; 30 seconds. A lower bound finds a recovered server sooner, and
+    /// sends more traffic to one that is down.
     public var maxDelay: Duration = .seconds(30)
-    /// Longest `Retry-After` that is honoured; 5 minutes. A longer one is cut to this.
+    /// Longest `Retry-After` that is honored; 5 minutes. A longer one is cut to this.
     public var maxRetryAfter: Duration = .seconds(300)
-    /// Tries of one chunk in a row that brought no byte further; 12, about two minutes.
+    /// Limit of tries of one chunk in a row without progress; 12, about two minutes.
     public var chunkBudget = 12
-    /// Tries of the whole transfer in a row that brought no byte further; 40.
+    /// Limit of tries of the whole transfer in a row without progress; 40.
     public var transferBudget = 40
-    /// Tries in a row that bring nothing, after the first, before the transfer fails, whatever the
-    /// reason; nil lets the budgets count, and waits for a server that is away. 0 tries once.
+    /// Limit of retries in a row without progress, whatever the reason; 0 tries once. Nil applies
+    /// the budgets, and waits for an unreachable server.
     public var maxRetries: Int?
 
-    /// The defaults.
+    /// Creates the default policy.
     public init() {}
 
-    /// The part of the bound that every wait has at least.
+    /// Smallest share of the bound that a wait takes.
     static let leastShare = 0.9
 
-    /// How long to wait after `failureCount` failures in a row, at least 1.
+    /// Returns the wait after `failureCount` failures in a row, at least 1.
     ///
-    /// Close below the bound, which each client's phase shifts: clients that lost the same server at the
-    /// same moment come back spread evenly, whenever that is. Waits drawn from the whole interval below
-    /// one bound for all would let two to nine times the mean come back in the first moments, most of
-    /// them after a short outage. What the server asked for with `Retry-After` is a floor; a quarter of
-    /// it more, or one second, spreads those who were asked at once.
+    /// The wait is just below the bound, which the phase shifts. Clients that lost a server
+    /// together thus return evenly spread. Waits drawn from the whole interval below a common bound
+    /// would let two to nine times the mean return in the first moments, mostly after a short
+    /// outage. `Retry-After` is a floor; up to a quarter of it, or one second, is added to spread
+    /// the clients.
     ///
-    /// - Parameter phase: Between 0 and 1, drawn once for each transfer.
+    /// - Parameter phase: Between 0 and 1, drawn once for each run.
     public func delay(
         afterFailures failureCount: Int, retryAfter: Duration?, phase: Double = 0,
         using generator: inout some RandomNumberGenerator
@@ -47,10 +46,10 @@ public struct RetryPolicy: Sendable, Hashable {
         return floor + max(.seconds(1), floor / 4) * Double.random(in: 0...1, using: &generator)
     }
 
-    /// The upper bound of the wait: it doubles with each failure up to the cap. A phase of 1 is one
-    /// doubling behind a phase of 0.
+    /// Returns the upper bound of the wait, which doubles with each failure up to the maximum. A
+    /// phase of 1 is one doubling behind a phase of 0.
     public func bound(afterFailures failureCount: Int, phase: Double = 0) -> Duration {
-        // Thirty doublings of any sensible base are beyond any sensible cap; more would overflow.
+        // Thirty doublings exceed any sensible maximum; more would overflow.
         let doublings = min(max(failureCount, 1) - 1, 30)
         return min(maxDelay, baseDelay * (1 << doublings) * exp2(-min(max(phase, 0), 1)))
     }
@@ -64,8 +63,9 @@ struct RetryBudget: Sendable, Equatable {
 
     init(policy: RetryPolicy) { self.policy = policy }
 
-    /// A try brought nothing; returns how many in a row of this chunk, or of the requests that belong
-    /// to no chunk.
+    /// Counts a try without progress.
+    ///
+    /// - Returns: The number in a row for this chunk, or for requests without a chunk.
     mutating func recordFailure(chunk: Int?) -> Int {
         transferFailureCount += 1
         let key = chunk ?? -1
@@ -73,17 +73,17 @@ struct RetryBudget: Sendable, Equatable {
         return chunkFailureCounts[key, default: 0]
     }
 
-    /// True when there were as many tries in a row without progress as the policy allows.
+    /// Whether the policy allows no further try.
     func isExhausted(chunk: Int?) -> Bool {
         let count = chunkFailureCounts[chunk ?? -1, default: 0]
         if let most = policy.maxRetries { return count > most }
         return transferFailureCount >= policy.transferBudget || count >= policy.chunkBudget
     }
 
-    /// Bytes of the chunk arrived for good, or a request that belongs to no chunk succeeded.
+    /// Resets the counts: bytes of the chunk are durable, or a request without a chunk succeeded.
     mutating func recordProgress(chunk: Int?) {
         chunkFailureCounts[chunk ?? -1] = nil
-        // A status that can be read is no progress of the transfer; bytes are.
+        // Only bytes are progress of the transfer, not an answered status request.
         if chunk != nil { transferFailureCount = 0 }
     }
 }

@@ -1,19 +1,18 @@
 package import KedgeFiles
 package import KedgeModel
 
-/// Time, chance and disk as parameters, so that tests can put their own in place.
+/// Time, randomness and file system as parameters, for tests to replace.
 package struct ClientEnvironment: Sendable {
     package var files: any FileSystem
     package var now: @Sendable () -> Timestamp
     /// Sleeps; throws `CancellationError` when the task is canceled meanwhile.
     package var sleep: @Sendable (Duration) async throws -> Void
     package var makeGenerator: @Sendable () -> AnyGenerator
-    /// Sleeps between two looks of a loop that waits for something to change. Real time in most tests:
-    /// nothing depends on its length.
+    /// Sleeps between two polls of a loop. Most tests use real time: nothing depends on its length.
     package var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
-    /// How much of a download's unfinished chunk a kill or a power cut may cost.
+    /// Limits of what a kill or a power cut may cost of a download's unfinished chunk.
     package var partialLimits = PartialLimits()
-    /// Makes a pool with so many threads.
+    /// Makes a pool with the given number of threads.
     package var makePool: @Sendable (Int) -> BlockingPool = { BlockingPool(threadCount: $0) }
 
     package init(
@@ -27,7 +26,7 @@ package struct ClientEnvironment: Sendable {
         self.makeGenerator = makeGenerator
     }
 
-    /// The real disk, clock and generator.
+    /// The real file system, clock and generator.
     package static var system: ClientEnvironment {
         ClientEnvironment(
             files: POSIXFileSystem(), now: { Timestamp.current },

@@ -1,16 +1,16 @@
 internal import KedgeModel
 
-/// Why a run must stop although its worker has not ended.
+/// The reason to stop a run before its worker ends.
 enum RunSignal: Sendable {
-    /// Somebody wants something.
+    /// Another process, or this one, left a command.
     case control(ControlCommand)
-    /// This client is ending.
+    /// This client suspends all its runs.
     case suspend
-    /// The lease, or the store, is gone.
+    /// The lease was lost, or the store failed.
     case lost(any Error)
 }
 
-/// Keeps a lease alive while its worker runs, and listens for the wishes of other processes.
+/// Renews a lease while its worker runs, and polls for commands.
 struct LeaseWatcher: Sendable {
     private static let tick = Duration.milliseconds(100)
     private static let ticksPerLook = 2
@@ -19,10 +19,10 @@ struct LeaseWatcher: Sendable {
     let lease: Lease
     let store: TransferStore
     let runs: ActiveRuns
-    /// Paces the loop that looks.
+    /// Paces the polling loop.
     let pause: @Sendable (Duration) async throws -> Void
 
-    /// Returns when the run must stop; nil when the task was canceled because the worker ended.
+    /// Returns when the run must stop; nil if the task was canceled because the worker ended.
     func watch() async -> RunSignal? {
         var tickCount = 0
         while !Task.isCancelled {
@@ -40,7 +40,7 @@ struct LeaseWatcher: Sendable {
             } catch is CancellationError {
                 return nil
             } catch is LeaseLost {
-                // The worker may just have given the lease back itself.
+                // The worker may have just released the lease itself.
                 return Task.isCancelled ? nil : .lost(LeaseLost())
             } catch {
                 return .lost(error)

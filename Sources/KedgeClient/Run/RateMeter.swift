@@ -1,14 +1,14 @@
 internal import KedgeLocks
 internal import KedgeModel
 
-/// How fast bytes move now: an average over the last few seconds, in this process only.
+/// Rate at which this process moves bytes, averaged over the last few seconds.
 final class RateMeter: Sendable {
     private struct Sample {
         let time: Timestamp
         var byteCount: Int64
     }
 
-    /// Long enough to be steady over chunks, short enough to show a change of the link.
+    /// Long enough to average over chunks, short enough to show a change of the link.
     private static let window = Duration.seconds(5)
     private static let resolution = Duration.milliseconds(250)
 
@@ -17,7 +17,7 @@ final class RateMeter: Sendable {
 
     init(now: @escaping @Sendable () -> Timestamp) { self.now = now }
 
-    /// Bytes moved just now.
+    /// Counts bytes that moved just now.
     func add(_ byteCount: Int64) {
         let time = now()
         samples.withLock { samples in
@@ -30,7 +30,7 @@ final class RateMeter: Sendable {
         }
     }
 
-    /// A counter for one request, which reports how much it has sent so far, not how much more.
+    /// Returns a counter for one request, to be called with the total sent so far.
     func cumulativeCounter() -> @Sendable (Int64) -> Void {
         let reported = Counter()
         return { [self] total in
@@ -39,7 +39,7 @@ final class RateMeter: Sendable {
         }
     }
 
-    /// Bytes per second, nil while nothing has moved for the length of the window.
+    /// Bytes per second; nil if nothing moved within the window.
     var bytesPerSecond: Double? {
         let time = now()
         return samples.withLock { samples in

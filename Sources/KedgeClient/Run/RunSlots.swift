@@ -1,4 +1,4 @@
-/// Places for running transfers, given in the order in which they were asked for.
+/// Slots for running transfers, granted in the order of the requests.
 actor RunSlots {
     private var freeCount: Int
     private var nextTicket = 0
@@ -6,7 +6,7 @@ actor RunSlots {
 
     init(count: Int) { freeCount = max(1, count) }
 
-    /// Waits for a place; false when the task was canceled first.
+    /// Waits for a slot; returns false if the task is canceled first.
     func take() async -> Bool {
         if Task.isCancelled { return false }
         if freeCount > 0 {
@@ -18,16 +18,16 @@ actor RunSlots {
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 waiting.append((ticket, continuation))
-                // The cancellation may have come before there was anything to take out.
+                // The cancellation may have come before the ticket was in the list.
                 if Task.isCancelled { forget(ticket) }
             }
         } onCancel: {
-            // Ends by itself at once; nobody needs to wait for it.
+            // Ends by itself at once; no caller waits for it.
             Task { await self.forget(ticket) }
         }
     }
 
-    /// Gives a place back.
+    /// Releases a slot.
     func give() {
         if waiting.isEmpty {
             freeCount += 1

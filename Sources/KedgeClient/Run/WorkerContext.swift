@@ -1,7 +1,7 @@
 internal import KedgeFiles
 internal import Logging
 
-/// What a worker needs of the world for one run of one transfer.
+/// The dependencies of a worker for one run of one transfer.
 struct WorkerContext: Sendable {
     let lease: Lease
     let store: TransferStore
@@ -14,10 +14,10 @@ struct WorkerContext: Sendable {
     let configuration: ClientConfiguration
     let logger: Logger
 
-    /// Memory that the chunks of one transfer in flight may hold together.
+    /// Memory for all chunks in flight of one transfer.
     static let bufferBudgetByteCount: Int64 = 16 << 20
 
-    /// Runs calls on files, translating their failures.
+    /// Runs file operations on the pool and translates their errors.
     func onDisk<Result: Sendable>(
         _ operation: String, _ role: String, _ work: @escaping @Sendable () throws -> Result
     ) async throws -> Result {

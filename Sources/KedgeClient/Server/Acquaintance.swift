@@ -1,23 +1,22 @@
 internal import KedgeModel
 
-/// What is known of a server before it is asked: whether it ever answered, by the records.
+/// The recorded history of a server: whether it has ever answered.
 enum Acquaintance: Sendable, Equatable {
-    /// It answered before. Another answer that comes now in its place, such as the page of a captive
-    /// portal in a train, passes: waiting helps.
+    /// It has answered before. A foreign answer in its place, such as the page of a captive portal,
+    /// is temporary: waiting helps.
     case known
-    /// No Kedge has answered at this address yet: it may be the wrong one.
+    /// No Kedge server has answered at this address yet: the address may be wrong.
     case newKedge(String)
-    /// A server of any other make, which has not answered yet.
+    /// A server of another kind, which has not answered yet.
     case new
 }
 
 extension RequestFailure {
-    /// Statuses that something between the client and a Kedge answers by itself: they tell nothing of
-    /// what is behind it.
+    /// Statuses that an intermediary may send by itself, whatever the server behind it.
     private static let statusesOfGateways: Set<Int> = [401, 403, 407, 408, 413, 425, 429]
 
-    /// What the failure means of a server that has not answered yet, when waiting cannot help; nil when
-    /// it may.
+    /// Returns the failure to report for a server that has never answered, if waiting cannot help;
+    /// nil if it may.
     func atFirstContact(with server: Acquaintance) -> RequestFailure? {
         switch transport?.connection?.cause {
         case .nameNotFound: return with(.nameNotFound, explanation)

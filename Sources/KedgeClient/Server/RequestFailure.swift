@@ -2,33 +2,33 @@ internal import Foundation
 internal import HTTPTypes
 internal import KedgeModel
 
-/// A request that did not do what it was for, in the words of the error table.
+/// A failed request, with a code of the error table.
 struct RequestFailure: Error, Sendable {
     let code: ErrorCode
     /// For example `finalize`.
     let operation: String
-    /// The answer behind it; nil when there was none.
+    /// The answer that caused it; nil when there was none.
     let answer: ServerAnswer?
-    /// What the server asked to wait.
+    /// The wait that the server asked for.
     let retryAfter: Duration?
-    /// What the server said, when it said it the standard way.
+    /// The server's problem document in Kedge's form, if it sent one.
     let problem: ProblemDocument?
-    /// What another server than a Kedge said in a problem document (RFC 9457).
+    /// Text of another server's problem document (RFC 9457).
     let serverText: String?
-    /// The failure of the transport behind it.
+    /// The transport error that caused it.
     let transport: TransportError?
-    /// Words that replace the table's sentence where more is known; safe for strangers.
+    /// Sentence that replaces the table's one where more is known; safe for strangers.
     var explanation: String?
-    /// True when what answered did not answer as a Kedge does.
+    /// Whether the answer is not one of a Kedge server.
     var isForeign = false
-    /// True when something else answered in the place of a Kedge, for example the page of a captive
-    /// portal: that says nothing of a session or a file, and passes.
+    /// Whether an intermediary answered in the server's place, such as a captive portal. Such an
+    /// answer says nothing about a session or a file, and is temporary.
     var isFromIntermediary = false
-    /// True when the request went without any credentials.
+    /// Whether the request carried no credentials.
     var lacksToken = false
-    /// Tries in a row that brought nothing, this one included.
+    /// Number of tries in a row without progress, including this one.
     var attempt = 1
-    /// Size of a body that something before the service refused as too large.
+    /// Size of a body that an intermediary refused as too large.
     private(set) var refusedByteCount: Int64?
 
     init(
@@ -45,17 +45,16 @@ struct RequestFailure: Error, Sendable {
         self.transport = transport
     }
 
-    /// True when the same request can succeed later without anybody changing anything.
+    /// Whether the same request can succeed later without any change.
     var isRetryable: Bool {
         isFromIntermediary || transport?.isTransient ?? code.facts.isRetryable
     }
 
-    /// True when no connection could be made: the network, not the request, is the trouble.
+    /// Whether no connection could be made: the network is at fault, not the request.
     var isOffline: Bool { transport?.kind == .offline }
 
-    /// True when the server is out of reach, or says that it cannot serve now: waiting for it is no
-    /// failure of the transfer and uses up no budget. A connection that breaks in the middle of an
-    /// answer is another thing: there is a server.
+    /// Whether the server is unreachable, or reports that it cannot serve now. Waiting for it uses
+    /// no budget. A connection that breaks during an answer is different: the server is there.
     var isOutage: Bool {
         guard isRetryable else { return false }
         guard let answer else { return transport != nil }
@@ -63,20 +62,20 @@ struct RequestFailure: Error, Sendable {
             || transport == nil && [429, 502, 503, 504].contains(answer.status)
     }
 
-    /// True when the server may be there and cannot serve: it has failed, or has too much to do.
+    /// Whether the server may be reachable but unable to serve: it failed, or is overloaded.
     var isServerTrouble: Bool {
         isOutage || answer.map { $0.status >= 500 } ?? false
     }
 
-    /// True when the answer is a refusal as only a Kedge gives it.
+    /// Whether the answer is a refusal that only a Kedge server gives.
     var isFromKedge: Bool { answer != nil && !isForeign && problem != nil }
 
     var isCanceled: Bool { transport?.kind == .canceled }
 
-    /// True when the connection broke on the way: some of the body may have arrived.
+    /// Whether the connection broke on the way: part of the body may have arrived.
     var isInterrupted: Bool { transport.map { $0.kind != .offline } ?? false }
 
-    /// True when sending less in parallel is the right answer.
+    /// Whether to send less in parallel.
     var isCongestion: Bool {
         switch transport?.kind {
         case .stalled, .timedOut: true
@@ -85,7 +84,7 @@ struct RequestFailure: Error, Sendable {
         }
     }
 
-    /// A short cause with what to do, safe for strangers (R107).
+    /// A short cause with advice, safe for strangers.
     var message: String {
         if let refusedByteCount {
             return "Something before the service refused a body of \(refusedByteCount) bytes as too"
@@ -95,14 +94,14 @@ struct RequestFailure: Error, Sendable {
             return "Something before the service refused the request as too large (\(source))."
         }
         if let explanation {
-            // What answers is no Kedge, and may say itself what it is about.
+            // The other server may explain the cause itself.
             return [explanation, serverText == nil ? nil : detail].compactMap { $0 }
                 .joined(separator: " ")
         }
         return transport?.connection?.text.map { $0 + "." } ?? plainMessage
     }
 
-    /// The same failure by another name.
+    /// Returns the same failure with another code.
     func with(_ code: ErrorCode, _ explanation: String?) -> RequestFailure {
         var other = RequestFailure(
             code, operation: operation, answer: answer, retryAfter: retryAfter, problem: problem,
@@ -114,7 +113,7 @@ struct RequestFailure: Error, Sendable {
         return other
     }
 
-    /// The message where nothing is known of the connection.
+    /// The message when no connection failure is known.
     private var plainMessage: String {
         switch transport?.kind {
         case .offline: "The server cannot be reached."
@@ -127,7 +126,7 @@ struct RequestFailure: Error, Sendable {
         }
     }
 
-    /// What was said, by whom when that may be another one than the person thinks.
+    /// A sentence about the answer. Names the server if the user may expect another one.
     private var sentence: String {
         guard let answer else { return code.facts.sentence }
         let who = answer.place ?? "The server"
@@ -150,16 +149,16 @@ struct RequestFailure: Error, Sendable {
         }
     }
 
-    /// Who answered, and with which status.
+    /// Host, port and status of the answer.
     private var source: String {
         [answer?.place, answer.map { "status \($0.status)" }].compactMap { $0 }
             .joined(separator: ", ")
     }
 
-    /// Characters of the server's own words that are passed on, at most.
+    /// Longest server text that is passed on, in characters.
     private static let maxDetailCount = 300
 
-    /// What the server says about this case, as a sentence of its own; nil when that is nothing new.
+    /// The server's explanation as a sentence; nil if it adds nothing.
     private var detail: String? {
         guard let text = problem?.detail ?? serverText else { return nil }
         let words = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
@@ -171,18 +170,17 @@ struct RequestFailure: Error, Sendable {
 }
 
 extension RequestFailure {
-    /// True for a body that was too large for what answered, which is not the service itself: it
-    /// says so in a problem document.
+    /// Whether an intermediary refused the body as too large: it sends no problem document.
     var isBodyRefused: Bool { answer?.status == 413 && problem == nil }
 
-    /// True for an answer of something before the service that may only mean that the body broke off on
-    /// its way there: HAProxy says 400 then.
+    /// Whether the answer may only mean that the body broke off on its way to an intermediary:
+    /// HAProxy then answers 400.
     var mayBeCutShort: Bool { answer?.status == 400 && problem == nil }
 
-    /// How many such answers in a row mean that what sends them takes no body at all.
+    /// Number of such answers in a row after which the intermediary is taken to refuse every body.
     static let maxCutShortCount = 3
 
-    /// The same failure with the size of the body, where it was refused on the way.
+    /// Returns the same failure with the size of the body, if an intermediary refused it.
     func refusing(_ byteCount: Int64) -> RequestFailure {
         guard isBodyRefused else { return self }
         var failure = self
@@ -190,9 +188,9 @@ extension RequestFailure {
         return failure
     }
 
-    /// The failure of a transport.
+    /// Creates the failure for a transport error.
     ///
-    /// - Parameter answer: The head of an answer whose body did not arrive whole.
+    /// - Parameter answer: Head of an answer whose body did not arrive completely.
     init(_ error: TransportError, operation: String, answer: ServerAnswer? = nil) {
         let code: ErrorCode =
             switch error.kind {
@@ -209,15 +207,15 @@ extension RequestFailure {
         return cause?.isCertificate == true ? .certificateRejected : .tlsRefused
     }
 
-    /// A failure that the server reported.
+    /// Creates the failure that an answer reports.
     ///
     /// - Parameters:
     ///   - body: At most the first 64 KiB of the answer.
-    ///   - subject: What the request was about: decides what a bare 404 means.
+    ///   - subject: The subject of the request, which decides the meaning of a bare 404.
     init(_ reply: ServerReply, body: [UInt8], operation: String, subject: Subject) {
-        // A problem document that cannot be read is as good as none: the status speaks.
+        // Without a readable problem document, the status decides.
         let problem = try? JSONDecoder().decode(ProblemDocument.self, from: Data(body))
-        // A server may only say what the table has a status for: a full disk is ours to find.
+        // A server may only report codes with a status: a full local disk, say, has none.
         let known = problem.flatMap { ErrorCode(rawValue: $0.code) }
             .flatMap { $0.facts.httpStatus == nil ? nil : $0 }
         let isReplaced =
@@ -235,8 +233,7 @@ extension RequestFailure {
         lacksToken = !reply.hasCredentials
     }
 
-    /// Statuses by which something before a Kedge refuses this request for what it is or brings: waiting
-    /// does not help.
+    /// Statuses with which an intermediary refuses this very request: waiting does not help.
     private static let statusesOfRequests: Set<Int> = [
         400, 401, 403, 407, 408, 411, 413, 414, 417, 431, 451,
     ]
@@ -246,12 +243,12 @@ extension RequestFailure {
             var title: String?
             var detail: String?
         }
-        // A page or a plain text is for browsers and logs, not for a line of ours.
+        // HTML pages and plain text are for browsers and logs, not for an error message.
         let problem = try? JSONDecoder().decode(ForeignProblem.self, from: Data(body))
         return problem.flatMap { $0.detail ?? $0.title }
     }
 
-    /// What a request is about.
+    /// The subject of a request.
     enum Subject: Sendable {
         /// An upload session of a Kedge.
         case session
@@ -259,15 +256,15 @@ extension RequestFailure {
         case file
         /// A file anywhere.
         case resource
-        /// An upload at an address of its own, in a dialect that others also speak.
+        /// An upload at a URL of its own, in a protocol that other servers share.
         case upload
 
         var isOfKedge: Bool { self == .session || self == .file }
     }
 
-    /// Codes of answers that have none.
+    /// Returns the code for an answer without one.
     ///
-    /// - Parameter isReplaced: True when something else answered in the place of a Kedge.
+    /// - Parameter isReplaced: Whether an intermediary answered in the place of a Kedge server.
     private static func code(
         ofStatus status: Int, subject: Subject, isReplaced: Bool
     ) -> ErrorCode {
@@ -290,11 +287,11 @@ extension RequestFailure {
         }
     }
 
-    /// What tus 1.0 and the IETF drafts mean by a status, where that is special to them.
+    /// Statuses with a special meaning in tus 1.0 and the IETF drafts.
     private static let uploadCodes: [Int: ErrorCode] = [
         404: .sessionNotFound, 405: .methodNotAllowed, 409: .offsetMismatch, 410: .sessionExpired,
         412: .uploadVersionUnsupported, 415: .unsupportedMediaType,
-        // In neither specification, and what servers with locks answer.
+        // In neither specification; servers with locks answer with it.
         423: .busy,
         425: .busy, 460: .uploadChecksumMismatch, 501: .methodNotAllowed,
     ]
@@ -302,7 +299,7 @@ extension RequestFailure {
 
 /// The `Retry-After` header field (RFC 9110 section 10.2.3).
 enum RetryAfter {
-    /// Reads seconds or an HTTP date; nil for anything else and for the past.
+    /// Parses seconds or an HTTP date; nil for anything else and for the past.
     static func parse(_ value: String?, now: Timestamp) -> Duration? {
         guard let value else { return nil }
         if let seconds = WireInteger.parse(value) { return .seconds(min(seconds, 86_400)) }
@@ -318,7 +315,7 @@ extension HTTPField.Name {
     static let reprDigest = constant("Repr-Digest")
     static let idempotencyKey = constant("Idempotency-Key")
 
-    /// A name that is known to be well formed.
+    /// Returns a name that is known to be well formed.
     static func constant(_ text: String) -> Self {
         guard let name = Self(text) else { preconditionFailure("\(text) is a field name") }
         return name

@@ -1,29 +1,28 @@
 internal import HTTPTypes
 internal import KedgeModel
 
-/// The one way of the client's requests to the network: attaches credentials, and decides where
-/// redirects may lead.
+/// Sends all requests of the client: attaches credentials, and decides which redirects to follow.
 struct RequestSender: Sendable {
-    /// Address of the server that the credentials are for. A user and password in it go to its origin
-    /// and nowhere else.
+    /// Address of the server that the credentials are for. A user and password in it are sent only
+    /// to its origin.
     let home: String
-    /// Sent as bearer token to the origin of ``home`` and nowhere else; never logged or stored.
+    /// Bearer token, sent only to the origin of ``home``; never logged or stored.
     let token: String?
     let transport: any HTTPTransport
 
-    /// Redirects of one request that are followed.
+    /// Limit of redirects followed for one request.
     private static let maxRedirectCount = 5
 
-    /// What to do where the answer points to another address.
+    /// Rule for an answer that redirects to another address.
     enum RedirectRule: Sendable {
-        /// For requests to a service: the person names its address.
+        /// For requests to a service: the user has to name its address.
         case refused
-        /// For reading a file: never out of an encrypted connection. Token, user and password go to their
-        /// own origin alone.
+        /// For reading a file: followed, but never from an encrypted to an unencrypted connection.
+        /// The token, user and password are sent only to their own origin.
         case followed
     }
 
-    /// Sends a request, and once more to each address that it is pointed to.
+    /// Sends a request, and again to each redirect target.
     ///
     /// - Throws: ``RequestFailure``: without an answer; `REDIRECTED` for a redirect that is not
     ///   followed; `REDIRECT_LOOP`.
@@ -68,17 +67,17 @@ struct RequestSender: Sendable {
     }
 }
 
-/// An answer whose head has arrived, with what the request carried.
+/// An answer whose head has arrived, with facts about its request.
 struct ServerReply: Sendable {
     let status: Int
     let headerFields: HTTPFields
     let body: TransportResponseBody
-    /// What was asked last, where redirects were followed.
+    /// URL of the last request, after any redirects.
     let url: String
-    /// True when the request carried the token, or a user and password.
+    /// Whether the request carried the token, or a user and password.
     let hasCredentials: Bool
 
-    /// What diagnosis wants to know of it.
+    /// The facts that diagnosis records.
     var answer: ServerAnswer {
         let place = URLText.place(of: url)
         return ServerAnswer(
@@ -95,7 +94,7 @@ private struct Redirect {
     let reply: ServerReply
     let operation: String
 
-    /// Where the answer points, when that may be followed.
+    /// Returns the redirect's target, if the rule allows it.
     func target(_ rule: RequestSender.RedirectRule) throws(RequestFailure) -> String {
         guard let location = reply.headerFields[.location], !location.isEmpty,
             let resolved = URLText.resolve(location, against: from)
@@ -124,7 +123,7 @@ private struct Redirect {
             "\(shown(from)) points to \(shown(target)): these redirects lead nowhere.")
     }
 
-    /// The server's address when the redirect only leads from one to another, as from http to https.
+    /// Returns the server's new base URL if the redirect changes only that, as to https.
     private func newHome(behind target: String) -> String? {
         guard from.hasPrefix(home), from.count > home.count else { return nil }
         let path = from.dropFirst(home.count)
@@ -132,7 +131,7 @@ private struct Redirect {
         return URLText.normalizedBase(String(target.dropLast(path.count)))
     }
 
-    /// Without what may be a secret.
+    /// Removes possible secrets.
     private func shown(_ url: String) -> String { URLText.redacted(url) }
 
     private func refusal(_ explanation: String) -> RequestFailure {

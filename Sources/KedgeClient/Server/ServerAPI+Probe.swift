@@ -2,19 +2,19 @@ internal import HTTPTypes
 internal import KedgeModel
 
 extension ServerAPI {
-    /// Any answer at all, as it came.
+    /// An answer of any status and content.
     struct Probe: Sendable {
         let reply: ServerReply
-        /// Empty for more than a message of the contract has.
+        /// Empty if larger than any message of the native protocol.
         let body: [UInt8]
-        /// From sending the request to the end of the answer.
+        /// Time from sending the request to the end of the answer.
         let duration: Duration
 
         var status: Int { reply.status }
         var fields: HTTPFields { reply.headerFields }
     }
 
-    /// Asks an address of which nothing is known: no status is an error.
+    /// Sends a request to an unknown address: no status is an error.
     ///
     /// - Throws: ``RequestFailure`` when no answer came.
     func probe(_ path: String) async throws -> Probe {
@@ -26,7 +26,7 @@ extension ServerAPI {
         do {
             body = try await response.body.collect(upTo: 1 << 20)
         } catch {
-            // What is too large is no message of the contract.
+            // A larger body is no message of the native protocol.
             guard error.kind == .other else {
                 throw RequestFailure(error, operation: call.operation)
             }

@@ -2,27 +2,26 @@ internal import Foundation
 internal import HTTPTypes
 internal import KedgeModel
 
-/// The native HTTP contract, seen from the client: one method per call, values in and out.
+/// The client side of the native HTTP protocol: one method per call, values in and out.
 ///
-/// Nothing is retried here; every failure is a ``RequestFailure``.
+/// Retries nothing; every failure is a ``RequestFailure``.
 struct ServerAPI: Sendable {
     /// Base URL without a trailing slash.
     let baseURL: String
-    /// Sent as bearer token; never logged or stored.
+    /// Bearer token; never logged or stored.
     let token: String?
     let transport: any HTTPTransport
 
-    /// The way to the network, with the credentials for this server.
+    /// Sends requests with the credentials for this server.
     var sender: RequestSender { RequestSender(home: baseURL, token: token, transport: transport) }
 
-    /// Longest body of an error that is read.
+    /// Longest error body that is read.
     private static let maxProblemByteCount = 64 << 10
     /// Longest body of an answer whose size does not depend on the file.
     private static let maxMessageByteCount = 1 << 20
-    /// Finalize and a session's creation may be slow on a busy server.
+    /// Finalizing and creating a session may be slow on a busy server.
     private static let patientStallTimeout = Duration.seconds(120)
 
-    /// An answer with what diagnosis wants to know of it.
     struct Answered<Value: Sendable>: Sendable {
         let value: Value
         let answer: ServerAnswer
@@ -36,7 +35,7 @@ struct ServerAPI: Sendable {
             call, fields: [.idempotencyKey: idempotencyKey], json: try encode(request))
     }
 
-    /// Asks for the short form; a server that does not know it gives the full one.
+    /// Requests the short form of the status; an older server answers with the full one.
     ///
     /// - Parameter chunkCount: Bounds the size of the answer.
     func sessionStatus(
@@ -48,29 +47,29 @@ struct ServerAPI: Sendable {
             call, maxBytes: Self.maxMessageByteCount + chunkCount * 64)
     }
 
-    /// Asks for the form that a file can be compared with.
+    /// Requests the form of the status with the digests of all chunks.
     func sessionDigests(_ id: SessionID) async throws -> Answered<SessionStatus> {
         let call = Call(
             "session status", .get, "/uploads/sessions/\(id.text)?chunks=digests", .session)
-        // A digest takes 67 bytes, the run of a chunk without neighbors at most 20.
+        // A digest takes 67 bytes, a run of one chunk at most 20.
         return try await exchange(
             call, maxBytes: Self.maxMessageByteCount + ChunkLayout.maxChunkCount * 90)
     }
 
-    /// What the body of a chunk came to.
+    /// The result of sending the body of a chunk.
     enum ChunkAnswer: Sendable {
         case whole(ChunkReceipt)
-        /// The body ended before the chunk does, and its bytes are durable.
+        /// The body ended before the chunk does; its bytes are durable.
         case part(PartialChunk)
     }
 
     /// Sends a chunk, or a part of one.
     ///
     /// - Parameters:
-    ///   - bytes: The bytes carried; those of a part lie inside the chunk.
-    ///   - digest: SHA-256 of the whole chunk, always.
-    ///   - asksFirst: Sends no byte of the body before the server has seen where it starts (RFC 9110
-    ///     section 10.1.1); one that expects another start says so at once.
+    ///   - bytes: Range of the bytes sent; a part lies inside the chunk.
+    ///   - digest: SHA-256 of the whole chunk, even for a part.
+    ///   - asksFirst: Sends the body only after the server has seen the start offset (RFC 9110
+    ///     section 10.1.1). A server that expects another offset rejects it at once.
     func putChunk(
         _ index: Int, of session: SessionID, bytes: ByteRange, total: Int64, digest: SHA256Digest,
         body: TransportBody, asksFirst: Bool = false,
@@ -93,10 +92,10 @@ struct ServerAPI: Sendable {
         return Answered(value: value, answer: answer)
     }
 
-    /// What finalize answered.
+    /// The answer to a finalize request.
     enum Finalization: Sendable {
         case done(FinalizeResponse)
-        /// Still at work; ask again after the wait.
+        /// Finalizing continues; ask again after the wait.
         case pending(verifiedBytes: Int64, wait: Duration)
     }
 
@@ -160,7 +159,7 @@ struct ServerAPI: Sendable {
 // MARK: - One exchange
 
 extension ServerAPI {
-    /// What a request is, apart from what it carries.
+    /// A request without its content.
     struct Call: Sendable {
         let operation: String
         let method: HTTPRequest.Method
@@ -196,7 +195,7 @@ extension ServerAPI {
         return Answered(value: try decode(bytes, call, answer), answer: answer)
     }
 
-    /// A call whose answer has no content.
+    /// Makes a call whose answer has no content.
     private func perform(_ call: Call) async throws {
         let response = try await send(call, fields: [:], body: nil)
         _ = try await collect(response, call, limit: Self.maxMessageByteCount)
@@ -215,14 +214,14 @@ extension ServerAPI {
         do {
             return try await sender.send(request, operation: call.operation, redirects: .refused)
         } catch var failure as RequestFailure {
-            // One for good tells of another address, any other may be the way to a log-in page.
+            // A permanent redirect names another address; any other may lead to a log-in page.
             let isForGood = [301, 308].contains(failure.answer?.status)
             failure.isFromIntermediary = failure.code == .redirected && !isForGood
             throw failure
         }
     }
 
-    /// Reads the body of a success, or throws what another answer means.
+    /// Reads the body of a success, or throws the failure that another answer stands for.
     private func collect(
         _ response: ServerReply, _ call: Call, limit: Int
     ) async throws -> [UInt8] {
@@ -248,8 +247,8 @@ extension ServerAPI {
         Array(try JSONEncoder().encode(value))
     }
 
-    /// - Throws: `NOT_KEDGE`, for example for the log-in page of a captive portal; `PROTOCOL_VIOLATION`
-    ///   for JSON that is not the answer to the call.
+    /// - Throws: `NOT_KEDGE` for anything but JSON, such as the log-in page of a captive portal;
+    ///   `PROTOCOL_VIOLATION` for JSON that is not the answer to the call.
     private func decode<Value: Decodable>(
         _ bytes: [UInt8], _ call: Call, _ answer: ServerAnswer
     ) throws -> Value {

@@ -2,20 +2,21 @@ internal import Foundation
 internal import HTTPTypes
 internal import KedgeModel
 
-/// Finds out whether a Kedge answers at an address. A captive portal and any other web server answer, too.
+/// Finds out whether a Kedge server answers at an address. Captive portals and other web servers
+/// answer, too.
 struct ServerExamination: Sendable {
     let api: ServerAPI
-    /// Wall-clock time.
     let now: @Sendable () -> Timestamp
-    /// Variables of the environment.
     let environment: [String: String]
 
-    /// Requests of which the fastest counts.
+    /// Number of requests; the fastest one counts.
     private static let requestCount = 3
 
-    /// - Throws: ``RequestFailure`` when there is no answer; `TransferError` with `NOT_KEDGE` when it is not
-    ///   that of a Kedge, or not of one at this path, and with another code when something before a
-    ///   Kedge may have given it.
+    /// Examines the server.
+    ///
+    /// - Throws: ``RequestFailure`` when there is no answer. `TransferError` with `NOT_KEDGE` when
+    ///   no Kedge server answers, or none at this path; with another code when an intermediary may
+    ///   have answered.
     func report() async throws -> ServerReport {
         var probe = try await api.probe("/readyz")
         var shortest = probe.duration
@@ -30,7 +31,7 @@ struct ServerExamination: Sendable {
             protocols: answer.description?.protocols, limits: answer.description?.limits,
             trouble: answer.trouble, latencyMilliseconds: shortest / .milliseconds(1),
             clockDifferenceSeconds: fields[.date].flatMap { Timestamp(httpDate: $0) }
-                // Half a second on average is cut off in the field.
+                // The field drops fractions of a second: half a second on average.
                 .map { 0.5 - now().duration(since: $0) / .seconds(1) },
             via: fields[.via], server: fields[.server],
             proxy: EnvironmentProxy.named(for: api.baseURL, in: environment))
@@ -47,14 +48,14 @@ struct ServerExamination: Sendable {
                 throw error(
                     .notKedge, "A Kedge answers at \(address), but not at this path: leave it out.")
             }
-            // One that cannot work now.
+            // The server is a Kedge and not ready.
             return Answer(trouble: problem.detail ?? problem.title)
         }
         let description = Self.decoded(ServerDescription.self, probe)
         if let description, description.service == ServerDescription.serviceName {
             return Answer(description: description)
         }
-        // Older ones do not name themselves; this is what only they answer.
+        // Older servers do not name themselves. Only Kedge answers an unknown session like this.
         let none = SessionID(wellFormed: String(repeating: "0", count: 32))
         if description?.status == "ready",
             Self.problem(in: try await api.probe("/uploads/sessions/\(none.text)")) != nil
@@ -74,18 +75,18 @@ struct ServerExamination: Sendable {
     private static func decoded<Value: Decodable>(
         _ type: Value.Type, _ probe: ServerAPI.Probe
     ) -> Value? {
-        // What is no such JSON is another answer, and told as one.
+        // Anything else is another server's answer, and is reported as such.
         try? JSONDecoder().decode(type, from: Data(probe.body))
     }
 
-    /// What an upload would end with, and what is known besides.
+    /// Returns the error that an upload would end with, with further facts.
     private func foreign(_ probe: ServerAPI.Probe) -> TransferError {
         let failure = RequestFailure(
             probe.reply, body: probe.body, operation: Self.operation, subject: .session)
         let isSuccess = (200...299).contains(probe.status)
         let judged = failure.atFirstContact(with: .newKedge(api.baseURL)) ?? failure
         guard isSuccess || judged.code == .notKedge else {
-            // Where another service says so in the same way, it names no address.
+            // The text of a problem document does not name the address.
             let place = judged.problem == nil ? "" : "\(address): "
             return error(judged.code, place + judged.message)
         }

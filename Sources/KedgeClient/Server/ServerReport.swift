@@ -1,30 +1,30 @@
 public import KedgeModel
 
-/// What is known of a server after asking it, and of the way to it (``RemoteAPI/examine()``).
+/// The result of examining a server and the route to it (``RemoteAPI/examine()``).
 public struct ServerReport: Sendable, Codable, Hashable {
     /// Base URL of the server, without credentials.
     public var address: String
-    /// Version of the service; nil from one that does not tell it.
+    /// Version of the service; nil if it does not report one.
     public var version: String?
-    /// Ways to upload that it speaks; nil from one that does not tell them.
+    /// Upload protocols of the server; nil if it does not report them.
     public var protocols: [SpokenProtocol]?
-    /// What it takes; nil from one that does not tell it.
+    /// Limits of the server; nil if it does not report them.
     public var limits: SessionLimits?
-    /// Why it can do no work now; nil when it can.
+    /// Why the server cannot work now; nil when it can.
     public var trouble: String?
-    /// The shortest of several requests and their answers, over one connection, in milliseconds.
+    /// Shortest round trip of several requests over one connection, in milliseconds.
     public var latencyMilliseconds: Double
-    /// The server's clock minus this machine's, in seconds and accurate to one; nil when it tells no time.
+    /// The server's clock minus this machine's, accurate to one second; nil without a `Date` field.
     public var clockDifferenceSeconds: Double?
-    /// What the answer says about programs in between (`Via`).
+    /// Intermediaries named by the answer (`Via`).
     public var via: String?
-    /// The program that answered (`Server`).
+    /// The server software named by the answer (`Server`).
     public var server: String?
     /// The proxy that the environment names for the address.
     public var proxy: EnvironmentProxy?
 }
 
-/// A proxy that a variable of the environment names.
+/// A proxy named by an environment variable.
 public struct EnvironmentProxy: Sendable, Codable, Hashable {
     /// Name of the variable, for example `https_proxy`.
     public var variable: String
@@ -33,10 +33,9 @@ public struct EnvironmentProxy: Sendable, Codable, Hashable {
 }
 
 extension EnvironmentProxy {
-    /// The proxy that libcurl takes for a URL: that of the scheme, then the one for all, unless `no_proxy`
-    /// has the host. `HTTP_PROXY` does not count: a web server sets it from a header field of requests.
-    ///
-    /// - Parameter environment: The variables.
+    /// Returns the proxy that libcurl uses for a URL: that of the scheme, then the one for all,
+    /// unless `no_proxy` names the host. `HTTP_PROXY` does not count: a web server sets it from a
+    /// header field of requests.
     static func named(
         for url: String, in environment: [String: String]
     ) -> EnvironmentProxy? {
@@ -51,7 +50,7 @@ extension EnvironmentProxy {
         return EnvironmentProxy(variable: name, address: URLText.withoutUserInfo(address))
     }
 
-    /// True when `no_proxy` names the host, a domain above it, or everything.
+    /// Whether `no_proxy` names the host, a domain above it, or everything.
     private static func isExempt(_ origin: String, in environment: [String: String]) -> Bool {
         guard let list = environment["no_proxy"] ?? environment["NO_PROXY"] else { return false }
         let authority = origin.drop { $0 != "/" }.dropFirst(2)

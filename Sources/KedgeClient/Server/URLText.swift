@@ -1,15 +1,13 @@
 internal import Foundation
 
-/// The few things that transfers do to the text of URLs.
 enum URLText {
-    /// Percent-encodes a value of a query.
     static func escapeQuery(_ value: String) -> String {
         var allowed = CharacterSet.alphanumerics
         allowed.insert(charactersIn: "-._~")
         return value.addingPercentEncoding(withAllowedCharacters: allowed) ?? ""
     }
 
-    /// Scheme, host and port, with default ports made explicit; nil for anything but http and https.
+    /// Returns scheme, host and port, with default ports made explicit; nil unless http or https.
     static func origin(of url: String) -> String? {
         guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased(),
             let host = parts.encodedHost?.lowercased(), !host.isEmpty,
@@ -18,7 +16,7 @@ enum URLText {
         return "\(scheme)://\(host):\(parts.port ?? (scheme == "https" ? 443 : 80))"
     }
 
-    /// Host and port, default ports made explicit; nil for what has no ``origin(of:)``.
+    /// Returns host and port, with default ports made explicit; nil without an ``origin(of:)``.
     static func place(of url: String) -> (host: String, port: Int)? {
         guard let origin = origin(of: url), let colon = origin.lastIndex(of: ":"),
             let port = Int(origin[origin.index(after: colon)...]),
@@ -27,7 +25,7 @@ enum URLText {
         return (String(origin[start..<colon]), port)
     }
 
-    /// The target of a redirect, relative to the URL that was asked.
+    /// Returns the target of a redirect, resolved against the requested URL.
     static func resolve(_ location: String, against base: String) -> String? {
         guard let baseURL = URL(string: base),
             let target = URL(string: location, relativeTo: baseURL)?.absoluteURL.absoluteString,
@@ -36,7 +34,7 @@ enum URLText {
         return target
     }
 
-    /// The base URL without trailing slashes; nil unless it is http or https with a host.
+    /// Returns the base URL without trailing slashes; nil unless it is http or https with a host.
     static func normalizedBase(_ url: String) -> String? {
         guard origin(of: url) != nil else { return nil }
         var text = url
@@ -44,7 +42,7 @@ enum URLText {
         return text
     }
 
-    /// Without user, password, query and fragment, for logs; empty for what is no URL.
+    /// Returns the URL without user, password, query and fragment, for logs; empty if invalid.
     static func redacted(_ url: String) -> String {
         guard var parts = URLComponents(string: url) else { return "" }
         parts.user = nil
@@ -54,10 +52,10 @@ enum URLText {
         return parts.string ?? ""
     }
 
-    /// The URL without user, password, query and fragment, otherwise as it was written: what a record
-    /// keeps of a download that has ended.
+    /// Returns the URL without user, password, query and fragment, and otherwise as written, for
+    /// the record of a download that has ended.
     ///
-    /// Read scalar by scalar: an `@` and a mark that joins it are one `Character`, but an `@` in a URL.
+    /// Reads scalars: an `@` with a combining mark is one `Character`, but an `@` in a URL.
     static func withoutSecrets(_ url: String) -> String {
         let plain = url.unicodeScalars.prefix { $0 != "?" && $0 != "#" }
         guard let start = plain.firstRange(of: "://".unicodeScalars)?.upperBound else {
@@ -68,20 +66,19 @@ enum URLText {
         return String(plain[..<start]) + String(plain[plain.index(after: at)...])
     }
 
-    /// True when user or password are in the URL.
     static func hasUserInfo(_ url: String) -> Bool { userInfoRange(of: url) != nil }
 
-    /// True for an address that is spoken to over TLS.
+    /// Whether the address uses TLS.
     static func isEncrypted(_ url: String) -> Bool { url.lowercased().hasPrefix("https:") }
 
-    /// The URL with nothing changed but that user and password are gone.
+    /// Returns the URL without user and password, and otherwise as written.
     static func withoutUserInfo(_ url: String) -> String {
         var text = url
         if let range = userInfoRange(of: url) { text.removeSubrange(range) }
         return text
     }
 
-    /// The URL with the user and password that another one has; without any when that has none.
+    /// Returns the URL with the user and password of another URL, or without any if that has none.
     static func url(_ url: String, withUserInfoOf other: String) -> String {
         var text = withoutUserInfo(url)
         if let range = userInfoRange(of: other), let start = text.range(of: "://")?.upperBound {
@@ -90,14 +87,14 @@ enum URLText {
         return text
     }
 
-    /// User, password and the sign after them, as they are written.
+    /// Returns the range of user, password and the `@` after them.
     private static func userInfoRange(of url: String) -> Range<String.Index>? {
         guard let start = url.range(of: "://")?.upperBound else { return nil }
         let authority = url[start...].prefix { !"/?#".contains($0) }
         return authority.lastIndex(of: "@").map { start..<url.index(after: $0) }
     }
 
-    /// The last component of the path, decoded; nil when there is none.
+    /// Returns the last component of the path, decoded; nil when there is none.
     static func lastPathComponent(of url: String) -> String? {
         guard let path = URLComponents(string: url)?.path else { return nil }
         return path.split(separator: "/").last.map(String.init)

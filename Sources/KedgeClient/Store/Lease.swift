@@ -8,7 +8,7 @@ package struct Lease: Sendable, Hashable {
     package let token: String
 }
 
-/// The transfer has another owner now: stop without touching its record.
+/// The transfer has another owner now: the run must stop without changing its record.
 package struct LeaseLost: Error, Sendable {
     package init() {}
 }

@@ -2,15 +2,15 @@ internal import Foundation
 internal import KedgeFiles
 internal import KedgeModel
 
-/// One client object as an owner of leases, alive until it goes away, with or without its process.
+/// One client object as an owner of leases, alive until it is released or its process ends.
 ///
-/// It holds the lock of a file of its own. The kernel gives that up the moment the process dies,
-/// however it dies; a process number, by contrast, may belong to somebody else by now, to another
-/// container, or to a zombie that nobody has buried.
+/// It holds the lock of a file of its own, which the kernel releases when the process dies in any
+/// way. A process id proves less: it may belong to another process by now, to another container, or
+/// to an unreaped zombie.
 package final class LeaseOwner: Sendable {
-    /// Random, so that it never comes around again.
+    /// Random, so that no token is used twice.
     package let token: String
-    /// For people who look into the records; nothing is decided by it.
+    /// For people who read the records; decides nothing.
     package let processID: Int32
     private let file: any OpenFile
     private let path: String
@@ -26,9 +26,9 @@ package final class LeaseOwner: Sendable {
 
     deinit { release() }
 
-    /// Ends the owner: its leases are free at once. Doing it again does nothing.
+    /// Releases the lock, so that all leases of the owner are free at once. Idempotent.
     func release() {
-        // A file left behind is taken away by the next process; the lock goes in any case.
+        // The next process removes a file left behind; closing releases the lock in any case.
         _ = try? files.remove(path)
         try? file.close()
     }
@@ -36,13 +36,13 @@ package final class LeaseOwner: Sendable {
 
 /// The owners that share one set of records: a directory of locked files.
 struct OwnerRegistry: Sendable {
-    /// How long a lease holds without a heartbeat: its owner may live and still have stopped.
+    /// Time that a lease holds without a heartbeat: its owner may be alive but stopped.
     static let leaseExpiry: Duration = .seconds(5)
 
     let directory: String
     let files: any FileSystem
 
-    /// Makes an owner; blocks.
+    /// Creates an owner; blocks.
     func register() throws -> LeaseOwner {
         try files.makeDirectory(directory)
         sweep()
@@ -51,17 +51,16 @@ struct OwnerRegistry: Sendable {
             let path = "\(directory)/\(token)"
             let file = try files.open(path, .createNew)
             guard try takeLock(of: file) else { continue }
-            // Somebody who swept between the two calls has taken the name away: then nobody would
-            // find the lock.
+            // A sweep between the two calls may have removed the name and so hidden the lock.
             guard try files.status(of: path)?.inode == file.status().inode else { continue }
             return LeaseOwner(token: token, file: file, path: path, files: files)
         }
     }
 
-    /// True while the owner lives and has been heard of lately; blocks for the look at one file.
+    /// Whether the owner is alive and has a recent heartbeat; blocks to check one file.
     func isAlive(_ owner: OwnerRow, at now: Timestamp) throws -> Bool {
         let age = now.duration(since: owner.heartbeat)
-        // A heartbeat from the far future comes from a clock that was set back since.
+        // A heartbeat far in the future comes from a clock that was set back since.
         guard age <= Self.leaseExpiry, age >= .zero - Self.leaseExpiry else { return false }
         return try isLocked(owner.token)
     }
@@ -90,7 +89,7 @@ struct OwnerRegistry: Sendable {
         }
     }
 
-    /// Takes away what killed processes left. Best effort: such a file is only a few bytes.
+    /// Removes files left by killed processes. Best effort: such a file is only a few bytes.
     private func sweep() {
         guard let names = try? files.list(directory) else { return }
         for name in names where TransferID.isWellFormed(name) { _ = try? isLocked(name) }

@@ -2,7 +2,7 @@ internal import Foundation
 internal import GRDB
 internal import KedgeModel
 
-/// A change of one record under construction; written as one `UPDATE` at the end of its transaction.
+/// A change of one record, collected and written as one `UPDATE` when its transaction ends.
 ///
 /// Column names are constants of this module; values are bound.
 struct RowChange {
@@ -28,7 +28,7 @@ struct RowChange {
         for column in columns { assignments[column] = .some(nil) }
     }
 
-    /// Moves the state, by the rules of the state machine only (R3).
+    /// Applies an event, by the rules of the state machine only.
     ///
     /// - Throws: `IllegalTransition`.
     mutating func apply(_ event: TransferEvent) throws {
@@ -65,7 +65,7 @@ struct RowChange {
     }
 
     mutating func setHash(_ hash: SavedHash?) {
-        // A state of no bytes says nothing; the schema wants it absent.
+        // The state of no bytes is useless, and the schema requires it to be absent.
         let useful = hash.flatMap { $0.offsetBytes > 0 ? $0 : nil }
         set("hash_state", useful?.state)
         set("hash_offset", useful?.offsetBytes ?? 0)
@@ -75,7 +75,7 @@ struct RowChange {
         clear("owner_token", "owner_process", "owner_heartbeat")
     }
 
-    /// Sets one bit of a chunk set without reading the others apart.
+    /// Sets one bit of a chunk set without parsing the others.
     mutating func insertChunk(_ index: Int, into column: String) {
         var bytes = row.bytes(column) ?? []
         let place = index / 8
@@ -86,7 +86,7 @@ struct RowChange {
         set(column, bytes)
     }
 
-    /// Adds tries of a chunk to its count (R139).
+    /// Adds tries of a chunk to its count.
     func countAttempts(_ count: Int, ofChunk index: Int, in id: TransferID) throws {
         guard count > 0 else { return }
         try database.execute(
@@ -98,7 +98,6 @@ struct RowChange {
             arguments: ["id": id.text, "index": index, "count": count])
     }
 
-    /// Writes what was set.
     func write(_ id: TransferID, at now: Timestamp) throws {
         let columns = assignments.keys.sorted()
         let list = columns.map { "\($0) = :\($0), " }.joined()
@@ -114,15 +113,14 @@ struct RowChange {
     }
 }
 
-/// What the server last answered, for diagnosis (R141).
+/// The server's last answer, for diagnosis.
 package struct ServerAnswer: Sendable, Equatable {
     package let status: Int
     package var requestID: String?
-    /// Host and port of the URL that was answered; nil where they are not known.
+    /// Host and port of the URL that answered; nil where unknown.
     package var host: String?
     package var port: Int?
 
-    /// Both as text.
     var place: String? {
         guard let host, let port else { return nil }
         return "\(host):\(port)"

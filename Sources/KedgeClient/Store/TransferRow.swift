@@ -3,10 +3,10 @@ internal import GRDB
 internal import KedgeModel
 
 extension TransferDirection {
-    /// The table of this direction; a constant, never text from outside.
+    /// The table of this direction; a constant, never external text.
     var table: String { self == .upload ? "upload_transfer" : "download_transfer" }
 
-    /// Selects all that a record of this direction is made of.
+    /// Selects all columns of a record of this direction.
     var selection: String {
         guard self == .download else { return "SELECT * FROM upload_transfer" }
         return """
@@ -19,8 +19,8 @@ extension TransferDirection {
 
 /// A row of either table, read by column name.
 ///
-/// The schema guarantees the storage classes; texts that only a newer or damaged store can hold are
-/// thrown as `STORE_DAMAGED`.
+/// The schema guarantees the storage classes. Text that only a newer or damaged store can hold
+/// throws `STORE_DAMAGED`.
 struct TransferRow {
     let direction: TransferDirection
     private let row: Row
@@ -30,7 +30,7 @@ struct TransferRow {
         self.direction = direction
     }
 
-    /// The row of a transfer, whichever table has it.
+    /// Returns the row of a transfer from the table that has it.
     ///
     /// - Throws: `TRANSFER_NOT_FOUND`.
     static func find(_ id: TransferID, in database: Database) throws -> TransferRow {
@@ -98,11 +98,11 @@ struct TransferRow {
         return OwnerRow(token: token, heartbeat: heartbeat)
     }
 
-    /// Nil when the transfer waits for nothing and was stopped by nothing, or nothing is known of it.
+    /// Nil if no failed try is recorded.
     private var failedAttempt: FailedAttempt? {
         guard let number = integer("attempt_number") else { return nil }
         return FailedAttempt(
-            // A cause of a newer kedge is told by the message alone.
+            // A cause from a newer kedge is unknown here; the message still explains it.
             cause: text("attempt_cause").flatMap(ConnectionCause.init(rawValue:)),
             host: text("attempt_host"), port: integer("attempt_port").map { Int($0) },
             attempt: Int(number), nextAttemptAt: time("next_attempt_at"))
@@ -116,7 +116,7 @@ struct TransferRow {
                 createdAt: try required("created_at", time("created_at")))
             status.state = try state
             status.pauseReason = try pauseReason
-            // A code of a newer kedge is shown by its message alone.
+            // A code from a newer kedge is unknown here; the message still explains it.
             status.lastErrorCode = text("last_error_code").flatMap(ErrorCode.init(rawValue:))
             status.lastErrorMessage = text("last_error_message")
             status.failedAttempt = failedAttempt

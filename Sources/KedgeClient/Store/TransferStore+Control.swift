@@ -7,7 +7,7 @@ package enum TransferRecord: Sendable, Equatable {
     case upload(UploadTransfer)
     case download(DownloadTransfer)
 
-    /// The part that both have.
+    /// The part that both directions share.
     package var status: TransferStatus {
         switch self {
         case .upload(let upload): upload.status
@@ -15,7 +15,7 @@ package enum TransferRecord: Sendable, Equatable {
         }
     }
 
-    /// Which way the bytes go.
+    /// The direction of the bytes.
     package var direction: TransferDirection {
         switch self {
         case .upload: .upload
@@ -24,23 +24,23 @@ package enum TransferRecord: Sendable, Equatable {
     }
 }
 
-/// What became of a wish.
+/// The effect of a request to change a transfer.
 package enum ControlEffect: Sendable, Equatable {
-    /// Nobody runs the transfer: done. The record as it was before, for clearing up after it.
+    /// Done, because no process runs the transfer. The earlier record is for the cleanup.
     case applied(previously: TransferRecord)
-    /// Left for the process that runs it, which acts within a second.
+    /// Left for the process that runs the transfer, which acts within a second.
     case signaled
 }
 
 extension TransferStore {
-    /// A transfer of either direction.
+    /// Returns a transfer of either direction.
     package func record(_ id: TransferID) async throws -> TransferRecord {
         try await reading("read transfer") { database in
             try Self.record(try TransferRow.find(id, in: database))
         }
     }
 
-    /// All transfers, oldest first.
+    /// Returns all transfers, oldest first.
     package func records() async throws -> [TransferRecord] {
         try await reading("list transfers") { database in
             var records: [TransferRecord] = []
@@ -54,7 +54,7 @@ extension TransferStore {
         }
     }
 
-    /// How often each chunk was tried (R139).
+    /// Returns the number of tries of each chunk.
     package func attempts(_ id: TransferID) async throws -> [Int: Int] {
         try await reading("read attempts") { database in
             let rows = try Row.fetchAll(
@@ -68,7 +68,7 @@ extension TransferStore {
         }
     }
 
-    /// Tries of all chunks together.
+    /// Returns the number of tries of all chunks together.
     package func attemptCount(_ id: TransferID) async throws -> Int {
         try await reading("read attempts") { database in
             let sql = "SELECT sum(attempts) FROM transfer_chunk_attempt WHERE transfer_id = ?"
@@ -76,9 +76,9 @@ extension TransferStore {
         }
     }
 
-    /// Lets a person stop, go on with or give up a transfer, wherever it runs (R109).
+    /// Requests a change of a transfer, whichever process runs it.
     ///
-    /// - Throws: `ILLEGAL_TRANSITION` when its state does not allow that.
+    /// - Throws: `ILLEGAL_TRANSITION` if the transfer's state does not allow the change.
     package func request(
         _ wish: TransferWish, of id: TransferID
     ) async throws -> ControlEffect {
@@ -89,7 +89,7 @@ extension TransferStore {
             let previously = try Self.record(row)
             var change = RowChange(row, in: database)
             if let holder = row.owner, try owners.isAlive(holder, at: now) {
-                // Judged here as well, so that the asker hears of an illegal wish, not the owner.
+                // Checked here as well, so that the caller gets the error, not the owner.
                 if let event = wish.event {
                     _ = try row.state.applying(event, direction: row.direction)
                 }
@@ -115,7 +115,7 @@ extension TransferStore {
             try change.apply(.cancel)
             change.forgetSecrets()
         case .resume:
-            // A running state without a living owner is what a killed process left behind.
+            // A killed process leaves a running state without a living owner.
             try change.apply(previously.isOrphaned ? .wait : .resume)
         case .retry, .restart:
             try requireNoSuccessor(of: previously, in: change.database)
@@ -127,7 +127,7 @@ extension TransferStore {
         }
     }
 
-    /// Forgets everything that was transferred. The caller removes session and temporary file.
+    /// Discards everything that was transferred. The caller removes session and temporary file.
     static func restart(_ change: inout RowChange) throws {
         switch change.row.direction {
         case .upload:
@@ -159,7 +159,7 @@ extension TransferStore {
         }
     }
 
-    /// A canceled transfer cannot come back while another one has taken its place.
+    /// Throws if another transfer has taken the place of a canceled one.
     private static func requireNoSuccessor(
         of record: TransferRecord, in database: Database
     ) throws {
@@ -187,7 +187,7 @@ extension TransferStore {
         }
     }
 
-    /// Of a canceled download the record keeps no secret, so it may not be able to ask again.
+    /// Throws if the record lacks part of the URL: that of a canceled download keeps no secrets.
     private static func requireWholeURL(of record: TransferRecord) throws {
         guard case .download(let download) = record, download.isURLRedacted else { return }
         throw TransferError(
@@ -204,17 +204,17 @@ extension TransferStore {
     }
 }
 
-/// What a person can want of a transfer (R109, R110).
+/// A change that a user can request of a transfer.
 package enum TransferWish: String, Sendable {
     case pause
     case resume
     case cancel
-    /// Try again, keeping what was transferred.
+    /// Tries again and keeps the transferred bytes.
     case retry
-    /// Try again with nothing: new session, new temporary file.
+    /// Starts over with a new session or temporary file.
     case restart
 
-    /// What the owner is told.
+    /// The command for the owner.
     var control: ControlCommand {
         switch self {
         case .pause: .pause
@@ -225,7 +225,7 @@ package enum TransferWish: String, Sendable {
         }
     }
 
-    /// The event that must be legal in the running state; nil when any running transfer can take it.
+    /// The event that must be legal in the running state; nil if every running transfer allows it.
     var event: TransferEvent? {
         switch self {
         case .pause: .pause(.user)
@@ -237,11 +237,10 @@ package enum TransferWish: String, Sendable {
 }
 
 extension TransferRecord {
-    /// True when the record says that bytes move. Asked only where no living owner was found.
+    /// Whether the record says that bytes move. Only meaningful if no living owner was found.
     var isOrphaned: Bool { status.state == direction.runningState }
 }
 
 extension SHA256Digest {
-    /// The digest as a column value.
     var blob: Data { Data(bytes) }
 }

@@ -1,9 +1,9 @@
 internal import GRDB
 internal import KedgeModel
 
-/// What uploads in other dialects than the native one write down.
+/// Records of uploads with other protocols than the native one.
 extension TransferStore {
-    /// The upload was begun at the server: its address is what makes it go on after a kill.
+    /// Records the URL of an upload created at the server, which a later run needs to resume.
     func attachUpload(
         _ address: UploadAddress, expiresAt: Timestamp?, answer: ServerAnswer?, to lease: Lease
     ) async throws {
@@ -17,13 +17,13 @@ extension TransferStore {
         }
     }
 
-    /// The server's word on how far it has come, which wins both ways (R62, R77).
+    /// Records the offset that the server reports. The server's state is authoritative.
     ///
     /// - Parameters:
-    ///   - chunks: The chunks that lie before the offset as a whole.
-    ///   - hash: The running whole-file hash as far as it is (R71).
-    ///   - expiresAt: Nil when the server did not say; what it said before stays.
-    ///   - attempts: Tries that were not counted yet.
+    ///   - chunks: The chunks that lie entirely before the offset.
+    ///   - hash: The running whole-file hash so far.
+    ///   - expiresAt: Nil keeps the recorded time.
+    ///   - attempts: Tries that the record does not include yet.
     func recordOffset(
         _ offset: Int64, chunks: ChunkSet, hash: SavedHash, expiresAt: Timestamp?, attempts: Int,
         ofChunk index: Int, answer: ServerAnswer?, of lease: Lease
@@ -39,9 +39,9 @@ extension TransferStore {
         }
     }
 
-    /// The upload is gone or not to be trusted: the next one starts with no byte (R75).
+    /// Discards an upload that is gone or cannot be trusted: the next one starts without bytes.
     ///
-    /// - Parameter keepsHash: False when the bytes read so far are in doubt, too.
+    /// - Parameter keepsHash: False if the bytes read so far are in doubt, too.
     func resetForNewUpload(keepsHash: Bool, of lease: Lease) async throws {
         try await update(lease, operation: "reset for new upload") { change in
             change.clear("upload_url", "interop_version", "expires_at")
@@ -54,12 +54,12 @@ extension TransferStore {
         }
     }
 
-    /// The server has all bytes (R78).
+    /// Completes the upload: the server has all bytes.
     ///
     /// - Parameters:
-    ///   - digest: What we computed.
-    ///   - file: The file's id, where the server is one of ours and said so.
-    ///   - verification: Whether the server told the same digest.
+    ///   - digest: The digest computed here.
+    ///   - file: The file's id, if a Kedge server reported it.
+    ///   - verification: Whether the server reported the same digest.
     func completeUpload(
         digest: SHA256Digest, file: FileID?, verification: Verification, answer: ServerAnswer?,
         of lease: Lease

@@ -2,9 +2,9 @@ internal import GRDB
 package import KedgeModel
 
 extension TransferStore {
-    /// Makes the record of a download, or finds the unfinished one of the same file to the same
-    /// place; that one takes over what the new call says about replacing and about the hash.
-    /// Another unfinished download to that place is returned as well: the caller refuses.
+    /// Creates the record of a download, or returns the unfinished one to the same destination. One
+    /// of the same file adopts the options of the new call. One of another file is returned, too:
+    /// the caller refuses it.
     package func findOrInsert(_ download: DownloadTransfer) async throws -> DownloadTransfer {
         try await transaction("create download") { database in
             let existing = try Row.fetchOne(
@@ -23,7 +23,7 @@ extension TransferStore {
         }
     }
 
-    /// The download with this id.
+    /// Returns the download with this id.
     package func download(_ id: TransferID) async throws -> DownloadTransfer {
         try await reading("read download") { database in
             let row = try TransferRow.find(id, in: database)
@@ -35,10 +35,9 @@ extension TransferStore {
         }
     }
 
-    /// What the server says about the file, before the first range is asked for (R90).
+    /// Records the server's metadata of the file, before the first range request.
     ///
-    /// - Parameter restarts: True when the file is another version than before: everything that was
-    ///   downloaded is forgotten (R103).
+    /// - Parameter restarts: Whether to discard all progress, for example of another version.
     package func setRemote(
         _ remote: RemoteFile, chunkSize: Int64, restarts: Bool, answer: ServerAnswer?,
         of lease: Lease
@@ -56,7 +55,7 @@ extension TransferStore {
         }
     }
 
-    /// The file changed on the server; returns how often by now. The next run of the worker asks anew.
+    /// Discards the progress, because the file changed on the server; returns how often so far.
     package func recordRemoteChange(_ lease: Lease, answer: ServerAnswer?) async throws -> Int {
         try await update(lease, operation: "record remote change") { change in
             let count = Int(change.row.integer("remote_change_count") ?? 0) + 1
@@ -68,8 +67,8 @@ extension TransferStore {
         }
     }
 
-    /// A temporary file with this name is made next: no byte of it is known. Written before it, so
-    /// that after a crash somebody knows what to take away.
+    /// Discards the progress and records the name of the next temporary file. Written before the
+    /// file exists, so that the file can be removed after a crash.
     package func prepareTempFile(at path: String, of lease: Lease) async throws {
         try await update(lease, operation: "prepare temp file") { change in
             Self.forgetProgress(&change)
@@ -78,15 +77,14 @@ extension TransferStore {
         }
     }
 
-    /// The temporary file was made: it is this one.
+    /// Records the inode of the new temporary file.
     package func attachTempFile(inode: UInt64, of lease: Lease) async throws {
         try await update(lease, operation: "attach temp file") { change in
             change.set("temp_inode", Int64(bitPattern: inode))
         }
     }
 
-    /// Chunks, and parts of others, are durable in the temporary file. Call after syncing it, never
-    /// before (R92).
+    /// Records chunks and partials as durable. Call only after syncing the temporary file.
     package func confirmChunks(
         _ chunks: [ConfirmedChunk], partials: [Int: SavedHash] = [:], answer: ServerAnswer?,
         of lease: Lease
@@ -112,7 +110,7 @@ extension TransferStore {
         }
     }
 
-    /// Some chunks have wrong bytes after all: they are fetched again.
+    /// Invalidates chunks with wrong bytes, so that they are fetched again.
     package func discardChunks(_ indexes: [Int], of lease: Lease) async throws {
         try await update(lease, operation: "discard chunks") { change in
             var set = try change.row.chunks("downloaded_chunks")
@@ -122,7 +120,7 @@ extension TransferStore {
         }
     }
 
-    /// Nothing of what was downloaded can be trusted, or it could not be kept.
+    /// Invalidates all downloaded bytes, because they cannot be trusted or kept.
     package func discardProgress(of lease: Lease) async throws {
         try await update(lease, operation: "discard progress") { change in
             Self.forgetProgress(&change)
@@ -130,11 +128,10 @@ extension TransferStore {
         }
     }
 
-    /// All bytes are there and have this hash; the rename comes next. Written before it, so that a
-    /// crash in between is understood afterwards (R96).
+    /// Records the verified hash before the rename, so that a later run can recover from a crash.
     ///
-    /// - Parameter known: What the worker went by.
-    /// - Returns: False when somebody asked for something else since; nothing is written then.
+    /// - Parameter known: The record that the worker used.
+    /// - Returns: False if the options have changed since; then the record stays unchanged.
     package func beginPromotion(
         fileHash: SHA256Digest, size: Int64, known: DownloadTransfer, of lease: Lease
     ) async throws -> Bool {
@@ -149,15 +146,15 @@ extension TransferStore {
         }
     }
 
-    /// A file that is at the destination already is synced next. Written before it: after a failure a
-    /// later sync of that file would succeed without anything being written.
+    /// Marks an existing destination file as in doubt before it is synced. After a failed sync, a
+    /// later one would succeed without writing anything.
     package func doubtDestination(of lease: Lease) async throws {
         try await update(lease, operation: "doubt destination") { change in
             change.set("is_destination_in_doubt", true)
         }
     }
 
-    /// The verified file is at its destination, durably (R108).
+    /// Completes the download: the verified file is durable at its destination.
     package func completeDownload(
         fileHash: SHA256Digest, size: Int64, verification: Verification, of lease: Lease
     ) async throws {
@@ -175,7 +172,7 @@ extension TransferStore {
         }
     }
 
-    /// The same command again, with other options: the newest ones count.
+    /// Applies the options of a repeated command to an existing download.
     private static func adopt(
         _ wanted: DownloadTransfer, into row: TransferRow, in database: Database
     ) throws -> DownloadTransfer {
@@ -190,7 +187,7 @@ extension TransferStore {
         change.set("overwrites", wanted.overwrites)
         change.set("resumes_unverified", wanted.resumesUnverified)
         if pinned != wanted.expectedHash {
-            // Without a pinned one the server is asked again.
+            // Without a pinned hash, the server is asked again.
             change.set("expected_hash", wanted.expectedHash?.bytes)
             change.set("is_hash_pinned", wanted.isHashPinned)
         }
@@ -236,6 +233,6 @@ extension TransferStore {
 package struct ConfirmedChunk: Sendable {
     package let index: Int
     package let endOffset: Int64
-    /// Tries that were not counted yet.
+    /// Tries that the record does not include yet.
     package let attempts: Int
 }

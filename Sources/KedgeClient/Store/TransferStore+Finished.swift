@@ -2,7 +2,7 @@ internal import GRDB
 internal import KedgeModel
 
 extension TransferStore {
-    /// The upload of a path to a server that was made last, given-up ones apart.
+    /// Returns the newest upload of a path to a server, except canceled ones.
     func newestUpload(
         of path: String, to serverURL: String, dialect: UploadDialect
     ) async throws -> UploadTransfer? {

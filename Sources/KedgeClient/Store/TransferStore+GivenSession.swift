@@ -1,12 +1,11 @@
 internal import GRDB
 internal import KedgeModel
 
-/// Uploads that go on with a session which a person named (R13).
+/// Uploads that continue a session named by the user.
 extension TransferStore {
-    /// The file is the one of the given session: from here on the upload has that session and what the
-    /// server received of it.
+    /// Adopts the given session and the bytes that the server has of it, because the file matches.
     ///
-    /// - Parameter digests: Those of the received chunks, by index.
+    /// - Parameter digests: Digests of the received chunks, by index.
     func takeUpSession(
         _ status: SessionStatus, digests: [Int: SHA256Digest], answer: ServerAnswer?,
         of lease: Lease
@@ -18,7 +17,7 @@ extension TransferStore {
             change.set("chunk_size", status.chunkSize)
             change.set("uploaded_chunks", ChunkSet(digests.keys).serialized)
             change.setAnswer(answer)
-            // Written before the digests: another chunk size takes those with it that are there.
+            // Written before the digests: a change of the chunk size deletes the existing ones.
             try change.write(lease.id, at: now)
             for (index, digest) in digests {
                 try change.setDigest(digest, ofChunk: index, in: lease.id)
@@ -26,11 +25,11 @@ extension TransferStore {
         }
     }
 
-    /// Binds an unfinished upload to the session that the same command names now, or releases it from the
-    /// one that was named before.
+    /// Binds an unfinished upload to the session that the command names now, or releases it from
+    /// the one named before.
     ///
-    /// - Returns: Nil when there is nothing special about the upload.
-    /// - Throws: `USAGE` when the upload has another session already.
+    /// - Returns: Nil if the upload needs no such change.
+    /// - Throws: `USAGE` if the upload has another session already.
     static func bind(
         _ wanted: UploadTransfer, to row: TransferRow, isRunning: Bool, in database: Database
     ) throws -> UploadTransfer? {
@@ -41,9 +40,9 @@ extension TransferStore {
         }
         let isSame = existing.identity.comparison(with: wanted.identity) != .changed
         let isBound = existing.givenSessionID == given || existing.sessionID == given
-        // Whoever runs it sees by itself that the file changed.
+        // A running upload detects a changed file by itself.
         if isBound, isRunning { return existing }
-        // One that a person named before and that came to nothing may be named anew.
+        // The session of a failed upload may be replaced if the user named it.
         let isReplaceable =
             existing.sessionID == nil || existing.sessionID == given
             || (existing.givenSessionID != nil && existing.status.state == .failed)
@@ -59,7 +58,7 @@ extension TransferStore {
         return try written(change, existing, wanted, in: database)
     }
 
-    /// Nothing that was transferred counts before the file was compared with the session.
+    /// Discards all progress until the file was compared with the session.
     private static func begin(_ wanted: UploadTransfer, _ change: inout RowChange) throws {
         try change.forgetDigests()
         change.clear(
@@ -75,7 +74,7 @@ extension TransferStore {
         change.set("inode", Int64(bitPattern: identity.inode))
     }
 
-    /// Without a name for its session the upload is like any other.
+    /// Releases the upload from the session named before.
     private static func release(
         _ existing: UploadTransfer, _ row: TransferRow, _ wanted: UploadTransfer,
         in database: Database

@@ -1,17 +1,17 @@
 internal import GRDB
 package import KedgeModel
 
-/// What asking for a lease gave.
+/// The result of a request for a lease.
 package enum LeaseOutcome: Sendable {
     case acquired(Lease)
-    /// Another living process, or another client of this one, runs the transfer.
+    /// Another living process, or another client in this one, runs the transfer.
     case held
-    /// The state of the transfer allows no run: paused by a person, failed, completed or canceled.
+    /// The transfer's state allows no run: paused by the user, failed, completed or canceled.
     case notRunnable(TransferState)
 }
 
 extension TransferStore {
-    /// Takes the right to run a transfer, and puts one that a dead owner left behind back to `queued`.
+    /// Takes the lease of a transfer, and moves one that a dead owner left behind back to `queued`.
     package func acquireLease(_ id: TransferID, for owner: LeaseOwner) async throws -> LeaseOutcome
     {
         let now = now()
@@ -45,7 +45,7 @@ extension TransferStore {
         }
     }
 
-    /// True while somebody who lives runs the transfer.
+    /// Whether a living owner runs the transfer.
     package func hasLivingOwner(_ id: TransferID) async throws -> Bool {
         let now = now()
         let owners = owners
@@ -55,8 +55,8 @@ extension TransferStore {
         }
     }
 
-    /// The wish that other processes left for the owner; cheap enough to ask every few hundred
-    /// milliseconds.
+    /// Returns the command that another process left for the owner. Cheap enough to poll every few
+    /// hundred milliseconds.
     ///
     /// - Throws: ``LeaseLost`` when the transfer has another owner now.
     package func control(_ lease: Lease) async throws -> ControlCommand {
@@ -67,7 +67,9 @@ extension TransferStore {
         }
     }
 
-    /// Tells the other processes that the owner is alive.
+    /// Renews the lease, so that other processes see that the owner is alive.
+    ///
+    /// - Throws: ``LeaseLost`` when the transfer has another owner now.
     package func heartbeat(_ lease: Lease) async throws {
         let now = now()
         try await transaction("heartbeat") { database in
@@ -81,7 +83,7 @@ extension TransferStore {
         }
     }
 
-    /// Gives the transfer back. A transfer that is still running by its record waits again.
+    /// Releases the lease. A transfer in its running state waits again.
     package func releaseLease(_ lease: Lease) async throws {
         try await update(lease, operation: "release lease") { change in
             if try change.row.state == change.row.direction.runningState {

@@ -2,10 +2,10 @@ internal import GRDB
 internal import KedgeModel
 
 extension TransferStore {
-    /// In the column, the whole file.
+    /// Value of the index column for the whole file.
     private static let wholeFile = -1
 
-    /// Writes down two digests that differ.
+    /// Records two digests that differ.
     func recordMismatch(_ mismatch: DigestMismatch, of lease: Lease) async throws {
         try await update(lease, operation: "record mismatch") { change in
             try change.database.execute(
@@ -25,7 +25,7 @@ extension TransferStore {
         }
     }
 
-    /// What did not have its digest, the whole file first.
+    /// Returns the mismatches, that of the whole file first.
     func mismatches(of id: TransferID) async throws -> [DigestMismatch] {
         try await reading("read mismatches") { database in
             try Row.fetchAll(

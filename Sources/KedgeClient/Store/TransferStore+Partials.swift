@@ -4,7 +4,7 @@ package import KedgeModel
 
 /// Unfinished chunks of downloads.
 extension TransferStore {
-    /// What there is of a download's unfinished chunks.
+    /// Returns the partials of a download's unfinished chunks.
     package func partials(of id: TransferID) async throws -> [DownloadPartial] {
         try await reading("read partial chunks") { database in
             try Row.fetchAll(
@@ -15,13 +15,13 @@ extension TransferStore {
         }
     }
 
-    /// Bytes of a chunk were written to the temporary file. Not durable: after a power cut the record
-    /// may say less or more than what the file has.
+    /// Notes bytes of a chunk in the temporary file. Not durable: after a power cut, the record may
+    /// name fewer or more bytes than the file has.
     package func notePartial(
         _ part: SavedHash, ofChunk index: Int, of lease: Lease
     ) async throws {
         try await unsynced("note partial chunk") { database in
-            // It runs for every MiB that arrives.
+            // Cached, because it runs for every MiB that arrives.
             let statement = try database.cachedStatement(sql: Self.noteStatement)
             try statement.execute(
                 arguments: Self.arguments(part, ofChunk: index, in: lease.id)
@@ -40,7 +40,7 @@ extension TransferStore {
             synced_bytes = CASE WHEN synced_bytes <= :count THEN synced_bytes ELSE 0 END
         """
 
-    /// What there was of a chunk does not count any more.
+    /// Discards the bytes of an unfinished chunk.
     package func discardPartial(ofChunk index: Int, of lease: Lease) async throws {
         try await transaction("discard partial chunk") { database in
             try Self.requireOwner(lease, in: database)
@@ -48,7 +48,7 @@ extension TransferStore {
         }
     }
 
-    /// Bytes of a chunk are durable in the temporary file.
+    /// Records bytes of a chunk as durable in the temporary file.
     static func savePartial(
         _ part: SavedHash, ofChunk index: Int, in id: TransferID, _ database: Database
     ) throws {
@@ -65,7 +65,7 @@ extension TransferStore {
             arguments: arguments(part, ofChunk: index, in: id))
     }
 
-    /// The chunk is whole, or begins anew.
+    /// Deletes the partial of a chunk that is complete or starts over.
     static func deletePartial(
         ofChunk index: Int, in id: TransferID, _ database: Database
     ) throws {

@@ -1,10 +1,10 @@
 internal import GRDB
 internal import KedgeModel
 
-/// Secrets in the URLs of downloads: kept for as long as the download can go on, and no longer.
+/// Secrets in the URLs of downloads, kept only while the download can resume.
 extension TransferStore {
-    /// Lets SQLite overwrite what is deleted, and takes the secrets out of downloads that ended before
-    /// records of ended downloads were kept without them.
+    /// Makes SQLite overwrite deleted content, and removes the secrets of ended downloads from
+    /// older records.
     static func forgetSecrets(_ queue: DatabaseQueue) throws {
         try queue.writeWithoutTransaction { database in
             _ = try Int.fetchOne(database, sql: "PRAGMA secure_delete = ON")
@@ -28,7 +28,7 @@ extension TransferStore {
 }
 
 extension RowChange {
-    /// The download has ended: what its URL had beyond the address is not needed any more.
+    /// Removes the secrets of an ended download's URL.
     mutating func forgetSecrets() {
         guard let url = row.text("remote_url") else { return }
         let plain = URLText.withoutSecrets(url)

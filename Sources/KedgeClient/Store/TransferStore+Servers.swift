@@ -1,7 +1,7 @@
 internal import GRDB
 internal import KedgeModel
 
-/// Servers that answered as a Kedge does, of whatever transfer.
+/// Servers that have answered as Kedge servers, to any transfer.
 extension TransferStore {
     func isKnownServer(_ url: String) async throws -> Bool {
         let url = URLText.withoutUserInfo(url)
@@ -12,9 +12,9 @@ extension TransferStore {
         }
     }
 
-    /// The server answered as a Kedge does.
+    /// Records that the server answered as a Kedge server.
     func recordKnownServer(_ url: String) async throws {
-        // The password of one who no longer uploads there has no business in the records.
+        // Passwords do not belong in this table: it outlives their use.
         let (url, now) = (URLText.withoutUserInfo(url), now())
         try await transaction("record server") { database in
             try database.execute(

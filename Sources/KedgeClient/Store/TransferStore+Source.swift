@@ -1,9 +1,9 @@
 internal import GRDB
 internal import KedgeModel
 
-/// What is written down about the file of an upload, to tell later whether it is still the same.
+/// Facts about an upload's file, recorded to detect changes later.
 extension TransferStore {
-    /// The chunks' digests as they were read, as far as they were recorded.
+    /// Returns the recorded digests of the chunks that were read.
     func chunkDigests(of id: TransferID) async throws -> [Int: SHA256Digest] {
         try await reading("read chunk digests") { database in
             let rows = try Row.fetchAll(
@@ -19,9 +19,9 @@ extension TransferStore {
         }
     }
 
-    /// The content was compared: it is the one of the record, whatever its time of change.
+    /// Records that the content equals that of the record, whatever its time of change.
     ///
-    /// - Parameter hash: The running whole-file hash of the file as it is.
+    /// - Parameter hash: The running whole-file hash of the present file.
     func acceptSource(
         _ identity: SourceIdentity, hash: SavedHash, of lease: Lease
     ) async throws {
@@ -32,13 +32,13 @@ extension TransferStore {
         }
     }
 
-    /// Bytes up to here are about to be sent: what the server has of them can be proven later, also when
-    /// its answer is lost (R71).
+    /// Saves the hash of the bytes up to here before they are sent. It can later prove which bytes
+    /// the server has, even if the server's answer is lost.
     func saveHash(_ hash: SavedHash, of lease: Lease) async throws {
         try await update(lease, operation: "save hash") { change in change.setHash(hash) }
     }
 
-    /// A completed upload's file was compared with the hash of the record.
+    /// Records that a completed upload's file was compared with the hash of the record.
     func acceptFinishedSource(_ identity: SourceIdentity, of id: TransferID) async throws {
         try await transaction("accept finished source") { database in
             try database.execute(
@@ -52,7 +52,7 @@ extension TransferStore {
 }
 
 extension RowChange {
-    /// Remembers what was read of a chunk that the server has now.
+    /// Records the digest of a chunk that the server now has.
     func setDigest(_ digest: SHA256Digest, ofChunk index: Int, in id: TransferID) throws {
         try database.execute(
             sql: """
@@ -62,7 +62,7 @@ extension RowChange {
             arguments: [id.text, index, digest.blob])
     }
 
-    /// Nothing that was read so far proves anything any more.
+    /// Discards the digests of all chunks read so far, because they prove nothing any more.
     func forgetDigests() throws {
         try database.execute(
             sql: "DELETE FROM upload_chunk_digest WHERE transfer_id = ?",

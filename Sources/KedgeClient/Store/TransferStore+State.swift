@@ -2,7 +2,7 @@ internal import GRDB
 package import KedgeModel
 
 extension TransferStore {
-    /// Bytes begin to move: `queued` becomes the running state, and what was waited for is forgotten.
+    /// Moves a `queued` transfer to its running state and clears the error it waited for.
     package func start(_ lease: Lease) async throws {
         try await update(lease, operation: "start") { change in
             try change.apply(.start)
@@ -10,7 +10,7 @@ extension TransferStore {
         }
     }
 
-    /// The worker waits and will go on by itself; the code and the message say for what (R104).
+    /// Records that the worker waits and will continue by itself, and the reason.
     package func wait(
         _ lease: Lease, code: ErrorCode, message: String, answer: ServerAnswer?,
         attempt: FailedAttempt? = nil
@@ -22,7 +22,7 @@ extension TransferStore {
         }
     }
 
-    /// Notes a try that failed and will be repeated.
+    /// Records a failed try that will be repeated.
     package func recordAttempt(
         _ lease: Lease, chunk: Int?, code: ErrorCode, message: String, answer: ServerAnswer?,
         attempt: FailedAttempt? = nil
@@ -34,7 +34,7 @@ extension TransferStore {
         }
     }
 
-    /// The transfer ends with an error that trying again by itself would not cure (R35, R107).
+    /// Ends the transfer with an error that automatic retries would not cure.
     package func fail(
         _ lease: Lease, code: ErrorCode, message: String, answer: ServerAnswer?,
         attempt: FailedAttempt? = nil
@@ -48,7 +48,7 @@ extension TransferStore {
         }
     }
 
-    /// The running process ends or a constraint is not met: the transfer pauses and is given back.
+    /// Pauses the transfer and releases its owner: the process ends, or a constraint is not met.
     package func pause(_ lease: Lease, reason: PauseReason) async throws {
         try await update(lease, operation: "pause") { change in
             try change.apply(.pause(reason))
@@ -57,7 +57,7 @@ extension TransferStore {
         }
     }
 
-    /// The running process gave the transfer up for a person; the record stays.
+    /// Cancels the transfer for the user; the record stays.
     package func cancel(_ lease: Lease) async throws {
         try await update(lease, operation: "cancel") { change in
             try change.apply(.cancel)
@@ -67,7 +67,7 @@ extension TransferStore {
         }
     }
 
-    /// The owner has understood a wish and carries it out now.
+    /// Acknowledges a command that the owner now carries out.
     package func acknowledgeControl(_ lease: Lease) async throws {
         try await update(lease, operation: "acknowledge control") { change in
             change.set("control", ControlCommand.none.rawValue)
@@ -77,7 +77,7 @@ extension TransferStore {
         }
     }
 
-    /// The file as a whole had another SHA-256 than expected; returns how often by now (R110, R119).
+    /// Records that the whole file had another SHA-256 than expected; returns how often so far.
     package func recordIntegrityFailure(
         _ lease: Lease, message: String, answer: ServerAnswer?
     ) async throws -> Int {

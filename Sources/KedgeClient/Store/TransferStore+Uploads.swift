@@ -2,8 +2,8 @@ internal import GRDB
 package import KedgeModel
 
 extension TransferStore {
-    /// Makes the record of an upload, or finds the unfinished one of the same file and server, so
-    /// that the same command again resumes (R69). Decided in one transaction, also between processes.
+    /// Creates the record of an upload, or returns the unfinished one of the same file and server,
+    /// so that the same command resumes it. Decided in one transaction, also between processes.
     package func findOrInsert(_ upload: UploadTransfer) async throws -> UploadTransfer {
         let now = now()
         let owners = owners
@@ -32,7 +32,7 @@ extension TransferStore {
         }
     }
 
-    /// The upload with this id.
+    /// Returns the upload with this id.
     package func upload(_ id: TransferID) async throws -> UploadTransfer {
         try await reading("read upload") { database in
             let row = try TransferRow.find(id, in: database)
@@ -43,13 +43,13 @@ extension TransferStore {
         }
     }
 
-    /// A chunk is on the server for good: one bit, with what diagnosis wants, at once (R77).
+    /// Records that a chunk is durable on the server.
     ///
     /// - Parameters:
-    ///   - endOffset: End of the chunk in bytes.
-    ///   - digest: What was read of the chunk: proves later that the file is still the same.
-    ///   - hash: The running whole-file hash as far as it is (R71); nil forgets it.
-    ///   - attempts: Tries that were not counted yet.
+    ///   - endOffset: End offset of the chunk, in bytes.
+    ///   - digest: Digest of the chunk as read: proves later that the file is unchanged.
+    ///   - hash: The running whole-file hash so far; nil discards it.
+    ///   - attempts: Tries that the record does not include yet.
     package func confirmChunk(
         _ index: Int, endOffset: Int64, digest: SHA256Digest, hash: SavedHash?, attempts: Int,
         answer: ServerAnswer?, of lease: Lease
@@ -67,7 +67,7 @@ extension TransferStore {
         }
     }
 
-    /// The server made the session; its chunk size is the one that counts (R54, R73).
+    /// Records the session that the server created. Its chunk size replaces the requested one.
     package func attachSession(
         _ session: CreateSessionResponse, answer: ServerAnswer?, to lease: Lease
     ) async throws {
@@ -81,7 +81,7 @@ extension TransferStore {
         }
     }
 
-    /// The server's word on which chunks it has, which wins both ways (R62, R74).
+    /// Records the chunks that the server reports. The server's state is authoritative.
     package func reconcile(
         received: ChunkSet, expiresAt: Timestamp, chunkSize: Int64, answer: ServerAnswer?,
         of lease: Lease
@@ -94,11 +94,11 @@ extension TransferStore {
         }
     }
 
-    /// The session is gone or not to be trusted: the next one starts with no chunk (R75).
+    /// Discards a session that is gone or cannot be trusted: the next one starts without chunks.
     ///
     /// - Parameters:
-    ///   - adopt: The old session, when the server may still have its chunks (R129).
-    ///   - keepsHash: False when the bytes read so far are in doubt, too.
+    ///   - adopt: The old session, if the server may still have its chunks.
+    ///   - keepsHash: False if the bytes read so far are in doubt, too.
     package func resetForNewSession(
         adopt: SessionID?, idempotencyKey: String, keepsHash: Bool, of lease: Lease
     ) async throws {
@@ -116,14 +116,14 @@ extension TransferStore {
         }
     }
 
-    /// The whole file has been read and hashed (R17, R33).
+    /// Records the digest of the whole file.
     package func setFileHash(_ digest: SHA256Digest, of lease: Lease) async throws {
         try await update(lease, operation: "set file hash") { change in
             change.set("file_hash_sha256", digest.bytes)
         }
     }
 
-    /// The server has the file, with the hash that we computed (R78).
+    /// Completes the upload: the server has the file with the computed hash.
     package func completeUpload(
         _ file: FinalizeResponse, answer: ServerAnswer?, of lease: Lease
     ) async throws {
@@ -140,8 +140,8 @@ extension TransferStore {
         }
     }
 
-    /// The file is another one now: the old transfer is canceled with `FILE_CHANGED` and the new one
-    /// takes its place, in one transaction (R100).
+    /// Cancels the transfer of a changed file with `FILE_CHANGED` and inserts the one for the new
+    /// version, in one transaction.
     package func replaceChangedUpload(
         _ lease: Lease, with newer: UploadTransfer
     ) async throws {
@@ -153,14 +153,13 @@ extension TransferStore {
             change.set("replaced_by", newer.status.id.text)
             change.set("control", ControlCommand.none.rawValue)
             change.releaseOwner()
-            // Written now, because the new record takes the place of this one in the unique index.
+            // Written now, because the new record takes this one's place in the unique index.
             try change.write(lease.id, at: newer.status.createdAt)
             try Self.insert(newer, in: change.database)
         }
     }
 
-    /// The same command again, with other options: the newest ones count until there is a session,
-    /// which freezes them.
+    /// Applies the options of a repeated command to an existing upload. A session freezes them.
     private static func adopt(
         _ wanted: UploadTransfer, into row: TransferRow, in database: Database
     ) throws -> UploadTransfer {

@@ -5,12 +5,11 @@ package import KedgeMigrations
 internal import KedgeModel
 
 /// The durable records of all transfers of one user: one SQLite file that several kedge processes
-/// share (R23).
+/// share.
 ///
-/// Every method is one transaction that is on stable storage when it returns, apart from
-/// ``notePartial(_:ofChunk:of:)``, which says what it promises. Calls run on a thread of
-/// the store's own and are not interrupted by cancelling the task: what a worker has learnt is saved
-/// even while it is being stopped.
+/// Every method is one transaction that is on stable storage when it returns, except
+/// ``notePartial(_:ofChunk:of:)``. Calls run on a thread of the store's own. Canceling the task
+/// does not interrupt them: a worker's progress is saved even while it is being stopped.
 package final class TransferStore: Sendable {
     private let queue: DatabaseQueue
     private let isClosed = Mutex(false)
@@ -18,10 +17,10 @@ package final class TransferStore: Sendable {
     let now: @Sendable () -> Timestamp
     let owners: OwnerRegistry
 
-    /// Opens the file, making it and its directory when absent (modes 0600 and 0700, R131), and
-    /// brings the schema up to date.
+    /// Opens the file and brings the schema up to date. Creates the file and its directory if
+    /// absent (modes 0600 and 0700).
     ///
-    /// - Throws: `STORE_DAMAGED` when the file cannot be used, or was written by a newer kedge.
+    /// - Throws: `STORE_DAMAGED` if the file cannot be used, or was written by a newer kedge.
     package static func open(
         path: String, environment: ClientEnvironment
     ) async throws -> TransferStore {
@@ -55,7 +54,7 @@ package final class TransferStore: Sendable {
         self.owners = owners
     }
 
-    /// Makes an owner of leases for one client.
+    /// Creates an owner of leases for one client.
     package func makeOwner() async throws -> LeaseOwner {
         let owners = owners
         return try await pool.run {
@@ -81,8 +80,8 @@ package final class TransferStore: Sendable {
         }
     }
 
-    /// Runs the closure's one statement, whose commit survives the end of the process, and which a power
-    /// cut may take back.
+    /// Runs a closure with one statement. Its commit survives the end of the process, but a power
+    /// cut may revert it.
     func unsynced(
         _ operation: String, _ body: @escaping @Sendable (Database) throws -> Void
     ) async throws {
@@ -125,8 +124,8 @@ package final class TransferStore: Sendable {
         }
     }
 
-    /// Runs one access, unless the store is closed: GRDB crashes on a connection that is gone, and an
-    /// app may well ask for a snapshot while it closes. Accesses wait for each other anyway.
+    /// Runs one access, unless the store is closed: GRDB crashes on a closed connection, and an app
+    /// may request a snapshot while it closes. The queue serializes accesses anyway.
     private func use<Result: Sendable>(_ access: () throws -> Result) throws -> Result {
         try isClosed.withLock { isClosed in
             guard !isClosed else {
@@ -138,7 +137,7 @@ package final class TransferStore: Sendable {
         }
     }
 
-    /// Gives every failure of the store its code; errors that have one pass through.
+    /// Gives every failure of the store a code; an error that has one passes through.
     private static func storeError(_ operation: String, _ error: any Error) -> any Error {
         switch error {
         case is TransferError, is LeaseLost:

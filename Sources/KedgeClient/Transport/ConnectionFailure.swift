@@ -1,4 +1,4 @@
-/// Why a server was not reached, or a connection to it did not hold; the text of each is stable.
+/// The reason why a server was not reached or a connection broke; each raw value is stable.
 public enum ConnectionCause: String, CaseIterable, Codable, Hashable, Sendable {
     /// There is no host with this name.
     case nameNotFound
@@ -10,11 +10,11 @@ public enum ConnectionCause: String, CaseIterable, Codable, Hashable, Sendable {
     case proxyRefused
     /// Nothing listens on the port.
     case refused
-    /// There is no way to the host.
+    /// There is no route to the host.
     case unreachable
     /// Connecting, or the whole exchange, took longer than allowed.
     case timedOut
-    /// No byte went in either direction for the stall timeout.
+    /// No byte moved in either direction for the stall timeout.
     case stalled
     /// The connection was reset.
     case reset
@@ -24,20 +24,20 @@ public enum ConnectionCause: String, CaseIterable, Codable, Hashable, Sendable {
     case certificateExpired
     /// The server's certificate becomes valid later than this machine's clock says.
     case certificateNotYetValid
-    /// The server's certificate is trusted, and is another host's.
+    /// The server's certificate is trusted but belongs to another host.
     case certificateWrongHost
-    /// The server's certificate leads to no authority that is trusted here.
+    /// The server's certificate is not issued by a trusted authority.
     case certificateUntrusted
     /// The file of trusted authorities cannot be read.
     case trustFileUnreadable
-    /// There is no TLS that both ends speak.
+    /// Client and server cannot agree on TLS.
     case tlsRefused
-    /// What answered does not speak HTTP.
+    /// The answer is not HTTP.
     case notHTTP
     /// Something else.
     case other
 
-    /// True when the server's certificate is the trouble.
+    /// Whether the server's certificate is at fault.
     var isCertificate: Bool {
         switch self {
         case .certificateExpired, .certificateNotYetValid, .certificateWrongHost,
@@ -47,7 +47,7 @@ public enum ConnectionCause: String, CaseIterable, Codable, Hashable, Sendable {
         }
     }
 
-    /// The reason in words, to stand behind host and port; nil when there is nothing to say.
+    /// The reason as text to follow host and port; nil when there is none.
     var words: String? {
         switch self {
         case .nameNotFound: "no such host"
@@ -74,18 +74,18 @@ public enum ConnectionCause: String, CaseIterable, Codable, Hashable, Sendable {
     }
 }
 
-/// Where a connection failed, and why.
+/// The place and reason of a failed connection.
 public struct ConnectionFailure: Hashable, Sendable {
-    /// Why.
+    /// The reason.
     public let cause: ConnectionCause
     /// Host of the request's URL.
     public let host: String
     /// Port of the request's URL.
     public let port: Int
-    /// Address of the proxy that the environment names for it, without user and password; nil for none.
+    /// Address of the proxy that the environment names, without user and password; nil for none.
     public let proxy: String?
 
-    /// Makes a failure.
+    /// Creates a failure.
     public init(_ cause: ConnectionCause, host: String, port: Int, proxy: String? = nil) {
         self.cause = cause
         self.host = host
@@ -93,7 +93,7 @@ public struct ConnectionFailure: Hashable, Sendable {
         self.proxy = proxy
     }
 
-    /// What failed, where and why, without a full stop; nil when the reason has no words.
+    /// A sentence without a full stop: host, proxy and reason; nil for a reason without text.
     var text: String? {
         let way = proxy.map { " through the proxy \($0)" } ?? ""
         return cause.words.map { "cannot reach \(host):\(port)\(way): \($0)" }

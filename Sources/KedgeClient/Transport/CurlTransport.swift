@@ -2,7 +2,7 @@ internal import Foundation
 internal import HTTPTypes
 internal import KedgeCurl
 
-/// The transport over libcurl. The only file of this module that knows it.
+/// The transport over libcurl, and the only file of this module that uses it.
 public struct CurlTransport: HTTPTransport {
     private let client: CurlClient
 
@@ -10,11 +10,11 @@ public struct CurlTransport: HTTPTransport {
     ///
     /// - Parameters:
     ///   - userAgent: Value of `User-Agent`.
-    ///   - stallTimeout: How long a link may carry no byte before the exchange is given up.
-    ///   - connectTimeout: How long connecting may take.
-    ///   - maxConnectionsPerHost: Further requests wait for one to end.
-    ///   - caFile: PEM file of the certificate authorities to trust in place of the system's; nil for the
-    ///     one that the environment's `SSL_CERT_FILE` names, or else the system's.
+    ///   - stallTimeout: Time without a byte after which an exchange fails.
+    ///   - connectTimeout: Timeout for connecting.
+    ///   - maxConnectionsPerHost: Further requests wait for a connection.
+    ///   - caFile: PEM file of the certificate authorities to trust instead of the system's. Nil
+    ///     uses the file named by the environment's `SSL_CERT_FILE`, or else the system's.
     public init(
         userAgent: String = "kedge", stallTimeout: Duration = .seconds(30),
         connectTimeout: Duration = .seconds(10), maxConnectionsPerHost: Int = 20,
@@ -29,12 +29,12 @@ public struct CurlTransport: HTTPTransport {
         self.client = CurlClient(configuration: configuration)
     }
 
-    /// The file that the environment names; an empty name is none.
+    /// The file that the environment names; nil for an empty name.
     static var environmentCAFile: String? {
         ProcessInfo.processInfo.environment["SSL_CERT_FILE"].flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// Sends on curl's own thread; the caller only waits.
+    /// Sends a request on curl's own thread.
     public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse
     {
         let body: CurlRequestBody? =
@@ -53,7 +53,7 @@ public struct CurlTransport: HTTPTransport {
             return TransportResponse(
                 status: response.head.status.code, headerFields: response.head.headerFields,
                 body: TransportResponseBody { () async throws(TransportError) -> [UInt8]? in
-                    // Iterators share one position, so a new one for each piece goes on.
+                    // Iterators share one position, so a new one continues there.
                     var iterator = content.makeAsyncIterator()
                     do throws(CurlError) {
                         return try await iterator.next(isolation: nil)
@@ -66,11 +66,11 @@ public struct CurlTransport: HTTPTransport {
         }
     }
 
-    /// Stops curl's thread; exchanges under way end as canceled.
+    /// Stops curl's thread; running exchanges end as canceled.
     public func shutdown() async { await client.shutdown() }
 }
 
-/// Passes a body source through to curl.
+/// Adapts a body source to curl.
 private struct CurlSource: CurlRequestBodySource {
     let source: any TransportBodySource
 
@@ -82,7 +82,7 @@ private struct CurlSource: CurlRequestBodySource {
 }
 
 extension TransportError {
-    /// Translates what curl reported of a request to a URL.
+    /// Translates a curl error of a request to a URL.
     fileprivate init(_ error: CurlError, url: String) {
         let kind: Kind =
             switch error.code {
@@ -90,7 +90,7 @@ extension TransportError {
             case .closedEarly, .sendFailed, .receiveFailed: .dropped
             case .stalled: .stalled
             case .timedOut: .timedOut
-            // One that was cut before it was secure.
+            // The connection was cut before it was secure.
             case .tlsFailed: error.reason == .reset ? .offline : .tls
             case .cancelled: .canceled
             case .bodyReadFailed: .bodyUnreadable
@@ -103,7 +103,7 @@ extension TransportError {
 }
 
 extension ConnectionFailure {
-    /// What curl knows of the connection; nil when that is not what failed.
+    /// Translates curl's facts about the connection; nil if the connection did not fail.
     fileprivate init?(_ error: CurlError, url: String) {
         guard let host = error.host, let port = error.port,
             let cause = ConnectionCause(rawValue: error.reason.rawValue), cause != .other

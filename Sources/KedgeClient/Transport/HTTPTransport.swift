@@ -2,15 +2,15 @@ public import HTTPTypes
 
 /// Carries requests of a ``TransferClient`` to a server.
 ///
-/// The client's one seam to the network: ``CurlTransport`` is the real one, a host application may
-/// bring its own (for example over a background session), and tests put a scripted network here.
+/// The client's one seam to the network. ``CurlTransport`` is the default; a host application may
+/// provide its own, for example over a background session.
 ///
-/// A transport follows no redirect, undoes no content coding and adds no `Accept-Encoding`; it notices
-/// a link on which no byte moves and reports it as ``TransportError/Kind/stalled``.
+/// A transport follows no redirect, decodes no content coding and adds no `Accept-Encoding`. It
+/// reports a link on which no byte moves as ``TransportError/Kind/stalled``.
 public protocol HTTPTransport: Sendable {
     /// Sends a request and returns when the head of the final response has arrived.
     ///
-    /// A status of 4xx or 5xx is a response, not an error. Cancelling the task ends the exchange and
+    /// A status of 4xx or 5xx is a response, not an error. Canceling the task ends the exchange and
     /// throws an error of kind ``TransportError/Kind/canceled``.
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse
 
@@ -24,18 +24,18 @@ public struct TransportRequest: Sendable {
     public var method: HTTPRequest.Method
     /// An absolute `http` or `https` URL, percent-encoded.
     public var url: String
-    /// Header fields as they are to be sent; the transport adds `Content-Length` from the body.
+    /// Header fields to send; the transport adds `Content-Length` from the body.
     public var headerFields: HTTPFields
-    /// What to send; nil for no body.
+    /// The body; nil for none.
     public var body: TransportBody?
-    /// Longest time without a byte in either direction; nil for the transport's own default. Calls on
-    /// which the server is known to think for long carry a larger one.
+    /// Longest time without a byte in either direction; nil for the transport's default. Calls that
+    /// may take long on the server set a larger one.
     public var stallTimeout: Duration?
-    /// Told how many bytes of the body have been handed to the connection so far; must return at
-    /// once. What the server kept only the server knows.
+    /// Called with the number of body bytes handed to the connection so far; must return at once.
+    /// The server may have kept fewer.
     public var onBytesSent: (@Sendable (Int64) -> Void)?
 
-    /// Makes a request.
+    /// Creates a request.
     public init(
         method: HTTPRequest.Method, url: String, headerFields: HTTPFields = [:],
         body: TransportBody? = nil, stallTimeout: Duration? = nil,
@@ -54,7 +54,7 @@ public struct TransportRequest: Sendable {
 public enum TransportBody: Sendable {
     /// Bytes in memory.
     case bytes([UInt8])
-    /// Bytes that are read piece by piece while they are sent.
+    /// Bytes that are read in pieces while they are sent.
     case source(any TransportBodySource)
 
     /// Number of bytes that will be sent.
@@ -66,13 +66,13 @@ public enum TransportBody: Sendable {
     }
 }
 
-/// A request body that is read while it is sent, so that memory does not grow with its size (R124).
+/// A request body that is read while it is sent, so that memory use does not grow with its size.
 public protocol TransportBodySource: Sendable {
-    /// Number of bytes; does not change while a request is under way.
+    /// Number of bytes; constant during a request.
     var byteCount: Int64 { get }
-    /// Fills the front of the buffer with bytes from `offset` on and returns how many, at least one.
+    /// Fills the buffer's front with bytes from `offset` on; returns their number, at least one.
     ///
-    /// Called on a thread of the transport; the same offset may be asked for again.
+    /// Called on a thread of the transport; it may request the same offset again.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int
 }
 
@@ -82,10 +82,10 @@ public struct TransportResponse: Sendable {
     public let status: Int
     /// Header fields of the final response.
     public let headerFields: HTTPFields
-    /// The body, still on its way.
+    /// The body, which is still arriving.
     public let body: TransportResponseBody
 
-    /// Makes a response.
+    /// Creates a response.
     public init(status: Int, headerFields: HTTPFields, body: TransportResponseBody) {
         self.status = status
         self.headerFields = headerFields
@@ -93,20 +93,20 @@ public struct TransportResponse: Sendable {
     }
 }
 
-/// The body of a response, pulled piece by piece by one reader. Dropping it gives the exchange up.
+/// The body of a response, pulled in pieces by one reader. Dropping it cancels the exchange.
 public struct TransportResponseBody: Sendable {
     private let pull: @Sendable () async throws(TransportError) -> [UInt8]?
 
-    /// Wraps a function that gives the next piece, or nil after the last. A body that ends before
-    /// its announced length must throw, after every byte that arrived was given.
+    /// Wraps a function that returns the next piece, or nil after the last. A body that ends before
+    /// its announced length must throw, after every byte that arrived was returned.
     public init(_ pull: @escaping @Sendable () async throws(TransportError) -> [UInt8]?) {
         self.pull = pull
     }
 
-    /// The next piece, or nil after the last.
+    /// Returns the next piece, or nil after the last.
     public func next() async throws(TransportError) -> [UInt8]? { try await pull() }
 
-    /// Reads to the end; throws ``TransportError/Kind/other`` as soon as more than `maxBytes` arrive.
+    /// Reads to the end; throws ``TransportError/Kind/other`` after more than `maxBytes`.
     public func collect(upTo maxBytes: Int) async throws(TransportError) -> [UInt8] {
         var collected: [UInt8] = []
         while let piece = try await next() {

@@ -1,6 +1,6 @@
-/// A request that got no complete answer.
+/// A request without a complete answer.
 public struct TransportError: Error, Sendable {
-    /// What happened, as far as a transfer acts on it.
+    /// The kinds of failure that a transfer distinguishes.
     public enum Kind: String, Sendable {
         /// The server's name has no address, or no connection could be made: wait for the network.
         case offline
@@ -14,26 +14,26 @@ public struct TransportError: Error, Sendable {
         case tls
         /// The task was canceled or the transport is shut down.
         case canceled
-        /// The body source of the request threw; ``TransportError/cause`` says what.
+        /// The request's body source threw; ``TransportError/cause`` has its error.
         case bodyUnreadable
-        /// Anything else: not HTTP, too large, an unusable URL.
+        /// Any other failure: not HTTP, too large, an unusable URL.
         case other
     }
 
-    /// What happened.
+    /// The kind of failure.
     public let kind: Kind
-    /// True when the same request may well succeed later without anybody changing anything.
+    /// Whether the same request may succeed later without any change.
     public let isTransient: Bool
-    /// Where the connection failed and why, as far as the transport can tell.
+    /// The place and reason of the failed connection, if the transport knows them.
     public let connection: ConnectionFailure?
-    /// Words for the log; never for strangers.
+    /// Text for the log; never for strangers.
     public let detail: String
     /// The error behind this one, for the log.
     public let cause: (any Error)?
 
-    /// Makes an error.
+    /// Creates an error.
     ///
-    /// - Parameter isTransient: Nil takes what is usual for the kind.
+    /// - Parameter isTransient: Nil uses the default of the kind.
     public init(
         _ kind: Kind, isTransient: Bool? = nil, connection: ConnectionFailure? = nil,
         detail: String = "", cause: (any Error)? = nil
@@ -54,10 +54,10 @@ public struct TransportError: Error, Sendable {
 }
 
 extension TransportError: CustomStringConvertible, CustomDebugStringConvertible {
-    /// The kind alone, which is safe to show to anybody.
+    /// The kind alone, which is safe for strangers.
     public var description: String { kind.rawValue }
 
-    /// Everything that is known, for the log.
+    /// All facts, for the log.
     public var debugDescription: String {
         let causeText = cause.map { ", cause: \(String(reflecting: $0))" } ?? ""
         return "\(kind.rawValue): \(detail)\(causeText)"

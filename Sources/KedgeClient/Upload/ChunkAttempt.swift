@@ -1,35 +1,35 @@
 internal import KedgeModel
 internal import Synchronization
 
-/// Where sending one chunk stands.
+/// State of sending one chunk.
 struct ChunkAttempt: Sendable {
-    /// First byte to send next, counted from the start of the chunk.
+    /// Next byte to send, counted from the start of the chunk.
     var start: Int64
-    /// How much of the chunk one request carries.
+    /// Size of the next request's body.
     var pieces: PieceSize
-    /// Tries that the retry keeper has not counted: this one, and those that got the chunk further.
+    /// Attempts not yet counted by ``RetryKeeper``: the current one, and those with progress.
     var uncountedTries = 1
     var mismatchCount = 0
-    /// The furthest start so far: only what lies beyond it is progress.
+    /// Furthest start so far. Only bytes beyond it are progress.
     var furthest: Int64
-    /// Answers in a row that named another start without getting the chunk further.
+    /// Consecutive answers with another start but without progress.
     var idleAnswerCount = 0
-    /// True from the second try on: the server may know better where to go on, and is asked before
-    /// bytes are sent.
+    /// True from the second attempt on: the server may know a better start, so it is asked before
+    /// the body is sent.
     var isRepeated = false
-    /// True while it is not known what the server has of a body that broke.
+    /// True while the client does not know how much of a broken body the server has.
     var isAsking = false
-    /// Size of that body, when what it brought may be lost.
+    /// Size of that body, if its bytes may be lost.
     var brokenByteCount: Int64?
-    /// True when something before the server answered to it.
+    /// True if an intermediary answered that body.
     var isBreakAnswered = false
-    /// True after one question without a wait since the last progress.
+    /// True after one probe without delay since the last progress.
     var hasAskedAtOnce = false
-    /// True when the last question was answered.
+    /// True if the last probe was answered.
     var isReachable = false
-    /// Answers in a row that may mean that a body broke off before what answered.
+    /// Consecutive answers that may mean that the body broke off before the responder.
     var cutShortCount = 0
-    /// True when the server takes no parts of this chunk.
+    /// True if the server accepts this chunk only as a whole.
     var isWhole = false
 
     init(start: Int64, pieces: PieceSize) {
@@ -38,23 +38,24 @@ struct ChunkAttempt: Sendable {
         self.pieces = pieces
     }
 
-    /// The bytes of the next request, counted from the start of the chunk.
+    /// Returns the range of the next request, counted from the start of the chunk.
     ///
-    /// A question is the chunk's last byte: unless it is the only one that is missing, the server
-    /// answers where it goes on, after it has ended the request before and has saved what that
-    /// brought. No proxy can answer it instead, as it can `Expect`; and a status asked for now
-    /// might be told before the bytes are saved.
+    /// To probe for the server's offset, the request carries only the chunk's last byte. Unless
+    /// that is the only missing byte, the server answers with the offset to continue at. It does so
+    /// after it has ended the previous request and saved that request's bytes. A proxy cannot
+    /// answer in its place, as it can with `Expect`. A status request could be answered before the
+    /// bytes are saved.
     func nextPart(ofChunk byteCount: Int64, takesParts: Bool) -> ByteRange {
         if isAsking { return ByteRange(start: byteCount - 1, end: byteCount) }
         guard takesParts, !isWhole else { return ByteRange(start: start, end: byteCount) }
         return pieces.range(from: start, ofSize: byteCount)
     }
 
-    /// A body broke, and the server has to be asked how much of it arrived.
+    /// Requires a probe, because a body broke and the server may have part of it.
     ///
     /// - Parameters:
-    ///   - isLost: What it brought may be lost on the way.
-    ///   - isAnswered: Something before the server answered to it.
+    ///   - isLost: Bytes of the body may be lost on the way.
+    ///   - isAnswered: An intermediary answered the request.
     mutating func ask(after part: ByteRange, isLost: Bool, isAnswered: Bool = false) {
         guard !isAsking else { return }
         isAsking = true
@@ -62,9 +63,9 @@ struct ChunkAttempt: Sendable {
         if isLost { brokenByteCount = part.byteCount }
     }
 
-    /// The server told how many bytes of the chunk it has.
+    /// Continues at the offset in the chunk that the server reported.
     ///
-    /// - Returns: True when that is more than ever before.
+    /// - Returns: True if that is further than ever before.
     mutating func resume(at byteCount: Int64) -> Bool {
         if let broken = brokenByteCount {
             pieces.recordBreak(
@@ -82,22 +83,22 @@ struct ChunkAttempt: Sendable {
     }
 }
 
-/// A request for a chunk that did not do what it was for.
+/// A failed request for a chunk.
 struct FailedPut: Sendable {
     let failure: RequestFailure
-    /// The bytes that it was to bring, counted from the start of the chunk.
+    /// Range of its body, counted from the start of the chunk.
     let part: ByteRange
-    /// Bytes of them that were handed to the connection.
+    /// Bytes of the body that were passed to the connection.
     let sentByteCount: Int64
 
-    /// True for an answer that may only mean that the body broke off on its way to what answered.
+    /// True for an answer that may only mean that the body broke off before the responder.
     var mayBeCutShort: Bool { failure.mayBeCutShort && sentByteCount > 0 }
 
-    /// True when everything was sent, and only the answer may be missing.
+    /// True if the whole body was sent, so that only the answer may be missing.
     var isUnanswered: Bool { failure.isInterrupted && sentByteCount == part.byteCount }
 }
 
-/// Bytes of one request's body that were handed to the connection; told by the transport's thread.
+/// Bytes of one request's body that were passed to the connection. Set by the transport's thread.
 final class SentByteCount: Sendable {
     private let value = Atomic<Int64>(0)
 

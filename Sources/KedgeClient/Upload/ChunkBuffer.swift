@@ -2,15 +2,15 @@ internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
 
-/// The bytes of one chunk in memory, shared by the request that sends them and the whole-file hash.
+/// Bytes of one chunk in memory, shared by the request that sends them and the whole-file hash.
 ///
-/// The memory goes back to its pool when the last of them lets go (R125): giving it back by hand could
-/// hand it to another chunk while a cancelled request still reads it.
+/// The last reference returns the memory to its pool. An explicit return could let another chunk
+/// overwrite it while a cancelled request still reads it.
 final class ChunkBuffer: Sendable {
     private let buffer: IOBuffer
     private let pool: BufferPool
 
-    /// - Parameter buffer: Filled; nobody writes to it any more.
+    /// - Parameter buffer: Filled buffer, not modified any more.
     init(_ buffer: IOBuffer, from pool: BufferPool) {
         self.buffer = buffer
         self.pool = pool
@@ -20,7 +20,7 @@ final class ChunkBuffer: Sendable {
 
     var byteCount: Int64 { Int64(buffer.count) }
 
-    /// The SHA-256 of all bytes; takes milliseconds, and belongs on a pool.
+    /// SHA-256 of all bytes. Takes milliseconds; compute it on a pool.
     var digest: SHA256Digest {
         var hasher = SHA256Hasher()
         hasher.update(buffer.bytes)
@@ -32,7 +32,7 @@ final class ChunkBuffer: Sendable {
     }
 }
 
-/// A part of a chunk in memory as the body of a request.
+/// Request body from a part of a chunk in memory.
 struct BufferedBody: TransportBodySource {
     let buffer: ChunkBuffer
     /// First byte to send, counted from the start of the chunk.
@@ -48,7 +48,7 @@ struct BufferedBody: TransportBodySource {
     }
 }
 
-/// A part of a chunk as the body of a request, read from the file while it is sent (R124).
+/// Request body from a part of a chunk, read from the file while it is sent.
 struct FileBody: TransportBodySource {
     let file: any OpenFile
     /// First byte to send, counted from the start of the file.
@@ -64,15 +64,15 @@ struct FileBody: TransportBodySource {
     }
 }
 
-/// The file may be another one than the record describes: only its time of change differs. What was read
-/// of it has to be compared before more is sent.
+/// Only the ctime of the file differs from the record. The bytes read so far must be compared
+/// before more are sent.
 struct SourceTouched: Error {
-    /// What it is now.
+    /// Current identity of the file.
     let current: SourceIdentity
 }
 
-/// The file is not the one that the record describes.
+/// The file is not the recorded one.
 struct SourceChanged: Error {
-    /// What it is now; nil when it was noticed in the middle of a read.
+    /// Current identity of the file; nil if the change was noticed during a read.
     let current: SourceIdentity?
 }

@@ -2,14 +2,14 @@ internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
 
-/// The file being uploaded: open, and watched for changes (R117, R118).
+/// File being uploaded, open and checked for changes.
 ///
-/// It is read where it lies, never copied or locked; a change of size, time or inode shows instead,
-/// and then the upload begins anew with the new version. When only the time of change (ctime) differs,
-/// the worker compares the bytes first.
+/// The file is read in place, never copied or locked. If its size, modification time or inode
+/// changes, the upload restarts with the new version. If only its ctime changes, the worker
+/// compares the bytes first.
 final class UploadSource: Sendable {
-    /// Chunks up to this size are read once into memory; larger ones are hashed first and then sent
-    /// from the file, the second time mostly from the page cache.
+    /// Chunks up to this size are read once into memory. Larger ones are read twice, for the hash
+    /// and for sending; the second read is mostly served by the page cache.
     static let maxBufferedChunkSize: Int64 = 8 << 20
 
     let file: any OpenFile
@@ -20,9 +20,9 @@ final class UploadSource: Sendable {
     private let buffers: BufferPool
     private let isBuffered: Bool
 
-    /// Opens the file and compares it with the record (R113).
+    /// Opens the file and compares it with the record.
     ///
-    /// - Returns: The file, and what it is now: the same, or to be compared by its bytes.
+    /// - Returns: The file and its current identity, of which only the ctime may differ.
     /// - Throws: `TransferError` with `FILE_MISSING`; ``SourceChanged``.
     static func open(
         _ upload: UploadTransfer, files: any FileSystem, pool: BlockingPool
@@ -34,7 +34,7 @@ final class UploadSource: Sendable {
         return (file, identity)
     }
 
-    /// - Parameter chunkSize: The session's; decides whether chunks go through memory.
+    /// - Parameter chunkSize: The session's chunk size; decides whether chunks are buffered.
     init(
         file: any OpenFile, upload: UploadTransfer, chunkSize: Int64, files: any FileSystem,
         pool: BlockingPool
@@ -49,15 +49,15 @@ final class UploadSource: Sendable {
             bufferCapacity: Int(min(chunkSize, Self.maxBufferedChunkSize)), keptCount: 4)
     }
 
-    /// Memory that one chunk in flight holds.
+    /// Returns the memory that one chunk in flight needs.
     static func bufferByteCount(chunkSize: Int64) -> Int64 {
-        // A streamed chunk holds only the transport's own buffers.
+        // A streamed chunk uses only the transport's own buffers.
         chunkSize <= maxBufferedChunkSize ? chunkSize : 1 << 20
     }
 
-    /// Reads a chunk, or hashes it in place when it is large, and feeds the whole-file hash with it.
+    /// Reads a chunk, or hashes a large one in place, and adds it to the whole-file hash.
     ///
-    /// - Throws: ``SourceChanged``; ``SourceTouched``; `TransferError` for a file that cannot be read.
+    /// - Throws: ``SourceChanged``; ``SourceTouched``; `TransferError` if the file cannot be read.
     func prepare(
         _ index: Int, range: ByteRange, feeding wholeFile: PrefixHash
     ) async throws -> PreparedChunk {
@@ -76,9 +76,9 @@ final class UploadSource: Sendable {
         return PreparedChunk(index: index, range: range, digest: digest, content: .memory(chunk))
     }
 
-    /// The SHA-256 of a part of the file.
+    /// Returns the SHA-256 of a part of the file.
     ///
-    /// - Throws: ``SourceChanged``; ``SourceTouched``; `TransferError` for a file that cannot be read.
+    /// - Throws: ``SourceChanged``; ``SourceTouched``; `TransferError` if the file cannot be read.
     func digest(of range: ByteRange) async throws -> SHA256Digest {
         let (file, buffers) = (file, buffers)
         return try await reading { () throws(FileError) in
@@ -86,8 +86,8 @@ final class UploadSource: Sendable {
         }
     }
 
-    /// Runs a look at the file that gives nil when it is shorter than known, and makes sure that it
-    /// was still the same file afterwards.
+    /// Runs a read that returns nil if the file is too short, and then checks that the file is
+    /// unchanged.
     private func reading<Result: Sendable>(
         _ work: @escaping @Sendable () throws(FileError) -> Result?
     ) async throws -> Result {
@@ -105,7 +105,7 @@ final class UploadSource: Sendable {
         }
     }
 
-    /// Looks at the path again: also a file that was renamed over the open one counts as changed.
+    /// Checks the file at the path again. A file renamed over the open one counts as changed.
     ///
     /// - Throws: ``SourceChanged``; ``SourceTouched``; `TransferError` with `FILE_MISSING`.
     func verifyUnchanged() async throws {
@@ -113,7 +113,7 @@ final class UploadSource: Sendable {
         try identity.require(now)
     }
 
-    /// The same where there is no point in comparing bytes: everything is sent anew in any case.
+    /// Checks the file where all bytes are sent again anyway, so comparing them is pointless.
     ///
     /// - Throws: ``SourceChanged``, also for a file that was only touched; `TransferError`.
     func verifyUntouched() async throws {
@@ -124,16 +124,16 @@ final class UploadSource: Sendable {
         }
     }
 
-    /// The identity of the file at a path now.
+    /// Returns the current identity of the file at a path.
     static func identity(
         of path: String, files: any FileSystem, pool: BlockingPool
     ) async throws -> SourceIdentity {
         try await openFile(path, files: files, pool: pool).1
     }
 
-    /// Opens a regular file that a person named.
+    /// Opens a regular file that the user named.
     ///
-    /// - Throws: `TransferError` with `FILE_MISSING`, or `USAGE` when it is something else.
+    /// - Throws: `TransferError` with `FILE_MISSING`, or `USAGE` if it is not a regular file.
     static func openFile(
         _ path: String, files: any FileSystem, pool: BlockingPool
     ) async throws -> (any OpenFile, SourceIdentity) {
@@ -153,7 +153,7 @@ final class UploadSource: Sendable {
         }
     }
 
-    /// Nil when the file ends inside the chunk.
+    /// Reads a chunk into memory; nil if the file ends inside it.
     private static func read(
         _ file: any OpenFile, range: ByteRange, buffers: BufferPool
     ) throws(FileError) -> ChunkBuffer? {
@@ -165,7 +165,7 @@ final class UploadSource: Sendable {
         return ChunkBuffer(buffer, from: buffers)
     }
 
-    /// Nil when the file ends inside the chunk.
+    /// Hashes a range of the file; nil if the file ends inside it.
     private static func hash(
         _ file: any OpenFile, range: ByteRange, buffers: BufferPool
     ) throws(FileError) -> SHA256Digest? {
@@ -185,7 +185,7 @@ final class UploadSource: Sendable {
     }
 }
 
-/// A chunk that is ready to be sent, as often as needed.
+/// A chunk that is ready to be sent, and to be sent again.
 struct PreparedChunk: Sendable {
     enum Content: Sendable {
         case memory(ChunkBuffer)
@@ -197,10 +197,10 @@ struct PreparedChunk: Sendable {
     let digest: SHA256Digest
     let content: Content
 
-    /// All bytes.
+    /// The whole chunk as a request body.
     var body: TransportBody { body(ByteRange(start: 0, end: range.byteCount)) }
 
-    /// Some of the bytes.
+    /// Returns a part of the chunk as a request body.
     ///
     /// - Parameter part: Counted from the start of the chunk.
     func body(_ part: ByteRange) -> TransportBody {

@@ -1,10 +1,10 @@
 internal import KedgeModel
 
 extension UploadWorker {
-    /// Sends what the server does not have, several chunks at a time (R76, R126).
+    /// Sends the missing chunks, several at a time.
     ///
-    /// One loop reads the file in order, so that each byte is read once for its chunk's hash, for the
-    /// whole file's hash and for sending; it reads on only when a place in the window is free.
+    /// One loop reads the file in order, so that each byte is read once for the chunk's hash, the
+    /// whole-file hash and the request. The loop waits while the window is full.
     func sendMissingChunks() async throws {
         let layout = upload.layout
         let missing = confirmed.missingRanges(of: layout.chunkCount ?? 0)
@@ -25,13 +25,13 @@ extension UploadWorker {
         }
     }
 
-    /// - Throws: ``SourceChanged`` when the chunk was read with other bytes before in this run.
+    /// - Throws: ``SourceChanged`` if the chunk had other bytes earlier in this run.
     private func noteReading(of chunk: PreparedChunk) throws {
         let earlier = sentDigests.updateValue(chunk.digest, forKey: chunk.index)
         guard earlier == nil || earlier == chunk.digest else { throw SourceChanged(current: nil) }
     }
 
-    /// Sends one chunk until the server has it, in as many parts as the link asks for.
+    /// Sends one chunk until the server has it, in as many parts as the link requires.
     private func deliver(_ chunk: PreparedChunk) async throws {
         var attempt = ChunkAttempt(
             start: partials.removeValue(forKey: chunk.index) ?? 0, pieces: pieces)
@@ -64,7 +64,7 @@ extension UploadWorker {
                 let failed = FailedPut(failure: failure, part: part, sentByteCount: sent.count)
                 guard try await prepareNextTry(of: chunk, after: failed, &attempt) else { continue }
                 if unproven.contains(chunk.index) {
-                    // That the server has it is known. Whether it is this one, only a receipt says.
+                    // The server has a chunk; only a receipt proves that it is this one.
                     try await context.keeper.backOff(
                         after: failure, chunk: chunk.index, isReachable: true)
                     continue
@@ -91,9 +91,9 @@ extension UploadWorker {
             })
     }
 
-    /// A part of the chunk is durable: the next one follows it.
+    /// Continues after a part of the chunk that the server acknowledged as durable.
     ///
-    /// - Throws: `PROTOCOL_VIOLATION` for an answer that does not say so.
+    /// - Throws: `PROTOCOL_VIOLATION` for an answer that acknowledges anything else.
     private func goOn(
         _ chunk: PreparedChunk, after part: ByteRange, _ received: PartialChunk,
         _ answer: ServerAnswer, _ attempt: inout ChunkAttempt
@@ -107,13 +107,13 @@ extension UploadWorker {
         attempt.isRepeated = false
     }
 
-    /// One bit, durable at once (R77).
+    /// Records the chunk as confirmed, durably.
     private func confirm(
         _ chunk: PreparedChunk, tries: Int, _ answer: ServerAnswer?
     ) async throws {
         try await context.store.confirmChunk(
             chunk.index, endOffset: chunk.range.end, digest: chunk.digest,
-            // It would prove chunks of which it is not known that the server has these bytes.
+            // A saved hash would later count as proof for the unproven chunks.
             hash: unproven.isEmpty ? wholeFile.saved : nil,
             attempts: tries, answer: answer, of: context.lease)
         confirmed.insert(chunk.index)

@@ -1,16 +1,15 @@
 internal import KedgeModel
 internal import Logging
 
-/// What is done when only the file's time of change differs: a change of mode and a hard link look like
+/// Comparison of a file of which only the ctime differs. A change of mode and a hard link look like
 /// an edit whose modification time was set back.
 extension UploadWorker {
-    /// Changes of attributes without a confirmed chunk in between that are followed up.
+    /// Limit of attribute changes between two confirmed chunks.
     private static let maxTouchCount = 8
 
-    /// The file was touched: from here on it is held against what it is now, and compared before more is
-    /// sent.
+    /// Adopts the identity of a touched file, whose bytes are compared before more are sent.
     ///
-    /// - Throws: ``SourceChanged`` for a file that is touched all the time.
+    /// - Throws: ``SourceChanged`` for a file that is touched repeatedly.
     func doubt(_ touched: SourceTouched) throws {
         touchCount += 1
         guard touchCount <= Self.maxTouchCount else {
@@ -22,13 +21,13 @@ extension UploadWorker {
         adoptSessionShape()
     }
 
-    /// Reads what the server has confirmed and compares it with what was read before it was sent.
+    /// Compares the confirmed chunks with the digests that were computed when they were sent.
     ///
-    /// A chunk that nothing is known of, because the answer to it was lost or it was sent by an older
-    /// version, is proven by the saved hash where that reaches; otherwise it is offered to the server
-    /// again, which compares digests before it takes a byte.
+    /// The digest of a chunk is unknown if the answer was lost or an older version sent it. The
+    /// saved hash proves such a chunk as far as that hash reaches. Any other is offered to the
+    /// server again, which compares digests before it accepts a byte.
     ///
-    /// - Throws: ``SourceChanged`` when the file is another one; ``SourceTouched``.
+    /// - Throws: ``SourceChanged`` if the file is different; ``SourceTouched``.
     func compareSource() async throws {
         guard isInDoubt else { return }
         context.logger.notice(
@@ -48,7 +47,7 @@ extension UploadWorker {
             try Task.checkCancellation()
             guard let range = upload.layout.range(ofChunk: index) else { continue }
             guard let digest = known[index] else {
-                // The hash of the whole file says it of a session that takes no more chunks.
+                // In a session that takes no more chunks, the whole-file hash is the proof.
                 if range.end > provenEnd, isSessionOpen { unproven.insert(index) }
                 continue
             }
@@ -61,7 +60,7 @@ extension UploadWorker {
         try await recordIdentity()
     }
 
-    /// Writes down what the file is, once nothing on the server is without proof.
+    /// Records the file's identity once every chunk on the server is proven.
     func recordIdentity() async throws {
         guard !isIdentityRecorded, !isInDoubt, unproven.isEmpty else { return }
         try await context.store.acceptSource(

@@ -2,12 +2,12 @@ internal import KedgeModel
 internal import Logging
 
 extension UploadWorker {
-    /// Answers "still at work" without any progress that are waited for, at most.
+    /// Limit of consecutive "still at work" answers without progress.
     private static let maxIdlePolls = 120
 
-    /// Asks the server to make the file, and compares hashes (R78).
+    /// Finalizes the session and compares the whole-file hashes.
     ///
-    /// - Returns: False when the server misses chunks; they are known then and have to be sent.
+    /// - Returns: False if the server misses chunks. They are then known and have to be sent.
     func finalize() async throws -> Bool {
         guard let session = upload.sessionID else { throw trouble(.reconcile, .sessionNotFound) }
         let digest = try await wholeFile.digest(ofFile: upload.identity.byteCount)
@@ -78,10 +78,10 @@ extension UploadWorker {
         }
     }
 
-    /// The server has other bytes than we read.
+    /// Records that the server has other bytes than the client read.
     ///
-    /// - Returns: How often by now.
-    /// - Throws: ``SourceChanged`` when the file may explain it.
+    /// - Returns: The number of integrity failures so far.
+    /// - Throws: ``SourceChanged`` if a change of the file may explain it.
     func recordIntegrityFailure(_ failure: RequestFailure) async throws -> Int {
         try await source.verifyUntouched()
         context.logger.error(

@@ -1,14 +1,14 @@
 internal import KedgeModel
 internal import Logging
 
-/// Going on with a session that a person named: nothing of it is on record here, so the file has to prove
-/// that it is the one (R13).
+/// Continuing a session that the user named. The record knows nothing about it, so the file is
+/// first compared with the server's digests.
 extension UploadWorker {
-    /// Compares the file with everything that the server received, and makes the session that of the
-    /// upload. Until then the server is only asked.
+    /// Compares the file with everything that the server received, then adopts the session. Nothing
+    /// is changed on the server.
     ///
-    /// - Throws: `TransferError` with `SESSION_FILE_MISMATCH`; ``RequestFailure``, also for a session that
-    ///   is unknown, expired or closed; ``SourceTouched``; ``SourceChanged``.
+    /// - Throws: `TransferError` with `SESSION_FILE_MISMATCH`; ``RequestFailure``, also for a
+    ///   session that is unknown, expired or closed; ``SourceTouched``; ``SourceChanged``.
     func takeUpSession(_ id: SessionID) async throws {
         let (status, answer) = try await givenStatus(id)
         try adoptShape(of: status, answer)
@@ -19,7 +19,7 @@ extension UploadWorker {
         upload.sessionID = id
         upload.expiresAt = status.expiresAt
         isSessionOpen = status.state == .open
-        // Of a session that takes no more, finalize gives the file.
+        // A session that takes no more chunks only has to be finalized.
         confirmed = isSessionOpen ? ChunkSet(digests.keys) : ChunkSet(0..<chunkCount)
         partials = partials(of: status)
         takesPartialBodies = status.limits?.partialBodies == true
@@ -49,7 +49,7 @@ extension UploadWorker {
         }
     }
 
-    /// The session's chunk size counts, and its file has the size of this one.
+    /// Adopts the session's chunk size, if the file sizes match.
     private func adoptShape(of status: SessionStatus, _ answer: ServerAnswer) throws {
         let size = upload.identity.byteCount
         guard status.fileSize == size else {
@@ -63,7 +63,7 @@ extension UploadWorker {
         adoptSessionShape()
     }
 
-    /// Reads what the server received, chunk by chunk, and of an unfinished chunk its first bytes.
+    /// Compares the received chunks and the first bytes of unfinished chunks with the file.
     ///
     /// - Returns: The digests of the received chunks.
     private func compare(
@@ -97,7 +97,7 @@ extension UploadWorker {
     }
 
     private func compare(_ digests: [Int: SHA256Digest]) async throws {
-        // In order, so that the hash of the whole file goes along.
+        // In order, so that the whole-file hash advances with the chunks.
         for (index, digest) in digests.sorted(by: { $0.key < $1.key }) {
             try Task.checkCancellation()
             guard let range = upload.layout.range(ofChunk: index) else { continue }

@@ -1,10 +1,10 @@
 internal import KedgeModel
 
-// What follows on a request for a chunk that failed.
+// Recovery from a failed chunk request.
 extension UploadWorker {
-    /// Decides from where to send next, and waits as long as it must.
+    /// Decides where to continue sending, and waits as long as necessary.
     ///
-    /// - Returns: True when the server has the chunk after all.
+    /// - Returns: True if the server has the chunk after all.
     func prepareNextTry(
         of chunk: PreparedChunk, after failed: FailedPut, _ attempt: inout ChunkAttempt
     ) async throws -> Bool {
@@ -17,12 +17,12 @@ extension UploadWorker {
         case .sessionClosed:
             throw SessionTrouble(remedy: .reconcile, failure: failure)
         case .chunkConflict:
-            // The server has other bytes for this index: usually because the file changed (R123).
+            // The server has other bytes for this index, usually because the file has changed.
             try await source.verifyUnchanged()
             if unproven.contains(chunk.index) { throw SourceChanged(current: nil) }
             throw SessionTrouble(remedy: .fromScratch, failure: failure)
         case .chunkHashMismatch:
-            // The server dropped what it had of this chunk; nothing else is lost (R16).
+            // The server discarded its bytes of this chunk only.
             attempt.start = 0
             attempt.isAsking = false
             attempt.mismatchCount += 1
@@ -45,7 +45,7 @@ extension UploadWorker {
         }
     }
 
-    /// The body is larger than something before the service takes: a smaller one may pass.
+    /// Continues with smaller bodies after an intermediary refused one as too large.
     private func sendLess(after failed: FailedPut, _ attempt: inout ChunkAttempt) throws -> Bool {
         let byteCount = failed.part.byteCount
         guard takesPartialBodies, attempt.pieces.recordRefusal(of: byteCount) else {
@@ -55,7 +55,7 @@ extension UploadWorker {
         return false
     }
 
-    /// The failure says nothing of where the chunk stands.
+    /// Handles a failure that does not report the chunk's state.
     private func findOut(
         of chunk: PreparedChunk, after failed: FailedPut, _ attempt: inout ChunkAttempt
     ) async throws -> Bool {
@@ -72,11 +72,11 @@ extension UploadWorker {
         }
         guard failure.isRetryable else { throw failure }
         if failed.isUnanswered { return try await askForAnswer(of: chunk, after: failed, &attempt) }
-        // The service itself says so, and others say it of the service after they sent bytes to it.
+        // The service, or an intermediary that passed bytes to it, reports an outage.
         let isOutage = failure.isOutage && failure.answer != nil
         guard failure.isInterrupted || isOutage, failed.sentByteCount > 0 else {
             try await context.keeper.backOff(after: failure, chunk: chunk.index)
-            // No byte went to the service: no need to ask.
+            // No byte reached the service: no need to ask.
             if failure.isOutage { return false }
             return try await apply(standing(of: chunk.index), of: chunk, to: &attempt) == .done
         }
@@ -91,7 +91,8 @@ extension UploadWorker {
         return false
     }
 
-    /// All was sent: the server may be about to commit it, which a question would stop.
+    /// Requests the chunk's status after its whole body was sent. The server may be about to commit
+    /// the chunk, and a probe would stop that.
     private func askForAnswer(
         of chunk: PreparedChunk, after failed: FailedPut, _ attempt: inout ChunkAttempt
     ) async throws -> Bool {
@@ -105,12 +106,13 @@ extension UploadWorker {
         return try await apply(standing, of: chunk, to: &attempt) == .done
     }
 
-    /// The server named the byte it expects; usually more arrived than the last answer could say.
+    /// Continues at the offset that the server expects. Usually more bytes arrived than its last
+    /// answer could report.
     private func continueAtExpectedOffset(
         of chunk: PreparedChunk, after failure: RequestFailure, _ attempt: inout ChunkAttempt
     ) async throws -> Bool {
         let standing: ChunkStanding
-        // Compared before anything is computed with it: it may be any number.
+        // Checked before any computation: the server may send any number.
         if let expected = failure.problem?.expectedOffset,
             (chunk.range.start..<chunk.range.end).contains(expected)
         {
@@ -125,7 +127,7 @@ extension UploadWorker {
         if hasAsked {
             try await context.keeper.noteAnswer()
         } else {
-            // To be told where to go on is no failure, unless it leads nowhere again and again.
+            // A new offset is no failure, unless it repeatedly brings no progress.
             attempt.idleAnswerCount += 1
             if attempt.idleAnswerCount > 2 {
                 try await context.keeper.backOff(after: failure, chunk: chunk.index)
@@ -140,7 +142,7 @@ extension UploadWorker {
         case nothingNew
     }
 
-    /// Goes on where the server is.
+    /// Continues at the server's state.
     func apply(
         _ standing: ChunkStanding, of chunk: PreparedChunk, to attempt: inout ChunkAttempt
     ) async throws -> Outcome {

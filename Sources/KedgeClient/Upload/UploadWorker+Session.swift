@@ -1,10 +1,10 @@
 internal import KedgeModel
 
-/// Codes by which a server says that a session is not there any more.
+/// Codes with which a server reports that a session no longer exists.
 private let goneCodes: Set<ErrorCode> = [.sessionNotFound, .sessionExpired]
 
 extension UploadWorker {
-    /// Makes sure that there is a session and that both sides agree on what it has (R73, R74).
+    /// Ensures that there is a session and that both sides agree on its chunks.
     func establishSession() async throws {
         if upload.sessionID != nil {
             try await reconcile()
@@ -34,8 +34,8 @@ extension UploadWorker {
             where [.idempotencyConflict, .sessionExpired].contains(failure.code)
             || (goneCodes.contains(failure.code) && upload.adoptSessionID != nil)
         {
-            // The old session cannot be taken over, or the key was spent, perhaps on a session whose
-            // answer was lost and whose time is over since: a plain new one then.
+            // The old session cannot be adopted, or the idempotency key was used. The latter
+            // happens if the answer was lost and that session has expired. Create a new one.
             throw SessionTrouble(remedy: .newSession(adopt: nil), failure: failure)
         }
         let response = session.value
@@ -50,7 +50,7 @@ extension UploadWorker {
         partials = [:]
         isSessionOpen = true
         adoptSessionShape()
-        // A replayed answer or an adoption: the session has bytes, or has gone on, already.
+        // After a replayed answer or an adoption, the session may have bytes or be finalized.
         if response.receivedBytes > 0 || response.state != .open { try await reconcile() }
     }
 
@@ -65,7 +65,7 @@ extension UploadWorker {
         }
     }
 
-    /// Number of chunks; nil for a chunk size that no file of this size can have.
+    /// Returns the number of chunks; nil for a chunk size that is invalid for this file size.
     static func chunkCount(ofFile fileSize: Int64, chunkSize: Int64) -> Int? {
         guard chunkSize > 0, fileSize / chunkSize <= Int64(ChunkLayout.maxChunkCount),
             let count = ChunkLayout(fileSize: fileSize, chunkSize: chunkSize).chunkCount,
@@ -74,7 +74,7 @@ extension UploadWorker {
         return count
     }
 
-    /// Asks the server what it has; its word wins both ways (R62).
+    /// Adopts the server's state, which is authoritative even if it has fewer chunks.
     func reconcile() async throws {
         let (status, answer) = try await sessionStatus()
         switch status.state {
@@ -82,7 +82,7 @@ extension UploadWorker {
             confirmed = chunks(of: status)
             for index in unproven { confirmed.remove(index) }
         case .finalizing, .completed:
-            // Everything arrived; finalize gives the answer that was lost.
+            // Everything arrived: finalize repeats the answer that was lost.
             confirmed = ChunkSet(0..<(upload.layout.chunkCount ?? 0))
         case .failed, .canceled:
             throw trouble(.newSession(adopt: nil), .sessionClosed)
@@ -97,10 +97,10 @@ extension UploadWorker {
             answer: answer, of: context.lease)
     }
 
-    /// Where one chunk stands on the server, asked after a connection broke under it, so that no byte
-    /// that it acknowledged is sent again.
+    /// Requests the state of one chunk after its connection broke, so that no acknowledged byte is
+    /// sent again.
     ///
-    /// Only adds to what is known: answers to chunks in flight may be newer than this one.
+    /// Only adds to the known state, because answers to chunks in flight may be newer.
     func standing(of index: Int) async throws -> ChunkStanding {
         let (status, _) = try await sessionStatus(forChunk: index)
         let received = chunks(of: status)
@@ -110,7 +110,7 @@ extension UploadWorker {
         return .partial(partials(of: status)[index] ?? 0)
     }
 
-    /// - Parameter index: The chunk that it is asked for, which a failure is charged to.
+    /// - Parameter index: Chunk to which failures are charged.
     private func sessionStatus(
         forChunk index: Int? = nil
     ) async throws -> (SessionStatus, ServerAnswer) {
@@ -123,7 +123,7 @@ extension UploadWorker {
             ) {
                 let answered = try await api.sessionStatus(id, chunkCount: chunkCount)
                 let status = answered.value
-                // Frozen for the session. Before anything is computed with it: it may be any number.
+                // Frozen for the session. Checked before any computation: it may be any number.
                 guard status.fileSize != size || status.chunkSize == chunkSize
                 else {
                     throw RequestFailure(
@@ -140,7 +140,8 @@ extension UploadWorker {
         }
     }
 
-    /// The session is not there any more; an expired one may still be taken over (R75, R129).
+    /// Returns the trouble for a session that no longer exists. An expired one may still be
+    /// adopted.
     func sessionGone(_ failure: RequestFailure) -> SessionTrouble {
         let adopt = failure.code == .sessionExpired ? upload.sessionID : nil
         return SessionTrouble(remedy: .newSession(adopt: adopt), failure: failure)
@@ -150,13 +151,13 @@ extension UploadWorker {
         SessionTrouble(remedy: remedy, failure: RequestFailure(code, operation: "session"))
     }
 
-    /// Prepares the record for the next round of ``run()``, or of a later run.
+    /// Prepares the record for the next round of ``run()``, or for a later run.
     ///
-    /// - Throws: ``SourceChanged``; `INTEGRITY_MISMATCH` the second time that the server has other bytes:
-    ///   after the first the upload starts over by itself, after that a person decides (R79, R110, R119).
+    /// - Throws: ``SourceChanged``; `INTEGRITY_MISMATCH` the second time that the server has other
+    ///   bytes. The upload restarts by itself only once; then the user decides.
     func recover(from trouble: SessionTrouble) async throws {
         if case .reconcile = trouble.remedy { return }
-        // The person named this session and no other, and it is theirs to give up.
+        // The user named this session, so only the user may give it up.
         guard upload.givenSessionID == nil else { throw trouble.failure }
         let adopt: SessionID?
         let keepsHash: Bool
@@ -167,12 +168,12 @@ extension UploadWorker {
         case .newSession(let session):
             (adopt, keepsHash) = (session, true)
         case .fromScratch:
-            // Here and not where it was noticed: several chunks may notice one damage.
+            // Counted here, because several chunks may notice the same damage.
             integrityFailureCount = try await recordIntegrityFailure(trouble.failure)
             (adopt, keepsHash) = (nil, false)
             if let session = upload.sessionID {
-                // Also the last time: nobody goes on with it. Best effort: a session left behind expires
-                // by itself.
+                // Also the last time, because no run will continue it. Best effort: an abandoned
+                // session expires by itself.
                 try? await context.api.deleteSession(session)
             }
         }
@@ -199,7 +200,7 @@ extension UploadWorker {
             cause: trouble.failure)
     }
 
-    /// Chunks that an answer names, as far as the file has them.
+    /// Returns the chunks in an answer that exist in the file.
     func chunks(of status: SessionStatus) -> ChunkSet {
         let chunkCount = upload.layout.chunkCount ?? 0
         return ChunkSet(status.receivedChunks.filter { (0..<chunkCount).contains($0) })
@@ -217,9 +218,9 @@ extension UploadWorker {
     }
 }
 
-/// Where a chunk stands on the server.
+/// State of a chunk on the server.
 enum ChunkStanding: Sendable, Equatable {
     case received
-    /// The server keeps this many bytes from the start of the chunk; zero for none.
+    /// Number of bytes that the server has from the start of the chunk; zero for none.
     case partial(Int64)
 }

@@ -2,16 +2,16 @@ internal import KedgeFiles
 internal import KedgeModel
 internal import Logging
 
-/// Runs one upload from wherever it stands to `completed`.
+/// Runs one upload from any state to `completed`.
 ///
-/// Session, chunks, finalize: each step first asks what is there already, so that the same code
-/// starts, resumes and recovers. Every confirmed chunk is recorded at once; stopping the task at any
-/// point loses no confirmed byte.
+/// Session, chunks, finalize: each step first asks for the existing state, so the same code starts,
+/// resumes and recovers. Every confirmed chunk is recorded at once. Stopping the task loses no
+/// confirmed byte.
 actor UploadWorker {
-    /// New sessions that one run begins before it gives up: a server that forgets them faster than
-    /// bytes arrive would be fed for ever.
+    /// Limit of recoveries in one run, against a server that forgets sessions faster than bytes
+    /// arrive.
     private static let maxSessionCount = 5
-    /// Times that finalize may report missing chunks in a row.
+    /// Limit of consecutive finalize requests that report missing chunks.
     private static let maxFinalizeRounds = 8
 
     let context: WorkerContext
@@ -20,26 +20,26 @@ actor UploadWorker {
     /// Running SHA-256 of the whole file.
     var wholeFile: PrefixHash
     var source: UploadSource
-    /// Chunks on the server, by its own word.
+    /// Chunks that the server has, as it reported.
     var confirmed: ChunkSet
-    /// Bytes of unfinished chunks that the server keeps, from the start of each chunk.
+    /// Bytes that the server has of unfinished chunks, from the start of each chunk.
     var partials: [Int: Int64] = [:]
     var window: ConcurrencyWindow
-    /// What the last chunk that got through says of the next one.
+    /// Request size for the next chunk, learned from the last delivered one.
     var pieces: PieceSize
-    /// True when the server takes bodies that end before their chunk does.
+    /// True if the server accepts bodies that end before their chunk.
     var takesPartialBodies = false
-    /// True while the server's session takes chunks.
+    /// True while the session accepts chunks.
     var isSessionOpen = true
-    /// True when the file's time of change differs, until its bytes were compared.
+    /// True if the ctime differs and the bytes are not compared yet.
     var isInDoubt: Bool
-    /// False while the record has another time of change than the file.
+    /// False while the ctime in the record differs from the file's.
     var isIdentityRecorded: Bool
-    /// Times that the file was touched since a chunk was confirmed last.
+    /// Number of times the file was touched since the last confirmed chunk.
     var touchCount = 0
-    /// Chunks that the server has and that nothing on this side proves to be those of the file.
+    /// Chunks on the server that are not proven to be those of this file.
     var unproven: Set<Int> = []
-    /// What was read of chunks that are not confirmed yet, in this run.
+    /// Digests of unconfirmed chunks that were read in this run.
     var sentDigests: [Int: SHA256Digest] = [:]
 
     /// Opens the file and compares it with the record.
@@ -71,9 +71,9 @@ actor UploadWorker {
         self.pieces = PieceSize(chunkSize: upload.chunkSize)
     }
 
-    /// Runs to the end.
+    /// Runs the upload to its end.
     ///
-    /// - Throws: ``SourceChanged``; ``RequestFailure`` or `TransferError` for what must be shown;
+    /// - Throws: ``SourceChanged``; ``RequestFailure`` or `TransferError` for failures to report;
     ///   ``OutOfPatience``; ``LeaseLost``; `CancellationError`.
     func run() async throws {
         defer { wholeFile.stop() }
@@ -108,7 +108,7 @@ actor UploadWorker {
         throw RequestFailure(.missingChunks, operation: "finalize")
     }
 
-    /// Chunk size and limits come from the session, so what depends on them is made anew with it.
+    /// Recreates everything that depends on the session's chunk size and limits.
     func adoptSessionShape() {
         source = Self.makeSource(upload, file: file, context: context)
         window = Self.makeWindow(upload, context)
@@ -133,25 +133,26 @@ actor UploadWorker {
     }
 }
 
-/// The session cannot simply be gone on with; the upload can.
+/// The session cannot continue as it is; the upload can.
 struct SessionTrouble: Error {
     enum Remedy {
-        /// Ask the server what it has.
+        /// Request the server's state.
         case reconcile
-        /// Begin a new session, which may take over the chunks of an expired one.
+        /// Create a new session, which may adopt the chunks of an expired one.
         case newSession(adopt: SessionID?)
-        /// The server has other bytes than we read: begin a new session and trust nothing that was
-        /// computed so far, once.
+        /// The server has other bytes than the client read: create a new session and discard all
+        /// computed hashes. Done once.
         case fromScratch
     }
 
     let remedy: Remedy
-    /// What to report when there has been too much trouble.
+    /// Failure to report if recovery does not succeed.
     let failure: RequestFailure
 }
 
 extension UploadTransfer {
-    /// The same transfer of a file that may have been touched: then its hash may not be used.
+    /// Returns the same transfer with a new identity of the file. If it differs, the recorded hash
+    /// is discarded.
     func with(_ identity: SourceIdentity) -> UploadTransfer {
         guard identity != self.identity else { return self }
         var upload = self

@@ -5,7 +5,7 @@ internal import KedgeModel
 internal import KedgeServer
 internal import Logging
 
-/// What every command that talks to a server takes.
+/// Options shared by all commands that use a server or the transfer records.
 struct ClientOptions: ParsableArguments {
     @Option(help: "URL of the server (or KEDGE_SERVER).") var server: String?
     @Option(help: "Token for the server (better: KEDGE_TOKEN).") var token: String?
@@ -20,16 +20,17 @@ struct ClientOptions: ParsableArguments {
 
     @Flag(help: "Writes the client's log to standard error.") var verbose = false
 
-    /// Stands in where no server is asked anything, and is sent nothing: the address of `make run`.
+    /// Placeholder where no server is contacted: the address of `make run`.
     private static let localServer = "http://127.0.0.1:8080"
 
     private var environment: [String: String] { ProcessInfo.processInfo.environment }
 
     private var namedServer: String? { server ?? environment["KEDGE_SERVER"] }
 
-    /// A client of the server named by flag or variable. Without one it has no token either.
+    /// Creates a client of the server named by flag or variable. Without a server, it has no token
+    /// either.
     ///
-    /// - Throws: ``CommandFailure`` when none is named and the command needs one.
+    /// - Throws: ``CommandFailure`` if no server is named and the command needs one.
     func makeClient(
         needsServer: Bool = true, _ adjust: (inout ClientConfiguration) -> Void = { _ in }
     ) async throws -> TransferClient {
@@ -40,8 +41,8 @@ struct ClientOptions: ParsableArguments {
             "kedge: name the server with --server or KEDGE_SERVER.", exitStatus: ExitStatus.usage)
     }
 
-    /// A client for a transfer that is there already: of the named server, or else of its own, which
-    /// then gets the token.
+    /// Creates a client for an existing transfer: of the named server, or else of the transfer's
+    /// own, which then receives the token.
     func makeClient(
         for id: TransferID, _ adjust: (inout ClientConfiguration) -> Void = { _ in }
     ) async throws -> TransferClient {
@@ -51,18 +52,18 @@ struct ClientOptions: ParsableArguments {
         do {
             snapshot = try await reporting { try await client.transfer(id) }
         } catch {
-            // The first error is the one to tell; nothing was changed.
+            // The first error is the one to report; nothing was changed.
             try? await client.close()
             throw error
         }
-        // A URL was fetched without naming a server: the one in its record only stands in.
+        // The record of a URL fetched without naming a server has the placeholder.
         let isForeign = snapshot.direction == .download && snapshot.remoteFileID == nil
         guard !isForeign || snapshot.serverURL != Self.localServer else { return client }
         try await reporting { try await client.close() }
         return try await makeClient(of: snapshot.serverURL, adjust)
     }
 
-    /// - Parameter url: Nil for the stand-in without a token.
+    /// - Parameter url: Nil for the placeholder without a token.
     private func makeClient(
         of url: String?, _ adjust: (inout ClientConfiguration) -> Void = { _ in }
     ) async throws -> TransferClient {
@@ -75,7 +76,7 @@ struct ClientOptions: ParsableArguments {
         return try await reporting { try await TransferClient(configuration: configuration) }
     }
 
-    /// Silent unless asked for: what matters to the person is in the snapshots.
+    /// Silent unless requested: the snapshots report everything important to the user.
     private var logger: Logger {
         let isVerbose = verbose && !quiet
         return Logger(label: "kedge.client") { label in
@@ -86,7 +87,7 @@ struct ClientOptions: ParsableArguments {
 }
 
 extension ClientOptions {
-    /// Lends a client for one piece of work and closes it afterwards.
+    /// Lends a client to the closure and closes it afterwards.
     func withClient(
         needsServer: Bool = true, _ body: (TransferClient) async throws -> Void
     ) async throws {
@@ -100,7 +101,7 @@ extension ClientOptions {
         do {
             try await reporting { try await body(client) }
         } catch {
-            // The first error is the one to tell; records are durable without closing.
+            // The first error is the one to report; records are durable without closing.
             try? await client.close()
             throw error
         }
@@ -108,7 +109,7 @@ extension ClientOptions {
     }
 }
 
-/// Turns a client's error into a message and the exit status of the table.
+/// Turns a client's error into a message and its exit status.
 func reporting<Result>(_ body: () async throws -> Result) async throws -> Result {
     do {
         return try await body()
@@ -117,7 +118,7 @@ func reporting<Result>(_ body: () async throws -> Result) async throws -> Result
     }
 }
 
-/// An id from the command line.
+/// Parses an id from the command line.
 func identifier<ID: RandomIdentifier>(_ type: ID.Type, _ text: String) throws -> ID {
     guard let id = ID(text) else {
         throw CommandFailure(

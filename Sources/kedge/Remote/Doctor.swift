@@ -33,7 +33,9 @@ struct Doctor: AsyncParsableCommand {
         if worst != ExitStatus.success { throw CommandFailure(nil, exitStatus: worst) }
     }
 
-    /// - Returns: The exit status that the server's state asks for.
+    /// Prints the server's report.
+    ///
+    /// - Returns: The exit status for the server's state.
     private func tell(_ report: ServerReport, _ client: TransferClient) -> Int32 {
         say("address", report.address)
         say("server", report.trouble.map { "a Kedge that is not ready: \($0)" } ?? "ready")
@@ -50,7 +52,7 @@ struct Doctor: AsyncParsableCommand {
         if options.json {
             let line = ReportLine(
                 report: report, freeBytes: try? client.availableBytes(at: Self.here),
-                // What cannot be looked at is told as a finding.
+                // A path that cannot be read is reported as a finding.
                 freeBytesForRecords: try? client.availableBytes(at: client.recordsDirectory))
             StandardOutput.write(JSONLine.encode(line))
         }
@@ -84,7 +86,7 @@ struct Doctor: AsyncParsableCommand {
             + " \(limits.maxConcurrentChunks) at a time"
     }
 
-    /// The server tells whole seconds, so less than one is none.
+    /// The server reports whole seconds, so smaller differences are unknown.
     private static func clockText(_ seconds: Double) -> String {
         guard abs(seconds) >= 1 else { return "below a second" }
         let side = seconds > 0 ? "ahead of" : "behind"
@@ -116,7 +118,7 @@ struct Doctor: AsyncParsableCommand {
 }
 
 extension [String?] {
-    /// What there is, in one line; nil for nothing.
+    /// The texts that are not nil, on one line; nil if there are none.
     fileprivate var compacted: String? {
         let texts = compactMap { $0 }
         return texts.isEmpty ? nil : texts.joined(separator: ", ")

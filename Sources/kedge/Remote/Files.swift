@@ -66,7 +66,7 @@ struct Files: AsyncParsableCommand {
                     do {
                         try await client.remote.deleteFile(id)
                     } catch let error as TransferError where !error.isRetryable {
-                        // One that is not there leaves the others to be deleted.
+                        // A missing file does not stop the deletion of the others.
                         StandardError.write(printable("kedge: \(id): \(error)") + "\n")
                         failures.append(error.code)
                     } catch let error as TransferError {

@@ -3,7 +3,7 @@ internal import KedgeModel
 internal import KedgeServer
 internal import Logging
 
-/// Writes one line an entry to standard error: text for people, or one JSON object for machines.
+/// Writes one line per entry to standard error: text for people, or a JSON object for programs.
 struct LogLines: LogHandler {
     var logLevel: Logger.Level
     var metadata: Logger.Metadata = [:]
@@ -43,8 +43,8 @@ struct LogLines: LogHandler {
         }
     }
 
-    /// The text, in quotes where it could be taken for more than one value. Characters that steer a
-    /// terminal would let a stranger write lines of their own.
+    /// Returns the text, quoted if it could be read as several values. Control characters are
+    /// escaped, because untrusted text could otherwise forge log lines.
     private static func plain(_ text: String) -> String {
         let isOdd = text.unicodeScalars.contains {
             $0 == " " || $0 == "\"" || SteeringText.steers($0)

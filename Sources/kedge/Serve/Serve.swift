@@ -36,7 +36,7 @@ struct Migrate: AsyncParsableCommand {
     func run() async throws {
         let loader = try await settings.load(config: config)
         var configuration = try await checked { try loader.configuration() }
-        // There is nothing to measure here, and no log for the warning.
+        // The command measures nothing, and has no log for the warning.
         configuration.durability = .on
         let stores = try await Stores.open(configuration)
         try await stores.close()
@@ -44,7 +44,7 @@ struct Migrate: AsyncParsableCommand {
     }
 }
 
-/// The flags of every server setting; see ``ConfigurationKey``.
+/// The flags of all server settings; see ``ConfigurationKey``.
 struct ServerSettings: ParsableArguments {
     @Option(help: help(.host)) var host: String?
     @Option(help: help(.port)) var port: String?
@@ -108,7 +108,7 @@ struct ServerSettings: ParsableArguments {
         ]
     }
 
-    /// Reads flags, environment and file together.
+    /// Reads flags, environment and file.
     func load(config: String?) async throws -> ConfigurationLoader {
         let environment = ProcessInfo.processInfo.environment
         return try await checked {
@@ -123,7 +123,7 @@ struct ServerSettings: ParsableArguments {
     }
 }
 
-/// Turns a wrong setting into the exit status for a refused configuration.
+/// Turns a configuration error into its exit status.
 func checked<Result>(_ body: () async throws -> Result) async throws -> Result {
     do {
         return try await body()

@@ -7,11 +7,11 @@ internal import Logging
 internal import ServiceLifecycle
 internal import UnixSignals
 
-/// One server process: stores, engine, HTTP and housekeeping, from start to a clean end.
+/// One server process from start to a clean end: stores, engine, HTTP and maintenance.
 struct ServerProcess {
     let configuration: ServiceConfiguration
 
-    /// Runs until SIGTERM or SIGINT; a second one ends the process at once.
+    /// Runs until SIGTERM or SIGINT; a second signal ends the process at once.
     func run() async throws {
         ProcessMemory.shareArenas(processorCount: ProcessInfo.processInfo.activeProcessorCount)
         var configuration = configuration
@@ -27,7 +27,7 @@ struct ServerProcess {
         let http = try await checked {
             try KedgeService(engine: engine, configuration: configuration, logger: logger) {
                 [configuration] port in
-                // One line for people and for whoever started the process with port 0.
+                // For the user, and for a parent process that chose port 0.
                 StandardError.write(
                     "kedge: serving on http://\(configuration.host):\(port), "
                         + "\(printable(Self.places(configuration)))\n")
@@ -45,14 +45,14 @@ struct ServerProcess {
             logger: logger)
         group.maximumGracefulShutdownDuration = configuration.drainTimeout + .seconds(15)
         let services = ServiceGroup(configuration: group)
-        // The group would listen to the first signal alone.
+        // The group itself would handle only the first signal.
         let interruption = Interruption {
-            // Ends by itself; `run` below is what waits for its effect.
+            // Ends by itself; `run` below waits for its effect.
             Task { await services.triggerGracefulShutdown() }
         }
         try await services.run()
         try await engine.close()
-        // To the very end: a store that hangs while it closes must not take the second signal away.
+        // Kept to the end: the second signal must work even if a store hangs while it closes.
         withExtendedLifetime(interruption) {}
         logger.notice("stopped")
     }
@@ -71,7 +71,7 @@ struct ServerProcess {
         }
     }
 
-    /// Whatever the log level, because nobody may serve like this without knowing.
+    /// Warns at any log level, because an operator must know of this setting.
     private static func warnOfLostDurability(_ logger: Logger) {
         var logger = logger
         logger.logLevel = .warning
@@ -82,10 +82,10 @@ struct ServerProcess {
             """, metadata: ["durability": "off"])
     }
 
-    /// Raises the soft limit of file descriptors, as the usual one of 1024 is for programs that use select(2),
-    /// and fits the number of connections to it.
+    /// Raises the soft limit of file descriptors and limits the connections accordingly. The usual
+    /// soft limit of 1024 exists for programs that use select(2).
     ///
-    /// - Throws: ``ConfigurationError`` for more connections than there can be descriptors for.
+    /// - Throws: ``ConfigurationError`` if the descriptors cannot suffice for the connections.
     private static func applyDescriptorLimit(
         to configuration: inout ServiceConfiguration, _ logger: Logger
     ) throws {
@@ -103,11 +103,11 @@ struct ServerProcess {
             ])
     }
 
-    /// Where the limit cannot be raised, the old one holds.
+    /// Raises the limit of file descriptors; keeps the old one on failure.
     private static func raisedDescriptorLimit() -> Int {
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         var limit = rlimit()
-        // 1024 is what every system gives that does not say otherwise.
+        // 1024 is the usual default.
         guard getrlimit(resource, &limit) == 0 else { return 1024 }
         limit.rlim_cur = limit.rlim_max
         setrlimit(resource, &limit)

@@ -8,7 +8,7 @@ internal import KedgeS3
 internal import KedgeSQLite
 internal import KedgeServer
 
-/// Opens the stores of a configuration one after the other, and gives up what is open when one fails.
+/// Opens the stores of a configuration in turn, and closes the open ones if one fails.
 struct StoreOpening {
     let configuration: ServiceConfiguration
     private let directory: String
@@ -17,7 +17,7 @@ struct StoreOpening {
     init(_ configuration: ServiceConfiguration) {
         self.configuration = configuration
         directory = URL(fileURLWithPath: configuration.dataDirectory).standardized.path
-        // Two threads a core: while some wait for the disk, others hash.
+        // Two threads per core: some hash while others wait for the disk.
         pool = BlockingPool(
             threadCount: max(16, 2 * ProcessInfo.processInfo.activeProcessorCount))
     }
@@ -31,7 +31,7 @@ struct StoreOpening {
         }
     }
 
-    /// Before anything is touched.
+    /// Checks the data directory before anything is changed.
     private func requireSafeDirectory() async throws {
         do {
             try await pool.run { [directory, configuration] in
@@ -74,7 +74,7 @@ struct StoreOpening {
         return try await orElse(await bytes.close()) {
             let metadata = try await openMetadata()
             return try await orElse(try? await metadata.close()) {
-                // Rows beside the files need no name for where those are.
+                // SQLite rows in the same directory need no identity of the bytes.
                 let identity =
                     configuration.metadata == .sqlite
                     ? CheckOpening.identityBesideRows : try await bytes.identity()
@@ -91,7 +91,7 @@ struct StoreOpening {
             try S3Configuration(url: url, environment: environment)
         }
         settings.spoolReserveByteCount = configuration.storageReserve
-        // Without rows in the data directory nothing is.
+        // With Postgres, the data directory is not used.
         let lock =
             configuration.metadata == .sqlite
             ? try await naming("the data directory \(directory)") {
@@ -121,8 +121,8 @@ struct StoreOpening {
                     at: directory + "/kedge.sqlite", now: SystemWallClock().now(), pool: pool,
                     durability: configuration.durability,
                     onFatal: { message in
-                        // After a failed sync nothing that the database says can be trusted;
-                        // the next start reads what is really on the disk.
+                        // After a failed sync, reads of the database cannot be trusted. The next
+                        // start reads what is really on the disk.
                         StandardError.write("kedge: the database failed: \(printable(message))\n")
                         endProcess(ExitStatus.failure)
                     })
@@ -136,7 +136,7 @@ struct StoreOpening {
         }
     }
 
-    /// Rows of one place with the bytes of another would promise what is not there.
+    /// Binds the rows to their bytes: with other bytes, they would promise missing data.
     private func bind(_ metadata: any MetadataStore, to identity: String) async throws {
         do {
             try await metadata.bind(toBytesAt: identity)
@@ -148,7 +148,7 @@ struct StoreOpening {
         }
     }
 
-    /// Runs the rest of the opening; cleans up when it fails.
+    /// Runs the rest of the opening; cleans up if it fails.
     private func orElse<Result>(
         _ cleanUp: @autoclosure () async -> Void?, _ body: () async throws -> Result
     ) async throws -> Result {

@@ -10,19 +10,19 @@ internal import KedgeSQLite
 internal import KedgeServer
 internal import Logging
 
-/// The stores that the configuration names, open.
+/// The open stores of a configuration.
 struct Stores {
     let metadata: any MetadataStore
     let bytes: any ByteStore
     let pool: BlockingPool
-    /// Held where rows are in the data directory and bytes are not; the disk store has its own.
+    /// Held if the data directory has rows but no bytes; the disk store holds its own lock.
     private let lock: DirectoryLock?
     private let limits: EngineLimits
 
-    /// Opens the stores. Where the data directory is used its lock comes first: a second process on the
-    /// same data is refused before it touches anything.
+    /// Opens the stores. A used data directory is locked first: a second process on the same data
+    /// is refused before it changes anything.
     ///
-    /// - Throws: ``CommandFailure`` saying what is wrong with which store.
+    /// - Throws: ``CommandFailure`` that names the store and the cause.
     static func open(_ configuration: ServiceConfiguration) async throws -> Stores {
         try await StoreOpening(configuration).open()
     }
@@ -53,12 +53,12 @@ struct Stores {
     }
 }
 
-/// What a byte store can keep, as limits of the engine.
+/// Limits that a byte store imposes on the engine.
 enum EngineLimits {
     case disk
     case objects
 
-    /// - Throws: ``CommandFailure`` when the settings cannot be met.
+    /// - Throws: ``CommandFailure`` if the settings cannot be met.
     func applied(to settings: EngineConfiguration) throws -> EngineConfiguration {
         guard case .objects = self else { return settings }
         var settings = settings
@@ -72,10 +72,10 @@ enum EngineLimits {
         settings.minStoredChunkSize = sizes.lowerBound
         settings.maxChunkCount = S3Store.maxChunkCount
         settings.maxFileSize = min(settings.maxFileSize, upper * Int64(S3Store.maxChunkCount))
-        // Requests to a bucket cost more than syncs, so chunks are larger unless somebody wants less.
+        // Requests to a bucket cost more than syncs, so chunks are larger, up to the maximum.
         settings.defaultChunkSize = min(max(settings.defaultChunkSize, 8 << 20), upper)
         settings.chunkSizes = min(settings.chunkSizes.lowerBound, upper)...upper
-        // And each checkpoint is an object.
+        // Each checkpoint is an object, too.
         settings.checkpointInterval = .seconds(10)
         settings.checkpointByteCount = .max
         settings.minCheckpointByteCount = 256 << 10

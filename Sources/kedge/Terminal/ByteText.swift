@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// Sizes, rates and times for people: binary units, three digits.
+/// Sizes, rates and times for people, in binary units.
 enum ByteText {
     static func size(_ byteCount: Int64) -> String {
         var value = Double(byteCount)

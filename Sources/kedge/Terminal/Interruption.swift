@@ -3,18 +3,18 @@ internal import Foundation
 internal import KedgeLocks
 internal import KedgeModel
 
-/// Ctrl-C and SIGTERM: the first one saves and ends, the second one ends at once.
+/// Handles SIGINT and SIGTERM: the first signal saves and ends, the second ends at once.
 ///
-/// Invariant behind the unchecked conformance: the sources are made in `init` and only kept alive
-/// afterwards; everything else is behind the lock.
+/// Invariant behind the unchecked conformance: `init` creates the sources, which are only kept
+/// alive afterwards; the lock protects everything else.
 final class Interruption: @unchecked Sendable {
     private let signal = Mutex<Int32?>(nil)
     private var sources: [any DispatchSourceSignal] = []
 
-    /// Exit status of the signal that came; nil when none did.
+    /// Exit status for the first signal; nil without one.
     var exitStatus: Int32? { signal.withLock { $0.map { 128 + $0 } } }
 
-    /// - Parameter onFirst: Called once, from a queue of its own.
+    /// - Parameter onFirst: Called once, on a dispatch queue.
     init(onFirst: @escaping @Sendable () -> Void) {
         for number in [SIGINT, SIGTERM] {
             Foundation.signal(number, SIG_IGN)

@@ -2,7 +2,7 @@ internal import Foundation
 internal import KedgeClient
 internal import KedgeModel
 
-/// Objects of `--json`: one a line, with a version. Members may be added within a version.
+/// An object of the `--json` output: one per line, with a version. A version may gain members.
 struct JSONLine: Encodable {
     enum Kind: String, Encodable {
         case progress
@@ -25,7 +25,7 @@ struct JSONLine: Encodable {
     var uploadUrl: String?
     var fileHashSha256: SHA256Digest?
     var verification: Verification?
-    /// Absent for none.
+    /// Absent for zero.
     var integrityFailureCount: Int?
     /// Present and true when the file keeps arriving with another SHA-256.
     var offersRetryFromScratch: Bool?
@@ -56,7 +56,7 @@ struct JSONLine: Encodable {
                 nextAttemptAt: snapshot.failedAttempt?.nextAttemptAt))
     }
 
-    /// One line of JSON with sorted members, in which nothing steers a terminal.
+    /// Returns one line of JSON with sorted members and without terminal control characters.
     static func encode(_ value: some Encodable) -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -69,7 +69,7 @@ struct JSONLine: Encodable {
     }
 }
 
-/// Something about one file that a person should know, and that stops nothing.
+/// A warning about one file, which does not stop the transfer.
 struct WarningLine: Encodable {
     var version = 1
     var type = JSONLine.Kind.warning
@@ -77,7 +77,7 @@ struct WarningLine: Encodable {
     var message: String
 }
 
-/// An object of the service as it is, with the version that every object of the command carries.
+/// An object of the service, with the version that every object of the command carries.
 struct VersionedLine<Value: Encodable>: Encodable {
     private enum Member: String, CodingKey {
         case version

@@ -1,27 +1,26 @@
 internal import KedgeModel
 
-/// Text from a disk, a server or a caller, made fit for a terminal and for a log.
+/// Returns untrusted text in a form that is safe for a terminal and a log.
 ///
-/// A terminal obeys control characters, and marks of writing direction make a name look like
-/// another; both become `_`. User names, passwords and queries of URLs may be secrets: they become
-/// `***`.
+/// Terminals obey control characters, and marks of writing direction can disguise a name; both
+/// become `_`. User names, passwords and queries of URLs may be secrets and become `***`.
 ///
-/// - Parameter keepsLines: True for text of several lines that is our own.
+/// - Parameter keepsLines: Whether to keep line breaks and tabs, for this program's own text.
 func printable(_ text: String, keepsLines: Bool = false) -> String {
     var scalars = String.UnicodeScalarView()
     for scalar in text.unicodeScalars {
         let isKept = keepsLines && (scalar == "\n" || scalar == "\t")
         scalars.append(!isKept && SteeringText.steers(scalar) ? "_" : scalar)
     }
-    // After that: a control character that a terminal shows as nothing must not end a URL either.
+    // Last, because a control character that is invisible on a terminal must not end a URL either.
     return URLSecrets.hidden(in: String(scalars))
 }
 
-/// The parts of URLs that may be secrets.
+/// Hides the parts of URLs that may be secrets.
 ///
-/// Read scalar by scalar: an `@` and a mark that joins it are one `Character`, but an `@` in a URL.
+/// Reads scalar by scalar: an `@` with a combining mark is one `Character`, but an `@` in a URL.
 enum URLSecrets {
-    /// The text with user names, passwords, queries and fragments of its URLs replaced by `***`.
+    /// Replaces user names, passwords, queries and fragments of URLs in the text by `***`.
     static func hidden(in text: String) -> String {
         var result = String.UnicodeScalarView()
         var rest = text.unicodeScalars[...]
@@ -36,7 +35,7 @@ enum URLSecrets {
         return String(result + rest)
     }
 
-    /// - Parameter url: What follows `://`.
+    /// - Parameter url: The text after `://`.
     private static func hidden(
         inURL url: Substring.UnicodeScalarView
     ) -> String.UnicodeScalarView {

@@ -2,11 +2,11 @@ internal import Foundation
 
 /// Ends the process at once with the status.
 ///
-/// `exit` would first take apart what libraries set up, libcrypto's locks among it, while other threads
-/// may still use that: then the process dies of a signal, and a shell sees that instead of the
-/// status. Nothing of ours waits for such a moment: what is acknowledged is on the disk already.
+/// `exit` would first tear down state of libraries, such as libcrypto's locks, while other threads
+/// may still use it. The process would then die of a signal, and the shell would not see the
+/// status. Acknowledged data is already on the disk, so no cleanup is lost.
 func endProcess(_ status: Int32) -> Never {
-    // Lines that a log handler has given to the C library.
+    // Flushes lines that a log handler has passed to the C library.
     fflush(nil)
     _exit(status)
 }

@@ -3,10 +3,11 @@ internal import KedgeClient
 internal import KedgeLocks
 internal import KedgeModel
 
-/// Shows how transfers go: bars on a terminal, a line now and then elsewhere, nothing when quiet.
+/// Shows the progress of transfers: bars on a terminal, occasional lines elsewhere, nothing when
+/// quiet.
 ///
-/// What is shown is what the other side confirmed, so it never goes back. Results go through it, too:
-/// bars that are redrawn must not erase what was written between them.
+/// Shows only confirmed bytes. Writes results, too, because redrawn bars must not erase text
+/// written between them.
 final class ProgressDisplay: Sendable {
     enum Mode: Sendable {
         case bars
@@ -15,7 +16,7 @@ final class ProgressDisplay: Sendable {
         case silent
     }
 
-    /// Between two looks at the transfers.
+    /// Interval of polling the transfers.
     private static let interval = Duration.milliseconds(200)
 
     private struct State {
@@ -30,7 +31,7 @@ final class ProgressDisplay: Sendable {
         let time: ContinuousClock.Instant
         let snapshot: TransferSnapshot
 
-        /// True when there is something to tell apart from bytes that moved on (R104).
+        /// Whether more than the number of bytes has changed.
         func isOutdated(by newer: TransferSnapshot) -> Bool {
             snapshot.state != newer.state || snapshot.errorCode != newer.errorCode
                 || snapshot.message != newer.message
@@ -40,14 +41,14 @@ final class ProgressDisplay: Sendable {
     private let mode: Mode
     private let state = Mutex(State())
 
-    /// - Parameter isLogging: Log lines and bars would tear each other.
+    /// - Parameter isLogging: Disables bars, which log lines would break.
     init(isJSON: Bool, isQuiet: Bool, isLogging: Bool) {
         mode =
             isJSON
             ? .json : isQuiet ? .silent : StandardError.isTerminal && !isLogging ? .bars : .lines
     }
 
-    /// A transfer to show from now on.
+    /// Adds a transfer to the display.
     func add(_ snapshot: TransferSnapshot) {
         guard mode != .silent else { return }
         state.withLock { state in
@@ -56,24 +57,24 @@ final class ProgressDisplay: Sendable {
         update(snapshot)
     }
 
-    /// Shows all transfers that were added until the task is canceled.
+    /// Shows the added transfers until the task is canceled.
     func watch(_ client: TransferClient) async {
         guard mode != .silent else { return }
         while !Task.isCancelled {
             for id in state.withLock({ $0.order }) where !Task.isCancelled {
-                // A record that cannot be read is told by the run of the transfer.
+                // The transfer's own run reports a record that cannot be read.
                 guard let snapshot = try? await client.transfer(id) else { continue }
                 update(snapshot)
             }
             if mode == .bars { state.withLock { redraw(&$0) } }
-            // Canceled while waiting: the loop ends.
+            // Throws when canceled during the wait; the loop then ends.
             try? await Task.sleep(for: Self.interval)
         }
     }
 
     private func update(_ snapshot: TransferSnapshot) {
         state.withLock { state in
-            // It may have finished since it was looked at.
+            // The transfer may have finished since its snapshot was taken.
             guard let place = state.order.firstIndex(of: snapshot.id) else { return }
             if let newer = snapshot.replacedBy { state.order[place] = newer }
             state.snapshots[snapshot.id] = snapshot
@@ -83,14 +84,14 @@ final class ProgressDisplay: Sendable {
         }
     }
 
-    /// A transfer that this command is done with: its last state, then what is to be told about it.
+    /// Shows the last state of a finished transfer, then its output and complaint.
     func finish(_ snapshot: TransferSnapshot, output: String?, complaint: String?) {
         state.withLock { state in
             state.order.removeAll { $0 == snapshot.id || $0 == snapshot.replaces }
             state.snapshots[snapshot.id] = nil
             clearBars(&state)
             switch mode {
-            // A complaint says the same in full.
+            // A complaint contains the same in full.
             case .bars where complaint == nil: StandardError.write(Self.bar(snapshot) + "\n")
             case .lines where complaint == nil:
                 StandardError.write(Self.summary(snapshot) + "\n")
@@ -100,7 +101,7 @@ final class ProgressDisplay: Sendable {
         }
     }
 
-    /// Writes data to standard output, and to the person what went wrong, also when quiet.
+    /// Writes data to standard output and a complaint to standard error, even when quiet.
     func tell(output: String?, complaint: String?) {
         state.withLock { state in
             clearBars(&state)
@@ -108,13 +109,13 @@ final class ProgressDisplay: Sendable {
         }
     }
 
-    /// Says something to the person without tearing the bars.
+    /// Writes a message to standard error without breaking the bars; nothing when quiet.
     func say(_ text: String) {
         guard mode != .silent else { return }
         tell(output: nil, complaint: text)
     }
 
-    /// Tells what a person should know about a file, also when quiet.
+    /// Warns about a file, even when quiet.
     func warn(_ name: String, _ message: String) {
         let line = mode == .json ? JSONLine.encode(WarningLine(name: name, message: message)) : nil
         tell(output: line, complaint: "kedge: \(printable(name)): \(message)")
@@ -131,7 +132,7 @@ final class ProgressDisplay: Sendable {
         state.shownLineCount = 0
     }
 
-    /// Bars of the unfinished transfers, those that move first, as many as the terminal has room for.
+    /// Redraws the bars of unfinished transfers: moving ones first, as many as fit on the terminal.
     private func redraw(_ state: inout State) {
         let known = state.order.compactMap { state.snapshots[$0] }.filter { !$0.state.isFinal }
         let moving = known.filter { $0.state == .uploading || $0.state == .downloading }
@@ -181,7 +182,7 @@ final class ProgressDisplay: Sendable {
     private static func facts(_ snapshot: TransferSnapshot) -> String {
         switch snapshot.state {
         case .uploading, .downloading:
-            // It tries again, and what it waits for matters more than the rate (R104).
+            // During a retry, its reason matters more than the rate.
             if snapshot.errorCode != nil { return printable(snapshot.message) }
             let total = snapshot.totalBytes.map { "/" + ByteText.size($0) } ?? ""
             let rate = snapshot.bytesPerSecond.map { "  " + ByteText.rate($0) } ?? ""

@@ -1,16 +1,16 @@
 internal import KedgeModel
 
-/// Words as a shell reads them.
+/// Quotes words for a shell.
 enum ShellText {
-    /// The word, quoted when a shell would read it as anything else; safe to show on a terminal.
+    /// Returns the word, quoted if a shell would read it differently; safe to show on a terminal.
     static func quoted(_ word: String) -> String {
         if word.unicodeScalars.contains(where: SteeringText.steers) { return escaped(word) }
         let isPlain = word.allSatisfy {
             $0.isASCII && ($0.isLetter || $0.isNumber || "-_./:=,@%+".contains($0))
         }
         if isPlain, !word.isEmpty { return word }
-        // Scalar by scalar: a quote and a mark that joins it are one `Character`, but a shell sees
-        // the quote.
+        // Scalar by scalar: a quote with a combining mark is one `Character`, but a shell still
+        // sees the quote.
         var result = "'"
         for scalar in word.unicodeScalars {
             if scalar == "'" {
@@ -22,7 +22,7 @@ enum ShellText {
         return result + "'"
     }
 
-    /// `$'…'`, which bash, zsh and ksh know, as POSIX of 2024 does.
+    /// Quotes with `$'…'`, which bash, zsh, ksh and POSIX.1-2024 support.
     private static func escaped(_ word: String) -> String {
         var result = "$'"
         for scalar in word.unicodeScalars {

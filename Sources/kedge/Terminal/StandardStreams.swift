@@ -1,18 +1,19 @@
 internal import Foundation
 internal import KedgeModel
 
-/// Data for whoever called: results, lists, JSON.
+/// Data for the caller: results, lists, JSON.
 enum StandardOutput {
-    /// True when a person reads it, who wants names without control characters.
+    /// Whether the output is a terminal, where names must have no control characters.
     static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
 
-    /// Writes the text. A closed pipe ends the process quietly: nobody reads any more. Any other
-    /// failure, as of a full disk, ends it as failed: somebody would miss what could not be written.
+    /// Writes the text. A closed pipe ends the process with success, because the reader is gone.
+    /// Any other error, such as a full disk, ends it with failure, because output would be missing.
     static func write(_ text: String) {
         if !isOpen(after: writeAll(text, to: STDOUT_FILENO)) { endProcess(ExitStatus.success) }
     }
 
-    /// The same for a command that has more to do than to write: it goes on without a reader.
+    /// Writes the text like ``write(_:)``, but continues without a reader, for a command with other
+    /// work to do.
     static func offer(_ text: String) { _ = isOpen(after: writeAll(text, to: STDOUT_FILENO)) }
 
     private static func isOpen(after failure: Int32?) -> Bool {
@@ -24,20 +25,18 @@ enum StandardOutput {
     private static func text(_ number: Int32) -> String { String(cString: strerror(number)) }
 }
 
-/// Talk and progress for a person.
+/// Messages and progress for the user.
 enum StandardError {
-    /// Writes the text; there is nowhere to report that nobody can read it.
+    /// Writes the text. Ignores errors: there is no place to report them.
     static func write(_ text: String) { _ = writeAll(text, to: STDERR_FILENO) }
 
-    /// True when a person looks at it on a terminal that can redraw a line.
+    /// Whether the stream is a terminal that can redraw a line.
     static var isTerminal: Bool {
         isatty(STDERR_FILENO) == 1 && ProcessInfo.processInfo.environment["TERM"] != "dumb"
     }
 
-    /// Columns of the terminal.
     static var columnCount: Int { size.map { Int($0.ws_col) }.flatMap { $0 > 20 ? $0 : nil } ?? 80 }
 
-    /// Rows of the terminal.
     static var rowCount: Int { size.map { Int($0.ws_row) }.flatMap { $0 > 0 ? $0 : nil } ?? 24 }
 
     private static var size: winsize? {
@@ -46,7 +45,7 @@ enum StandardError {
     }
 }
 
-/// Writes all of the text; the error number of the call that failed, or nil.
+/// Writes all of the text; returns the error number of the failed call, or nil.
 private func writeAll(_ text: String, to descriptor: Int32) -> Int32? {
     var text = text
     return text.withUTF8 { bytes in
@@ -57,7 +56,7 @@ private func writeAll(_ text: String, to descriptor: Int32) -> Int32? {
             if count > 0 {
                 done += count
             } else if count < 0, errno == EAGAIN {
-                // Somebody made the terminal or pipe non-blocking: wait until it takes more.
+                // The terminal or pipe is non-blocking: waits until it accepts more.
                 var wait = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = poll(&wait, 1, -1)
             } else if count == 0 || errno != EINTR {

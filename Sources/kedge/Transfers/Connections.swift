@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import KedgeClient
 
-/// How much of one transfer is on its way at a time.
+/// The limit of concurrent connections of one transfer.
 struct Connections: ParsableArguments {
     @Option(help: "Connections of one transfer at a time, 1 to 32 (default: up to 4).")
     var connections: Int?

@@ -3,22 +3,22 @@ internal import KedgeClient
 internal import KedgeContainers
 internal import KedgeModel
 
-/// What to do about a file whose own structure says that it is incomplete (R21).
+/// The action for a file whose own structure shows that it is incomplete.
 enum ContainerChecking: String, ExpressibleByArgument, CaseIterable {
-    /// Nothing is looked at.
+    /// Checks nothing.
     case off
-    /// The person is told, and the transfer goes on.
+    /// Warns the user; the transfer continues.
     case warn
-    /// The file is not uploaded.
+    /// Refuses the upload.
     case refuse
 
     static let help: ArgumentHelp = """
         Whether to look if JPEG, PNG, PDF and MP4 files are complete.
         """
 
-    /// Looks at a file that is to be uploaded.
+    /// Checks a file before its upload.
     ///
-    /// - Throws: `FILE_TRUNCATED` when it is to be refused.
+    /// - Throws: `FILE_TRUNCATED` if the file is refused.
     func checkSource(
         _ path: String, _ client: TransferClient, _ display: ProgressDisplay
     ) async throws {
@@ -33,7 +33,7 @@ enum ContainerChecking: String, ExpressibleByArgument, CaseIterable {
         display.warn(path, complaint)
     }
 
-    /// Looks at a file that was downloaded. It is what the server has, so there is only a warning.
+    /// Checks a downloaded file. It is a copy of the server's file, so there is only a warning.
     func checkResult(
         _ snapshot: TransferSnapshot, _ client: TransferClient, _ display: ProgressDisplay
     ) async throws {

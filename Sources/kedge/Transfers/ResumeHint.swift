@@ -1,10 +1,10 @@
 internal import KedgeModel
 
-/// What to type to go on after Ctrl-C: never a secret, and nothing that would begin anew.
+/// The command that continues after Ctrl-C, without secrets and options that would start over.
 struct ResumeHint {
-    /// The command as it was typed.
+    /// The command as the user typed it.
     let arguments: [String]
-    /// The one transfer that is not finished; nil when there are several, or none was begun.
+    /// The one unfinished transfer; nil if there are several or none.
     let unfinished: TransferID?
 
     var text: String {
@@ -21,7 +21,7 @@ struct ResumeHint {
                 hasToken = true
                 if !hasValue { _ = rest.popFirst() }
             case "--again":
-                // What is finished would be sent another time.
+                // With this option, finished files would be sent again.
                 continue
             case "--state-directory":
                 let taken = [word] + (hasValue ? [] : rest.popFirst().map { [$0] } ?? [])
@@ -35,7 +35,7 @@ struct ResumeHint {
         let steers = arguments.dropFirst().first == "transfers"
         let hasSecret = words.contains { URLSecrets.hidden(in: $0) != $0 }
         if steers || hasSecret, let id = unfinished {
-            // The record knows its server and URL; this goes on and does not begin anew.
+            // The record has the server and URL; this command resumes the transfer.
             words = [arguments.first ?? "kedge", "transfers", "resume", id.text] + stateDirectory
         }
         let shown = words.map { URLSecrets.hidden(in: $0) }

@@ -2,29 +2,29 @@ internal import Foundation
 internal import KedgeClient
 internal import KedgeModel
 
-/// Runs transfers to their end, shows them, and says how it went.
+/// Runs transfers to their end, shows their progress, and reports the results.
 struct TransferRun {
     let client: TransferClient
     let options: ClientOptions
-    /// What is done with each transfer that ended, before it is told.
+    /// Inspects each finished transfer before its result is reported.
     var inspect: @Sendable (TransferSnapshot, ProgressDisplay) async throws -> Void = { _, _ in }
 
-    /// Files taken up at a time; the client moves the bytes of fewer, and the others wait their turn.
+    /// Limit of files in progress; the client moves the bytes of fewer, and the others wait.
     private static let maxTakenUpCount = 64
 
-    /// What there is to do for one name.
+    /// The work to do for one name.
     enum Start: Sendable {
         case run(TransferID)
-        /// An earlier command did it.
+        /// An earlier command has completed it.
         case finished(TransferSnapshot)
     }
 
-    /// Adds and runs the transfers; each is its own, and one that fails leaves the others alone.
+    /// Adds and runs the transfers. They are independent: a failed one does not affect the others.
     ///
     /// - Parameters:
-    ///   - names: What to call each one in messages, in order.
-    ///   - begin: Adds one by its position.
-    /// - Throws: ``CommandFailure`` with the exit status when not all completed.
+    ///   - names: The name of each transfer in messages, in order.
+    ///   - begin: Adds the transfer at a position.
+    /// - Throws: ``CommandFailure`` with the exit status unless all completed.
     func callAsFunction(
         _ names: [String],
         begin: @escaping @Sendable (Int, ProgressDisplay) async throws -> Start
@@ -32,17 +32,17 @@ struct TransferRun {
         let display = ProgressDisplay(
             isJSON: options.json, isQuiet: options.quiet, isLogging: options.verbose)
         let client = client
-        // Both are awaited below; a signal cancels the first, its end the second.
+        // Both are awaited below. A signal cancels the first; its end cancels the second.
         let work = Task { await runAll(names, begin, display) }
         let watcher = Task { await display.watch(client) }
         let interruption = Interruption {
-            // Ends with the runs, which return once their progress is saved. Only then are those
-            // canceled that have not begun: no run is left early.
+            // Ends with the runs, which return once their progress is saved. Only then is `work`
+            // canceled, which stops the transfers that have not begun: no run is interrupted early.
             Task {
                 do {
                     try await client.suspendAll()
                 } catch {
-                    // What was confirmed is recorded already; the runs end with the process.
+                    // Confirmed progress is already recorded; the runs end with the process.
                     StandardError.write("kedge: \(printable(String(describing: error)))\n")
                 }
                 work.cancel()
@@ -63,8 +63,8 @@ struct TransferRun {
         try conclude(outcomes)
     }
 
-    /// Takes the names up in order and tells each outcome as soon as it and those before it are known:
-    /// so the ids stand in the order of the names.
+    /// Starts the names in order. Reports each outcome once it and those before it are known, so
+    /// that the ids appear in the order of the names.
     private func runAll(
         _ names: [String],
         _ begin: @escaping @Sendable (Int, ProgressDisplay) async throws -> Start,
@@ -87,7 +87,7 @@ struct TransferRun {
                 }
                 takeUpNext()
             }
-            // Those that a signal kept from beginning have no outcome.
+            // Transfers that a signal kept from starting have no outcome.
             for case let outcome? in outcomes[toldCount...] { report(outcome, display) }
             return outcomes.map { $0 ?? .stopped }
         }
@@ -125,7 +125,7 @@ struct TransferRun {
         case .refused(let name, let error):
             let message = printable(error.description)
             let line = RefusedLine(
-                // A download is named by its URL here, which may have a password or a signature.
+                // A download is named by its URL here, which may contain a password or a signature.
                 name: URLSecrets.hidden(in: name), errorCode: error.code,
                 message: error.explanation ?? error.code.facts.sentence)
             display.tell(
@@ -136,7 +136,7 @@ struct TransferRun {
         }
     }
 
-    /// What goes to standard output; nil for nothing.
+    /// Returns the text for standard output; nil for none.
     private func result(_ snapshot: TransferSnapshot) -> String? {
         if options.json { return JSONLine.text(.result, snapshot) }
         guard snapshot.state == .completed else { return nil }
@@ -146,9 +146,9 @@ struct TransferRun {
         return (StandardOutput.isTerminal ? printable(text) : text) + "\n"
     }
 
-    /// What goes wrong, for a person; nil for nothing. What a signal stopped is told by the hint.
+    /// Returns the message for a failed transfer; nil for none, or if a signal stopped it.
     private func complaint(_ snapshot: TransferSnapshot) -> String? {
-        // Queued after its run: the server was waited for as long as was asked.
+        // Queued after its run: the wait for the server has timed out.
         let hasGivenUp = snapshot.state == .queued && snapshot.errorCode != nil
         let isTold =
             Outcome.ended(snapshot).isUnfinished && snapshot.pauseReason != .user && !hasGivenUp
@@ -174,11 +174,11 @@ struct TransferRun {
     }
 }
 
-/// How it went with one of the names.
+/// The result for one of the names.
 private enum Outcome: Sendable {
     case ended(TransferSnapshot)
     case refused(String, TransferError)
-    /// A signal came before there was a transfer to run.
+    /// A signal came before the transfer was added.
     case stopped
 
     var isCompleted: Bool {
@@ -186,7 +186,7 @@ private enum Outcome: Sendable {
         return false
     }
 
-    /// True when there is something left to go on with.
+    /// Whether the transfer can be resumed.
     var isUnfinished: Bool {
         switch self {
         case .ended(let snapshot): !snapshot.state.isFinal

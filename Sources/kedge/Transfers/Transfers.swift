@@ -98,7 +98,7 @@ struct Transfers: AsyncParsableCommand {
     }
 }
 
-/// One transfer, by its id.
+/// One transfer, selected by its id.
 struct TransferTarget: ParsableArguments {
     @Argument(help: "Id of the transfer.") var id: String
     @OptionGroup var options: ClientOptions
@@ -110,7 +110,7 @@ struct TransferTarget: ParsableArguments {
         try await options.withClient(needsServer: false) { try await body($0, id) }
     }
 
-    /// The same with a client of the transfer's own server.
+    /// Lends a client of the transfer's own server.
     func withOwnClient(
         _ body: (TransferClient, TransferID) async throws -> Void
     ) async throws {
@@ -118,7 +118,7 @@ struct TransferTarget: ParsableArguments {
         try await options.lend(try await options.makeClient(for: id)) { try await body($0, id) }
     }
 
-    /// Changes the transfer, then runs it to its end like the command that began it.
+    /// Changes the transfer, then runs it to its end like the command that started it.
     func run(
         _ waiting: WaitOptions, _ connections: Connections,
         _ body: @escaping @Sendable (TransferClient, TransferID) async throws -> Void
@@ -135,7 +135,7 @@ struct TransferTarget: ParsableArguments {
     }
 }
 
-/// A transfer as a line of text or JSON.
+/// Formats a transfer as a line of text or JSON.
 enum TransferText {
     static func line(_ snapshot: TransferSnapshot, asJSON: Bool) -> String {
         if asJSON { return JSONLine.text(.result, snapshot) }

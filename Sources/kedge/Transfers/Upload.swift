@@ -54,7 +54,7 @@ struct Upload: AsyncParsableCommand {
         }
         let uploadOptions = UploadOptions(
             mimeType: mimeType, chunkSize: chunkSize, dialect: dialect.dialect, sessionID: session)
-        // A session that a person named is asked itself whether it is finished.
+        // The server reports itself whether a session named by the user is finished.
         let again = again || session != nil
         let (files, checking, wish) = (files, checkContainer, chunkSize)
         let patience = waiting
@@ -79,8 +79,8 @@ struct Upload: AsyncParsableCommand {
         }
     }
 
-    /// The finished upload of the file, if any. A server that is away is waited for, as it is when
-    /// bytes are to be sent: to upload without asking could make a second copy.
+    /// Returns the finished upload of the file, if any. Waits for an unreachable server, as a
+    /// transfer does: an upload without this check could make a second copy.
     private static func finished(
         _ path: String, _ client: TransferClient, _ options: UploadOptions,
         _ waiting: WaitOptions, _ display: ProgressDisplay
@@ -102,7 +102,8 @@ struct Upload: AsyncParsableCommand {
     }
 }
 
-/// The dialect of an upload as an argument. A type of its own, because the client knows no command line.
+/// The upload protocol as an argument. A separate type, because the client has no dependency on the
+/// command line.
 struct DialectArgument: ExpressibleByArgument {
     let dialect: UploadDialect
 

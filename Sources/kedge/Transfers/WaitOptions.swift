@@ -1,9 +1,9 @@
 internal import ArgumentParser
 internal import KedgeClient
 
-/// How long a transfer goes on trying.
+/// Limits of waiting and retries of a transfer.
 struct WaitOptions: ParsableArguments {
-    /// Longer than a router takes to start; short enough to notice a wrong address.
+    /// Longer than a router takes to start, and short enough to reveal a wrong address.
     private static let firstAnswerPatience = Duration.seconds(60)
 
     @Option(
@@ -19,7 +19,7 @@ struct WaitOptions: ParsableArguments {
         guard retries ?? 0 >= 0 else { throw ValidationError("--retries is 0 or more.") }
     }
 
-    /// Takes the options over.
+    /// Applies the options to a configuration.
     func apply(to configuration: inout ClientConfiguration) {
         configuration.retry.maxRetries = retries
         configuration.patience = maxWait?.duration
@@ -28,11 +28,11 @@ struct WaitOptions: ParsableArguments {
     }
 }
 
-/// A time to wait, as it is typed: a number of seconds, or one with a unit.
+/// A waiting time as typed: a number of seconds, or one with a unit.
 struct WaitArgument: ExpressibleByArgument {
     private static let secondsOfUnits: [Character: Int64] = ["s": 1, "m": 60, "h": 3600]
 
-    /// Nil for no end.
+    /// Nil for no limit.
     let duration: Duration?
 
     init?(argument: String) {

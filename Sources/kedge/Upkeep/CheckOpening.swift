@@ -8,11 +8,11 @@ internal import KedgeS3
 internal import KedgeSQLite
 internal import KedgeServer
 
-/// Opens the stores that a check compares: so that looking changes nothing, or for repairs.
+/// Opens the stores for a check: without any change, or for repairs.
 struct CheckOpening {
     typealias Rows = any CheckedRows & MetadataStore
 
-    /// What the service writes into rows that are beside their bytes.
+    /// The identity that the service writes into rows stored beside their bytes.
     static let identityBesideRows = "disk in the data directory"
 
     let configuration: ServiceConfiguration
@@ -25,9 +25,9 @@ struct CheckOpening {
         configuration.metadata == .sqlite || configuration.bytes == .disk
     }
 
-    /// Opens the stores to look only, beside a service that runs if there is one.
+    /// Opens the stores for reading only, even while a service runs.
     ///
-    /// - Throws: ``CommandFailure`` when they cannot be looked at, ``DatabaseCopyError/damaged``.
+    /// - Throws: ``CommandFailure`` if they cannot be read; ``DatabaseCopyError/damaged``.
     func open() async throws -> CheckPlace {
         try await collecting { open in
             let hold = usesDirectory ? try await holdDirectory(&open) : nil
@@ -38,10 +38,11 @@ struct CheckOpening {
         }
     }
 
-    /// Opens the stores for changes, as the service does, once looking at them has shown that the database
-    /// is whole and about these bytes. A missing or empty one would make orphans of everything.
+    /// Opens the stores for changes, as the service does, once a check has shown that the database
+    /// is sound and belongs to these bytes. With a missing or empty database, all bytes would look
+    /// like orphans.
     ///
-    /// - Throws: As ``open()``.
+    /// - Throws: The errors of ``open()``.
     func openForRepair() async throws -> CheckPlace {
         let look = try await open()
         if look.isBesideService {
@@ -65,7 +66,7 @@ struct CheckOpening {
         }
     }
 
-    /// Gives up what is open when the rest cannot be opened.
+    /// Closes the open stores if the rest cannot be opened.
     private func collecting(
         _ body: (inout OpenThings) async throws -> CheckPlace
     ) async throws -> CheckPlace {
@@ -115,7 +116,7 @@ extension CheckOpening {
         }
     }
 
-    /// The bytes, and the name of their place; nil for a directory that has none yet.
+    /// Returns the bytes and their identity; nil for a directory without an identity.
     private func openBytes(
         _ rows: Rows, _ hold: DiskInspection?, _ open: inout OpenThings
     ) async throws -> (any CheckedBytes, identity: String?) {
@@ -134,7 +135,9 @@ extension CheckOpening {
         }
     }
 
-    /// - Throws: ``CommandFailure`` when the rows are about bytes of another place: all would seem lost.
+    /// Compares the identity in the rows with that of the bytes.
+    ///
+    /// - Throws: ``CommandFailure`` if the rows belong to other bytes: everything would seem lost.
     private func compare(_ rows: Rows, with identity: String?) async throws {
         let bound: String?
         do {
@@ -169,7 +172,7 @@ extension CheckOpening {
             repairs: RepairedStores(metadata: metadata, bytes: bytes), hold: nil, open: open)
     }
 
-    /// Objects are never touched, only rows.
+    /// Opens the rows for repairs; objects are never changed.
     private func repairRows(
         ofObjectsAt url: String, _ open: inout OpenThings
     ) async throws -> CheckPlace {
@@ -195,7 +198,7 @@ extension CheckOpening {
                 try await SQLiteStore.open(
                     at: directory + "/kedge.sqlite", now: SystemWallClock().now(), pool: pool,
                     onFatal: { message in
-                        // As in the service: what is stored is only known to the next process.
+                        // As in the service: only the next process knows what is stored.
                         StandardError.write("kedge: the database failed: \(printable(message))\n")
                         endProcess(ExitStatus.failure)
                     })

@@ -7,8 +7,8 @@ struct CheckPlace {
     let bytes: any CheckedBytes
     /// Nil when nothing may be changed.
     let repairs: RepairedStores?
-    /// What keeps others away from the data directory; nil where nothing is in it, and where a store does
-    /// that by itself.
+    /// Keeps other processes out of the data directory; nil if the directory is unused or a store
+    /// locks it.
     private let hold: DiskInspection?
     private let open: OpenThings
 
@@ -23,20 +23,21 @@ struct CheckPlace {
         self.open = open
     }
 
-    /// True while another process uses the data directory.
+    /// Whether another process uses the data directory.
     var isBesideService: Bool { hold?.isShared == true }
 
-    /// - Throws: ``CommandFailure`` when a process came in between.
+    /// Checks that no other process used the data directory during the check.
+    ///
+    /// - Throws: ``CommandFailure`` if one did.
     func confirmUndisturbed() async throws {
         guard let hold else { return }
         try await CheckOpening.naming("the data directory") { try await hold.confirmUndisturbed() }
     }
 
-    /// Gives everything up.
     func close() async { await open.close() }
 }
 
-/// What was opened and is to be given up, the last one first.
+/// The opened resources, to be closed in reverse order.
 struct OpenThings {
     private var closings: [@Sendable () async -> Void] = []
 

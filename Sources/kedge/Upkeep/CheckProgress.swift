@@ -1,15 +1,14 @@
 internal import KedgeEngine
 
-/// Tells a person on standard error how far a scrub is: one line that changes on a terminal, else a
-/// line now and then.
+/// Shows a scrub's progress on standard error: a changing line on a terminal, else occasional ones.
 struct CheckProgress {
     let tally: CheckTally
 
-    /// Shows it until the task is cancelled.
+    /// Shows the progress until the task is canceled.
     func show() async {
         let isTerminal = StandardError.isTerminal
         let start = ContinuousClock.now
-        // Cancelled while waiting: the loop ends.
+        // Nil when canceled during the wait; the loop then ends.
         while (try? await Task.sleep(for: isTerminal ? .milliseconds(500) : .seconds(10))) != nil {
             let line = Self.line(tally.summary, after: start.duration(to: .now))
             StandardError.write(isTerminal ? "\r\u{1B}[K\(line)" : "\(line)\n")

@@ -6,7 +6,7 @@ internal import KedgeServer
 
 /// One run of `kedge fsck` or `kedge scrub`, from opening to the exit status.
 struct CheckRun {
-    /// How a scrub reads.
+    /// Settings for reading in a scrub.
     struct Hashing {
         var bytesPerSecond: Int64?
     }
@@ -20,18 +20,18 @@ struct CheckRun {
         self.hashing = hashing
     }
 
-    /// Prints findings and summary on standard output.
+    /// Prints findings and a summary to standard output.
     ///
-    /// - Throws: ``CommandFailure`` with the exit status, unless nothing is wrong any more.
+    /// - Throws: ``CommandFailure`` with the exit status, unless no fault remains.
     func run() async throws {
         let configuration = try await options.configuration()
         let output = CheckOutput(isJSON: options.json)
         let tally = CheckTally { output.write($0) }
-        // Awaited below; cancelled by a signal, so that also a copy half-made is removed.
+        // Awaited below. A signal cancels it, so that even an unfinished copy is removed.
         let work = Task { try await check(configuration, tally) }
         let interruption = Interruption { work.cancel() }
         let progress = hashing.map { _ in
-            // Cancelled below.
+            // Canceled below.
             Task { await CheckProgress(tally: tally).show() }
         }
         let result = await work.result

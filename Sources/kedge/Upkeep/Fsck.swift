@@ -49,7 +49,7 @@ struct Scrub: AsyncParsableCommand {
     }
 }
 
-/// What both commands take.
+/// Options of both commands.
 struct CheckOptions: ParsableArguments {
     @Option(
         help: "The data directory of the service, where rows or bytes are in it.",
@@ -68,10 +68,10 @@ struct CheckOptions: ParsableArguments {
     var repair = false
     @Flag(help: "One JSON object a line: the findings, then a summary.") var json = false
 
-    /// The settings of the service.
+    /// Loads the settings of the service.
     ///
-    /// - Throws: ``CommandFailure`` for wrong ones, and when nothing says where the data directory is: to
-    ///   check one that happens to be here would say nothing about the one that is meant.
+    /// - Throws: ``CommandFailure`` for invalid settings, or if the location of the data directory
+    ///   is not named: checking a directory that happens to be here would be misleading.
     func configuration() async throws -> ServiceConfiguration {
         let environment = ProcessInfo.processInfo.environment
         let flags: [ConfigurationKey: String?] = [
