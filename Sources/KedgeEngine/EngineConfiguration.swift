@@ -7,100 +7,115 @@ package struct EngineConfiguration: Sendable {
     package var chunkSizes: ClosedRange<Int64> = (256 << 10)...(64 << 20)
     /// Chunk size of sessions that do not ask for one, in bytes.
     package var defaultChunkSize: Int64 = ChunkLayout.defaultChunkSize
-    /// Largest file taken, in bytes.
+    /// Largest file size accepted, in bytes.
     package var maxFileSize: Int64 = 1 << 40
-    /// Chunks that one client should have in flight; announced, not enforced.
+    /// Number of chunks that one client should have in flight. Advertised to clients, not enforced.
     package var maxConcurrentChunks = 8
-    /// Bodies being written at once, over all sessions; more are answered BUSY before their body is
-    /// read. Bounds memory and descriptors: each takes two buffers, small ones when there are many.
+    /// Maximum number of bodies written at once, over all sessions. Further bodies are refused with
+    /// `BUSY` before they are read. Bounds memory and descriptors: each body uses two buffers,
+    /// which are smaller when there are many bodies.
     package var maxConcurrentWrites = 64
-    /// A body that comes slower than this, in bytes a second, makes room when others wait for a place.
+    /// Rate in bytes a second below which a body is slow. A slow body can lose its place when
+    /// another body waits for one.
     package var slowBodyBytesPerSecond: Int64 = 64 << 10
-    /// Waiting for bytes over which it is judged whether a body is slow.
+    /// Time spent waiting for bytes over which the rate of a body is measured.
     package var slowBodyGrace: Duration = .seconds(2)
-    /// How long a session lives after its last activity.
+    /// Time until a session expires after its last activity.
     package var sessionLifetime: Duration = .seconds(7 * 24 * 3600)
-    /// How long a session lives that never had a byte.
+    /// Time until a session without a byte expires.
     package var emptySessionLifetime: Duration = .seconds(3600)
-    /// Sessions that are open at once, over all owners and nodes. One without a byte makes room for another.
+    /// Maximum number of open sessions, over all owners and nodes. At the limit, a session without
+    /// a byte makes room for a new one.
     package var maxOpenSessions = 10_000
-    /// How long an expired session's bytes stay for a new session to adopt.
+    /// Time for which a new session can adopt the bytes of an expired one.
     package var expiryGrace: Duration = .seconds(24 * 3600)
-    /// How far the whole-file hash may lag behind the committed prefix before acknowledgements wait
-    /// for it, in bytes. Bounds the time that finalize takes.
+    /// Maximum lag of the whole-file hash behind the committed prefix, in bytes. Beyond it,
+    /// acknowledgements wait for the hash. Bounds the time that finalize takes.
     package var maxHashLag: Int64 = 32 << 20
-    /// How long finalize waits for the whole-file hash before it answers "pending".
+    /// Time that finalize waits for the whole-file hash before it answers "pending".
     package var finalizePatience: Duration = .seconds(20)
-    /// How long a door that answers only with the finished file waits for it. Then it says UNAVAILABLE,
-    /// while the work goes on or is done when asked again.
+    /// Timeout of requests that are answered only with the finished file. After it they fail with
+    /// `UNAVAILABLE`. The finalize goes on, or resumes when the client asks again.
     package var finishPatience: Duration = .seconds(180)
-    /// How long the bytes of a chunk that is still coming stay unrecorded. A killed process costs the
-    /// client about what it sent in this time; less means more syncs on slow links.
+    /// Interval at which the bytes of an incomplete chunk are synced and recorded. A killed process
+    /// costs the client about what it sent in this time. A shorter interval means more syncs on
+    /// slow links.
     package var checkpointInterval: Duration = .seconds(2)
-    /// New bytes of a chunk that are recorded without waiting for the interval. Chunks of the default
-    /// size stay below and pay no further sync; larger ones pay as often as chunks of this size.
+    /// New bytes of a chunk that are recorded without waiting for the interval. Chunks of the
+    /// default size stay below it and need no further sync. Larger chunks are synced about once for
+    /// each such number of bytes.
     package var checkpointByteCount: Int64 = 16 << 20
-    /// New bytes that are worth a sync and a row when the interval is over.
+    /// Minimum number of new bytes that a checkpoint records when the interval is over.
     package var minCheckpointByteCount: Int64 = 64 << 10
-    /// Size of the buffers that gather a body, in bytes. They get smaller when many bodies come at once.
+    /// Size of the buffers for request bodies, in bytes. Buffers get smaller when many bodies
+    /// arrive at once.
     package var bufferCapacity = 512 << 10
-    /// Memory for all buffers, in bytes. When it is used up the smallest ones are lent on top of it.
+    /// Memory for all buffers, in bytes. When it is used up, only buffers of the smallest size are
+    /// lent.
     package var bufferByteCount = 6 << 20
-    /// How long the first bytes of a chunk wait for the chunk before it, so that both are hashed for their
-    /// file in turn.
+    /// Timeout of the first bytes of a chunk that wait for their turn in the ordered hashing of the
+    /// file.
     package var hashTurnPatience: Duration = .milliseconds(100)
-    /// How long a writer may go on after a newer request wanted the same bytes. A hung one costs the
-    /// newer this much; one whose connection has just ended gets its last bytes saved, and up to four
-    /// times as long while they still come.
+    /// Time that a writer may go on after a newer request wants the same bytes. A hung writer
+    /// delays the newer request by this time. A writer whose bytes still arrive gets up to four
+    /// times as long, so that the last bytes of a closed connection are saved.
     package var takeoverGrace: Duration = .milliseconds(200)
-    /// Idle sessions leave memory after this time; they are loaded again when asked for.
+    /// Time after which an idle session is evicted from memory. The next request loads it again.
     package var idleSessionLifetime: Duration = .seconds(60)
-    /// Open staging areas above which idle sessions leave memory at once; each holds a descriptor.
+    /// Number of open staging areas above which idle sessions are evicted at once. Each area holds
+    /// a descriptor.
     package var maxIdleStagingAreas = 256
-    /// Size of the smallest chunk that the byte store can keep, in bytes; who asks for less gets the default.
+    /// Smallest chunk size that the byte store can keep, in bytes. A session that asks for less
+    /// gets the default.
     package var minStoredChunkSize: Int64 = 1
-    /// Most chunks that the byte store can make one file of.
+    /// Maximum number of chunks that the byte store can assemble into one file.
     package var maxChunkCount = ChunkLayout.maxChunkCount
-    /// For how long a node of a fleet has a chunk without renewing; a dead one blocks it as long.
+    /// Duration of a node's lease on a chunk, unless renewed. A node that waits for the chunk takes
+    /// it over after ``fleetTakeoverGrace``, even while the lease runs.
     package var writerLease: Duration = .seconds(10)
-    /// How long the writer of a chunk on another node has to save what it brought.
+    /// Time that the writer of a chunk on another node has to save its bytes before it is replaced.
     package var fleetTakeoverGrace: Duration = .milliseconds(600)
-    /// How often a node asks whether the other one is done.
+    /// Interval at which a node asks whether the other node has released the chunk.
     package var fleetTakeoverStep: Duration = .milliseconds(50)
-    /// For how long a node has a finalize without renewing; a dead one holds it up as long.
+    /// Duration of a node's lease on a finalize, unless renewed. A dead node delays the finalize by
+    /// this time.
     package var finalizeLease: Duration = .seconds(15)
-    /// Bytes of a long hash after which it is recorded how far it has come.
+    /// Bytes between two saved checkpoints of the whole-file hash while bytes are read back.
     package var sharedHashStep: Int64 = 128 << 20
-    /// Largest body that is taken only as a whole, because a checksum of it was sent, in bytes: until its end
-    /// all of it waits.
+    /// Largest body with a checksum, in bytes. No byte of such a body counts before its end.
     package var maxCheckedByteCount: Int64 = 1 << 30
-    /// Most other uploads that one can be made of.
+    /// Maximum number of partial uploads of one final upload.
     package var maxPartCount = 1000
-    /// Most uploads that one can be a part of. Each has a copy of its bytes, so that without a bound a few requests
-    /// that name the same parts in other orders would fill the disk.
+    /// Maximum number of final uploads that can use the same partial upload. Each copies its bytes:
+    /// without a limit, a few requests that list the same partial uploads in other orders would
+    /// fill the disk.
     package var maxCompositionsPerPart = 8
-    /// Uploads made of others for which bytes are copied at once.
+    /// Maximum number of concatenations that copy bytes at once.
     package var maxConcurrentFills = 2
-    /// Largest total of metadata keys and values that a client gives one session, in bytes.
+    /// Largest total size of the metadata keys and values that a client sets for one session, in
+    /// bytes.
     package var maxMetadataByteCount = 8 << 10
 
-    /// How soon after its upload a file is to be read back: a target, for transfers go first.
+    /// Target time from the upload of a file to its first scrub. Not guaranteed, because transfers
+    /// go first.
     package var scrubNewFilesWithin: Duration = .seconds(3600)
-    /// How often every file is read back; zero for never again after the first time.
+    /// Longest time between two scrubs of a file; zero scrubs each file only once.
     package var scrubPeriod: Duration = .seconds(30 * 24 * 3600)
-    /// Most bytes a second that are read back while no transfers are under way; an eighth of them meanwhile.
+    /// Maximum number of bytes a second that the scrub reads while no transfers are under way.
+    /// During transfers it reads at most an eighth of that.
     package var scrubBytesPerSecond: Int64 = 64 << 20
-    /// For how long a node has a blob to read without renewing: longer than reading one chunk takes beside
-    /// transfers.
+    /// Duration of a node's lease on a blob that it scrubs, unless renewed. Must be longer than
+    /// reading one chunk takes during transfers.
     package var scrubLease: Duration = .seconds(900)
-    /// How often it renews, and looks whether something more urgent is due.
+    /// Interval at which the scrub renews its lease and checks for more urgent work.
     package var scrubRenewal: Duration = .seconds(20)
-    /// When a damaged blob is looked at again: a disk that failed for a while may give its bytes again.
+    /// Time until a damaged blob is read again. A disk that failed for a while may return the bytes
+    /// again.
     package var damagedScrubPeriod: Duration = .seconds(3600)
-    /// When a blob is read again that the store could not give.
+    /// Time until a blob is read again that the store could not read.
     package var undecidedScrubPause: Duration = .seconds(600)
-    /// For how long an object stays that a later upload of the same bytes has superseded: longer than
-    /// addresses for readers are good. Nodes keep what their own readers still read.
+    /// Time for which a superseded copy is kept. Must be longer than public URLs are valid. Nodes
+    /// keep the copies that their own readers have open.
     package var supersededLifetime: Duration = .seconds(3600)
 
     package init() {}
@@ -110,7 +125,7 @@ package struct EngineConfiguration: Sendable {
         (fileSize - 1) / chunkSize < Int64(maxChunkCount)
     }
 
-    /// The limits as a client sees them.
+    /// The limits that are advertised to clients.
     package var limits: SessionLimits {
         SessionLimits(
             minChunkSize: chunkSizes.lowerBound, maxChunkSize: chunkSizes.upperBound,

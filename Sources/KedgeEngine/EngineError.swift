@@ -1,8 +1,8 @@
 package import KedgeModel
 
-/// An error that the engine reports to whoever asked: a code, and the members that belong to it.
+/// An error of the engine: a code, and the fields that belong to it.
 ///
-/// ``detail`` is safe for strangers; ``cause`` is for the log only.
+/// ``detail`` is safe to show to clients; ``cause`` is for the log only.
 package struct EngineError: Error, Sendable {
     package var code: ErrorCode
     package var detail: String?
@@ -12,9 +12,9 @@ package struct EngineError: Error, Sendable {
     package var expectedDigest: SHA256Digest?
     package var actualDigest: SHA256Digest?
     package var maxBytes: Int64?
-    /// A word that says which of the causes of one code it is; nil for codes with one cause.
+    /// Distinguishes the causes of one code; nil for codes with one cause.
     package var reason: String?
-    /// Seconds after which trying again can help; nil when the code says it.
+    /// Seconds after which a retry can succeed; nil for the default.
     package var retryAfterSeconds: Int?
 
     package init(_ code: ErrorCode, _ detail: String? = nil, cause: String? = nil) {
@@ -38,7 +38,7 @@ extension EngineError: CustomStringConvertible, CustomDebugStringConvertible {
 }
 
 extension EngineError {
-    /// Translates what a port threw; an engine error passes unchanged.
+    /// Translates an error of a port; an engine error passes unchanged.
     package init(translating error: any Error) {
         switch error {
         case let error as EngineError:
@@ -78,21 +78,21 @@ extension EngineError {
         }
     }
 
-    /// The error of a body that makes room for others. What it brought is kept.
+    /// The error for a slow body that is stopped to make room. Its received bytes are kept.
     static var crowded: EngineError {
         var error = EngineError(.busy, "Others wait; what came is kept. Come back for the rest.")
         error.retryAfterSeconds = 2
         return error
     }
 
-    /// The error of a body that finds no place among the slow ones of its share.
+    /// The error for a body that is likely to be slow while too many slow bodies are written.
     static var postponed: EngineError {
         var error = EngineError(.busy)
         error.retryAfterSeconds = 5
         return error
     }
 
-    /// The error of a session that is in this state and not open.
+    /// Returns the error for a session that is in this state and not open.
     static func closed(_ state: SessionState) -> EngineError {
         switch state {
         case .expired: EngineError(.sessionExpired)
@@ -101,7 +101,7 @@ extension EngineError {
     }
 }
 
-/// Runs an operation of a port and translates what it throws.
+/// Runs an operation of a port and translates its errors.
 func translating<Result>(_ body: () async throws -> Result) async throws -> Result {
     do {
         return try await body()

@@ -1,7 +1,7 @@
 internal import KedgeFiles
 internal import KedgeModel
 
-/// What the parts of the engine share.
+/// The dependencies and state that the components of the engine share.
 struct EngineParts: Sendable {
     let metadata: any MetadataStore
     let bytes: any ByteStore
@@ -11,9 +11,9 @@ struct EngineParts: Sendable {
     let pool: BlockingPool
     let makeGenerator: @Sendable () -> AnyGenerator
     let buffers: BufferPool
-    /// The metadata when other nodes use it, too; nil when this process is alone.
+    /// The metadata store if other nodes share it; nil in a single-node deployment.
     let fleet: (any FleetMetadataStore)?
-    /// Names this process among the nodes.
+    /// Random name of this process among the nodes.
     let nodeName: String
     let space = SpaceReservations()
     let leases = WriterLeases()
@@ -38,22 +38,22 @@ struct EngineParts: Sendable {
         nodeName = SessionID.random(using: &generator).text
     }
 
-    /// A new identifier of any kind.
+    /// Returns a new random identifier.
     func makeID<Identifier: RandomIdentifier>() -> Identifier {
         var generator = makeGenerator()
         return .random(using: &generator)
     }
 
-    /// Space that so many bytes of a file need here. Where bytes go on from here to another place, only
-    /// those on their way do.
+    /// Returns the local space that `byteCount` bytes of a file need. A store that assembles files
+    /// elsewhere needs room only for bytes in transit, at most one chunk.
     func roomNeeded(for byteCount: Int64, chunkSize: Int64) -> Int64 {
         bytes.assembles ? min(byteCount, chunkSize) : byteCount
     }
 
-    /// When a session that is active now will expire.
+    /// The expiry of a session that is active now.
     var nextExpiry: Timestamp { clock.now().advanced(by: configuration.sessionLifetime) }
 
-    /// When a session that begins now will expire, unless it gets a byte.
+    /// The expiry of a session that begins now, unless it receives a byte.
     var firstExpiry: Timestamp {
         clock.now().advanced(
             by: min(configuration.emptySessionLifetime, configuration.sessionLifetime))

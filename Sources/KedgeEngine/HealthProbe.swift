@@ -1,13 +1,14 @@
 internal import KedgeModel
 
-/// Whether the stores do their work, tried at most once a second for all callers together.
+/// Checks that the stores work, at most once a second for all callers together.
 ///
-/// A try writes and syncs, and anybody may ask. Callers during a try share its result; within a second
-/// of its end the result answers, failures too.
+/// An attempt writes and syncs, and any client can cause one. Callers during an attempt share its
+/// result. For a second after its end, callers get the same result, including failures.
 actor HealthProbe {
-    /// Time for which a result answers.
+    /// Time for which a result is reused.
     static let lifetime = Duration.seconds(1)
-    /// A try that takes longer is taken for a store that hangs: callers are refused instead of waiting.
+    /// Time after which callers stop waiting for an attempt. A store that hangs counts as
+    /// unavailable.
     static let patience = Duration.seconds(10)
 
     private struct Running {
@@ -26,7 +27,7 @@ actor HealthProbe {
     private var last: Ended?
 
     /// - Parameters:
-    ///   - clock: Tells the age of a result.
+    ///   - clock: Measures the age of a result.
     ///   - attempt: Succeeds when the stores answer and can write.
     init(clock: some Clock<Duration>, attempt: @escaping @Sendable () async throws -> Void) {
         let origin = clock.now
@@ -34,16 +35,17 @@ actor HealthProbe {
         self.attempt = attempt
     }
 
-    /// Succeeds when the latest try did.
+    /// Checks the stores, or returns the result of an attempt under way or just ended.
     ///
-    /// - Throws: What the try threw; `UNAVAILABLE` while one hangs.
+    /// - Throws: The error of the attempt; `UNAVAILABLE` while an attempt hangs.
     func check() async throws {
         if let last, elapsed() - last.time < Self.lifetime { return try last.result.get() }
         if let running {
             return try await wait(
                 for: running.task, atMost: Self.patience - (elapsed() - running.start))
         }
-        // Awaited by its callers and by `finish`. One caller that leaves must not cancel it for the others.
+        // Awaited by its callers and by `finish`. A caller that leaves must not cancel it for the
+        // other callers.
         let task = Task {
             let result = await Result { try await attempt() }
             end(result)
@@ -58,12 +60,12 @@ actor HealthProbe {
         last = Ended(result: result, time: elapsed())
     }
 
-    /// Waits for a try, but not for ever: a store that hangs is one that does not work.
+    /// Waits for an attempt, at most until the timeout.
     private func wait(for task: Task<Void, any Error>, atMost patience: Duration) async throws {
         let hangs = EngineError(.unavailable, cause: "the check of the stores hangs")
         guard patience > .zero else { throw hangs }
         let (ends, end) = AsyncStream.makeStream(of: Result<Void, any Error>.self)
-        // Each ends by itself: one with the try, the other with the patience.
+        // Both tasks end by themselves: with the attempt, and with the timeout.
         Task { end.yield(await task.result) }
         let timeout = Task {
             try await Task.sleep(for: patience)
@@ -74,6 +76,6 @@ actor HealthProbe {
         throw CancellationError()
     }
 
-    /// Returns when no try is under way.
+    /// Waits until no attempt is under way.
     func finish() async { _ = await running?.task.result }
 }

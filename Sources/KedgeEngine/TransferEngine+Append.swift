@@ -1,7 +1,7 @@
 package import KedgeModel
 
 extension TransferEngine {
-    /// The offset at which an append goes on.
+    /// Returns the offset at which an append continues.
     package func contiguousOffset(of id: SessionID, owner: OwnerID) async throws -> Int64 {
         try await translating {
             try await registry.withSession(id, owner: owner) {
@@ -11,13 +11,15 @@ extension TransferEngine {
         }
     }
 
-    /// Appends a body at the contiguous offset, cut into chunks inside.
+    /// Appends a body at the contiguous offset, divided into chunks.
+    ///
+    /// Bytes that arrive before an interruption count, unless the append has a checksum or may get
+    /// one.
     ///
     /// - Returns: The new contiguous offset; every byte below it is durable.
-    /// - Throws: `OFFSET_MISMATCH`, `FILE_TOO_LARGE`, `LENGTH_MISMATCH`, `SIZE_MISMATCH` when another size
-    ///   was declared, `CHUNK_HASH_MISMATCH` for a wrong checksum, `CHUNK_CONFLICT`, `UPLOAD_IS_FINAL`, and what
-    ///   ``putChunk(_:to:owner:body:)`` throws. What came before an interruption counts, unless there is
-    ///   a checksum or may be one.
+    /// - Throws: `OFFSET_MISMATCH`, `FILE_TOO_LARGE`, `LENGTH_MISMATCH`, `SIZE_MISMATCH` when
+    ///   another size was declared, `CHUNK_HASH_MISMATCH` for a wrong checksum, `CHUNK_CONFLICT`,
+    ///   `UPLOAD_IS_FINAL`, and the errors of ``putChunk(_:to:owner:body:)``.
     package func append(
         _ put: AppendPut, to id: SessionID, owner: OwnerID, body: some ByteBody
     ) async throws -> Int64 {
@@ -31,7 +33,7 @@ extension TransferEngine {
         }
     }
 
-    /// The same for bytes from anywhere, beyond the limit of bodies.
+    /// Appends bytes from any source, without the limit of concurrent bodies.
     func append(
         _ put: AppendPut, to live: LiveSession, in place: WritePlace? = nil, body: some ByteBody
     ) async throws -> Int64 {
@@ -41,7 +43,7 @@ extension TransferEngine {
             let size = ledger.record.fileSize ?? put.declaredSize
             if let size, ledger.record.fileSize == nil {
                 try await self.requireRoom(for: size, ledger, from: put.offset)
-                // With a checksum, a damaged request decides nothing.
+                // With a checksum, the size is set only after the checksum has matched.
                 if !put.countsAtItsEnd { try await live.declareSize(size) }
             }
             let settings = self.configuration
@@ -78,7 +80,7 @@ extension TransferEngine {
         }
     }
 
-    /// As when a session is created, a file that cannot fit is refused before any more of it is sent.
+    /// Refuses a file that cannot fit before more of it is sent, as session creation does.
     private func requireRoom(
         for size: Int64, _ ledger: SessionLedger, from offset: Int64
     ) async throws {

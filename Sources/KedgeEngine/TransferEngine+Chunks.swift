@@ -3,9 +3,9 @@ package import KedgeModel
 extension TransferEngine {
     /// Receives one chunk, or a part of one.
     ///
-    /// The order is the promise: written, synced, row committed, then this returns. A body that
-    /// breaks off, or ends before the chunk does, leaves a durable partial, and the next upload
-    /// goes on after it.
+    /// Bytes are written, then synced, then the row is committed, and only then this returns. A
+    /// body that breaks off, or ends before the chunk does, leaves a durable partial. The next
+    /// upload of the chunk continues after it.
     ///
     /// - Throws: `SESSION_NOT_FOUND`, `SESSION_EXPIRED`, `SESSION_CLOSED`, `CHUNK_OUT_OF_BOUNDS`,
     ///   `CHUNK_HASH_REQUIRED`, `RANGE_MISMATCH`, `LENGTH_MISMATCH`, `CHUNK_CONFLICT`,
@@ -14,7 +14,7 @@ extension TransferEngine {
     package func putChunk(
         _ put: ChunkPut, to id: SessionID, owner: OwnerID, body: some ByteBody
     ) async throws -> ChunkPutOutcome {
-        // A digest of the body alone needs the whole body again.
+        // With a digest of the body alone, the client must send the whole body again.
         let outcome = try await admittingWrite(
             of: body, to: id, owner: owner, isEvictable: !put.isBodyDigest
         ) { place in
@@ -63,9 +63,11 @@ extension TransferEngine {
         }
     }
 
-    /// The answer that needs no body: the chunk is committed already, or the part of it that the
-    /// body has is durable. An answer may have been lost, so this is the success of the request
-    /// before.
+    /// Returns the outcome if the body is not needed: the chunk is committed already, or the bytes
+    /// of the body are durable. Idempotent: a client that missed the earlier response gets a
+    /// success.
+    ///
+    /// - Throws: `CHUNK_CONFLICT` when the chunk was committed with another digest.
     private func answer(
         _ put: ChunkPut, _ chunk: ByteRange, known view: ChunkView, _ live: LiveSession
     ) async throws -> ChunkPutOutcome? {
@@ -82,8 +84,8 @@ extension TransferEngine {
         return .alreadyReceived(await live.receipt(for: put))
     }
 
-    /// Holds the acknowledgement back while the whole-file hash is too far behind, so that finalize
-    /// stays quick however fast chunks come. Holds no slot: nobody waits for this but the client.
+    /// Delays the acknowledgement while the whole-file hash lags too far behind, which bounds the
+    /// time of finalize. Holds no writer slot, so only this client waits.
     private func awaitHash(of id: SessionID, owner: OwnerID) async throws {
         try await translating {
             try await registry.withSession(id, owner: owner) { live in

@@ -2,26 +2,28 @@ internal import KedgeLocks
 package import KedgeModel
 internal import Logging
 
-/// How far an upload that is made of others has come.
+/// The progress of a final upload.
 package enum Composition: Sendable {
     case file(FileRecord)
-    /// Parts are missing bytes, or the bytes are being copied.
+    /// A partial upload lacks bytes, or the bytes are being copied.
     ///
-    /// - Parameter byteCount: The size that it will have; nil while that is not known.
+    /// - Parameter byteCount: The size of the final upload; nil while unknown.
     case waiting(byteCount: Int64?)
 }
 
-// Uploads that are made of others: clients send the parts of a file side by side, each as an upload of its
-// own. The whole is made in the background, by one node, as soon as every part has its bytes, and whoever dies.
+// Concatenation: clients send the parts of a file in parallel, as partial uploads of their own. One
+// node makes the final upload from them in the background, once all of them are complete. Another
+// node takes over if that one fails.
 extension TransferEngine {
-    /// The file that a session made of others becomes. Begins to make it when every part is whole.
+    /// Returns the progress of a final upload. Starts the concatenation when all partial uploads
+    /// are complete.
     ///
-    /// Asking keeps the session and its open parts from expiring.
+    /// A call keeps the session and its open partial uploads from expiring.
     ///
-    /// - Parameter patience: How long to wait for a file that can be made now. The making goes on afterwards.
-    /// - Precondition: The session has parts.
-    /// - Throws: `SESSION_EXPIRED` when it or a part is gone, `FILE_GONE` when its file was deleted,
-    ///   `FILE_TOO_LARGE`; what ``uploadView(of:owner:stopsAppend:)`` throws.
+    /// - Parameter patience: Timeout for a concatenation that can run now. It goes on afterwards.
+    /// - Throws: `BAD_REQUEST` when the session is not a final upload, `SESSION_EXPIRED` when it or
+    ///   a partial upload is gone, `FILE_GONE` when its file was deleted, `FILE_TOO_LARGE`, and the
+    ///   errors of ``uploadView(of:owner:stopsAppend:)``.
     package func compose(
         _ id: SessionID, owner: OwnerID, patience: Duration = .zero
     ) async throws -> Composition {
@@ -36,9 +38,9 @@ extension TransferEngine {
         }
     }
 
-    /// Tells that a session has all its bytes: what it was the last missing part of is made now.
+    /// Starts the concatenations for which a completed session was the last missing partial upload.
     ///
-    /// - Parameter patience: How long to wait for that, over all.
+    /// - Parameter patience: Timeout for all of them together.
     package func completedPart(
         _ part: SessionID, owner: OwnerID, patience: Duration = .zero
     ) async {
@@ -48,8 +50,8 @@ extension TransferEngine {
                 do {
                     _ = try await compose(id, owner: owner, patience: left)
                 } catch {
-                    // The part is durable, and that is what was asked for. Whoever asks for the whole learns
-                    // why there is none.
+                    // The partial upload is durable, so its own request succeeds. A request for the
+                    // final upload gets this error.
                     if (error as? EngineError)?.endsComposition == true {
                         waitingCompositions.remove(id)
                     }
@@ -63,15 +65,16 @@ extension TransferEngine {
         }
     }
 
-    /// Looks, beside the request that made a session a file, at what waits for it.
+    /// Checks in the background for final uploads that wait for a session that became a file.
     func lookAtWholes(of part: SessionID, owner: OwnerID) {
         guard !waitingCompositions.waiting(for: part, owner: owner).isEmpty else { return }
         compositionChecks.start(part) { [self] in await completedPart(part, owner: owner) }
     }
 
-    /// Waits until this node has made the file or given up, or, while another one makes it, for a second.
+    /// Waits until this node has ended the concatenation. While another node runs it, waits for a
+    /// second at most.
     ///
-    /// - Returns: How long that was.
+    /// - Returns: The time waited.
     private func waitForMaking(of id: SessionID, _ patience: Duration) async throws -> Duration {
         let isOurs = backgroundFinalizes.isRunning(id)
         var step = Duration.milliseconds(5)
@@ -94,12 +97,13 @@ extension TransferEngine {
             waitingCompositions.remove(id)
             return (.file(try await self.file(file, owner: owner)), true)
         }
-        // With all the bytes it needs its parts no more.
+        // A session with all of its bytes no longer needs its partial uploads.
         if view.state == .finalizing || view.fileSize == view.offset {
             beginComposing(id, of: ids, owner: owner)
             return (.waiting(byteCount: view.fileSize), true)
         }
-        // First, so that a part that becomes whole from here on finds it.
+        // Added before the check, so that a partial upload that completes during the check finds
+        // it.
         waitingCompositions.add(id, ids, owner: owner)
         let (byteCount, isReady) = try await partsState(of: ids, owner: owner)
         if keepsAlive {
@@ -111,7 +115,7 @@ extension TransferEngine {
         return (.waiting(byteCount: view.fileSize ?? byteCount), isReady)
     }
 
-    /// - Returns: The size of all together, if it is known, and whether all of their bytes are here.
+    /// - Returns: The total size, nil while unknown, and whether all partial uploads are complete.
     /// - Throws: `SESSION_EXPIRED` when one is gone, `FILE_TOO_LARGE`.
     private func partsState(
         of ids: [SessionID], owner: OwnerID
@@ -137,12 +141,13 @@ extension TransferEngine {
     }
 }
 
-// The making, and what brings it about when nobody asks.
+// Background execution of concatenations.
 extension TransferEngine {
     private func beginComposing(_ id: SessionID, of ids: [SessionID], owner: OwnerID) {
         backgroundFinalizes.start(id) { [self] in
             do {
-                // Few at a time, and beside the limit of bodies: copying must not keep anybody from uploading.
+                // Few at a time, and outside the limit of bodies: copying must not keep clients
+                // from uploading.
                 let slot = abs(id.hashValue % configuration.maxConcurrentFills)
                 try await fillLocks.withLock(slot) {
                     try Task.checkCancellation()
@@ -160,7 +165,7 @@ extension TransferEngine {
         }
     }
 
-    /// Fills the session and makes the file, unless another node is at it.
+    /// Copies the bytes into the session and finalizes it, unless another node does so.
     private func makeWhole(_ id: SessionID, of ids: [SessionID], owner: OwnerID) async throws {
         do {
             guard try await takeWork(on: id, nil) else { return }
@@ -178,13 +183,15 @@ extension TransferEngine {
         waitingCompositions.remove(id)
     }
 
-    /// So that the session can expire. A failure here leaves that to housekeeping.
+    /// Drops the pending finalize, so that the session can expire. A failure here leaves that to
+    /// the sweep.
     private func dropPromise(of id: SessionID) async {
         try? await parts.metadata.dropFinalize(of: id, by: workLease)
     }
 
-    /// Goes on with what no request asks for: sessions whose last part came when nobody here knew that they
-    /// waited, and those that a crash interrupted. Some of them each time, in turn.
+    /// Resumes concatenations that no request asks for. They were interrupted by a crash, or this
+    /// node did not know of them when their last partial upload completed. Each call takes up to a
+    /// hundred, in turn.
     func composeLeftBehind() async throws {
         let batch = try await parts.metadata.openCompositions(
             after: lastComposition.withLock { $0 }, limit: 100)
@@ -192,7 +199,7 @@ extension TransferEngine {
         for record in batch where !isEnding { await goOnComposing(record) }
     }
 
-    /// Begins to make a session that can be made, and lets one that cannot expire.
+    /// Starts the concatenation of a session that is ready, and lets one that is not expire.
     func goOnComposing(_ record: SessionRecord) async {
         guard !backgroundFinalizes.isRunning(record.id) else { return }
         do {
@@ -211,11 +218,11 @@ extension TransferEngine {
 }
 
 extension EngineError {
-    /// True when what was asked for is over, or never was.
+    /// True when the session or file is gone, or never existed.
     fileprivate var meansGone: Bool {
         [.sessionNotFound, .sessionExpired, .sessionClosed, .fileGone].contains(code)
     }
 
-    /// True when there never will be a whole.
+    /// True when the concatenation can never succeed.
     fileprivate var endsComposition: Bool { meansGone || code == .fileTooLarge }
 }

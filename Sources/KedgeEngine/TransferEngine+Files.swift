@@ -8,10 +8,10 @@ package struct OpenedFile: Sendable {
 }
 
 extension TransferEngine {
-    /// The file's record.
+    /// Returns the file's record.
     ///
-    /// - Throws: `FILE_NOT_FOUND`, `FILE_GONE` after its deletion, `FILE_DAMAGED` while its bytes are known to
-    ///   be wrong or gone.
+    /// - Throws: `FILE_NOT_FOUND`, `FILE_GONE` after its deletion, `FILE_DAMAGED` while its bytes
+    ///   are known to be wrong or missing.
     package func file(_ id: FileID, owner: OwnerID) async throws -> FileRecord {
         try await translating {
             guard let record = try await parts.metadata.file(id, owner: owner) else {
@@ -23,18 +23,18 @@ extension TransferEngine {
         }
     }
 
-    /// Opens the bytes of a file. They stay readable until closed, also when the file is deleted
+    /// Opens the bytes of a file. They stay readable until closed, even if the file is deleted
     /// meanwhile.
     ///
-    /// - Throws: `FILE_GONE`, and `FILE_DAMAGED` when there are not as many bytes as there should be: the
-    ///   file is marked then, and the scrub looks for another copy.
+    /// - Throws: `FILE_GONE`; `FILE_DAMAGED` when the blob is missing or has the wrong size. The
+    ///   file is then marked as damaged, and the scrub looks for another copy.
     package func openFile(_ record: FileRecord) async throws -> OpenedFile {
         try await translating {
             if let reader = try await openWhole(record) {
                 return OpenedFile(record: record, reader: reader)
             }
-            // Deleted since the record was read, or the blob has moved: not damage then. Nor while an upload
-            // of the same bytes takes the name.
+            // Not damage if the file was deleted, or its blob has moved, since the record was read.
+            // The lock waits for an upload of the same bytes that replaces the blob.
             return try await digestLocks.withLock(record.digest) {
                 let now = try await file(record.id, owner: record.owner)
                 if let reader = try await openWhole(now) {
@@ -46,7 +46,7 @@ extension TransferEngine {
         }
     }
 
-    /// - Returns: Nil when there is no blob, or one of another size.
+    /// Opens the blob of a file; returns nil when there is none, or one of another size.
     func openWhole(_ record: FileRecord) async throws -> (any BlobReader)? {
         do {
             let reader = try await parts.bytes.openBlob(record.blob)
@@ -61,9 +61,10 @@ extension TransferEngine {
         }
     }
 
-    /// An address at which anybody can read the file for some minutes; nil when the bytes come from here.
+    /// Returns a URL that serves the file without credentials for some minutes; nil when this
+    /// service sends the bytes.
     ///
-    /// - Parameter fields: Header fields that the answer there is to have.
+    /// - Parameter fields: Header fields for the response at that URL.
     package func publicURL(
         of record: FileRecord, responseFields fields: [String: String]
     ) async throws -> String? {
@@ -72,9 +73,9 @@ extension TransferEngine {
         }
     }
 
-    /// Files of an owner, newest first.
+    /// Returns files of an owner, newest first.
     ///
-    /// - Parameter onlyDamaged: Leaves out those whose bytes are not known to be damaged.
+    /// - Parameter onlyDamaged: Whether to return only files that are known to be damaged.
     package func files(
         of owner: OwnerID, after cursor: FileCursor?, limit: Int, onlyDamaged: Bool = false
     ) async throws -> [FileRecord] {
@@ -85,7 +86,7 @@ extension TransferEngine {
         }
     }
 
-    /// The digests of a file's chunks in order.
+    /// Returns the digests of a file's chunks in order.
     package func chunkDigests(of record: FileRecord) async throws -> [SHA256Digest] {
         try await translating {
             do {
@@ -96,8 +97,8 @@ extension TransferEngine {
         }
     }
 
-    /// Deletes a file; it answers as gone from now on. Its bytes go with the last file that has them
-    /// (R81). Asked again, it does nothing.
+    /// Deletes a file. Requests for it fail with `FILE_GONE` from now on. Its bytes are removed
+    /// with the last file that has them. Idempotent.
     ///
     /// - Throws: `FILE_NOT_FOUND`.
     package func deleteFile(_ id: FileID, owner: OwnerID) async throws {
@@ -110,12 +111,12 @@ extension TransferEngine {
         await collectGarbageSoon()
     }
 
-    /// Takes a whole file from one body: the short way for small files. Nothing stays when it fails.
+    /// Creates a file from one body: the short way for small files. Nothing is kept when it fails.
     ///
     /// - Parameters:
     ///   - expected: SHA-256 that the file must have.
-    ///   - checksum: What the body must have besides.
-    /// - Throws: What creating, appending and finalizing throw.
+    ///   - checksum: A further checksum that the body must have.
+    /// - Throws: The errors of creating, appending and finalizing.
     package func ingest(
         _ new: NewSession, owner: OwnerID, expecting expected: SHA256Digest?,
         checksum: AppendChecksum? = nil, body: some ByteBody
@@ -133,14 +134,14 @@ extension TransferEngine {
             }
             return id
         }
-        // Nobody could ask again for what has no name yet.
+        // Waits for the file, because the client has no id to ask for it again.
         return try await givingUp(id, owner: owner) {
             try await finish(
                 id, owner: owner, expecting: expected, patience: .seconds(24 * 3600))
         }
     }
 
-    /// Leaves nothing of a session behind when the body fails.
+    /// Cancels the session when the closure throws.
     private func givingUp<Result>(
         _ id: SessionID, owner: OwnerID, _ body: () async throws -> Result
     ) async throws -> Result {
@@ -154,11 +155,11 @@ extension TransferEngine {
 }
 
 extension TransferEngine {
-    /// Reads the next bytes of an open file into a shared buffer and lends them.
+    /// Reads the next bytes of an open file into a shared buffer and lends them to the closure.
     ///
     /// - Parameters:
-    ///   - limit: Most bytes to read; at least one is read.
-    ///   - body: Copies what it needs; the bytes are gone afterwards.
+    ///   - limit: Maximum number of bytes to read; at least one is read.
+    ///   - body: Copies the bytes that it needs; the buffer is reused afterwards.
     package func read<Result>(
         _ file: OpenedFile, at offset: Int64, upTo limit: Int64,
         _ body: (UnsafeRawBufferPointer) throws -> Result
@@ -173,7 +174,7 @@ extension TransferEngine {
         }
     }
 
-    /// Brings the next bytes of an open file to where sending them does not wait for a disk.
+    /// Prefetches the next bytes of an open file, so that sending them does not wait for a disk.
     package func load(_ file: OpenedFile, at offset: Int64, byteCount: Int64) async throws {
         try await translating {
             guard !isEnding else { throw EngineError(.unavailable, "The service is stopping.") }
@@ -182,8 +183,8 @@ extension TransferEngine {
         }
     }
 
-    /// A descriptor of an open file that the caller closes, for the kernel to send from; nil when the
-    /// bytes are not in a local file.
+    /// Returns a descriptor from which the kernel can send an open file; nil when the bytes are not
+    /// in a local file. The caller closes it.
     package func duplicateDescriptor(of file: OpenedFile) async throws -> Int32? {
         try await translating { try await file.reader.duplicateDescriptor() }
     }

@@ -1,14 +1,15 @@
 internal import KedgeModel
 
-// Bringing the bytes of parts into the upload that is made of them. They are read once more, because the hash of the
-// whole and those of its chunks need them anyway. A store that can copies them by itself; otherwise they are written.
+// Copies the bytes of partial uploads into their final upload. The bytes are read once more for the
+// hashes of the file and its chunks. Then the store copies them itself if it can; otherwise they
+// are written.
 extension TransferEngine {
-    /// Brings the bytes of complete sessions into an open one, in their order. Goes on after what is there
-    /// already; asked again after a success, it does nothing. Only one caller at a time, on all nodes.
+    /// Copies the bytes of complete sessions into an open one, in their order. Continues after the
+    /// bytes that are there already. Idempotent. Only one caller at a time, on all nodes.
     ///
-    /// - Throws: `MISSING_CHUNKS` when a part is not complete; `SIZE_MISMATCH` when the session was declared
-    ///   to be of another size; what appending throws; for each part what asking for it throws, and
-    ///   `FILE_GONE`.
+    /// - Throws: `MISSING_CHUNKS` when a partial upload is not complete; `SIZE_MISMATCH` when the
+    ///   session was declared with another size; the errors of appending; for each partial upload
+    ///   the errors of reading it, and `FILE_GONE`.
     func fill(_ id: SessionID, from ids: [SessionID], owner: OwnerID) async throws {
         let parts = try await fillParts(ids, owner: owner)
         let sum = parts.last?.end ?? 0
@@ -19,14 +20,14 @@ extension TransferEngine {
             return self.parts.roomNeeded(
                 for: sum - ledger.contiguousOffset, chunkSize: ledger.record.chunkSize)
         }
-        // Only asked: what is copied takes the room, and must not be counted twice.
+        // Only checks for room. The appends reserve it, and it must not be counted twice.
         try await self.parts.space.reserving(rest, of: self.parts.bytes) {}
         for part in parts { try await copy(part, to: id, owner: owner) }
     }
 
-    /// Where each part comes to lie in the whole.
+    /// Returns the partial uploads with their offsets in the final upload.
     ///
-    /// - Throws: `FILE_TOO_LARGE`, and what ``fill(_:from:owner:)`` throws for a part.
+    /// - Throws: `FILE_TOO_LARGE`, and for a partial upload the errors of ``fill(_:from:owner:)``.
     func fillParts(_ ids: [SessionID], owner: OwnerID) async throws -> [FillPart] {
         var parts: [FillPart] = []
         for id in ids {
@@ -59,8 +60,9 @@ extension TransferEngine {
         do {
             try await copyNow(part, to: id, owner: owner)
         } catch {
-            // A part that becomes a file meanwhile has its bytes in another place then; the lock waits for
-            // who is at it. Of what else may have gone wrong, the first error tells more than a second one.
+            // If the part became a file meanwhile, its bytes are in another place. The lock waits
+            // for a finalize under way. An error of this query is dropped, because the first one is
+            // more useful.
             let state = try? await finalizeLocks.withLock(part.id) {
                 try await sessionStatus(part.id, owner: owner).state
             }
@@ -79,9 +81,10 @@ extension TransferEngine {
         }
     }
 
-    /// Takes the promise of a session's chunks back, so that they are sent or copied again.
+    /// Invalidates chunks of a session, so that they are sent or copied again.
     ///
-    /// - Parameter index: The one that is bad; all when nil, and where none can be replaced alone.
+    /// - Parameter index: The damaged chunk. All chunks when nil, or when the store cannot replace
+    ///   one alone.
     private func takeBack(
         _ id: SessionID, owner: OwnerID, only index: Int? = nil, cause: String
     ) async throws -> EngineError {
@@ -113,11 +116,12 @@ extension TransferEngine {
         try result.get()
     }
 
-    /// Copies from a part that is no file. While it is read, its area stays: who finalizes or cancels the
-    /// part stops the copying first.
+    /// Copies from a partial upload that is not a file. Its staging area stays open meanwhile: a
+    /// finalize or cancel of the part stops the copy first.
     private func copyStaged(_ part: FillPart, to id: SessionID, owner: OwnerID) async throws {
         try await registry.withSession(part.id, owner: owner) { live in
-            // Before the slot: when chunks turn out to be gone, everybody in the area is stopped first.
+            // Before taking the slot: if chunks are missing, this stops all writers and readers of
+            // the area and waits for them.
             if parts.bytes.assembles { try await assemble(live) }
             try await writing(.reading(parts.makeID()), of: live) { _ in
                 let area = try await live.stagingArea()
@@ -131,7 +135,7 @@ extension TransferEngine {
         }
     }
 
-    /// Appends what is missing of the part.
+    /// Appends the missing bytes of the partial upload.
     private func append(
         _ part: FillPart, _ bytes: PartBytes, to id: SessionID, owner: OwnerID
     ) async throws {
@@ -150,10 +154,10 @@ extension TransferEngine {
     }
 }
 
-/// A part of an upload that is made of others.
+/// A partial upload and its range in the final upload.
 struct FillPart: Sendable {
     let id: SessionID
-    /// Offset in the whole of the part's first byte.
+    /// Offset of the part's first byte in the final upload.
     let start: Int64
     let byteCount: Int64
 

@@ -2,22 +2,23 @@ internal import KedgeFiles
 package import KedgeModel
 internal import Logging
 
-/// What finalizing came to.
+/// The outcome of a finalize.
 package enum FinalizeOutcome: Sendable {
     case completed(FileRecord)
-    /// The whole-file hash is still being computed; it has come this far. Ask again.
+    /// The whole-file hash is still being computed and covers this many bytes. The client asks
+    /// again.
     case pending(verifiedBytes: Int64)
 }
 
 extension TransferEngine {
-    /// Turns a complete session into a file: verified, durable, visible at once and as a whole.
+    /// Turns a complete session into a file that is verified, durable and atomically visible.
     ///
     /// The bytes are in place and the hash is known, so the time does not grow with the file: one
-    /// rename and two transactions. Asked again, it gives the same answer.
+    /// rename and two transactions. Idempotent.
     ///
     /// - Throws: `MISSING_CHUNKS` (send them and ask again), `SIZE_MISMATCH`, `INTEGRITY_MISMATCH`
-    ///   (chunks are what their digests say, so the expectation is of another file: check it, or
-    ///   start over in a new session), `FILE_GONE` when the file was deleted since,
+    ///   (chunks match their digests, so the expectation is of another file: check it, or start
+    ///   over in a new session), `FILE_GONE` when the file was deleted since, `FILE_DAMAGED`,
     ///   `SESSION_NOT_FOUND`, `SESSION_EXPIRED`, `SESSION_CLOSED`.
     package func finalize(
         _ id: SessionID, owner: OwnerID, expecting expected: SHA256Digest? = nil
@@ -34,11 +35,11 @@ extension TransferEngine {
             }
             do {
                 let outcome = try await finalizeLocked(id, owner: owner, expecting: expected)
-                // One that is made of it may have waited for nothing else.
+                // This may be the last partial upload that a final upload waits for.
                 if case .completed = outcome { lookAtWholes(of: id, owner: owner) }
                 return outcome
             } catch let error as EngineError where error.isAnswerToFinalize {
-                // Told to the client, so there is nothing to promise any more.
+                // The client gets this error, so the finalize is no longer pending.
                 if parts.bytes.assembles {
                     try await parts.metadata.dropFinalize(of: id, by: workLease)
                 }
@@ -61,10 +62,10 @@ extension TransferEngine {
         }
     }
 
-    /// Waits for the whole-file hash of a complete session, before the lock: a cancel must not wait
-    /// for it, too.
+    /// Waits for the whole-file hash of a complete session. Runs before the lock is taken, so that
+    /// a cancel does not wait for the hash.
     ///
-    /// - Returns: How far the hash has come when it has not come to the end; nil otherwise.
+    /// - Returns: The number of hashed bytes while the hash is incomplete; nil otherwise.
     private func bytesStillUnverified(
         _ id: SessionID, owner: OwnerID, _ expected: SHA256Digest?, taking hasWork: inout Bool
     ) async throws -> Int64? {
@@ -78,7 +79,7 @@ extension TransferEngine {
                     hasWork = try await takeWork(on: id, expected)
                     guard hasWork else { return await live.prefix.offset }
                 } catch MetadataError.wrongState {
-                    // Another node was faster; what it came to is the answer.
+                    // Another node was faster; its result is the answer.
                     try await live.refresh()
                     return nil
                 }
@@ -88,7 +89,7 @@ extension TransferEngine {
             var isDone = try await live.prefix.wait(
                 for: size, patience: configuration.finalizePatience)
             if !isDone, parts.bytes.assembles, await !live.prefix.isFollowing {
-                // What is missing is on other nodes, or nowhere but in the store.
+                // The missing bytes are on other nodes, or only in the store.
                 isDone = try await hashAssembled(live, size)
             }
             return isDone ? nil : await live.prefix.offset
@@ -146,7 +147,7 @@ extension TransferEngine {
         throw error
     }
 
-    /// A completed session answers as before; one that was interrupted goes on where it was.
+    /// Returns the file of a completed session, or resumes an interrupted finalize.
     private func finishAgain(
         _ live: LiveSession, _ record: SessionRecord, expecting expected: SHA256Digest?
     ) async throws -> FileRecord {
@@ -161,7 +162,7 @@ extension TransferEngine {
         return try await complete(live, digest: digest)
     }
 
-    /// Promotes the bytes and makes the file's row. Every step can be repeated after a crash.
+    /// Promotes the bytes and creates the file's row. Every step can be repeated after a crash.
     func complete(_ live: LiveSession, digest: SHA256Digest) async throws -> FileRecord {
         try await digestLocks.withLock(digest) {
             let record = try await parts.metadata.beginFinalize(
@@ -179,7 +180,7 @@ extension TransferEngine {
                     of: live.id, at: now, location: location,
                     keepUntil: now.advanced(by: configuration.supersededLifetime))
             } catch MetadataError.wrongState(let state) where location != nil {
-                // Canceled meanwhile, and perhaps swept before the blob was there.
+                // Canceled meanwhile, and perhaps swept before the blob existed.
                 try await parts.metadata.leaveToSweep(record.stagingKey)
                 throw MetadataError.wrongState(state)
             }
@@ -191,8 +192,8 @@ extension TransferEngine {
         }
     }
 
-    /// Records that the session's bytes are about to take the name of a blob, before they do: a copy has a
-    /// row from its first moment on.
+    /// Records that the session's bytes are about to take the name of a blob. Called before the
+    /// rename, so that a superseded copy has a row from its first moment on.
     ///
     /// - Returns: False when the blob need not be kept.
     private func supersedeBlob(
@@ -241,15 +242,15 @@ extension TransferEngine {
         let ledger = await live.ledger
         return StagedFile(
             key: ledger.record.stagingKey, byteCount: ledger.record.fileSize ?? 0,
-            // Others find the bytes without, and the list can be long.
+            // Other stores find the bytes without the list, which can be long.
             chunks: parts.bytes.assembles ? ledger.chunks : [])
     }
 
-    /// The rows promised bytes that are gone. Takes the promise back: the session is open again, and
-    /// the client sends them again.
+    /// Invalidates acknowledged chunks whose bytes are missing or damaged. The session is open
+    /// again, and the client sends them again.
     ///
-    /// - Parameter index: The chunk whose bytes are bad; all when nil.
-    /// - Returns: The error that says so.
+    /// - Parameter index: The damaged chunk; all chunks when nil.
+    /// - Returns: The error for the client, with the missing chunks.
     func takeBack(
         _ live: LiveSession, _ record: SessionRecord, only index: Int? = nil, cause: String
     ) async throws -> EngineError {
@@ -269,7 +270,7 @@ extension TransferEngine {
 }
 
 extension EngineError {
-    /// True when the client was told that the session cannot become a file as it is.
+    /// True when the client learns from the error that the session cannot become a file as it is.
     fileprivate var isAnswerToFinalize: Bool {
         [.missingChunks, .sizeMismatch, .integrityMismatch].contains(code)
     }

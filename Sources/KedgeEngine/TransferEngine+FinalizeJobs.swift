@@ -3,11 +3,13 @@ internal import KedgeLocks
 internal import KedgeModel
 internal import Logging
 
-// Finalizes that take longer than their request: promised with a row, done by one node, whoever dies.
+// Finalizes that outlive their request. A row records each of them, and one node runs it. Another
+// node takes over if that one dies.
 extension TransferEngine {
-    /// Takes the work of finalizing a session for the request under way; ``letGo(of:)`` must follow.
+    /// Takes the lease on a session's finalize for the current request. After a success,
+    /// ``letGo(of:)`` must follow.
     ///
-    /// - Returns: False while another node has it.
+    /// - Returns: False while another node has the lease.
     func takeWork(on id: SessionID, _ expected: SHA256Digest?) async throws -> Bool {
         let isTaken = try await parts.metadata.takeFinalize(
             of: id, expecting: expected, lease: workLease)
@@ -15,22 +17,22 @@ extension TransferEngine {
         return isTaken
     }
 
-    /// The request under way needs the lease no more. It is not given back: if the work is not done, somebody
-    /// must go on with it when nobody renews.
+    /// Ends the current request's use of the lease. The lease is not released but expires after its
+    /// last use, so that a node takes over unfinished work.
     func letGo(of id: SessionID) {
         heldFinalizes.withLock { held in
             if let count = held[id] { held[id] = count > 1 ? count - 1 : nil }
         }
     }
 
-    /// Keeps the leases of work that takes long.
+    /// Renews the leases of finalizes under way.
     func renewFinalizes() async throws {
         for id in heldFinalizes.withLock({ Array($0.keys) }) {
             try await parts.metadata.renewFinalize(of: id, lease: workLease)
         }
     }
 
-    /// What this node says of work that it has or takes.
+    /// The lease that this node takes or renews now.
     var workLease: WorkLease {
         let now = parts.clock.now()
         return WorkLease(
@@ -38,15 +40,15 @@ extension TransferEngine {
             until: now.advanced(by: configuration.finalizeLease))
     }
 
-    /// Goes on with a finalize whose request was answered "pending". Each round renews the lease; the end is
-    /// a file, or an error that the client hears when it asks.
+    /// Continues a finalize whose request was answered "pending". Each round renews the lease. The
+    /// result is a file, or an error that the client gets when it asks again.
     func finishInBackground(_ id: SessionID, owner: OwnerID, _ expected: SHA256Digest?) {
         backgroundFinalizes.start(id) { [self] in
             do {
                 while !Task.isCancelled, !isEnding {
                     guard case .pending = try await finalize(id, owner: owner, expecting: expected)
                     else { return }
-                    // Another node may have taken it; that one answers at once.
+                    // While another node has the lease, the call returns at once.
                     try await parts.timer.sleep(for: .seconds(1))
                 }
             } catch is CancellationError {
@@ -61,7 +63,7 @@ extension TransferEngine {
         }
     }
 
-    /// Takes over finalizes of nodes that are gone.
+    /// Takes over finalizes whose nodes no longer renew the lease.
     func takeOverFinalizes() async throws {
         let jobs = try await parts.metadata.takeAbandonedFinalizes(lease: workLease, limit: 10)
         for job in jobs where !isEnding {

@@ -2,12 +2,11 @@ internal import KedgeFiles
 package import KedgeModel
 
 extension TransferEngine {
-    /// Turns a complete session into a file and waits for that, also where finalizing takes long. Asked
-    /// again, it gives the same answer.
+    /// Turns a complete session into a file and waits for it, even if finalizing takes long.
+    /// Idempotent.
     ///
-    /// - Parameter patience: ``EngineConfiguration/finishPatience`` when nil.
-    /// - Throws: What ``finalize(_:owner:expecting:)`` throws; `UNAVAILABLE` when the file is not there after
-    ///   so long.
+    /// - Parameter patience: The timeout; ``EngineConfiguration/finishPatience`` when nil.
+    /// - Throws: The errors of ``finalize(_:owner:expecting:)``; `UNAVAILABLE` after the timeout.
     package func finish(
         _ id: SessionID, owner: OwnerID, expecting expected: SHA256Digest? = nil,
         patience: Duration? = nil
@@ -24,7 +23,7 @@ extension TransferEngine {
                 guard waited < patience ?? configuration.finishPatience else {
                     throw EngineError(.unavailable, "The file is still being verified; ask again.")
                 }
-                // Another node that has the work is not waited for inside.
+                // While another node has the lease, `finalize` returns without waiting.
                 try await parts.timer.sleep(for: step)
                 waited += step
                 step = min(step * 2, .seconds(1))
@@ -32,7 +31,7 @@ extension TransferEngine {
         }
     }
 
-    /// Commits the last chunk of a session when nothing but that is missing.
+    /// Commits the last chunk of a session if only this commit is missing.
     func commitLast(of id: SessionID, owner: OwnerID) async throws {
         try await registry.withSession(id, owner: owner) { live in
             let ledger = await live.ledger

@@ -1,12 +1,13 @@
 internal import KedgeModel
 internal import Logging
 
-// What a node does besides answering requests because there are others.
+// Work of a node in a fleet besides answering requests.
 extension TransferEngine {
     /// True when other nodes use the same stores.
     package var isInFleet: Bool { parts.fleet != nil }
 
-    /// Renews the leases of this node's writers and hears hints of other nodes until the task is cancelled.
+    /// Renews the leases of this node and handles change notifications of other nodes, until the
+    /// task is cancelled.
     package func runInFleet() async {
         guard let fleet = parts.fleet else { return }
         await withTaskGroup { group in
@@ -27,7 +28,7 @@ extension TransferEngine {
             await renew(parts.leases.tokens(), in: fleet)
             do {
                 try await renewFinalizes()
-                // Not left to the sweep, which comes once a minute: a client waits for it.
+                // Not left to the sweep, which runs once a minute: a client waits for the file.
                 try await takeOverFinalizes()
             } catch {
                 logger.warning(
@@ -37,7 +38,8 @@ extension TransferEngine {
         }
     }
 
-    /// A node that cannot renew goes on: the commit finds out whether somebody has taken over.
+    /// Renews leases of writers. A writer whose lease is not renewed goes on: its commit checks
+    /// whether another writer has taken over.
     private func renew(
         _ tokens: [(id: SessionID, token: WriterToken)], in fleet: any FleetMetadataStore
     ) async {
@@ -57,7 +59,7 @@ extension TransferEngine {
         do {
             try await session.heed()
         } catch {
-            // The next request of the session asks the store itself.
+            // The next request for the session asks the store itself.
             logger.debug(
                 "a hint was of no use", metadata: ["error": "\(String(reflecting: error))"])
         }

@@ -3,20 +3,20 @@ internal import KedgeLocks
 internal import KedgeModel
 internal import Logging
 
-// Bytes at rest: every blob is read once soon after its upload, and again from time to time. What is found
-// damaged is refused from then on, replaced by an earlier copy where there is one, and healed when the same
-// bytes are uploaded again. Rows say which blob is due, so a restart goes on where it was, and the nodes of
-// a fleet share the work.
+// Scrub of bytes at rest: every blob is read soon after its upload, and again from time to time. A
+// damaged blob is no longer served. An earlier copy replaces it if there is one, and an upload of
+// the same bytes heals it. Rows record which blob is due, so the scrub continues after a restart,
+// and the nodes of a fleet share the work.
 extension TransferEngine {
-    /// Reads the blob that is due next, unless something more urgent becomes due meanwhile.
+    /// Reads the blob that is due next, unless more urgent work becomes due meanwhile.
     ///
     /// - Returns: False when none is due.
-    /// - Throws: `CancellationError`, and what the database throws; the blob stays due.
+    /// - Throws: `CancellationError`, and errors of the database; the blob stays due.
     package func scrubNext() async throws -> Bool {
         guard let target = try await parts.metadata.claimScrub(lease: scrubLease) else {
             return false
         }
-        // The newest file's chunk list was made of these bytes.
+        // The chunk digests of the newest file were computed from these bytes.
         guard let file = try await parts.metadata.liveFiles(with: target.digest, limit: 1).first,
             let digests = try await listedDigests(of: file)
         else {
@@ -28,11 +28,11 @@ extension TransferEngine {
         return true
     }
 
-    /// True while bytes of clients are moving: the scrub stays behind them.
+    /// True while clients transfer bytes; the scrub reads more slowly then.
     package var isTransferring: Bool { activeWriteCount > 0 || transferClock.isRecent }
 
-    /// Every minute or so: keeps copies that are being read, removes copies that nobody needs, and tells how
-    /// far behind the scrub is.
+    /// Extends superseded copies that are being read, removes those no longer needed, and logs a
+    /// warning when the scrub of new files is behind. Called about once a minute.
     package func tendScrub() async throws {
         let now = parts.clock.now()
         let open = openBlobs.locations
@@ -48,8 +48,8 @@ extension TransferEngine {
         try await tellBacklog()
     }
 
-    /// Makes rows for files of nodes that knew nothing of them. Looks at every file, so it is for once in a
-    /// while.
+    /// Creates missing scrub rows for files that older nodes stored. Looks at every file, so it
+    /// should run rarely.
     package func addMissingScrubs() async throws {
         var last = try await parts.metadata.addMissingScrubs(after: nil, at: parts.clock.now())
         while let digest = last, !isEnding {
@@ -58,15 +58,15 @@ extension TransferEngine {
         }
     }
 
-    /// How far behind the scrub is.
+    /// Returns the backlog of the scrub.
     package func scrubBacklog() async throws -> ScrubBacklog {
         try await parts.metadata.scrubBacklog()
     }
 
-    /// What the scrub of this process has done.
+    /// The counts of the scrub since this process started.
     package var scrubbed: ScrubCounts { scrubCounts.withLock { $0 } }
 
-    /// Logs what the scrub of this process has done since its start, and how much waits.
+    /// Logs the counts of the scrub since this process started, and its backlog.
     package func tellScrub() async throws {
         let (backlog, counts) = (try await parts.metadata.scrubBacklog(), scrubbed)
         logger.info(
@@ -98,7 +98,7 @@ extension TransferEngine {
             holder: parts.nodeName, now: now, until: now.advanced(by: configuration.scrubLease))
     }
 
-    /// Most bytes a second that the scrub reads now.
+    /// Maximum number of bytes a second that the scrub reads now.
     private var scrubRate: Int64 {
         max(1, configuration.scrubBytesPerSecond / (isTransferring ? 8 : 1))
     }
@@ -133,7 +133,7 @@ extension TransferEngine {
         case .damaged?: try await replaceOrMark(target, reading, keeper)
         case .undecided?: try await end(target, .undecided)
         case .interrupted?: try await end(target, .interrupted)
-        // Other bytes are the blob, another node reads it, or this one was told to stop.
+        // The blob was replaced, another node has the lease, or this scrub was interrupted.
         case nil: if keeper.isInterrupted { try await end(target, .interrupted) }
         }
     }
@@ -161,7 +161,7 @@ extension TransferEngine {
             : Timestamp(millisecondsSinceEpoch: .max)
     }
 
-    /// Puts an earlier copy that is right in the place of a damaged blob, or marks the blob.
+    /// Replaces a damaged blob with an intact earlier copy, or marks it as damaged.
     private func replaceOrMark(
         _ target: ScrubTarget, _ reading: BlobReading, _ keeper: LeaseKeeper
     ) async throws {
@@ -187,14 +187,14 @@ extension TransferEngine {
         try await tellDamage(of: target.digest, "a file is damaged")
     }
 
-    /// - Returns: False when the copy is gone, or the blob is another one by now.
+    /// - Returns: False when the copy is gone, or the blob was replaced meanwhile.
     private func restore(_ copy: SupersededBlob, _ target: ScrubTarget) async throws -> Bool {
         guard copy.location == nil else {
             let keepUntil = parts.clock.now().advanced(by: configuration.supersededLifetime)
             return try await parts.metadata.restoreSuperseded(
                 copy, of: target, lease: scrubLease, nextAt: nextScrub, keepUntil: keepUntil)
         }
-        // No upload of the same bytes may take the name between the question and the rename.
+        // No upload of the same bytes may take the name between the check and the rename.
         return try await digestLocks.withLock(target.digest) {
             guard
                 try await parts.metadata.renewScrub(
@@ -208,7 +208,7 @@ extension TransferEngine {
         }
     }
 
-    /// Removes a copy beside a blob that was read and found right.
+    /// Removes the superseded copy of a blob that was read and found intact.
     private func release(_ copy: SupersededBlob) async throws {
         guard copy.location == nil else {
             return try await parts.metadata.forgetSuperseded(copy)
@@ -221,13 +221,13 @@ extension TransferEngine {
         }
     }
 
-    /// Marks a file whose bytes turned out to be gone when they were asked for.
+    /// Marks a file as damaged whose blob turned out to be missing or of the wrong size.
     func reportDamage(of file: FileRecord) async throws {
         let isNew = try await parts.metadata.markDamaged(file, at: parts.clock.now())
         if isNew { try await tellDamage(of: file.digest, "a file is damaged") }
     }
 
-    /// Names every file that has the bytes, a thousand at most.
+    /// Logs every file that has the bytes, up to a thousand.
     private func tellDamage(of digest: SHA256Digest, _ what: Logger.Message) async throws {
         for file in try await parts.metadata.liveFiles(with: digest, limit: 1000) {
             logger.critical(
@@ -236,7 +236,7 @@ extension TransferEngine {
     }
 }
 
-/// Keeps the lease of a blob while it is read, and says when to stop.
+/// Renews the lease on a blob while it is read, and decides when to stop.
 private final class LeaseKeeper: Sendable {
     private struct State {
         var renewAt: Timestamp
@@ -257,13 +257,15 @@ private final class LeaseKeeper: Sendable {
         engine.now.advanced(by: engine.configuration.scrubRenewal)
     }
 
-    /// True when the reading ended for something more urgent.
+    /// True when reading was stopped for more urgent work.
     var isInterrupted: Bool { state.withLock { $0.isInterrupted } }
 
+    /// Renews the lease if that is due, and decides whether reading continues.
+    ///
     /// - Parameters:
-    ///   - checkedByteCount: Recorded, so that the next reading goes on there.
-    ///   - isUrgent: True for work that is not put off.
-    /// - Returns: False when reading is to end.
+    ///   - checkedByteCount: Recorded, so that the next scrub continues there.
+    ///   - isUrgent: Whether the work must not be interrupted for other work.
+    /// - Returns: False when reading must stop.
     func proceed(checked checkedByteCount: Int64, untilDone isUrgent: Bool = false) async throws
         -> Bool
     {

@@ -2,21 +2,21 @@ internal import KedgeFiles
 package import KedgeModel
 internal import Logging
 
-/// What a new session is to be.
+/// The parameters of a new session.
 package struct NewSession: Sendable {
     package var fileName: String
     package var fileSize: Int64?
     package var mimeType: String?
-    /// A wish, above zero: the session gets the nearest size within the limits in which the file
-    /// has not too many chunks. Nil asks for the default.
+    /// Preferred chunk size in bytes, above zero; nil for the default. The session gets the nearest
+    /// size within the limits at which the file does not have too many chunks.
     package var chunkSize: Int64?
     package var declaredDigest: SHA256Digest?
     package var metadata: [String: String]
-    /// Sessions of the same owner whose bytes this one is to have, in their order; nil for one that takes
-    /// bytes from clients.
+    /// The partial uploads of a final upload, in order and of the same owner; nil for a session
+    /// that takes bytes from clients.
     package var parts: [SessionID]?
     package var adopting: SessionID?
-    /// Where the client is; nil when that is not known.
+    /// The client's address; nil when unknown.
     package var client: ClientAddress?
 
     package init(
@@ -37,13 +37,10 @@ package struct NewSession: Sendable {
 }
 
 extension TransferEngine {
-    /// Begins the metadata keys that doors keep for themselves; clients cannot set them.
+    /// Prefix of the metadata keys that are reserved for front ends; clients cannot set them.
     package static let reservedMetadataPrefix = "kedge."
 
-    /// Creates a session, or finds the one that the same key and request made before.
-    ///
-    /// - Throws: `BAD_REQUEST`, `FILE_TOO_LARGE`, `STORAGE_FULL`, `IDEMPOTENCY_CONFLICT`,
-    ///   `TOO_MANY_SESSIONS`.
+    /// Creates a session, or returns the one created before by the same key and request.
     package func createSession(
         _ new: NewSession, owner: OwnerID, idempotencyKey: IdempotencyKey? = nil
     ) async throws -> SessionStatus {
@@ -58,9 +55,9 @@ extension TransferEngine {
                 mimeType: new.mimeType, fileSize: new.fileSize, chunkSize: chunkSize,
                 declaredDigest: new.declaredDigest, metadata: new.metadata, parts: new.parts,
                 state: .open, createdAt: now,
-                // What is made of others waits for the bytes of those.
+                // A final upload waits for the bytes of its partial uploads.
                 expiresAt: new.parts == nil ? parts.firstExpiry : parts.nextExpiry)
-            // The old session's writers stop first: its bytes may change hands.
+            // The old session's writers stop first, because the new session may adopt its bytes.
             if let adopted = new.adopting { await registry.dropExpired(adopted, owner: owner) }
             let outcome = try await parts.metadata.createSession(
                 record, idempotencyKey: idempotencyKey, adopting: new.adopting, in: room(for: new))
@@ -89,17 +86,17 @@ extension TransferEngine {
     private func room(for new: NewSession) -> SessionRoom {
         SessionRoom(
             maxOpenCount: configuration.maxOpenSessions, client: new.client?.network,
-            // What it is to be made of makes no room for it either.
+            // Partial uploads of the new session must not make room for it either.
             busy: parts.busySessions.ids.union(new.parts ?? []),
             maxCompositionCount: configuration.maxCompositionsPerPart)
     }
 
-    /// What follows a new row.
+    /// Completes the creation of a session after its row was inserted.
     private func begin(_ record: SessionRecord, _ new: NewSession) async throws -> SessionStatus {
         if new.adopting == nil {
             try await requireRoom(for: record)
         } else if record.stagingKey != StagingKey(record.id) {
-            // It has bytes from the start.
+            // It has the adopted bytes from the start.
             try await registry.withSession(record.id, owner: record.owner) {
                 try await $0.stayAlive()
             }
@@ -107,9 +104,10 @@ extension TransferEngine {
         return try await sessionStatus(record.id, owner: record.owner)
     }
 
-    /// The session's status. An expired session answers `SESSION_EXPIRED`.
+    /// Returns the session's status.
     ///
-    /// - Parameter withDigests: Whether it tells the digest of everything that was received.
+    /// - Parameter withDigests: Whether the status includes the digests of the received bytes.
+    /// - Throws: `SESSION_NOT_FOUND`, `SESSION_EXPIRED`.
     package func sessionStatus(
         _ id: SessionID, owner: OwnerID, withDigests: Bool = false
     ) async throws -> SessionStatus {
@@ -120,7 +118,7 @@ extension TransferEngine {
         }
     }
 
-    /// Gives a session up: its writers stop, its bytes go. Asked again, it does nothing.
+    /// Cancels a session: stops its writers and removes its bytes. Idempotent.
     ///
     /// - Throws: `SESSION_CLOSED` when it is completed: delete the file instead.
     package func cancelSession(_ id: SessionID, owner: OwnerID) async throws {
@@ -133,20 +131,20 @@ extension TransferEngine {
         await collectGarbageSoon()
     }
 
-    /// Cancels a session that nobody will ask for.
+    /// Cancels a session that no client will resume. A failure is only logged.
     package func giveUp(_ id: SessionID, owner: OwnerID) async {
         do {
             try await cancelSession(id, owner: owner)
         } catch {
-            // The sweep gets it when it expires.
+            // The sweep removes it when it expires.
             logger.warning(
                 "a failed upload stays until it expires",
                 metadata: ["error": "\(String(reflecting: error))"])
         }
     }
 
-    /// Refuses a file that cannot fit before any of it is sent. Asked after the store, because a
-    /// repeated request and an adopting one mean bytes that are on this disk already.
+    /// Refuses a file that cannot fit before any of it is sent. Runs after the row was inserted,
+    /// because the bytes of a replayed or an adopting request are on this disk already.
     private func requireRoom(for record: SessionRecord) async throws {
         do {
             let byteCount = parts.roomNeeded(
@@ -167,7 +165,7 @@ extension TransferEngine {
         if let mimeType = new.mimeType, !Self.isPlausible(mimeType: mimeType) {
             throw EngineError(.badRequest, "mimeType is not a media type.")
         }
-        // What a door keeps for itself has limits of its own.
+        // Metadata of front ends has limits of its own.
         let metadataByteCount = new.metadata.reduce(0) { sum, entry in
             entry.key.hasPrefix(Self.reservedMetadataPrefix)
                 ? sum : sum + entry.key.utf8.count + entry.value.utf8.count
@@ -198,7 +196,7 @@ extension TransferEngine {
             preferred: preferred < configuration.minStoredChunkSize
                 ? configuration.defaultChunkSize : preferred,
             forFileOf: largest, maxChunkCount: configuration.maxChunkCount)
-        // Doubling may go beyond a limit that would have done.
+        // Doubling may exceed an upper limit that would have been enough.
         let upper = sizes.upperBound
         return doubled > upper && configuration.fits(largest, inChunksOf: upper) ? upper : doubled
     }
@@ -209,7 +207,8 @@ extension TransferEngine {
         return error
     }
 
-    /// `type/subtype` of token characters, with parameters of visible ASCII (RFC 9110 section 8.3.1).
+    /// Whether the text is `type/subtype` of token characters, with parameters of printable ASCII
+    /// (RFC 9110 section 8.3.1).
     static func isPlausible(mimeType: String) -> Bool {
         guard mimeType.utf8.count <= 255,
             mimeType.utf8.allSatisfy({ (0x20...0x7E).contains($0) })

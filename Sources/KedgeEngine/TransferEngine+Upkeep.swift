@@ -3,12 +3,13 @@ internal import KedgeModel
 internal import Logging
 
 extension TransferEngine {
-    /// Brings rows and bytes together after a stop of any kind. Called once before anything else.
+    /// Reconciles rows and bytes after a stop of any kind. Called once, before anything else.
     ///
-    /// Finalizing sessions are finished; chunks whose bytes are not there are taken back, loudly, so
-    /// that clients send them again; bytes that no row knows are put aside, never deleted.
+    /// Finishes finalizing sessions. Invalidates chunks whose bytes are missing and logs that at
+    /// level critical; clients send them again. Moves bytes without a row to quarantine, and never
+    /// deletes them.
     package func recover() async throws {
-        // A place that others use, too, is never looked through by one of them.
+        // A shared store is never scanned by a single node.
         guard let local = parts.bytes as? any LocalByteStore else { return }
         try await translating {
             try await removeUncountedRivals(in: local)
@@ -28,8 +29,9 @@ extension TransferEngine {
         }
     }
 
-    /// Removes what a stop left of rivals between their chunk's row and their file. Those of sessions that may yet
-    /// be adopted stay.
+    /// Removes files of rivals that no row counts. They remain when a process stops between
+    /// committing a chunk and removing its rival. Rivals of sessions that can still be adopted
+    /// stay. Rivals without a session are moved to quarantine.
     private func removeUncountedRivals(in local: any LocalByteStore) async throws {
         let found = try await local.rivals()
         guard !found.isEmpty else { return }
@@ -67,8 +69,8 @@ extension TransferEngine {
             // Canceled since it was listed.
             return
         } catch {
-            // A full disk, say. The session stays finalizing; the client asks again, or the next
-            // sweep tries again. Everybody else's sessions are not held up by it.
+            // A full disk, for example. The session stays finalizing; the client asks again, or the
+            // next sweep retries. Other sessions do not wait for it.
             logger.error(
                 "an upload could not be finished yet",
                 metadata: [
@@ -98,9 +100,8 @@ extension TransferEngine {
         try await parts.metadata.dropChunks(lost.map(\.index), of: record.id)
     }
 
-    /// One round of housekeeping: expires sessions, forgets those past their grace, removes bytes
-    /// that nothing refers to, lets idle sessions leave memory, and finishes what a failed finalize
-    /// left behind.
+    /// Runs one sweep: expires sessions, forgets those past their grace, evicts idle sessions from
+    /// memory, removes garbage, and resumes finalizes and concatenations that were left behind.
     package func sweep() async throws {
         await keepBusySessions()
         try await translating {
@@ -119,7 +120,7 @@ extension TransferEngine {
         }
     }
 
-    /// Keeps sessions from expiring whose first bytes are on their way.
+    /// Extends empty sessions whose first bytes are on their way.
     private func keepBusySessions() async {
         for id in parts.busySessions.ids {
             do {
@@ -132,18 +133,18 @@ extension TransferEngine {
         }
     }
 
-    /// Finishes sessions whose finalize met an error, or whose client went before it asked again.
+    /// Finishes sessions whose finalize failed, or whose client did not ask again.
     private func finishLeftBehind() async throws {
         if parts.bytes.assembles { return try await takeOverFinalizes() }
         for record in try await parts.metadata.finalizingSessions() {
             guard !isEnding else { return }
-            // A finalize that is at work needs no help, and housekeeping does not wait for it.
+            // A finalize under way needs no help, and the sweep does not wait for it.
             if await finalizeLocks.isHeld(record.id) { continue }
             await finishInterrupted(record)
         }
     }
 
-    /// Removes bytes that nothing refers to. A failure is logged and tried again by the next sweep.
+    /// Removes garbage. A failure is logged, and the next sweep retries.
     func collectGarbage() async {
         do {
             let now = parts.clock.now()
@@ -158,14 +159,14 @@ extension TransferEngine {
         }
     }
 
-    /// The same after a request that made garbage: at once where that is quick, and without letting the client
-    /// wait where it takes requests to somewhere else.
+    /// Removes garbage after a request that made some. On a local disk the caller waits for it;
+    /// where it needs requests to another service, it runs in the background.
     func collectGarbageSoon() async {
         guard parts.bytes.assembles else { return await collectGarbage() }
         garbageCollections.start(0) { [self] in await collectGarbage() }
     }
 
-    /// One piece that cannot be removed must not keep the others.
+    /// Removes one item. A failure is only logged, so that the other items are removed.
     private func tryToRemove(_ garbage: Garbage, claimedUntil end: Timestamp) async {
         do {
             try await remove(garbage, claimedUntil: end)
@@ -183,7 +184,7 @@ extension TransferEngine {
             try await parts.bytes.removeStaging(key, state: state, keeping: needed)
         case .blob(let digest):
             try await digestLocks.withLock(digest) {
-                // A finalize may have taken the blob up again before this lock was held.
+                // A finalize may have begun to use the blob again before this lock was held.
                 guard try await !parts.metadata.isNeeded(digest) else { return }
                 for copy in try await parts.metadata.supersededBlobs(of: digest)
                 where copy.location == nil {
@@ -196,7 +197,7 @@ extension TransferEngine {
         try await parts.metadata.forgetGarbage(garbage, claimedUntil: end)
     }
 
-    /// Stops everything and closes the stores. Nothing may be called afterwards.
+    /// Stops all work and closes the stores. The engine must not be used afterwards.
     package func close() async throws {
         await interruptWriters()
         await compositionChecks.close()

@@ -1,12 +1,14 @@
 package import KedgeModel
 
 extension TransferEngine {
-    /// The upload as it is now. Waits for no writer and takes no lock, so that it is answered while a
-    /// request hangs; what that one brought since its last checkpoint is not in the offset yet.
+    /// Returns the upload's current state. Takes no lock and waits for no writer, so it is answered
+    /// while a request hangs. The offset does not include bytes since the last checkpoint of such a
+    /// request.
     ///
-    /// - Parameter stopsAppend: Stops an append that is under way, as a newer append would, and waits until
-    ///   what it brought is durable: the offset then holds until somebody else sends.
-    /// - Throws: `SESSION_NOT_FOUND`, `SESSION_EXPIRED`, `SESSION_CLOSED` for a canceled or failed one.
+    /// - Parameter stopsAppend: Whether to stop an append under way, as a newer append would, and
+    ///   wait until its bytes are durable. The offset then holds until a client sends more bytes.
+    /// - Throws: `SESSION_NOT_FOUND`, `SESSION_EXPIRED`, `SESSION_CLOSED` for a canceled or failed
+    ///   session.
     package func uploadView(
         of id: SessionID, owner: OwnerID, stopsAppend: Bool = false
     ) async throws -> UploadView {
@@ -18,14 +20,14 @@ extension TransferEngine {
         }
     }
 
-    /// Takes the place of whoever appends, and leaves it. On another node that is whoever writes the chunk
-    /// in which the contiguous bytes end.
+    /// Takes the slot of the append under way and releases it. On another node, the append is the
+    /// writer of the chunk in which the contiguous bytes end.
     private func stopAppend(to live: LiveSession) async throws {
         do {
             try await writing(.append, of: live) { [parts] writer in
                 guard parts.fleet != nil else { return }
                 var stopped: Int?
-                // Claiming waits, and the chunk may be committed meanwhile and the next one begun.
+                // During the claim, the chunk may be committed and the next one begun.
                 while let index = await live.ledger.appendIndex, index != stopped {
                     let placeholder = try await live.claimChunk(index, stopping: writer)
                     await live.release(.chunk(index), placeholder)
@@ -33,7 +35,7 @@ extension TransferEngine {
                 }
             }
         } catch let error as EngineError where error.code == .sessionClosed {
-            // Nobody writes to it; the view tells what has become of it.
+            // A session that is not open has no writer; the view shows its state.
             return
         }
     }

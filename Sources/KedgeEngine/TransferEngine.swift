@@ -3,10 +3,11 @@ internal import KedgeLocks
 package import KedgeModel
 package import Logging
 
-/// The heart of the server: sessions, chunks, offsets, finalize, expiry.
+/// The core of the server: sessions, chunks, offsets, finalize, expiry.
 ///
-/// Every door (native, tus, IETF) calls it; it knows two ports and no protocol. What it acknowledges
-/// is durable: bytes on stable storage first, then the row, then the answer.
+/// Every front end (native, tus, IETF) calls it. It depends on two ports and on no protocol.
+/// Acknowledged bytes are durable: bytes reach stable storage first, then the row, then the client
+/// gets the response.
 package final class TransferEngine: Sendable {
     let parts: EngineParts
     let registry: SessionRegistry
@@ -14,7 +15,7 @@ package final class TransferEngine: Sendable {
     let finalizeLocks = KeyedLock<SessionID>()
     let fillLocks = KeyedLock<Int>()
     let waitingCompositions = WaitingCompositions()
-    /// Where housekeeping goes on among the open compositions.
+    /// The open final upload after which the next sweep continues; nil to start over.
     let lastComposition = Mutex<SessionID?>(nil)
     let logger: Logger
     let backgroundFinalizes = BackgroundTasks<SessionID>()
@@ -24,7 +25,7 @@ package final class TransferEngine: Sendable {
     let transferClock = TransferClock()
     let scrubCounts = Mutex(ScrubCounts())
     private let healthProbe: HealthProbe
-    /// Finalizes that this node has in the eyes of the others.
+    /// Finalizes for which this node holds the lease, with the number of requests that use it.
     let heldFinalizes = Mutex<[SessionID: Int]>([:])
     private let places: WritePlaces
     private let isDraining = Mutex(false)
@@ -54,25 +55,25 @@ package final class TransferEngine: Sendable {
         self.logger = logger
     }
 
-    /// The time as the stores see it.
+    /// The current time of the stores' clock.
     package var now: Timestamp { parts.clock.now() }
 
     /// The limits and times in force.
     package var configuration: EngineConfiguration { parts.configuration }
 
-    /// Succeeds when both stores answer and can write, as far as a try of the last second tells.
+    /// Checks that both stores answer and can write. A result is reused for a second.
     package func checkHealth() async throws {
         try await translating { try await healthProbe.check() }
     }
 
-    /// Returns when no try of the stores is under way.
+    /// Waits until no health check is under way.
     func finishHealthCheck() async { await healthProbe.finish() }
 
-    /// Runs a body-carrying operation if there is room for one more.
+    /// Runs an operation with a body if there is a place for one more.
     ///
-    /// - Parameter isEvictable: True when what the body brings counts as it comes: then it may be stopped, and
-    ///   asked to come back, while others wait.
-    /// - Throws: `BUSY` at the limit and when stopped so, `UNAVAILABLE` while the process is ending.
+    /// - Parameter isEvictable: Whether bytes count as they arrive. Such a body may be stopped, and
+    ///   its client asked to come back, while other bodies wait.
+    /// - Throws: `BUSY` at the limit and when stopped this way, `UNAVAILABLE` during shutdown.
     func admittingWrite<Result>(
         of body: some ByteBody, to session: SessionID?, owner: OwnerID, isEvictable: Bool,
         _ write: (WritePlace) async throws -> Result
@@ -96,22 +97,22 @@ package final class TransferEngine: Sendable {
         }
     }
 
-    /// Lets a body go on whoever waits: nothing of it counts before its end.
+    /// Marks a body as not evictable, because none of it counts before its end.
     func hold(_ place: WritePlace) { places.hold(place) }
 
-    /// True once the bodies under way were told to stop.
+    /// True once the bodies under way are being stopped.
     var isEnding: Bool { isDraining.withLock { $0 } }
 
     /// Number of bodies being written now.
     package var activeWriteCount: Int { places.count }
 
-    /// Gives memory back that a rush of requests has left and nobody uses.
+    /// Returns memory to the system that a burst of requests has left unused.
     package func giveBackMemory() async {
         parts.buffers.releaseUnused()
         await parts.pool.compute { ProcessMemory.giveBack() }
     }
 
-    /// Takes no new bodies, stops the ones under way and saves what they brought as partials.
+    /// Refuses new bodies, stops those under way and saves their bytes as partials.
     package func interruptWriters() async {
         isDraining.withLock { $0 = true }
         for session in await registry.sessions {
@@ -119,8 +120,8 @@ package final class TransferEngine: Sendable {
         }
     }
 
-    /// Runs a writing body in a task of its own, so that another writer, a cancel or the end of the
-    /// process can stop it without cancelling whoever awaits it.
+    /// Runs a write in a task of its own, so that another writer, a cancel or a shutdown can stop
+    /// it without cancelling the caller.
     func writing<Result: Sendable>(
         _ slot: WriterSlot, of live: LiveSession, in place: WritePlace? = nil,
         _ body: @escaping @Sendable (ActiveWriter) async throws -> Result
@@ -135,7 +136,7 @@ package final class TransferEngine: Sendable {
             writer.finish()
             throw error
         }
-        // Awaited right here; cancelled by this task, or through the writer.
+        // Awaited below; cancelled by this task or through the writer.
         let task = Task { try await body(writer) }
         writer.attach { task.cancel() }
         let result = await withTaskCancellationHandler {
@@ -147,7 +148,7 @@ package final class TransferEngine: Sendable {
         do {
             return try result.get()
         } catch is CancellationError {
-            // Stopped while it read: whoever stopped it had a reason to tell.
+            // Stopped while it read; the interruption has the reason.
             throw writer.interruption?.error ?? CancellationError()
         }
     }

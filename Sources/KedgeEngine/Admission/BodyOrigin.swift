@@ -1,10 +1,10 @@
 internal import KedgeLocks
 package import KedgeModel
 
-/// Where a body comes from, and how it comes along.
+/// The client address of a request body and its progress.
 package struct BodyOrigin: Sendable {
     package var address: ClientAddress
-    /// Nil where nothing tells how fast bytes come; such a body is never taken for a slow one.
+    /// Nil where the transfer rate is not measured; such a body never counts as slow.
     package var progress: BodyProgress?
 
     package init(address: ClientAddress, progress: BodyProgress?) {
@@ -12,16 +12,16 @@ package struct BodyOrigin: Sendable {
         self.progress = progress
     }
 
-    /// A body that nothing is known of.
+    /// The origin of a body without a known address or progress.
     package static let unknown = BodyOrigin(address: .unknown, progress: nil)
 }
 
-/// How the body of one connection's current request comes along.
+/// Measures how fast the body of one connection's current request arrives.
 ///
-/// Only the time counts in which the server waits for bytes: while a disk is behind, nothing is read, and that
-/// is not the client's fault.
+/// Counts only the time in which the server waits for bytes. While a disk is behind, the server
+/// does not read, and that is not the client's fault.
 package final class BodyProgress: Sendable {
-    /// Bytes that came, and the time that the server waited for them.
+    /// Received bytes, and the time that the server waited for them.
     package struct Measure: Equatable, Sendable {
         package var byteCount: Int64 = 0
         package var waited: Duration = .zero
@@ -43,15 +43,15 @@ package final class BodyProgress: Sendable {
 
     package init() {}
 
-    /// A request begins.
+    /// Starts the measurement of a request.
     ///
-    /// - Parameter isHeldBack: The client waits for `100 Continue`: until then the server takes the
-    ///   time.
+    /// - Parameter isHeldBack: Whether the client waits for `100 Continue`. The time before the
+    ///   server sends it does not count.
     package func begin(isHeldBack: Bool = false) {
         state.withLock { $0 = State(isOpen: true, isHeldBack: isHeldBack) }
     }
 
-    /// `100 Continue` was sent: from now on the server waits for the body.
+    /// Records that `100 Continue` was sent: the server now waits for the body.
     package func ask() {
         state.withLock { state in
             guard state.isOpen, state.isHeldBack else { return }
@@ -60,7 +60,7 @@ package final class BodyProgress: Sendable {
         }
     }
 
-    /// The server waits for bytes from now on, if it did not before.
+    /// Records that the server waits for bytes, unless it already does.
     package func wait() {
         state.withLock { state in
             guard state.isOpen, !state.isHeldBack, state.waitingSince == nil else { return }
@@ -68,7 +68,7 @@ package final class BodyProgress: Sendable {
         }
     }
 
-    /// Bytes of the body came.
+    /// Records that bytes of the body arrived.
     package func came(_ byteCount: Int) {
         state.withLock { state in
             state.stopWaiting()
@@ -77,7 +77,7 @@ package final class BodyProgress: Sendable {
         }
     }
 
-    /// The body is over.
+    /// Records the end of the body.
     package func end() {
         state.withLock { state in
             state.stopWaiting()
@@ -85,7 +85,7 @@ package final class BodyProgress: Sendable {
         }
     }
 
-    /// What has come until now.
+    /// The bytes and the waiting time so far.
     package var measure: Measure {
         state.withLock { state in
             var measure = state.measure

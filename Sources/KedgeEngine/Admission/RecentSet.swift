@@ -1,4 +1,4 @@
-/// The values that were put in last, up to a number of them.
+/// A set of the most recently inserted values, of bounded size.
 struct RecentSet<Element: Hashable & Sendable>: Equatable, Sendable {
     private let capacity: Int
     private var order: [Element?] = []
@@ -11,7 +11,7 @@ struct RecentSet<Element: Hashable & Sendable>: Equatable, Sendable {
 
     func contains(_ element: Element) -> Bool { places[element] != nil }
 
-    /// Puts a value in; the oldest goes when there is no room.
+    /// Inserts a value, evicting the oldest one when the set is full.
     mutating func insert(_ element: Element) {
         guard places[element] == nil else { return }
         if order.count < capacity {

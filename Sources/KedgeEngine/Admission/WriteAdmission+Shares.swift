@@ -1,13 +1,13 @@
-// Who has how much, and who gives way.
+// Shares, and the choice of the bodies to evict.
 extension WriteAdmission {
-    /// Bodies that are slow, or likely to be.
+    /// Number of bodies that are slow or likely to be.
     var suspectCount: Int { writers.values.count { !$0.isLeaving && ($0.isSlow || $0.isSuspect) } }
 
     private func slowCount(of key: ShareKey) -> Int {
         writers.values.count { !$0.isLeaving && $0.arrival.key == key && $0.isSlow }
     }
 
-    /// True for a share that has slow bodies, unless this upload was fast until now.
+    /// True for a share that has slow bodies, unless this upload was fast so far.
     func isSuspect(_ arrival: Arrival) -> Bool {
         if let session = arrival.session, isProven(session) { return false }
         return writers.values.contains {
@@ -20,13 +20,14 @@ extension WriteAdmission {
         guard whole.count < wholePlaceCount else { return false }
         guard isCrowded || activeCount >= max(1, placeCount / 2) else { return true }
         let own = whole.filter { $0.arrival.key == key && !$0.isFast }
-        // Whole bodies are never evicted, so one share gets no more than half before they are
-        // measured.
+        // These bodies are never evicted, so one share gets at most half of their places before
+        // they are measured.
         guard own.count < max(1, wholePlaceCount / 2) else { return false }
         return own.count { $0.isSlow } < max(1, wholePlaceCount / 4)
     }
 
-    /// True when others wait, and the share has as many places as each would get if all had the same.
+    /// True when other shares wait, and this share already has as many places as an equal split
+    /// would give it.
     func holdsMoreThanItsShare(_ key: ShareKey) -> Bool {
         let others = waitingKeys.subtracting([key])
         guard !others.isEmpty else { return false }
@@ -36,7 +37,7 @@ extension WriteAdmission {
         return held >= max(1, placeCount / keys.count)
     }
 
-    /// Takes places of slow bodies back, as far as they have more than half.
+    /// Evicts slow bodies while they hold more than half of the places.
     mutating func evictSurplus() -> [WriterID] {
         var evicted: [WriterID] = []
         while evicted.count < Self.maxEvictionCount, slowCount > slowPlaceCount,
@@ -48,15 +49,17 @@ extension WriteAdmission {
         return evicted
     }
 
-    /// The slow body that makes room for another share's, or nil. One of a share with slow bodies takes no
-    /// place of another that would then have fewer: they would push each other out for ever.
+    /// The slow body to evict for another share's, or nil. A suspect arrival never takes a place
+    /// from a share that would then have fewer slow bodies than its own. Otherwise both shares
+    /// would evict each other forever.
     func victim(for key: ShareKey, isSuspect: Bool) -> WriterID? {
         victim(holdingMoreThan: isSuspect ? slowCount(of: key) + 1 : 0)
     }
 
     private var slowCount: Int { writers.values.count { !$0.isLeaving && $0.isSlow } }
 
-    /// The slowest body of the share that has most slow ones, if those are more than so many.
+    /// The slowest body of the share with the most slow bodies, if that share has more than
+    /// `bound`.
     private func victim(holdingMoreThan bound: Int) -> WriterID? {
         guard writers.count - activeCount < max(1, placeCount / 2) else { return nil }
         let slow = writers.filter { !$1.isLeaving && $1.isSlow }

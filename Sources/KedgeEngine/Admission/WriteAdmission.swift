@@ -1,6 +1,6 @@
 package import KedgeModel
 
-/// Whose share of the service a body takes.
+/// The owner and client address that share places for writing.
 package struct ShareKey: Hashable, Sendable {
     package var owner: OwnerID
     package var address: ClientAddress
@@ -11,26 +11,28 @@ package struct ShareKey: Hashable, Sendable {
     }
 }
 
-/// Decides who may write a body now, and who is asked to come back so that others can.
+/// Decides which request bodies may be written now, and which ones are evicted for others.
 ///
-/// A value without a clock: events bring the time and what was measured, decisions come back. There
-/// are places for so many bodies. As long as one is free, everybody gets one. When none is, places
-/// of slow bodies are taken back, first from the share that has most of them, down to half of all
-/// places: so the other half is there for bodies that come quickly, and that need a place for a
-/// moment only. Bodies that count only as a whole are never stopped; they get at most three
-/// quarters of the places. While places are scarce, one share gets half of these for bodies that
-/// are not known to come quickly, and a quarter for slow ones.
+/// A value without a clock: the caller passes times and measurements, and receives decisions.
 ///
-/// Its memory is bounded by the number of places, and by two tables of fixed size.
+/// While places are not scarce, every body gets a free one. When none is free, slow bodies are
+/// evicted, first from the share that has the most of them, until they hold half of all places. The
+/// other half remains for fast bodies, which need a place only briefly.
+///
+/// Bodies that count only when complete are never evicted; they get at most three quarters of the
+/// places. While places are scarce, one share gets half of these for bodies that are not known to
+/// be fast, and a quarter for slow ones.
+///
+/// Memory is bounded by the number of places and two tables of fixed size.
 package struct WriteAdmission: Equatable, Sendable {
     package typealias WriterID = UInt64
 
-    /// A body that wants to be written.
+    /// A body that asks for a place.
     package struct Arrival: Sendable {
         package var key: ShareKey
-        /// The upload that it is part of; nil for one that nobody can name yet.
+        /// The upload that it belongs to; nil while the upload has no identifier.
         package var session: SessionID?
-        /// True when what it brings counts as it comes, so that stopping it loses nothing.
+        /// True when received bytes are kept, so that stopping the body loses nothing.
         package var isEvictable: Bool
 
         package init(key: ShareKey, session: SessionID?, isEvictable: Bool) {
@@ -40,13 +42,14 @@ package struct WriteAdmission: Equatable, Sendable {
         }
     }
 
-    /// What follows from an arrival.
+    /// The answer to an arrival, with the writers to evict. An evicted writer saves what it
+    /// received.
     package enum Decision: Equatable, Sendable {
-        /// The writer may begin. Others are to be stopped, and to save what they brought.
+        /// The writer may begin.
         case admitted(WriterID, evicting: [WriterID])
-        /// There is no place now.
+        /// No place is free.
         case refused(evicting: [WriterID])
-        /// Its share has as many slow bodies as it may have, and will for some time.
+        /// The share has its maximum of slow bodies, and will have for some time.
         case postponed(evicting: [WriterID])
 
         package var evicted: [WriterID] {
@@ -56,7 +59,7 @@ package struct WriteAdmission: Equatable, Sendable {
         }
     }
 
-    /// How a body came along since it was looked at last.
+    /// The rate of a body since it was last measured.
     package enum Pace: Equatable, Sendable {
         case slow(bytesPerSecond: Int64)
         case fast
@@ -64,26 +67,27 @@ package struct WriteAdmission: Equatable, Sendable {
 
     struct Writer: Equatable, Sendable {
         var arrival: Arrival
-        /// Nil while it is not known to be slow.
+        /// Nil unless the body is known to be slow.
         var slowRate: Int64?
-        /// Admitted beside slow bodies of its share, and not known to be fast: counts as one of them.
+        /// Admitted while its share has slow bodies, and not known to be fast. Counts as slow.
         var isSuspect: Bool
-        /// Told to stop, and saving what it brought.
+        /// Evicted, and still saving what it received.
         var isLeaving = false
-        /// Came quickly when it was looked at last.
+        /// Was fast at the last measurement.
         var isFast = false
         var isSlow: Bool { slowRate != nil }
     }
 
-    /// How long places count as scarce after somebody found none.
+    /// Duration for which places count as scarce after an arrival found none.
     static let crowdedTime: Duration = .seconds(5)
-    /// How long a share that found no place keeps others with more than theirs from taking the next one.
+    /// Duration for which a share that found no place has priority over shares that hold more than
+    /// theirs.
     static let waitingTime: Duration = .seconds(2)
-    /// Most places that are taken back at a time: each saves bytes, which costs a sync.
+    /// Maximum number of evictions at a time: each one saves bytes, which costs a sync.
     static let maxEvictionCount = 8
-    /// Size of the table of shares that wait.
+    /// Capacity of the table of waiting shares.
     static let maxWaitingCount = 64
-    /// Size of the table of uploads that were fast.
+    /// Capacity of the table of uploads that were fast.
     static let maxProvenCount = 1024
 
     package let placeCount: Int
@@ -98,21 +102,21 @@ package struct WriteAdmission: Equatable, Sendable {
         self.placeCount = placeCount
     }
 
-    /// Bodies that are written, apart from those that are leaving.
+    /// Number of bodies that are being written, without evicted ones.
     package var activeCount: Int { writers.values.count { !$0.isLeaving } }
-    /// Most slow bodies that keep their places while others want one.
+    /// Maximum number of slow bodies that keep their places while others wait.
     package var slowPlaceCount: Int { max(1, placeCount / 2) }
-    /// Most bodies at a time that count only as a whole.
+    /// Maximum number of concurrent bodies that count only when complete.
     package var wholePlaceCount: Int { max(1, placeCount - placeCount / 4) }
-    /// Entries of all tables, for a test of their bounds.
+    /// Number of entries in all tables, for tests of their bounds.
     package var tableCount: Int { writers.count + waiting.count + proven.count }
 
-    /// The body turned out to count only as a whole.
+    /// Marks a body as one that counts only when complete.
     package mutating func hold(_ id: WriterID) { writers[id]?.arrival.isEvictable = false }
 
-    /// Somebody wants to write.
+    /// Decides whether a body gets a place.
     ///
-    /// - Parameter now: Time since any moment, never less than before.
+    /// - Parameter now: Monotonic time since any fixed moment.
     package mutating func arrive(_ arrival: Arrival, at now: Duration) -> Decision {
         waiting = waiting.filter { $0.value > now }
         let isFull = activeCount >= placeCount
@@ -124,7 +128,7 @@ package struct WriteAdmission: Equatable, Sendable {
         }
         let isSuspect = isCrowded && isSuspect(arrival)
         if isSuspect, suspectCount >= slowPlaceCount + max(1, placeCount / 8) {
-            // Comes back again and again: places stay scarce as long.
+            // The client retries, so places stay scarce for as long.
             crowdedUntil = now + Self.crowdedTime
             return .postponed(evicting: evicted)
         }
@@ -154,7 +158,7 @@ package struct WriteAdmission: Equatable, Sendable {
         waiting[key] = time
     }
 
-    /// What was measured of a body.
+    /// Records the measured pace of a body.
     package mutating func observe(_ id: WriterID, _ pace: Pace) {
         guard let writer = writers[id], !writer.isLeaving else { return }
         switch pace {
@@ -170,9 +174,9 @@ package struct WriteAdmission: Equatable, Sendable {
         }
     }
 
-    /// A body has ended.
+    /// Removes a body that has ended.
     ///
-    /// - Parameter isWhole: All of it was taken.
+    /// - Parameter isWhole: Whether all of it was received.
     package mutating func depart(_ id: WriterID, isWhole: Bool) {
         guard let writer = writers.removeValue(forKey: id) else { return }
         if isWhole, !writer.isSlow, let session = writer.arrival.session { proven.insert(session) }

@@ -1,7 +1,7 @@
 internal import KedgeLocks
 internal import KedgeModel
 
-/// The place of one body among those that are written.
+/// The place of one body among those that are being written.
 final class WritePlace: Sendable {
     private struct State {
         var writer: ActiveWriter?
@@ -17,7 +17,8 @@ final class WritePlace: Sendable {
         self.progress = progress
     }
 
-    /// Names what is stopped when the place is taken back; stopped at once when it was before.
+    /// Sets the writer to interrupt on eviction. Interrupts it at once if the place was evicted
+    /// before.
     func attach(_ writer: ActiveWriter) {
         let isEvicted = state.withLock { state in
             state.writer = writer
@@ -35,14 +36,14 @@ final class WritePlace: Sendable {
     }
 }
 
-/// Who writes, and who may: performs what ``WriteAdmission`` decides.
+/// Tracks the bodies that are being written; performs the decisions of ``WriteAdmission``.
 final class WritePlaces: Sendable {
-    /// Bodies are looked at no more often than this.
+    /// Minimum time between two measurements of all bodies.
     private static let surveyInterval: Duration = .milliseconds(250)
 
     private struct Entry {
         let place: WritePlace
-        /// Where the stretch began over which the pace is judged next.
+        /// The measurement from which the next pace is computed.
         var mark = BodyProgress.Measure()
     }
 
@@ -62,7 +63,7 @@ final class WritePlaces: Sendable {
             State(admission: WriteAdmission(placeCount: settings.maxConcurrentWrites)))
     }
 
-    /// Bodies that are being written, those among them that are leaving.
+    /// Number of bodies that are being written, including evicted ones.
     var count: Int { state.withLock { $0.entries.count } }
 
     /// Takes a place.
@@ -87,12 +88,13 @@ final class WritePlaces: Sendable {
         throw EngineError(.busy)
     }
 
-    /// From now on the body counts only as a whole: stopping it would cost its client everything that it sent.
+    /// Marks the body as one that counts only when complete: stopping it would lose everything that
+    /// its client sent.
     func hold(_ place: WritePlace) {
         state.withLock { $0.admission.hold(place.id) }
     }
 
-    /// Gives a place back.
+    /// Releases a place.
     func leave(_ place: WritePlace, isWhole: Bool) {
         state.withLock { state in
             state.entries[place.id] = nil

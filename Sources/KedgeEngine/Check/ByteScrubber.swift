@@ -3,12 +3,12 @@ internal import KedgeHash
 internal import KedgeLocks
 internal import KedgeModel
 
-/// The hash of one piece, and beside it one that goes on over several pieces.
+/// The hash of one piece, and a running hash over several pieces.
 struct RunningHashes: Sendable {
     var piece = SHA256Hasher()
-    /// Nil once a gap has been met: what follows cannot belong to it.
+    /// Nil after a gap: later bytes cannot belong to it.
     var whole: SHA256Hasher? = SHA256Hasher()
-    /// Offset after the last byte that `whole` takes in.
+    /// Offset after the last byte that `whole` covers.
     let wholeEnd: Int64
 
     init(wholeEnd: Int64) { self.wholeEnd = wholeEnd }
@@ -21,10 +21,10 @@ struct RunningHashes: Sendable {
     }
 }
 
-/// Reads stored bytes back and hashes them, one buffer at a time and no faster than it may.
+/// Reads stored bytes back and hashes them, one buffer at a time and at a limited rate.
 ///
-/// Bytes are dropped from the page cache before they are read, so that the disk is read and not what was
-/// written to it, and afterwards, so that they push nothing out that readers want.
+/// Drops bytes from the page cache before the read, so that they come from the disk. Drops them
+/// again afterwards, so that they do not displace pages that other readers need.
 package final class ByteScrubber: Sendable {
     private let pool: BlockingPool
     private let buffers: BufferPool
@@ -33,15 +33,15 @@ package final class ByteScrubber: Sendable {
     private let start = ContinuousClock.now
 
     /// - Parameters:
-    ///   - bytesPerSecond: Most bytes to read; nil for as fast as the disk gives them.
-    ///   - bufferCapacity: Bytes of the one buffer.
+    ///   - bytesPerSecond: Maximum rate; nil for no limit.
+    ///   - bufferCapacity: Size of the one buffer in bytes.
     package convenience init(
         pool: BlockingPool, bytesPerSecond: Int64?, bufferCapacity: Int = 512 << 10
     ) {
         self.init(pool: pool, bufferCapacity: bufferCapacity) { bytesPerSecond }
     }
 
-    /// - Parameter rate: Asked before each buffer.
+    /// - Parameter rate: Returns the maximum bytes per second; called before each buffer.
     package init(
         pool: BlockingPool, bufferCapacity: Int = 512 << 10,
         rate: @escaping @Sendable () -> Int64?
@@ -54,7 +54,7 @@ package final class ByteScrubber: Sendable {
 
     /// Hashes a range of bytes as one piece.
     ///
-    /// - Throws: `notFound` when the bytes end before, `CancellationError` within one buffer.
+    /// - Throws: `notFound` when the bytes end early, `CancellationError` within one buffer.
     func hash(
         _ range: ByteRange, of reader: any BlobReader, _ hashes: RunningHashes,
         countingIn tally: CheckTally

@@ -1,11 +1,11 @@
 package import KedgeModel
 
-/// One thing that a check of the stores found.
+/// A problem or notice found by a check of the stores.
 package struct CheckFinding: Hashable, Sendable {
-    /// What is wrong. The names are stable text: programs read them.
+    /// The kind of a finding. The names are stable: programs read them.
     package enum Kind: String, Hashable, Sendable, CaseIterable {
-        /// The database's own check failed. Nothing else is checked then: rows that may be
-        /// wrong say nothing about bytes.
+        /// The database's own check failed. Nothing else is checked then, because the rows may be
+        /// wrong.
         case databaseDamaged
         /// A row points to a row that is not there.
         case referenceBroken
@@ -15,9 +15,9 @@ package struct CheckFinding: Hashable, Sendable {
         case stagingShort
         /// Received bytes do not have the SHA-256 of their chunk.
         case chunkDamaged
-        /// The saved hash of a partial cannot be read, or is not of the bytes that are there.
+        /// The saved hash of a partial cannot be read, or does not match the stored bytes.
         case partialDamaged
-        /// The saved hash of a session's prefix cannot be read, or is not of the bytes there.
+        /// The saved hash of a session's prefix cannot be read, or does not match the stored bytes.
         case prefixDamaged
         /// A file has no blob.
         case blobMissing
@@ -27,20 +27,20 @@ package struct CheckFinding: Hashable, Sendable {
         case blobDamaged
         /// The chunk list of a file does not describe its bytes.
         case chunkListWrong
-        /// The disk or the bucket fails to give bytes.
+        /// The disk or the bucket cannot return bytes.
         case bytesUnreadable
         /// Bytes under the name of a staging area that no row knows.
         case stagingOrphaned
         /// A blob that no row knows.
         case blobOrphaned
-        /// A name that the service never gives, among its own.
+        /// A name among the service's own that the service never uses.
         case nameUnknown
-        /// Bytes that were put aside before. A notice, not a fault.
+        /// Bytes quarantined earlier. A notice, not a fault.
         case quarantined
-        /// Something that the service made for a moment and did not remove. A notice.
+        /// A temporary file that the service did not remove. A notice.
         case leftover
-        /// Bytes on their way in that the store lends to nobody, so that only their presence and size are
-        /// known, or not even that. A notice.
+        /// Received bytes that the store cannot return for reading, so that at most their presence
+        /// and size are known. A notice.
         case bytesUnchecked
 
         /// True when the bytes of a finished file are known to be wrong or gone.
@@ -48,13 +48,13 @@ package struct CheckFinding: Hashable, Sendable {
     }
 
     package var kind: Kind
-    /// The session, file, staging key, digest or name that it is about; never a path.
+    /// The session, file, staging key, digest or name concerned; never a path.
     package var id: String
-    /// A sentence for people, without paths and secrets.
+    /// A sentence for people, without paths or secrets.
     package var detail: String
-    /// The chunks that it is about; empty when it is not about chunks.
+    /// The chunks concerned; empty when the finding is not about chunks.
     package var chunks: [ClosedRange<Int>]
-    /// True once a repair of this run has dealt with it.
+    /// True once this run has repaired it.
     package var isRepaired = false
 
     package init(_ kind: Kind, _ id: String, _ detail: String, chunks: ChunkSet = ChunkSet()) {
@@ -64,19 +64,19 @@ package struct CheckFinding: Hashable, Sendable {
         self.chunks = chunks.ranges
     }
 
-    /// True for what is told, but no fault.
+    /// True for information that is not a fault.
     package var isNotice: Bool { [.quarantined, .leftover, .bytesUnchecked].contains(kind) }
 }
 
-/// What a check did so far.
+/// Counters of a check so far.
 package struct CheckSummary: Hashable, Sendable {
-    /// Sessions that have bytes on their way in.
+    /// Sessions that have received bytes.
     package var sessionCount = 0
     /// Files that are not deleted.
     package var fileCount = 0
     package var blobCount = 0
     package var stagingCount = 0
-    /// Bytes that were read back and hashed.
+    /// Bytes read back and hashed.
     package var hashedByteCount: Int64 = 0
     /// Bytes that the whole run will hash, as far as the rows know; zero without hashing.
     package var plannedByteCount: Int64 = 0
@@ -86,6 +86,6 @@ package struct CheckSummary: Hashable, Sendable {
 
     package init() {}
 
-    /// True when nothing is wrong, or nothing any more.
+    /// True when nothing is wrong, or everything wrong was repaired.
     package var isClean: Bool { findingCount == repairedCount }
 }

@@ -1,19 +1,20 @@
 internal import KedgeLocks
 
-/// Counts what a check does, and hands on what it finds. Whoever shows progress reads it meanwhile.
+/// Counts the work of a check and forwards its findings. A progress display can read it at any
+/// time.
 package final class CheckTally: Sendable {
     private let current = Mutex(CheckSummary())
     private let tell: @Sendable (CheckFinding) -> Void
 
-    /// - Parameter tell: Called with each finding as it is made, one at a time.
+    /// - Parameter tell: Receives each finding at once, one at a time.
     package init(_ tell: @escaping @Sendable (CheckFinding) -> Void) { self.tell = tell }
 
-    /// What was done so far.
+    /// The counters so far.
     package var summary: CheckSummary { current.withLock { $0 } }
 
     func count(_ change: (inout CheckSummary) -> Void) { current.withLock { change(&$0) } }
 
-    /// Counts a finding and hands it on.
+    /// Counts a finding and forwards it.
     package func report(_ finding: CheckFinding) {
         count { summary in
             if finding.isNotice {

@@ -1,6 +1,6 @@
 internal import KedgeModel
 
-/// Bytes of which each staging area and each blob is one file, which this process has for itself.
+/// Bytes of which each staging area and each blob is one file, used by this process alone.
 package protocol CheckedFiles: CheckedBytes {
     /// Size of the file; nil when there is none.
     func byteCount(of bytes: StoredBytes) async throws -> Int64?
@@ -32,7 +32,7 @@ extension CheckedFiles {
     }
 }
 
-/// A staging area that is one file, in which every byte is at its offset.
+/// A staging area in one file, in which every byte is at its offset.
 private struct StagingFile: CheckedStaging {
     let session: SessionRecord
     /// Nil when there is no file.

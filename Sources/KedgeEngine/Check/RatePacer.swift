@@ -1,13 +1,13 @@
-/// Decides how long a reader waits so that it reads no more than so many bytes a second.
+/// Computes how long a reader waits between reads to stay below a rate.
 ///
-/// A value without a clock: it is told the time. Time in which nothing was read is not made up for,
-/// so that a slow disk is not followed by a burst.
+/// A value without a clock: the caller passes the time. Idle time earns no credit, so a burst never
+/// follows a slow disk.
 package struct RatePacer: Hashable, Sendable {
-    /// May change between two reads.
+    /// Maximum rate; may change between two reads.
     package var bytesPerSecond: Int64 {
         didSet { precondition(bytesPerSecond > 0, "a rate lets something pass") }
     }
-    /// When the bytes that passed so far are paid for.
+    /// The time at which the bytes read so far fit the rate.
     private var paidAt = Duration.zero
 
     /// - Precondition: `bytesPerSecond > 0`.
@@ -16,10 +16,11 @@ package struct RatePacer: Hashable, Sendable {
         self.bytesPerSecond = bytesPerSecond
     }
 
-    /// Most bytes to read at once: a quarter of a second's worth, so that a low rate is a steady one.
+    /// Maximum number of bytes to read at once: a quarter of a second's worth, so that a low rate
+    /// is steady.
     package var stepByteCount: Int64 { max(4096, bytesPerSecond / 4) }
 
-    /// How long to wait after reading so many bytes.
+    /// Returns how long to wait after reading so many bytes.
     ///
     /// - Parameter now: Time since any fixed moment.
     package mutating func pause(after byteCount: Int64, at now: Duration) -> Duration {

@@ -1,9 +1,9 @@
 internal import KedgeHash
 internal import KedgeModel
 
-/// What a session's rows claim, held against what its staging area has: a value without I/O.
+/// Compares a session's rows with its staging area: a value without I/O.
 ///
-/// Chunks and partials are added by rising index, chunks first.
+/// Add chunks first, then partials, both by rising index.
 struct SessionClaims {
     private let record: SessionRecord
     /// False when there is no staging area.
@@ -15,7 +15,7 @@ struct SessionClaims {
     private var coveredCount = 0
     /// Chunks that the staging area does not have.
     private(set) var uncovered = ChunkSet()
-    /// Chunks of whose partials the saved hash is useless.
+    /// Chunks whose partials have an unusable saved hash.
     private(set) var badPartials = ChunkSet()
     private var uncoveredPartials = ChunkSet()
 
@@ -49,25 +49,26 @@ struct SessionClaims {
         }
     }
 
-    /// True when the staging area has the partial of a chunk and its hash can be read.
+    /// True when the staging area has the partial of a chunk and its saved hash is readable.
     func canHash(partialOf index: Int) -> Bool {
         !uncoveredPartials.contains(index) && !badPartials.contains(index)
     }
 
-    /// True when nothing was received, or nothing of it is there.
+    /// True when no received byte is stored.
     var isEmpty: Bool { coveredCount == 0 }
 
-    /// True when not all is there that was received.
+    /// True when some received bytes are missing.
     var isShort: Bool { uncovered.count > 0 || uncoveredPartials.count > 0 }
 
-    /// True when the saved prefix can be what the rows say. An area that is short has lost it anyway.
+    /// True when the saved prefix can match the rows. Always true for a short area, which loses its
+    /// prefix anyway.
     var hasUsablePrefix: Bool {
         guard let prefix = record.prefix, !isShort else { return true }
         return prefix.offset <= contiguousEnd
             && SHA256Hasher(savedState: prefix.state)?.byteCount == prefix.offset
     }
 
-    /// What is wrong without looking at a byte.
+    /// The faults that are known without reading a byte.
     var findings: [CheckFinding] {
         var findings: [CheckFinding] = []
         if isShort { findings.append(shortFinding) }
@@ -86,7 +87,7 @@ struct SessionClaims {
             chunks: uncovered)
     }
 
-    /// Bytes that are there as far as the store says, and that nobody can read.
+    /// A notice about bytes that the store reports but cannot return.
     func uncheckedFinding(isListed: Bool) -> CheckFinding {
         CheckFinding(
             .bytesUnchecked, record.id.text,

@@ -1,17 +1,17 @@
 internal import KedgeHash
 internal import KedgeModel
 
-/// Reads the staging area of one session and compares every chunk, every partial and the prefix with
-/// their hashes. Each byte is read once.
+/// Reads the staging area of one session and compares every chunk, every partial and the prefix
+/// with their hashes. Reads each byte once.
 struct SessionScrub {
     let check: StoreCheck
     let scrubber: ByteScrubber
     let session: SessionRecord
-    /// What the area has; the rest is reported already.
+    /// The comparison of rows and area; what the area lacks is already reported.
     let claims: SessionClaims
     let reader: any BlobReader
 
-    /// What only the bytes tell.
+    /// Returns the findings that need the bytes.
     func findings() async throws -> [CheckFinding] {
         var damaged = ChunkSet()
         var unreadable = ChunkSet()
@@ -39,7 +39,7 @@ struct SessionScrub {
                     .bytesUnreadable, session.id.text, "the bytes cannot be read",
                     chunks: unreadable))
         }
-        // With damaged chunks the prefix is wrong as a matter of course.
+        // Damaged chunks always make the prefix wrong, too.
         if damaged.count == 0, isPrefixWrong(hashes) { findings.append(claims.prefixFinding) }
         return findings
     }
@@ -62,12 +62,12 @@ struct SessionScrub {
         return damaged
     }
 
-    /// Nil when the bytes cannot be read.
+    /// Returns nil when the bytes cannot be read.
     private func hash(_ range: ByteRange, _ hashes: RunningHashes) async throws -> RunningHashes? {
         do {
             return try await scrubber.hash(range, of: reader, hashes, countingIn: check.tally)
         } catch is ByteStoreError {
-            // A request to a bucket that is cancelled fails like any other.
+            // A cancelled request to a bucket fails like any other.
             try Task.checkCancellation()
             return nil
         }

@@ -4,24 +4,24 @@ internal import KedgeModel
 
 /// Bytes of a blob with the chunk list that describes them.
 struct BlobContent {
-    /// What a finding about them is named for.
+    /// The id that findings about them carry.
     let id: String
     let blob: BlobName
     let layout: ChunkLayout
-    /// Whose chunks the list is.
+    /// The session that owns the chunk list.
     let session: SessionID
 }
 
-/// What reading a blob came to. Files of one blob follow each other, so the next one need not read it
-/// again.
+/// The result of reading a blob. Files of one blob are checked in sequence, so the next file can
+/// reuse it.
 struct BlobVerdict {
     let content: BlobContent
-    /// What was found, about ``content``'s id.
+    /// The findings, about ``content``'s id.
     var findings: [CheckFinding] = []
 
-    /// True when bytes and list are known to be right.
+    /// True when bytes and chunk list are known to be right.
     var isGood: Bool { findings.isEmpty }
-    /// What is wrong with the bytes themselves, whichever file has them.
+    /// The findings about the bytes themselves, which hold for every file of the blob.
     var blobFindings: [CheckFinding] {
         findings.filter { $0.kind == .blobDamaged || $0.kind == .bytesUnreadable }
     }
@@ -30,8 +30,9 @@ struct BlobVerdict {
 extension StoreCheck {
     /// Checks one file: its chunk list, its blob, and with a scrubber the blob's bytes.
     ///
-    /// - Parameter earlier: What reading the blob of the file before came to.
-    /// - Returns: The same for the next one.
+    /// - Parameter earlier: The result for the blob of the previous file.
+    /// - Returns: The result to pass for the next file; nil when the blob is missing or has the
+    ///   wrong size.
     func check(_ file: FileRecord, after earlier: BlobVerdict?) async throws -> BlobVerdict? {
         let content = BlobContent(
             id: file.id.text, blob: file.blob,
@@ -66,8 +67,8 @@ extension StoreCheck {
                 + "; upload the same bytes again to cure it")
     }
 
-    /// Tells a finding, unless others have deleted the file while it was looked at. With repairs a damaged
-    /// file is marked first; it stays a fault until the same bytes are uploaded again.
+    /// Reports a finding, unless another process has deleted the file since. With repairs, marks a
+    /// damaged file first; it stays a fault until the same bytes are uploaded again.
     private func report(_ finding: CheckFinding, about file: FileRecord) async throws {
         if bytes.isShared, try await rows.liveFile(file.id) == nil { return }
         if let repairs, finding.kind.isDamagedBlob {
@@ -93,7 +94,7 @@ extension StoreCheck {
         return try await scrubbed(content)
     }
 
-    /// Reads a blob whose size is right; finds nothing without a scrubber.
+    /// Reads a blob whose size is right; returns no findings without a scrubber.
     func scrubbed(_ content: BlobContent) async throws -> BlobVerdict {
         guard let scrubber else { return BlobVerdict(content: content) }
         let findings = try await reading(content.id) {
@@ -142,7 +143,7 @@ extension StoreCheck {
         return fits && next == content.layout.chunkCount
     }
 
-    /// True when two files are cut alike and their lists say the same.
+    /// True when two files have the same layout and equal chunk lists.
     private func hasSameChunks(_ left: BlobContent, _ right: BlobContent) async throws -> Bool {
         guard left.layout == right.layout else { return false }
         var next = 0

@@ -5,7 +5,7 @@ extension StoreCheck {
     func check(_ session: SessionRecord) async throws {
         var session = session
         var findings = try await findings(about: session)
-        // Others may have finished or cancelled it while it was looked at.
+        // Another process may have finished or cancelled it during the check.
         if bytes.isShared, findings.contains(where: { !$0.isNotice }) {
             guard let now = try await rows.sessionWithBytes(session.id) else { return }
             session = now
@@ -37,7 +37,8 @@ extension StoreCheck {
         return findings
     }
 
-    /// The rows are read before the bytes are asked for: what was recorded at a time is there from then on.
+    /// Reads the rows before it asks for the bytes: bytes that a row records stay stored from then
+    /// on.
     private func claims(
         of session: SessionRecord, on staging: any CheckedStaging
     ) async throws -> SessionClaims {
@@ -53,9 +54,9 @@ extension StoreCheck {
         return claims
     }
 
-    /// A session that was stopped between the rename and its last row has its bytes in the blob, and
-    /// the next start of the service finishes it. Only of blobs that are named by their digest; others
-    /// are still the session's staging area.
+    /// Checks the blob of a session that stopped between the rename and its last row. The next
+    /// start of the service finishes such a session. Applies only to blobs named by their digest;
+    /// other blobs are still the session's staging area.
     ///
     /// - Returns: Nil when the bytes are not there.
     private func findingsAboutBlob(of session: SessionRecord) async throws -> [CheckFinding]? {
@@ -67,8 +68,8 @@ extension StoreCheck {
         return try await scrubbed(content).findings
     }
 
-    /// Takes back what cannot be trusted, so that the client sends it again. Only of open sessions: of
-    /// others nobody would send anything.
+    /// Invalidates what cannot be trusted, so that the client sends it again. Only for open
+    /// sessions: clients send nothing to closed ones.
     private func repaired(
         _ finding: CheckFinding, of session: SessionRecord
     ) async throws -> CheckFinding {
@@ -83,7 +84,7 @@ extension StoreCheck {
                 try await metadata.discardPartial(of: session.id, index: index, by: nil)
             }
         case .prefixDamaged:
-            // It goes together with the partials; both cost reading or sending again, no more.
+            // Drops the partials, too. Both cost only reading or sending again.
             try await metadata.dropChunks([], of: session.id)
         default:
             return finding
@@ -93,7 +94,7 @@ extension StoreCheck {
         return finding
     }
 
-    /// Hands out the chunks of a session, by rising index.
+    /// Calls the closure with each chunk of a session, by rising index.
     func forEachChunk(
         of id: SessionID, _ body: (CommittedChunk) async throws -> Void
     ) async throws {
@@ -115,7 +116,7 @@ extension StoreCheck {
         }
     }
 
-    /// Hands out the partials of a session, by rising index.
+    /// Calls the closure with each partial of a session, by rising index.
     func forEachPartial(
         of id: SessionID, _ body: (PartialRecord) async throws -> Void
     ) async throws {
@@ -137,15 +138,15 @@ extension StoreCheck {
         }
     }
 
-    /// Turns bytes that the store cannot give into a finding, so that the check goes on with the others.
-    /// Nothing is repaired then: the store may give them another time.
+    /// Turns an error of the store into a finding, so that the check continues. Such a finding is
+    /// not repaired: the store may return the bytes another time.
     func reading(
         _ id: String, _ body: () async throws -> [CheckFinding]
     ) async throws -> [CheckFinding] {
         do {
             return try await body()
         } catch is ByteStoreError {
-            // A request to a bucket that is cancelled fails like any other.
+            // A cancelled request to a bucket fails like any other.
             try Task.checkCancellation()
             return [CheckFinding(.bytesUnreadable, id, "the bytes cannot be read")]
         }

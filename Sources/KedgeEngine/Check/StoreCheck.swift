@@ -1,13 +1,18 @@
 internal import KedgeModel
 
-/// Compares rows with bytes while nobody else uses either; or in a place that nodes share, while they
-/// work: what somebody may just have changed is looked at again before it is told.
+/// Compares rows with bytes.
 ///
-/// Without ``RepairedStores`` nothing is changed. With them only what loses nothing is done: bytes
-/// that are not what an open session acknowledged are asked for again, and bytes that no row knows
-/// are put aside. A finished file that is damaged is marked, so that the service refuses it from then on and
-/// looks for an earlier copy. Its row and its blob are never touched: most of the bytes may be right, and
-/// only their owner can say what they are worth.
+/// Runs with exclusive use of both, or beside running nodes of a shared store. In the second case
+/// it checks a possible fault again before it reports it.
+///
+/// Without ``RepairedStores`` it changes nothing. With them it only does what loses nothing:
+///
+/// - Invalidates bytes that are not what an open session acknowledged.
+/// - Quarantines bytes that no row knows.
+/// - Marks a damaged file. The service then refuses it and looks for an earlier copy.
+///
+/// The row and the blob of a damaged file are never touched: most of the bytes may be right, and
+/// only their owner can judge their value.
 package struct StoreCheck: Sendable {
     let rows: any CheckedRows
     let bytes: any CheckedBytes
@@ -15,11 +20,11 @@ package struct StoreCheck: Sendable {
     let scrubber: ByteScrubber?
     let tally: CheckTally
 
-    /// Rows that are in memory at a time.
+    /// Maximum number of rows in memory at a time.
     static let pageSize = 1000
 
     /// - Parameters:
-    ///   - repairs: The stores to repair; nil to look only.
+    ///   - repairs: The stores to repair; nil to change nothing.
     ///   - scrubber: Reads all bytes back and hashes them; nil to compare names and sizes only.
     package init(
         rows: any CheckedRows, bytes: any CheckedBytes, repairs: RepairedStores? = nil,
@@ -34,8 +39,8 @@ package struct StoreCheck: Sendable {
 
     /// Checks everything. Ends early, and repairs nothing, when the database itself is damaged.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled; what was found was told. What a
-    ///   store throws when the check cannot go on.
+    /// - Throws: `CancellationError` when the task is cancelled, and errors of a store that stop
+    ///   the check. Findings made before are already reported.
     package func run() async throws {
         try Task.checkCancellation()
         let faults = try await rows.databaseFaults()
@@ -107,7 +112,7 @@ package struct StoreCheck: Sendable {
             }
         }
         guard try await !rows.isKnown(stored) else { return }
-        // Others may have removed the bytes first, and then what knew of them.
+        // Another node may have removed the bytes first, and their rows afterwards.
         if bytes.isShared, try await !bytes.hasEntry(stored) { return }
         var finding =
             switch stored {
@@ -130,7 +135,7 @@ package struct StoreCheck: Sendable {
         tally.report(finding)
     }
 
-    /// Lends a reader and gives it up, also when the body throws.
+    /// Lends a reader to the closure and closes it, also when the closure throws.
     func lending<Result>(
         _ reader: any BlobReader, _ body: (any BlobReader) async throws -> Result
     ) async throws -> Result {

@@ -1,28 +1,28 @@
 package import KedgeFiles
 package import KedgeModel
 
-/// Errors that every byte store reports alike.
+/// Errors common to all byte stores.
 package enum ByteStoreError: Error, Hashable, Sendable {
     /// There are no bytes under this name.
     case notFound
     /// The bytes are stored, but cannot be read before ``ByteStore/assemble(_:)``.
     case notAssembled
-    /// No space is left. Nothing that was saved is lost.
+    /// No space is left. Saved bytes are not affected.
     case full(String)
     /// The store cannot be used now.
     case unavailable(String)
-    /// A read, write or sync failed. What was not saved before must be written again.
+    /// A read, write or sync failed. Bytes that were not saved before must be written again.
     case failed(String)
 }
 
-/// Where bytes of a chunk lie in their file.
+/// The position of bytes of a chunk in their file.
 package struct ChunkPlace: Hashable, Sendable {
     package var index: Int
     /// Offset in the file of the chunk's first byte.
     package var start: Int64
-    /// Bytes from there that are meant: the whole chunk's, or those of its first part.
+    /// Number of bytes from there: the whole chunk, or its first part.
     package var byteCount: Int64
-    /// True when the file has no other chunk.
+    /// True when the file has only this chunk.
     package var isWholeFile: Bool
 
     package init(index: Int, start: Int64, byteCount: Int64, isWholeFile: Bool = false) {
@@ -32,72 +32,76 @@ package struct ChunkPlace: Hashable, Sendable {
         self.isWholeFile = isWholeFile
     }
 
-    /// Offset after the last byte that is meant.
+    /// Offset after the last of these bytes.
     package var end: Int64 { start + byteCount }
 }
 
-/// The bytes of one session on their way in. Offsets are those of the file.
+/// The received bytes of one session. Offsets are those of the file.
 ///
-/// What is written counts once it is saved, chunk by chunk. A store may keep a text with what it saved, its
-/// *location*; the row of the chunk or partial carries it, and it is handed back when the bytes are needed
-/// again, on whatever node that is.
+/// Bytes are durable once they are saved, chunk by chunk. On a save, a store may return a text, the
+/// *location*. The row of the chunk or partial keeps it, and any node that needs the bytes later
+/// passes it back.
 ///
-/// After a failed save the area may refuse everything (``isInDoubt``): bytes written since the last
-/// successful one may be gone, and a second sync would lie. The session opens the area anew.
+/// After a failed save the area may refuse every call (``isInDoubt``): bytes written since the last
+/// successful save may be lost, and a second sync would report a false success. The session then
+/// opens the area again.
 package protocol StagingArea: AnyObject, Sendable {
-    /// Writes the buffer's bytes at the offset. Not durable before they are saved.
+    /// Writes the buffer's bytes at the offset. They are not durable until they are saved.
     func write(_ buffer: IOBuffer, at offset: Int64) async throws
-    /// The same for bytes that nobody reads back soon, which a store need not keep at hand.
+    /// Writes bytes that are not read back soon, so the store need not cache them.
     func writeUncached(_ buffer: IOBuffer, at offset: Int64) async throws
-    /// Makes the first bytes of a chunk durable. They were written here, apart from those that the earlier
-    /// location names.
+    /// Makes the first bytes of a chunk durable. They were written to this area, except those at
+    /// the earlier location.
     ///
-    /// - Parameter earlier: Location of the partial that is recorded; nil when there is none.
-    /// - Returns: The location of all the bytes; nil when the store finds them without.
+    /// - Parameter earlier: Location of the recorded partial; nil when there is none.
+    /// - Returns: The location of all the bytes; nil when the store needs none to find them.
     func savePartial(_ place: ChunkPlace, after earlier: String?) async throws -> String?
-    /// Makes a whole chunk durable, whose bytes have this digest.
+    /// Makes a complete chunk with this digest durable.
     ///
-    /// - Returns: As ``savePartial(_:after:)``.
-    /// - Throws: `notFound` when what was saved of the file before is gone.
+    /// - Returns: The location, as ``savePartial(_:after:)`` does.
+    /// - Throws: `notFound` when bytes of the file that were saved before are gone.
     func saveChunk(
         _ place: ChunkPlace, digest: SHA256Digest, after earlier: String?
     ) async throws -> String?
-    /// Opens a place for the bytes of another body for a chunk that has a partial here: beside that one's, and with
-    /// the same offsets. The caller closes it.
+    /// Opens an area for a rival: the bytes of another body for a chunk that has a partial here.
+    /// They are stored beside the partial and use the same offsets. The caller closes the area.
     ///
     /// - Parameters:
-    ///   - place: The bytes of the rival that is recorded; none when one begins anew.
-    ///   - isKept: False for one that is gone when it is closed, and is never saved.
+    ///   - place: The bytes of the recorded rival; empty for a new one.
+    ///   - isKept: False for a rival that is never saved and disappears on close.
     /// - Throws: `notFound` when the recorded bytes are not there.
     func openRival(_ place: ChunkPlace, isKept: Bool) async throws -> any StagingArea
-    /// Makes the bytes of a partial those of a rival, durably. The caller knows that the chunk has none.
+    /// Turns the bytes of a partial into a rival, durably. The caller makes sure that the chunk has
+    /// no rival.
     ///
-    /// - Parameter location: That of the partial.
-    /// - Returns: That of the rival.
+    /// - Parameter location: The location of the partial.
+    /// - Returns: The location of the rival.
     /// - Throws: `notFound` when the bytes are gone.
     func keepAsRival(_ place: ChunkPlace, location: String?) async throws -> String?
-    /// Brings the bytes of a partial to where ``read(into:at:byteCount:)`` finds them.
+    /// Makes the bytes of a partial available to ``read(into:at:byteCount:)``.
     ///
-    /// - Throws: `notFound` when they are gone.
+    /// - Throws: `notFound` when the bytes are gone.
     func gather(_ place: ChunkPlace, after earlier: String?) async throws
-    /// Removes what lies beside a chunk's partial, if that is not done when the area goes. None is no error.
+    /// Removes the rival of a chunk, unless the store removes it with the area. An absent one is no
+    /// error.
     func removeRival(ofChunk index: Int) async throws
-    /// What the store can copy these bytes from; nil when it cannot, or they are not one object yet.
+    /// The object from which the store can copy these bytes; nil when it cannot, or they are not
+    /// one object yet.
     ///
     /// - Throws: `notFound` when the bytes are not there.
     func copySource() async throws -> CopySource?
-    /// Tells that the bytes of the source are those that are written from the offset on. Whoever saves them may
-    /// have the store copy them, and finds out whether they are the same.
+    /// Notes that the bytes of the source equal those written from the offset on. A later save may
+    /// have the store copy them; the save verifies that they are the same.
     func noteCopies(of source: CopySource, at offset: Int64)
     /// Fills the buffer's free part, at most `byteCount` bytes, from the offset.
     ///
-    /// - Throws: `notFound` when the bytes are not there, `notAssembled` when they are but cannot be read.
+    /// - Throws: `notFound` when the bytes are gone, `notAssembled` when they cannot be read yet.
     func read(into buffer: IOBuffer, at offset: Int64, byteCount: Int64) async throws
-    /// True after a failed save that left written bytes in doubt: the area must be opened anew.
+    /// True after a failed save that may have lost written bytes: the area must be opened again.
     var isInDoubt: Bool { get }
-    /// Nobody reads the bytes below the offset any more.
+    /// Frees what the area keeps of the bytes below the offset: they are not read any more.
     func release(below offset: Int64) async
-    /// Gives up what the area holds on this node.
+    /// Releases the area's resources on this node.
     func close() async
 }
 
@@ -116,9 +120,9 @@ extension StagingArea {
 
 /// Bytes that a store can copy by itself, without sending them through this process.
 package struct CopySource: Hashable, Sendable {
-    /// What the store calls them.
+    /// The store's name for them.
     package var name: String
-    /// Another one when the bytes are others.
+    /// Changes whenever the bytes change.
     package var tag: String
     package var byteCount: Int64
 
@@ -134,16 +138,16 @@ package protocol BlobReader: AnyObject, Sendable {
     var byteCount: Int64 { get }
     /// Fills the buffer's free part, at most `byteCount` bytes, from the offset.
     func read(into buffer: IOBuffer, at offset: Int64, byteCount: Int64) async throws
-    /// What the store can copy them from; nil when it cannot.
+    /// The object from which the store can copy the bytes; nil when it cannot.
     func copySource() async -> CopySource?
-    /// Brings bytes to where sending them does not wait for a disk.
+    /// Prefetches bytes, so that sending them does not wait for a disk.
     func load(_ byteCount: Int64, at offset: Int64) async throws
-    /// Drops bytes from memory, so that the next read of them shows what is stored. Best effort.
+    /// Drops bytes from memory, so that the next read returns what is stored. Best effort.
     func dropCached(_ byteCount: Int64, at offset: Int64) async
-    /// A descriptor of the file's own that the caller closes, for the kernel to send from; nil when the
+    /// A duplicate descriptor for the kernel to send from, which the caller closes; nil when the
     /// bytes are not in a local file.
     func duplicateDescriptor() async throws -> Int32?
-    /// Gives up the descriptor.
+    /// Releases the reader's resources.
     func close() async
 }
 
@@ -154,13 +158,13 @@ extension BlobReader {
     package func duplicateDescriptor() async throws -> Int32? { nil }
 }
 
-/// The bytes of a session that has all its chunks.
+/// A session's bytes with the complete chunk list.
 package struct StagedFile: Sendable {
     package var key: StagingKey
     package var byteCount: Int64
     /// All chunks, by rising index.
     package var chunks: [CommittedChunk]
-    /// False when a blob that has the name already need not be kept beside the new one.
+    /// False when an existing blob of the same name need not be kept.
     package var keepsPrevious: Bool
 
     package init(
@@ -173,11 +177,11 @@ package struct StagedFile: Sendable {
     }
 }
 
-/// Names the bytes of a finished file.
+/// The name of a finished file's bytes.
 package struct BlobName: Hashable, Sendable {
     package var digest: SHA256Digest
     package var byteCount: Int64
-    /// Where the store put them; nil when it names them by their digest.
+    /// The location in the store; nil when the store names the blob by its digest.
     package var location: String?
 
     package init(digest: SHA256Digest, byteCount: Int64, location: String? = nil) {
@@ -187,36 +191,36 @@ package struct BlobName: Hashable, Sendable {
     }
 }
 
-/// Where bytes are kept: staging areas of sessions, and the blobs they become. Only
-/// ``ByteStoreError`` is thrown.
+/// Stores bytes: the staging areas of sessions, and the blobs that they become. Throws only
+/// ``ByteStoreError``.
 package protocol ByteStore: Sendable {
-    /// Names the place of the bytes: two nodes with the same one see the same bytes, others do not.
+    /// Returns the identity of the storage. Two nodes see the same bytes exactly when it is equal.
     func identity() async throws -> String
-    /// True when several nodes may use the place at once.
+    /// True when several nodes may use the storage at once.
     var isShared: Bool { get }
-    /// True when the bytes of committed chunks can be read on every node only after ``assemble(_:)``.
+    /// True when other nodes can read the bytes of committed chunks only after ``assemble(_:)``.
     var assembles: Bool { get }
 
-    /// Opens the staging area, making it when it is absent. Its name is durable when this returns.
+    /// Opens the staging area, creating it when it is absent. Its name is durable on return.
     func openStaging(_ key: StagingKey) async throws -> any StagingArea
-    /// Removes what is left of a staging area; an absent one is no error.
+    /// Removes the rest of a staging area; an absent one is no error.
     ///
     /// - Parameters:
-    ///   - state: What the store recorded for the area; see ``StagingRecords``.
+    ///   - state: The state that the store recorded for the area; see ``StagingRecords``.
     ///   - location: The blob that the area became and that a file still needs; it stays.
     func removeStaging(_ key: StagingKey, state: String?, keeping location: String?) async throws
-    /// Makes the bytes of a complete file readable from end to end through its staging area. Asked again
-    /// after a success, it does nothing.
+    /// Makes the bytes of a complete file readable from start to end through its staging area.
+    /// Idempotent.
     ///
-    /// - Throws: `notFound` when bytes are gone that the chunks name.
+    /// - Throws: `notFound` when bytes that the chunks name are gone.
     func assemble(_ file: StagedFile) async throws
-    /// Turns the area into the blob, durably, in one step. Asked again after a success, it does nothing.
+    /// Turns the area into the blob, durably, in one step. Idempotent.
     ///
-    /// Bytes of the same size that have the blob's name already are not trusted: the area takes the name,
-    /// and they stay as a ``SupersededBlob`` where blobs are named by their digest.
+    /// An existing blob of the same name and size is not trusted: the area takes the name. The
+    /// existing blob stays as a ``SupersededBlob`` where blobs are named by their digest.
     ///
-    /// - Returns: Where the blob is; nil when the store names it by its digest.
-    /// - Throws: `notFound` when there is neither the area nor a blob of this size.
+    /// - Returns: The blob's location; nil when the store names it by its digest.
+    /// - Throws: `notFound` when neither the area nor a blob of this size exists.
     func promote(_ file: StagedFile, to digest: SHA256Digest) async throws -> String?
     /// Opens a blob for reading.
     func openBlob(_ name: BlobName) async throws -> any BlobReader
@@ -224,19 +228,21 @@ package protocol ByteStore: Sendable {
     func openSuperseded(_ blob: SupersededBlob) async throws -> any BlobReader
     /// Removes a superseded copy that has no location, durably; an absent one is no error.
     func removeSuperseded(_ blob: SupersededBlob) async throws
-    /// Gives a superseded copy that has no location its name back, durably; what has the name now is gone.
+    /// Renames a superseded copy without a location back to the blob's name, durably, replacing the
+    /// blob.
     ///
     /// - Returns: False when there is no such copy.
     func restoreSuperseded(_ blob: SupersededBlob) async throws -> Bool
     /// Removes a blob that is named by its digest, durably; an absent one is no error.
     func removeBlob(_ digest: SHA256Digest) async throws
-    /// An address of the blob's bytes that needs no credentials for some minutes; nil when there is none.
+    /// Returns a URL of the blob's bytes that needs no credentials for some minutes; nil when the
+    /// store has none.
     func publicURL(of name: BlobName, responseFields: [String: String]) async throws -> String?
-    /// Bytes that can still be written.
+    /// Returns how many bytes can still be written.
     func availableBytes() async throws -> Int64
-    /// Succeeds when a small file can be written, synced and removed.
+    /// Writes, syncs and removes a small file; throws when that fails.
     func checkHealth() async throws
-    /// Gives up what the store holds, such as its lock.
+    /// Releases the store's resources, such as its lock.
     func close() async
 }
 
@@ -254,7 +260,7 @@ extension ByteStore {
     ) async throws -> String? { nil }
 }
 
-/// Names the bytes of a rival: those of a chunk of a staging area.
+/// The name of a rival: a staging area and a chunk index.
 package struct RivalName: Hashable, Sendable {
     package var key: StagingKey
     package var index: Int
@@ -265,18 +271,18 @@ package struct RivalName: Hashable, Sendable {
     }
 }
 
-/// A byte store that one process has for itself, on its own disk. A recovery compares it with the rows.
+/// A byte store on a local disk, used by one process alone. A recovery compares it with the rows.
 package protocol LocalByteStore: ByteStore {
-    /// Size of a staging area; nil when there is none.
+    /// Returns the size of a staging area; nil when there is none.
     func stagingByteCount(_ key: StagingKey) async throws -> Int64?
-    /// The staging areas that exist.
+    /// Returns the existing staging areas.
     func stagingKeys() async throws -> [StagingKey]
-    /// True when promoting the area would supersede a blob: both are there, with bytes.
+    /// Returns true when promoting the area would supersede a blob: both exist and have bytes.
     func supersedes(_ key: StagingKey, _ name: BlobName) async throws -> Bool
-    /// The rivals that have bytes, as files beside their staging areas.
+    /// Returns the rivals that have bytes, in files beside their staging areas.
     func rivals() async throws -> [RivalName]
-    /// Removes the bytes of a rival; none is no error.
+    /// Removes the bytes of a rival; an absent one is no error.
     func removeRival(_ name: RivalName) async throws
-    /// Moves a staging area that no row knows out of the way without destroying it.
+    /// Moves a staging area that no row knows to quarantine, without destroying it.
     func quarantine(_ key: StagingKey) async throws
 }

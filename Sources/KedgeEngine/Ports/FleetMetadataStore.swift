@@ -1,18 +1,19 @@
 package import KedgeFiles
 package import KedgeModel
 
-/// Names one body that is being written, for as long as it may be.
+/// A fencing token: names one body while it is being written.
 ///
-/// The lease that goes with it may be lost. So the row of a partial says who saved it, and with which revision of
-/// the session; a writer may shorten, replace or remove it only when it saved the row itself, or when the row is
-/// not newer than what the writer knew when it got the chunk.
+/// The writer may lose its lease without knowing. So the row of a partial records which writer
+/// saved it, and at which revision of the session. A writer may shorten, replace or remove the row
+/// only in two cases: it saved the row itself, or the row is not newer than the revision that it
+/// knew when it got the chunk.
 package struct WriterToken: Sendable {
-    /// The chunk that is written.
+    /// Index of the chunk that is written.
     package var index: Int
-    /// Random, so that it is never that of another writer.
+    /// Random, so that no two writers share it.
     package var text: String
-    /// The session's revision that the writer knew once it had the chunk. A partial that another writer saved
-    /// later shows that this one was replaced.
+    /// The session's revision that the writer knew when it got the chunk. A partial that another
+    /// writer saved later shows that this writer was replaced.
     package var knownRevision: Int64
 
     package init(index: Int, text: String, knownRevision: Int64 = 0) {
@@ -22,7 +23,7 @@ package struct WriterToken: Sendable {
     }
 }
 
-/// A writer is the same whatever it knows.
+/// Two tokens are equal whatever revision they know.
 extension WriterToken: Hashable {
     package static func == (one: WriterToken, other: WriterToken) -> Bool {
         one.index == other.index && one.text == other.text
@@ -34,23 +35,23 @@ extension WriterToken: Hashable {
     }
 }
 
-/// What asking for the bytes of a chunk came to.
+/// The result of a claim on a chunk.
 package enum WriterClaim: Hashable, Sendable {
-    /// The caller has it until its lease ends or somebody takes over.
+    /// The caller has the chunk until its lease ends or another writer takes over.
     case granted
-    /// Another node has it. It was told that somebody wants it.
+    /// Another node has the chunk. That node was notified of the claim.
     case held(by: String)
 }
 
-/// What happened to a session since a revision of it.
+/// The changes of a session since a revision.
 package struct SessionChanges: Sendable {
     package var record: SessionRecord
     package var revision: Int64
-    /// Chunks committed since; all chunks with ``isWhole``.
+    /// Chunks committed since; all chunks when ``isWhole`` is true.
     package var chunks: [CommittedChunk]
-    /// All partials and rivals there are now; nil when nothing has changed at all.
+    /// All current partials and rivals; nil when nothing has changed.
     package var partials: [PartialRecord]?
-    /// True when chunks were taken back since, so that what was known must be forgotten.
+    /// True when chunks were invalidated since, so that the caller must replace what it knows.
     package var isWhole: Bool
 
     package init(
@@ -67,38 +68,39 @@ package struct SessionChanges: Sendable {
 
 /// A metadata store that several nodes use at once.
 ///
-/// Each node keeps what it knows of a session in memory and asks for what changed before it acts. Writers of
-/// one chunk are kept apart by leases, and when a lease was lost without its holder knowing, by the check of
-/// its token in the transaction that commits. When the database has lost all leases, the rows of partials still
-/// keep a replaced writer from taking back what its successor saved; see ``WriterToken``. Time is the database's.
+/// Each node caches a session in memory and fetches the changes before it acts. Leases keep the
+/// writers of one chunk apart. When a holder has lost its lease without knowing, the commit's
+/// transaction checks its token. When the database has lost all leases, the rows of partials still
+/// keep a replaced writer from discarding what its successor saved; see ``WriterToken``. Time is
+/// the database's.
 package protocol FleetMetadataStore: MetadataStore {
-    /// The database's clock, carried on between its answers by this machine's monotonic one.
+    /// The database's clock, advanced between its replies by this machine's monotonic clock.
     var databaseClock: any WallClock { get }
 
-    /// What changed in a session; nil when it is gone.
+    /// Returns the changes of a session; nil when it is gone.
     ///
-    /// - Parameter revision: What the caller knows already; below zero for nothing.
+    /// - Parameter revision: The revision that the caller knows; below zero for none.
     func changes(of id: SessionID, since revision: Int64) async throws -> SessionChanges?
 
-    /// Asks for a chunk until the lease ends. Its holder may ask again, and renews the lease so.
-    /// When the chunk is granted, the durable records of its partials name the new writer.
+    /// Claims a chunk until the lease ends. A claim by the holder renews the lease. When the claim
+    /// is granted, the durable records of the chunk's partials name the new writer.
     ///
-    /// - Parameter takesOver: Takes it away from a holder whose lease still runs; that one's token is worth
-    ///   nothing any more.
+    /// - Parameter takesOver: Takes the chunk from a holder whose lease still runs, and invalidates
+    ///   that holder's token.
     func claimWriter(
         _ token: WriterToken, of id: SessionID, lease: Duration, takesOver: Bool
     ) async throws -> WriterClaim
-    /// Renews the lease of several writers of this node.
+    /// Renews the leases of several writers of this node.
     ///
-    /// - Returns: Those that somebody else wants, or has already.
+    /// - Returns: The writers whose chunk another node claims or has taken over.
     func renewWriters(
         _ tokens: [(id: SessionID, token: WriterToken)], lease: Duration
     ) async throws -> [WriterToken]
-    /// Gives a chunk back. A token that holds nothing is no error.
+    /// Releases a chunk. A token that holds nothing is no error.
     func releaseWriter(_ token: WriterToken, of id: SessionID) async throws
 
-    /// Sessions in which something happened on another node that this one may want to act on at once: a
-    /// writer is wanted, a session was closed, the hash went on. Only a hint: it may come late or never, and
-    /// for nothing.
+    /// Change notifications: sessions in which another node did something that this node may want
+    /// to act on at once, such as claiming a writer, closing the session or advancing the hash. A
+    /// notification may be late, lost or spurious.
     func hints() -> AsyncStream<SessionID>
 }

@@ -1,6 +1,6 @@
 internal import KedgeModel
 
-// How garbage is written in a row of a database; the schema of each has the same columns.
+// The database columns of garbage, equal in the schemas of all databases.
 extension Garbage {
     /// The row's kind.
     package var kind: String {
@@ -28,7 +28,7 @@ extension Garbage {
 
     /// Reads the columns of a row.
     ///
-    /// - Throws: ``MetadataError/failed(_:)`` when they name nothing.
+    /// - Throws: ``MetadataError/failed(_:)`` when they are not valid.
     package init(kind: String, key: String, state: String?) throws(MetadataError) {
         if kind == "staging", SessionID.isWellFormed(key) {
             self = .staging(StagingKey(key), state: state)

@@ -1,22 +1,22 @@
 package import KedgeHash
 package import KedgeModel
 
-/// Who owns sessions and files. Another owner's id answers exactly like an unknown one.
+/// The owner of sessions and files. Another owner's id gets the same response as an unknown one.
 package struct OwnerID: Hashable, Sendable, CustomStringConvertible {
     package let text: String
     package init(_ text: String) { self.text = text }
     package var description: String { text }
 
-    /// The one owner while the server has no identities; allowed on loopback only.
+    /// The only owner while the server has no authentication; allowed on loopback only.
     package static let anonymous = OwnerID("anonymous")
 }
 
-/// Names the bytes of a session before they are a blob. Kept apart from the session's id because an
+/// The name of a session's bytes before they are a blob. Differs from the session's id, because an
 /// adopting session takes over the bytes under their old name.
 package struct StagingKey: Hashable, Sendable, CustomStringConvertible {
     package let text: String
 
-    /// - Precondition: 32 lower-case hexadecimal digits; the key becomes a name on disk.
+    /// - Precondition: 32 lowercase hexadecimal digits; the key becomes a name on disk.
     package init(_ text: String) {
         precondition(SessionID.isWellFormed(text), "a staging key has 32 hexadecimal digits")
         self.text = text
@@ -26,7 +26,7 @@ package struct StagingKey: Hashable, Sendable, CustomStringConvertible {
     package var description: String { text }
 }
 
-/// A running hash as it is stored: how many bytes it has seen, and its saved state.
+/// A running hash in stored form: the number of hashed bytes, and the saved state.
 package struct HashCheckpoint: Hashable, Sendable {
     package var offset: Int64
     package var state: [UInt8]
@@ -41,7 +41,7 @@ package struct HashCheckpoint: Hashable, Sendable {
     }
 }
 
-/// One upload session as the store keeps it.
+/// One upload session as it is stored.
 package struct SessionRecord: Hashable, Sendable {
     package var id: SessionID
     package var owner: OwnerID
@@ -50,16 +50,17 @@ package struct SessionRecord: Hashable, Sendable {
     package var mimeType: String?
     /// Size in bytes; nil while unknown.
     package var fileSize: Int64?
-    /// Frozen for the life of the session (R28).
+    /// Fixed for the life of the session.
     package var chunkSize: Int64
     package var declaredDigest: SHA256Digest?
     package var metadata: [String: String]
-    /// The sessions whose bytes this one gets, in their order; nil for one whose bytes come from a client.
+    /// The partial uploads of a final upload, in order; nil for a session that receives its bytes
+    /// from a client.
     package var parts: [SessionID]?
     package var state: SessionState
     package var createdAt: Timestamp
     package var expiresAt: Timestamp
-    /// The contiguous prefix of the file that is hashed so far.
+    /// The hash of the contiguous prefix so far.
     package var prefix: HashCheckpoint?
     /// Set when finalizing begins.
     package var fileID: FileID?
@@ -93,8 +94,8 @@ package struct SessionRecord: Hashable, Sendable {
 
     package var layout: ChunkLayout { ChunkLayout(fileSize: fileSize, chunkSize: chunkSize) }
 
-    /// True when bytes of this session, if it still has them, can be those of the new one: its time is
-    /// over, and nothing says that the file is another (R129). One rule for every store.
+    /// True when the new session can adopt this session's bytes, if they still exist: this session
+    /// is past its expiry, and the declared digests do not differ. One rule for all stores.
     package func isAdoptable(by new: SessionRecord) -> Bool {
         let isOver = state == .expired || (state == .open && expiresAt <= new.createdAt)
         let isSameFile =
@@ -110,7 +111,7 @@ package struct CommittedChunk: Hashable, Sendable {
     package var index: Int
     package var byteCount: Int64
     package var digest: SHA256Digest
-    /// What the byte store needs to find the bytes; nil when it needs nothing.
+    /// The byte store's location of the bytes; nil when it needs none.
     package var location: String?
 
     package init(index: Int, byteCount: Int64, digest: SHA256Digest, location: String? = nil) {
@@ -121,25 +122,25 @@ package struct CommittedChunk: Hashable, Sendable {
     }
 }
 
-/// The first bytes of a chunk, durable, with the hash that has seen exactly them.
+/// The durable first bytes of a chunk, with the hash of exactly these bytes.
 ///
-/// A chunk has at most two: its partial, whose bytes lie where the chunk will, and a *rival*, the beginning of another
-/// body, which lies beside. Acknowledged bytes of the one go when a body of the other has come whole, with the
-/// digest it named, and not before.
+/// A chunk has at most two such records: its partial, whose bytes are at the chunk's own position,
+/// and a *rival*, the start of another body, stored beside it. Acknowledged bytes of one are
+/// discarded only after a complete body of the other has arrived with the digest that it declared.
 package struct PartialRecord: Hashable, Sendable {
     package var index: Int
     /// Bytes from the start of the chunk; above zero.
     package var byteCount: Int64
     package var hashState: [UInt8]
-    /// The digest announced for the whole chunk; nil when the bytes came by append.
+    /// The digest declared for the whole chunk; nil when the bytes came by append.
     package var declaredDigest: SHA256Digest?
-    /// What the byte store needs to find the bytes; nil when it needs nothing.
+    /// The byte store's location of the bytes; nil when it needs none.
     package var location: String?
     /// True for a rival, which always has a declared digest.
     package var isRival: Bool
-    /// True when the bytes did not have the digest that a client named for them and their rest. Only of bytes
-    /// that came by append: nothing says that they are wrong but that client, so appends go on after them. Others
-    /// are discarded then.
+    /// True when a complete chunk with these bytes did not have the digest that a client declared.
+    /// Set only for bytes that came by append: only that client's digest speaks against them, so
+    /// appends continue after them. Other partials are discarded in this case.
     package var isInDoubt: Bool
 
     package init(
@@ -156,13 +157,13 @@ package struct PartialRecord: Hashable, Sendable {
     }
 }
 
-/// A session with everything that was received for it.
+/// A session with everything received for it.
 package struct SessionProgress: Sendable {
     package var record: SessionRecord
     package var chunks: [CommittedChunk]
-    /// By rising index; rivals after all the others.
+    /// Partials by rising index, followed by rivals.
     package var partials: [PartialRecord]
-    /// Grows with every change; 0 in stores that only one node uses.
+    /// Grows with every change; 0 in stores for a single node.
     package var revision: Int64
 
     package init(
@@ -180,7 +181,7 @@ package struct SessionProgress: Sendable {
 package struct FileRecord: Hashable, Sendable {
     package var id: FileID
     package var owner: OwnerID
-    /// The session it came from; its chunk list is the file's.
+    /// The session that received it, which keeps the chunk list.
     package var sessionID: SessionID
     package var fileName: String
     package var mimeType: String?
@@ -188,11 +189,11 @@ package struct FileRecord: Hashable, Sendable {
     package var digest: SHA256Digest
     package var chunkSize: Int64
     package var createdAt: Timestamp
-    /// Set once the file is deleted; it then answers as gone.
+    /// The time of deletion; a deleted file gets the response "gone".
     package var deletedAt: Timestamp?
-    /// Where the byte store put the blob; nil when it is named by its digest.
+    /// The blob's location in the byte store; nil when it is named by its digest.
     package var location: String?
-    /// Since when its bytes are known to be damaged; nil while they are not.
+    /// The time since which its bytes are known to be damaged; nil while they are not.
     package var damagedAt: Timestamp?
 
     package init(
@@ -214,13 +215,13 @@ package struct FileRecord: Hashable, Sendable {
         self.damagedAt = damagedAt
     }
 
-    /// The name of its bytes.
+    /// The name of the file's bytes.
     package var blob: BlobName {
         BlobName(digest: digest, byteCount: byteCount, location: location)
     }
 }
 
 extension FileRecord {
-    /// The strong entity tag: it names the bytes, so equal files have equal tags.
+    /// The strong entity tag. It names the bytes, so equal files have equal tags.
     package var etag: String { "\"sha256-\(digest.hex)\"" }
 }

@@ -1,13 +1,13 @@
 package import KedgeModel
 
-// How the parts of a session are written in a row of a database.
+// The database column of the partial uploads of a final upload.
 extension SessionRecord {
-    /// The ids with spaces between them; nil for a session without parts.
+    /// The ids, separated by spaces; nil for a session without parts.
     package var partsText: String? { parts?.map(\.text).joined(separator: " ") }
 
-    /// Reads ``partsText``.
+    /// Parses ``partsText``.
     ///
-    /// - Throws: `failed` for what is no list of ids.
+    /// - Throws: `failed` when the text is not a list of ids.
     package static func parts(_ text: String?) throws -> [SessionID]? {
         try text?.split(separator: " ").map { name in
             guard let id = SessionID(name) else {

@@ -1,15 +1,17 @@
 internal import KedgeModel
 
-/// What a byte store remembers of a staging area beside the rows of its chunks, so that every node finds it,
-/// and the sweep can undo it: for an object store the multipart upload that collects the chunks.
+/// The byte store's own state of a staging area, so that every node finds the area and the sweep
+/// can remove it. In an object store: the multipart upload that collects the chunks.
 ///
-/// The text is the store's own. It goes with the session, into the garbage when that ends.
+/// Only the byte store reads the text. It is part of the session, and becomes part of the garbage
+/// when the session ends.
 package protocol StagingRecords: Sendable {
-    /// What is recorded; nil when nothing is, or nobody has bytes under the key.
+    /// Returns the recorded state; nil when none is recorded, or no session has the key.
     func stagingState(of key: StagingKey) async throws -> String?
-    /// Records a state if the one before is as expected; of several nodes that try, one succeeds.
+    /// Records a state if the earlier one is as expected. One of several concurrent callers
+    /// succeeds.
     ///
-    /// - Returns: What is recorded now.
+    /// - Returns: The state that is recorded now.
     /// - Throws: `notFound` when no session has the key any more.
     func setStagingState(
         _ state: String?, of key: StagingKey, replacing expected: String?

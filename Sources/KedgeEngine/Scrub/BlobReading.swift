@@ -5,19 +5,21 @@ internal import KedgeModel
 struct BlobReading {
     let scrubber: ByteScrubber
     let tally: CheckTally
-    /// True where an error of the store is one of its disk: bytes that a disk cannot give are damaged.
+    /// True where a store error comes from the disk: bytes that a disk cannot return are damaged.
     let failsForGood: Bool
     let layout: ChunkLayout
-    /// Of all chunks, in order.
+    /// The digests of all chunks, in order.
     let digests: [SHA256Digest]
-    /// The SHA-256 of the whole: where a chunk is not what the list says, it tells whether bytes or list are
-    /// wrong.
+    /// The file's SHA-256. When a chunk does not match the list, it shows whether the bytes or the
+    /// list are wrong.
     let whole: SHA256Digest
 
+    /// Reads the bytes and returns the verdict.
+    ///
     /// - Parameters:
-    ///   - start: Bytes from the start that are known to be right.
-    ///   - proceed: Called after each chunk with how many bytes were found right; false stops reading.
-    /// - Returns: Nil when it was stopped.
+    ///   - start: Number of bytes from the start that are already verified.
+    ///   - proceed: Called after each chunk with the number of verified bytes; false stops reading.
+    /// - Returns: Nil when `proceed` stopped it.
     func verdict(
         opening: () async throws -> (any BlobReader)?, from start: Int64 = 0,
         proceed: (Int64) async throws -> Bool
@@ -38,7 +40,7 @@ struct BlobReading {
             try Task.checkCancellation()
             return failsForGood ? .damaged : .undecided
         } catch is ByteStoreError {
-            // A request to a bucket that is cancelled fails like any other.
+            // A cancelled request to a bucket fails like any other.
             try Task.checkCancellation()
             return .undecided
         }
@@ -51,7 +53,7 @@ struct BlobReading {
         for index in digests.indices {
             guard let range = layout.range(ofChunk: index) else { return .damaged }
             guard range.end > start else { continue }
-            // The digests of all chunks say as much as that of the file, for less.
+            // The chunk digests prove as much as the file's digest, for less work.
             let hashes = try await scrubber.hash(
                 range, of: reader, RunningHashes(wholeEnd: 0), countingIn: tally)
             guard hashes.piece.digest() == digests[index] else {
@@ -62,7 +64,7 @@ struct BlobReading {
         return .right
     }
 
-    /// The list of a file may be wrong while its bytes are right: rows rot, too.
+    /// Hashes the whole file: the chunk list may be wrong although the bytes are right.
     private func compareWhole(
         _ reader: any BlobReader, _ proceed: (Int64) async throws -> Bool
     ) async throws -> ScrubVerdict? {

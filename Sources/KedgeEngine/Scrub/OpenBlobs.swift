@@ -1,15 +1,15 @@
 internal import KedgeLocks
 
-/// The locations of blobs that readers of this node have open, so that a superseded one is kept for them.
+/// The locations of blobs that readers of this node have open, so that superseded ones are kept.
 final class OpenBlobs: Sendable {
-    /// Does not keep the reader: its end is its release.
+    /// Holds the reader weakly: the end of its life releases the location.
     private struct Entry: Sendable {
         weak let reader: (any BlobReader)?
     }
 
     private let entries = Mutex<[String: [Entry]]>([:])
 
-    /// Remembers the location for as long as the reader lives; does nothing without a location.
+    /// Records the location for as long as the reader lives; does nothing without a location.
     func add(_ reader: any BlobReader, at location: String?) {
         guard let location else { return }
         entries.withLock { entries in

@@ -1,14 +1,14 @@
 internal import KedgeLocks
 
-/// Remembers when bytes of clients last moved, so that the scrub stays behind them.
+/// Records when bytes of clients last moved, so that the scrub yields to them.
 final class TransferClock: Sendable {
-    /// How long after its last sign a transfer counts as under way.
+    /// Time after its last activity for which a transfer counts as in progress.
     private static let patience = Duration.seconds(2)
 
     private let last = Mutex<ContinuousClock.Instant?>(nil)
 
     func tick() { last.withLock { $0 = .now } }
 
-    /// True while a transfer was seen a moment ago.
+    /// True when a transfer moved bytes within that time.
     var isRecent: Bool { last.withLock { $0.map { .now - $0 < Self.patience } ?? false } }
 }

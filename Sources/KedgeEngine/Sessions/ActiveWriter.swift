@@ -1,22 +1,22 @@
 internal import KedgeLocks
 internal import KedgeModel
 
-/// What a writer holds while it writes: one chunk, or the end of the contiguous bytes.
+/// The slot of a writer: one chunk, or the end of the contiguous bytes.
 enum WriterSlot: Hashable, Sendable {
     case chunk(Int)
     case append
-    /// No bytes: somebody reads the area, under a name of their own. Whoever gives the area up stops them
-    /// first, as they do writers.
+    /// A reader of the staging area, with an id of its own. It is stopped like a writer before the
+    /// area closes.
     case reading(SessionID)
 }
 
-/// Why a writer was told to stop.
+/// The reason to stop a writer.
 enum InterruptReason: Sendable {
     /// A newer request wants the same bytes: newest wins, because the older one may hang.
     case replaced
     /// The process is ending.
     case draining
-    /// It was slow, and others wait for its place.
+    /// The body was slow, and another one needs its place.
     case crowded
     /// The session was canceled or forgotten.
     case sessionClosed
@@ -31,7 +31,7 @@ enum InterruptReason: Sendable {
     }
 }
 
-/// One stream of bytes that is being written, so that others can stop it and wait for its end.
+/// A stream of bytes being written, which other tasks can stop and await.
 final class ActiveWriter: Sendable {
     private struct State {
         var stop: (@Sendable () -> Void)?
@@ -41,26 +41,26 @@ final class ActiveWriter: Sendable {
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
     private let state = Mutex(State())
-    /// The stream that this one stands for in one slot; nil for a stream of its own.
+    /// The stream that this writer represents in one slot; nil for a stream of its own.
     private let whole: ActiveWriter?
 
-    /// - Parameter whole: The stream that this one is part of: its bytes count, and it stops with this one.
+    /// - Parameter whole: The stream that this writer is a part of; its received bytes count.
     init(partOf whole: ActiveWriter? = nil) {
         self.whole = whole
     }
 
-    /// Why the writer was told to stop; nil when it was not.
+    /// The reason for which the writer was stopped; nil if it was not.
     var interruption: InterruptReason? { state.withLock { $0.reason } }
 
-    /// Bytes that have come so far.
+    /// Number of bytes received so far.
     var byteCount: Int64 { whole?.byteCount ?? state.withLock { $0.byteCount } }
 
-    /// More bytes have come.
+    /// Counts received bytes.
     func came(_ byteCount: Int) {
         state.withLock { $0.byteCount &+= Int64(byteCount) }
     }
 
-    /// Sets what stops the stream; called at once when the writer was interrupted before.
+    /// Sets the closure that stops the stream. Called at once if the writer was interrupted before.
     func attach(_ stop: @escaping @Sendable () -> Void) {
         let isInterrupted = state.withLock { state in
             state.stop = stop
@@ -69,7 +69,7 @@ final class ActiveWriter: Sendable {
         if isInterrupted { stop() }
     }
 
-    /// Stops the stream. What it received stays as a partial; the first reason counts.
+    /// Stops the stream. Received bytes stay as a partial. The first reason counts.
     func interrupt(_ reason: InterruptReason) {
         let stop: (@Sendable () -> Void)? = state.withLock { state in
             guard !state.isFinished else { return nil }
@@ -79,7 +79,7 @@ final class ActiveWriter: Sendable {
         stop?()
     }
 
-    /// Called once by the writer when its last byte is saved or given up.
+    /// Marks the writer as finished. Called once, after its last byte was saved or discarded.
     func finish() {
         let waiting = state.withLock { state in
             state.isFinished = true
@@ -90,7 +90,7 @@ final class ActiveWriter: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// Returns when the writer has finished. A stopped stream ends as soon as the disk calls under
+    /// Waits until the writer has finished. A stopped stream ends as soon as the disk calls under
     /// way return.
     func finished() async {
         await withCheckedContinuation { continuation in

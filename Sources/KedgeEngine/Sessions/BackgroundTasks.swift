@@ -1,6 +1,6 @@
 internal import KedgeLocks
 
-/// Work that goes on after the request that began it was answered; at most one piece for each key.
+/// Tasks that outlive the request that started them; at most one for each key.
 final class BackgroundTasks<Key: Hashable & Sendable>: Sendable {
     private struct State {
         var tasks: [Key: Task<Void, Never>] = [:]
@@ -9,7 +9,7 @@ final class BackgroundTasks<Key: Hashable & Sendable>: Sendable {
 
     private let state = Mutex(State())
 
-    /// Begins the work unless there is some for the key already, or everything is ending.
+    /// Starts the work, unless a task for the key is running or everything is ending.
     func start(_ key: Key, _ work: @escaping @Sendable () async -> Void) {
         state.withLock { state in
             guard !state.isClosed, state.tasks[key] == nil else { return }
@@ -21,10 +21,10 @@ final class BackgroundTasks<Key: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// True while there is work for the key.
+    /// True while a task for the key is running.
     func isRunning(_ key: Key) -> Bool { state.withLock { $0.tasks[key] != nil } }
 
-    /// Cancels everything and waits for its end. Nothing begins afterwards.
+    /// Cancels all tasks and waits for them. No task starts afterwards.
     func close() async {
         let tasks = state.withLock { state in
             state.isClosed = true

@@ -1,7 +1,7 @@
 internal import KedgeLocks
 internal import KedgeModel
 
-/// Sessions that bodies are being written to by this process. Their rows may not know of a byte yet.
+/// Sessions to which this process is writing bodies. Their rows may not count a byte yet.
 final class BusySessions: Sendable {
     private let counts = Mutex<[SessionID: Int]>([:])
 

@@ -1,23 +1,23 @@
 internal import KedgeLocks
 internal import KedgeModel
 
-/// What is known of one chunk at one moment.
+/// A snapshot of one chunk's state.
 struct ChunkView: Sendable {
     let layout: ChunkLayout
     /// Set when the chunk is committed.
     let digest: SHA256Digest?
     let partial: PartialRecord?
-    /// The first bytes of another body.
+    /// The durable first bytes of another body.
     let rival: PartialRecord?
 }
 
-/// How many staging areas are open: each holds a descriptor, and a process has only so many.
+/// Counts the open staging areas, because each holds a descriptor.
 final class OpenAreaCount: Sendable {
     private let count = Mutex(0)
 
     var value: Int { count.withLock { $0 } }
 
-    /// Counts one area for as long as somebody keeps this.
+    /// Counts one area for as long as the mark exists.
     final class Mark: Sendable {
         private let areas: OpenAreaCount
 

@@ -1,4 +1,4 @@
-/// Lets one caller at a time work on what a key names; others wait in order.
+/// A lock for each key. Callers wait in order.
 actor KeyedLock<Key: Hashable & Sendable> {
     private var held: Set<Key> = []
     private var waiting: [Key: [CheckedContinuation<Void, Never>]] = [:]
@@ -26,7 +26,7 @@ actor KeyedLock<Key: Hashable & Sendable> {
             held.insert(key)
             return
         }
-        // The lock is handed over while it stays held, so nobody slips in between.
+        // The lock stays held while it is handed over, so no other caller can take it in between.
         await withCheckedContinuation { waiting[key, default: []].append($0) }
     }
 

@@ -1,31 +1,33 @@
 internal import KedgeModel
 
-// What may be done to a session now, and what is told of it.
+// Preconditions and status of a session.
 extension LiveSession {
     /// Checks that the session's bytes come from clients.
     ///
-    /// - Throws: `UPLOAD_IS_FINAL` when they are those of other sessions.
+    /// - Throws: `UPLOAD_IS_FINAL` when they come from partial uploads.
     func requireOwnBytes() throws {
         guard ledger.record.parts == nil else { throw EngineError(.uploadIsFinal) }
     }
 
-    /// Checks that the session takes bytes now.
+    /// Checks that the session accepts bytes now.
     ///
-    /// - Throws: `SESSION_EXPIRED`, `SESSION_CLOSED`.
+    /// - Throws: `SESSION_EXPIRED`, `SESSION_CLOSED`, `UNAVAILABLE` while the session is reloaded.
     func requireOpen() throws {
         try requireCurrent()
         guard !isRetired else { throw EngineError(.unavailable, "The session is changing hands.") }
         guard ledger.record.state == .open else { throw EngineError.closed(ledger.record.state) }
     }
 
-    /// The wire form of a session whose time is not over.
+    /// Returns the wire form of the session's status.
+    ///
+    /// - Throws: `SESSION_EXPIRED`.
     func currentStatus(withDigests: Bool = false) throws -> SessionStatus {
         try requireCurrent()
         return withDigests ? ledger.statusWithDigests : ledger.status
     }
 
-    /// What is known of one chunk. A small value: holding on to the ledger while bytes move would
-    /// make each commit copy the whole of it.
+    /// Returns a snapshot of one chunk. It is small: keeping a copy of the ledger while bytes
+    /// arrive would make each commit copy all of it.
     func view(ofChunk index: Int) throws -> ChunkView {
         try requireCurrent()
         return ChunkView(
@@ -33,7 +35,7 @@ extension LiveSession {
             partial: ledger.partials[index], rival: ledger.rivals[index])
     }
 
-    /// The answer to a body that ended before its chunk does.
+    /// Returns the receipt for a body that ended before its chunk.
     func partialReceipt(for put: ChunkPut, chunk: ByteRange) throws -> PartialChunk {
         let known = Resumption(of: put, try view(ofChunk: put.index), chunk: chunk).partial
         guard let known else {
@@ -42,7 +44,7 @@ extension LiveSession {
         return PartialChunk(index: put.index, receivedBytes: known.byteCount)
     }
 
-    /// The answer to a chunk that is committed.
+    /// Returns the receipt for a committed chunk.
     func receipt(for put: ChunkPut) -> ChunkReceipt {
         ChunkReceipt(
             index: put.index, sha256: put.digest, receivedBytes: ledger.receivedByteCount,

@@ -1,10 +1,8 @@
 internal import KedgeModel
 
-// What a session does because other nodes have it, too.
+// Coordination of a session with other nodes.
 extension LiveSession {
-    /// Learns what other nodes have changed. Does nothing in a process that is alone.
-    ///
-    /// - Throws: `SESSION_NOT_FOUND` when the session is gone.
+    /// Loads the changes that other nodes made. Does nothing in a single-node deployment.
     func refresh() async throws {
         guard let fleet = parts.fleet else { return }
         var before: Int
@@ -12,14 +10,15 @@ extension LiveSession {
         repeat {
             before = changeCount
             answer = try await fleet.changes(of: id, since: ledger.revision)
-            // An answer from before a change of this node would put an older picture over it.
+            // An answer from before a change of this node would overwrite that change.
         } while before != changeCount
         guard let changes = answer else {
             becomeStale()
             throw EngineError(.sessionNotFound)
         }
         guard !changes.isWhole else {
-            // Chunks were taken back, and the hash may have gone over them: begin anew.
+            // Chunks were invalidated, and the hash may include their bytes: load the session
+            // again.
             setState(changes.record.state)
             return becomeStale()
         }
@@ -27,8 +26,8 @@ extension LiveSession {
         if let checkpoint = changes.record.prefix { await prefix.adopt(checkpoint) }
     }
 
-    /// Learns of a change at once, and acts on it: writers of a session that was closed elsewhere stop, and
-    /// a hash that has come as far as bytes of this node goes on over them.
+    /// Handles a change notification. Stops the writers of a session that another node closed.
+    /// Continues the whole-file hash if it has reached bytes of this node.
     func heed() async throws {
         do {
             try await refresh()
@@ -40,8 +39,9 @@ extension LiveSession {
         await followPrefix()
     }
 
-    /// Waits until no other node writes the chunk: its writer is asked to stop, and fenced off when it does
-    /// not within a moment. Its bytes stay if it is alive.
+    /// Takes the lease on a chunk. Asks a writer on another node to stop and waits until it has
+    /// saved its bytes. After ``EngineConfiguration/fleetTakeoverGrace`` its fencing token is
+    /// revoked.
     func lease(
         _ index: Int, from fleet: any FleetMetadataStore, for writer: ActiveWriter
     ) async throws -> WriterToken {
@@ -60,8 +60,8 @@ extension LiveSession {
         return token
     }
 
-    /// Lets other nodes have the chunk at once. Without this they have to wait for the end of the lease,
-    /// so a failure needs no care.
+    /// Releases the chunk, so that another node gets it at once. A failure is ignored, because that
+    /// node takes the chunk over after its grace.
     func giveBack(_ token: WriterToken) async {
         parts.leases.remove(token)
         try? await parts.fleet?.releaseWriter(token, of: id)

@@ -5,7 +5,7 @@ extension LiveSession {
     /// Lets the whole-file hash catch up with the committed prefix in the background.
     func followPrefix() async {
         let end = ledger.committedPrefixEnd
-        // Bytes that the hash has passed are not needed on this node any more.
+        // This node no longer needs the bytes that the hash has passed.
         await staging?.release(below: await prefix.offset)
         await prefix.follow(to: end) { [weak self] in
             guard let self else { throw EngineError(.sessionClosed) }

@@ -2,14 +2,14 @@ internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
 
-// Bytes first, then their rows: what makes chunks and partials durable.
+// Makes chunks and partials durable: bytes first, then their rows.
 extension LiveSession {
-    /// The same for the chunk of a pass, whose step in the file's hash then counts.
+    /// Commits the chunk of a pass, together with its step in the whole-file hash.
     func commitDurably(_ chunk: CommittedChunk, of pass: ChunkPass) async throws {
         guard let before = pass.fileHashBefore, let after = pass.fileHash else {
             return try await commitDurably([chunk], staging: pass.staging)
         }
-        // Now, so that the next chunk need not wait for this one's sync.
+        // Announced before the sync, so that the next chunk need not wait for it.
         prefix.turns.announce(after, from: before)
         do {
             try await commitDurably([chunk], staging: pass.staging)
@@ -20,10 +20,11 @@ extension LiveSession {
         await prefix.accept(stepAt: before.byteCount)
     }
 
-    /// Makes the chunks' bytes durable, then their rows: in that order, and both before anybody hears
-    /// of it.
+    /// Makes the chunks' bytes durable, then their rows. Both are durable before any client gets an
+    /// acknowledgement.
     ///
-    /// - Parameter isWhole: The area has every byte of the chunks; nothing of their partials belongs to them.
+    /// - Parameter isWhole: Whether the area has every byte of the chunks, so that their partials
+    ///   are not needed.
     func commitDurably(
         _ chunks: [CommittedChunk], staging: any StagingArea, isWhole: Bool = false
     ) async throws {
@@ -49,7 +50,7 @@ extension LiveSession {
         for index in rivals { try? await staging.removeRival(ofChunk: index) }
     }
 
-    /// The size may have been declared while a chunk came.
+    /// Checks the lengths of the chunks: the file size may have been declared while they arrived.
     private func requireFitting(_ chunks: [CommittedChunk]) throws {
         let layout = ledger.record.layout
         for chunk in chunks
@@ -60,7 +61,7 @@ extension LiveSession {
 
     /// Makes the bytes of whole chunks durable.
     ///
-    /// - Returns: The chunks with where the byte store put them.
+    /// - Returns: The chunks with their locations in the byte store.
     private func save(
         _ chunks: [CommittedChunk], staging: any StagingArea, isWhole: Bool
     ) async throws -> [CommittedChunk] {
@@ -72,7 +73,8 @@ extension LiveSession {
                 chunk.location = try await staging.saveChunk(
                     place, digest: chunk.digest, after: earlier)
             } catch ByteStoreError.notFound where earlier != nil {
-                // Perhaps only the first bytes of this chunk. If it is more, the next attempt shows it.
+                // Perhaps only the first bytes of this chunk are gone. If it is more, the next
+                // attempt shows it.
                 throw try await takeBackPartial(of: chunk.index)
             } catch ByteStoreError.notFound {
                 throw try await takeBackEverything(writing: chunk.index)
@@ -85,8 +87,8 @@ extension LiveSession {
         return saved
     }
 
-    /// The session ended while its bytes were on their way into a store that nobody looks through: the sweep
-    /// may have been there before them.
+    /// Leaves bytes to the sweep that were saved after their session had ended. No node scans a
+    /// shared store for them, and the sweep of the session may have run before.
     private func disown(after error: MetadataError) async {
         switch error {
         case .wrongState, .notFound:
@@ -97,7 +99,7 @@ extension LiveSession {
         }
     }
 
-    /// Where the first bytes of a chunk lie.
+    /// Returns the place of a chunk's first bytes.
     private func place(of index: Int, byteCount: Int64) -> ChunkPlace {
         let layout = ledger.record.layout
         return ChunkPlace(
@@ -105,23 +107,25 @@ extension LiveSession {
             isWholeFile: layout.fileSize == byteCount)
     }
 
-    /// The first bytes of a chunk are gone, though a row promises them. Takes the promise back.
+    /// Invalidates the partial of a chunk whose acknowledged bytes are gone.
+    ///
+    /// - Returns: The error for the client.
     private func takeBackPartial(of index: Int) async throws -> EngineError {
         try await discardPartial(index)
         return EngineError(
             .unavailable, cause: "the first bytes of chunk \(index) of session \(id) are gone")
     }
 
-    /// What was saved of the file before is gone, though rows promise it. Takes the promise back.
+    /// Invalidates all chunks, because acknowledged bytes of the file are gone.
     ///
-    /// - Returns: The error for the client, who asks what is there and sends it again.
+    /// - Returns: The error for the client, which asks for the state and sends them again.
     private func takeBackEverything(writing index: Int) async throws -> EngineError {
         becomeStale()
         try await parts.metadata.takeBackChunks(touching: await touch(writing: [index]))
         return EngineError(.unavailable, cause: "the saved chunks of session \(id) are gone")
     }
 
-    /// Saves the first bytes of a chunk as far as that works.
+    /// Saves the first bytes of a chunk if possible.
     ///
     /// A full or failing disk is not an error here: the bytes recorded before are still good.
     func keepPartial(
@@ -133,9 +137,10 @@ extension LiveSession {
             isRival: isRival)
     }
 
-    /// Makes the first bytes of a chunk durable of which a body brought no more.
+    /// Makes the bytes of a body durable that ended before its chunk.
     ///
-    /// - Throws: What keeps them from counting; `RANGE_MISMATCH` when only a whole chunk can count.
+    /// - Throws: The error that keeps them from counting; `RANGE_MISMATCH` when only a whole chunk
+    ///   can count.
     func savePart(
         _ verified: SHA256Hasher, index: Int, declaredDigest: SHA256Digest?,
         staging: any StagingArea, isRival: Bool = false
@@ -148,10 +153,10 @@ extension LiveSession {
         guard (saved?.byteCount ?? 0) >= verified.byteCount else { throw EngineError.onlyWhole }
     }
 
-    /// Syncs and records the first bytes of a chunk, those that the hash has seen, when they are more
-    /// than what is recorded.
+    /// Syncs and records the first bytes of a chunk, as far as the hash covers them. Does nothing
+    /// if that is not more than recorded.
     ///
-    /// - Parameter isRival: Whether they are those of a rival, which lie in an area of their own.
+    /// - Parameter isRival: Whether the bytes are a rival's, in an area of their own.
     func savePartial(
         _ verified: SHA256Hasher, index: Int, declaredDigest: SHA256Digest?,
         staging: any StagingArea, isRival: Bool = false
@@ -159,7 +164,7 @@ extension LiveSession {
         let known = isRival ? ledger.rivals[index] : ledger.partials[index]
         guard verified.byteCount > known?.byteCount ?? 0 else { return }
         guard !isRival || known != nil || hasRoomForRival else { return }
-        // What comes into a shared store for a session that is over stays there until somebody looks.
+        // In a shared store, bytes saved for a session that has ended would stay behind.
         guard !parts.bytes.assembles || ledger.record.state == .open else { return }
         var partial = PartialRecord(
             index: index, byteCount: verified.byteCount, hashState: verified.savedState,
@@ -184,18 +189,18 @@ extension LiveSession {
 }
 
 extension LiveSession {
-    /// Most rivals of one session that are kept when their bodies break off. Each takes a file and
-    /// up to a chunk of space, and no honest client needs more than one for each of its
+    /// Maximum number of rivals that one session keeps when their bodies break off. Each takes a
+    /// file and up to a chunk of space. An honest client needs at most one for each of its
     /// connections.
     static let maxRivalCount = 64
 
     private var hasRoomForRival: Bool { ledger.rivals.count < Self.maxRivalCount }
 
-    /// Takes note that the first bytes of a chunk and their rest do not have the digest that was named for them.
+    /// Marks a partial as in doubt, because the whole chunk did not match its declared digest.
     ///
-    /// What was acknowledged before stays, in doubt: the rest may be what is wrong, damaged on its way. Native clients
-    /// are not offered it again, and what they send from the chunk's first byte lies beside it until it is whole;
-    /// appends go on after it. What only this request brought is discarded.
+    /// Bytes acknowledged before stay: the rest may have been damaged in transit. Native clients
+    /// are no longer offered the partial. A native body from the chunk's first byte lies beside it
+    /// until it is whole; appends continue after it. Bytes of this request are discarded.
     func doubtPartial(_ index: Int, of earlier: PartialRecord?) async throws {
         guard var earlier else { return try await discardPartial(index) }
         earlier.isInDoubt = true
@@ -204,11 +209,12 @@ extension LiveSession {
         savedPartial(earlier, touch: touch)
     }
 
-    /// Makes the partial of a chunk its rival, so that other bytes can be written to the chunk's place. It is as
-    /// durable before and after, and goes on for a body that names its digest.
+    /// Turns the partial of a chunk into its rival, so that other bytes can be written to the
+    /// chunk's place. The bytes stay durable, and a body with their declared digest can continue
+    /// them.
     ///
-    /// - Returns: False when it stays: it came by append, the chunk has a rival already, or the
-    ///   session has as many as it may.
+    /// - Returns: False when the partial stays: it was received by append, the chunk has a rival
+    ///   already, or the session has the maximum number of rivals.
     func setAside(_ partial: PartialRecord) async throws -> Bool {
         guard partial.declaredDigest != nil, ledger.rivals[partial.index] == nil, hasRoomForRival
         else { return false }
@@ -218,7 +224,7 @@ extension LiveSession {
         rival.location = try await area.keepAsRival(
             place(of: partial.index, byteCount: partial.byteCount), location: partial.location)
         let touch = await touch(writing: [partial.index])
-        // First where it is now, then not where it was: a stop between leaves it in both places.
+        // The rival is recorded before the partial is discarded: a stop in between leaves both.
         try await parts.metadata.savePartial(rival, touching: touch)
         savedPartial(rival, touch: touch)
         try await discardPartial(partial.index)

@@ -2,18 +2,19 @@ internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
 
-/// A session in use: its ledger, its writers, its staging area and its whole-file hash.
+/// A session in memory: its ledger, its writers, its staging area and its whole-file hash.
 ///
-/// The actor decides who may write which bytes. State is read again after every suspension.
+/// The actor decides which writer may write which bytes. State is read again after every
+/// suspension.
 actor LiveSession {
     nonisolated let id: SessionID
     nonisolated let owner: OwnerID
     nonisolated let parts: EngineParts
     private(set) var ledger: SessionLedger
     private var writers: [WriterSlot: ActiveWriter] = [:]
-    /// What this node may write in the eyes of the others, by chunk.
+    /// Fencing tokens that this node holds, by chunk index.
     private var tokens: [Int: WriterToken] = [:]
-    /// Changes that this node has made to the session.
+    /// Number of changes that this node has made to the session.
     private(set) var changeCount = 0
     private(set) var staging: (any StagingArea)?
     private var openArea: OpenAreaCount.Mark?
@@ -30,7 +31,7 @@ actor LiveSession {
         prefix = PrefixHash(restoring: progress.record.prefix, parts: parts)
     }
 
-    /// True when the session's time is over.
+    /// True when the session has expired.
     var isExpired: Bool {
         switch ledger.record.state {
         case .open: ledger.record.expiresAt <= parts.clock.now()
@@ -39,7 +40,7 @@ actor LiveSession {
         }
     }
 
-    /// Checks that the session's time is not over.
+    /// Checks that the session has not expired, and marks it as used.
     ///
     /// - Throws: `SESSION_EXPIRED`.
     func requireCurrent() throws {
@@ -47,14 +48,14 @@ actor LiveSession {
         guard !isExpired else { throw EngineError(.sessionExpired) }
     }
 
-    /// How often a writer whose bytes still come has another moment.
+    /// Maximum number of grace periods of a writer whose bytes still arrive.
     private static let maxGraceCount = 4
 
-    /// Takes a slot, stopping the writer that has it and waiting until its bytes are saved.
+    /// Takes a slot. Stops its current writer and waits until that one's bytes are saved.
     ///
-    /// The writer has a moment to end by itself, and some more while bytes come: on a busy machine the
-    /// end of its connection, and the bytes before that, may have arrived and not been seen yet, and
-    /// stopping it would drop them.
+    /// The writer gets a grace period to end by itself, and further ones while bytes arrive. On a
+    /// busy machine its last bytes and the end of its connection may have arrived but not been read
+    /// yet. Stopping it at once would drop them.
     func claim(_ slot: WriterSlot, for writer: ActiveWriter) async throws {
         while let current = writers[slot] {
             let (timer, grace) = (parts.timer, parts.configuration.takeoverGrace)
@@ -74,7 +75,7 @@ actor LiveSession {
         guard case .chunk(let index) = slot, let fleet = parts.fleet else { return }
         do {
             tokens[index] = try await lease(index, from: fleet, for: writer)
-            // What the writer before left may lie in the store only.
+            // The previous writer's bytes may be known only to the store.
             try await refresh()
             try requireOpen()
             tokens[index]?.knownRevision = ledger.revision
@@ -84,8 +85,8 @@ actor LiveSession {
         }
     }
 
-    /// Takes the slot of a chunk for somebody who writes more than that chunk: whoever stops the slot stops
-    /// the writer.
+    /// Takes the slot of a chunk for a writer of more than that chunk. Stopping the slot stops the
+    /// writer.
     func claimChunk(_ index: Int, stopping writer: ActiveWriter) async throws -> ActiveWriter {
         let slot = ActiveWriter(partOf: writer)
         slot.attach { [writer] in writer.interrupt(slot.interruption ?? .replaced) }
@@ -98,7 +99,7 @@ actor LiveSession {
         return slot
     }
 
-    /// Gives a slot back.
+    /// Releases a slot, and the lease on its chunk.
     func release(_ slot: WriterSlot, _ writer: ActiveWriter) async {
         if case .chunk(let index) = slot, writers[slot] === writer,
             let token = tokens.removeValue(forKey: index)
@@ -123,17 +124,17 @@ actor LiveSession {
         }
     }
 
-    /// Ends this object's part: no writer starts any more, and those under way stop.
+    /// Retires this object: stops its writers, lets no new one start, and closes the staging area.
     func retire() async {
         isRetired = true
         await interruptWriters(.sessionClosed)
         await closeStaging()
     }
 
-    /// The open staging area.
+    /// Returns the staging area, opened if necessary.
     func stagingArea() async throws -> any StagingArea {
         if let staging { return staging }
-        // Opening would make the area anew under a name that may belong to nobody any more.
+        // Opening would create the area again, perhaps for a session that no longer exists.
         guard !isRetired else { throw EngineError(.sessionClosed) }
         let opened = try await parts.bytes.openStaging(ledger.record.stagingKey)
         // Another caller may have opened it during the wait; one descriptor is enough.
@@ -146,7 +147,7 @@ actor LiveSession {
         return opened
     }
 
-    /// Gives up the staging area: on leaving memory, before promotion.
+    /// Closes the staging area, before eviction from memory or promotion.
     func closeStaging() async {
         guard let open = staging else { return }
         staging = nil
@@ -154,16 +155,16 @@ actor LiveSession {
         await open.close()
     }
 
-    /// Gives up an area whose bytes are in doubt, unless another one was opened in its place already.
+    /// Closes an area whose bytes are in doubt, unless another one replaced it already.
     func closeStaging(afterFailureOf area: any StagingArea) async {
         guard staging === area, area.isInDoubt else { return }
         await closeStaging()
     }
 
-    /// The store says that the session is not what this object believes: it is loaded anew next time.
+    /// Marks this object as outdated: the next request loads the session again.
     func becomeStale() { isRetired = true }
 
-    /// The session's expiry and hash progress as they go into the next transaction.
+    /// Returns the session's expiry, hash progress and fencing tokens for the next transaction.
     ///
     /// - Parameter indexes: The chunks that are written.
     func touch(writing indexes: [Int]) async -> SessionTouch {
@@ -189,7 +190,7 @@ actor LiveSession {
         ledger.setExpiry(touch.expiresAt)
     }
 
-    /// Forgets the partial of a chunk that this node writes, or its rival.
+    /// Discards the partial, or the rival, of a chunk that this node writes.
     func discardPartial(_ index: Int, isRival: Bool = false) async throws {
         try await parts.metadata.discardPartial(
             of: id, index: index, isRival: isRival, by: tokens[index])
@@ -197,9 +198,9 @@ actor LiveSession {
         if isRival { ledger.removeRival(index) } else { ledger.removePartial(index) }
     }
 
-    /// Sets the size of the file, durably and for good; does nothing when it is known to be the same.
+    /// Sets the size of the file, durably and once. Idempotent.
     ///
-    /// - Throws: `SIZE_MISMATCH` when another one was declared, or more bytes are there.
+    /// - Throws: `SIZE_MISMATCH` when another size was declared, or more bytes were received.
     func declareSize(_ byteCount: Int64) async throws {
         let known = ledger.record.fileSize
         guard known != byteCount else { return }
@@ -209,14 +210,15 @@ actor LiveSession {
         do {
             try await parts.metadata.declareSize(byteCount, of: id)
         } catch MetadataError.wrongState(.open) {
-            // Another node was told another size just now.
+            // Another node has just recorded another size.
             throw EngineError(.sizeMismatch, "The file has another size than \(byteCount) bytes.")
         }
         changeCount += 1
         ledger.declareSize(byteCount)
     }
 
-    /// Lets an open session live as long as after any other activity. Writes only when that is worth it.
+    /// Extends an open session as any other activity would. Writes only if that adds at least a
+    /// tenth of the lifetime.
     func stayAlive() async throws {
         let margin = parts.configuration.sessionLifetime / 10
         guard ledger.record.state == .open, !isExpired,
@@ -227,7 +229,7 @@ actor LiveSession {
         recordCommit([], touch: touch)
     }
 
-    /// Lets a session live on whose first bytes are on their way, and count at their end only.
+    /// Extends a session whose first bytes are on their way but count only at their end.
     func stayAliveWhileEmpty() async throws {
         let margin = parts.configuration.emptySessionLifetime / 2
         guard ledger.record.state == .open, !isExpired, ledger.claimedEnd == 0,
@@ -252,6 +254,6 @@ actor LiveSession {
         ledger.finalize(digest: digest, fileID: fileID)
     }
 
-    /// Takes over what the store says, after others have changed it.
+    /// Applies changes that other nodes made in the store.
     func apply(_ changes: SessionChanges) { ledger.apply(changes) }
 }

@@ -3,13 +3,13 @@ internal import KedgeHash
 internal import KedgeLocks
 internal import KedgeModel
 
-/// The SHA-256 of the file's contiguous prefix, kept up with the chunks as they are committed, so
-/// that finalize finds it done.
+/// The SHA-256 of the file's contiguous prefix, updated as chunks are committed, so that finalize
+/// finds it done.
 ///
-/// Chunks are hashed for the file in turn while they are written (``turns``); what came in another order
-/// is read back.
+/// Chunks are hashed for the file in order while they are written (``turns``). Bytes that arrive in
+/// another order are read back.
 actor PrefixHash {
-    /// How chunks carry the hash on.
+    /// The ordered hashing of chunks while they are written.
     nonisolated let turns: HashTurns
     private var savedOffset: Int64
     private var target: Int64
@@ -18,7 +18,7 @@ actor PrefixHash {
     private var waiting: [(offset: Int64, continuation: CheckedContinuation<Void, Never>)] = []
     private let parts: EngineParts
 
-    /// Goes on from what was stored; a state that cannot be read starts from the first byte.
+    /// Continues from a stored checkpoint; an unreadable one starts over at the first byte.
     init(restoring checkpoint: HashCheckpoint?, parts: EngineParts) {
         let restored = checkpoint.flatMap { SHA256Hasher(savedState: $0.state) }
         let hasher = restored ?? SHA256Hasher()
@@ -28,25 +28,27 @@ actor PrefixHash {
         self.parts = parts
     }
 
-    /// Offset up to which the hash has come.
+    /// Offset after the last hashed byte.
     var offset: Int64 { turns.hasher.byteCount }
 
     /// True while bytes are being read back.
     var isFollowing: Bool { task != nil }
 
-    /// True when the hash will go on without being asked.
+    /// True when the hash will advance without another call.
     private var isGoingOn: Bool { task != nil || turns.hasStepAhead }
 
     /// The digest of the first ``offset`` bytes.
     var digest: SHA256Digest { turns.hasher.digest() }
 
-    /// The chunk that starts there was committed; its step counts when it is its turn.
+    /// Accepts the step of the committed chunk that starts at the offset. It counts once all steps
+    /// before it do.
     func accept(stepAt start: Int64) {
         turns.accept(stepAt: start)
         wake()
     }
 
-    /// The hash's state when it went on since the last save, for the next transaction.
+    /// Returns the hash's state for the next transaction; nil if it has not advanced since the last
+    /// save.
     func checkpointToSave() -> HashCheckpoint? {
         let hasher = turns.hasher
         guard hasher.byteCount > savedOffset else { return nil }
@@ -54,7 +56,7 @@ actor PrefixHash {
         return HashCheckpoint(hasher)
     }
 
-    /// Goes on from where another node has come to, if that is farther.
+    /// Adopts the checkpoint of another node if it is further ahead.
     func adopt(_ checkpoint: HashCheckpoint) {
         guard checkpoint.offset > offset, task == nil, !turns.hasStepAhead,
             let hasher = SHA256Hasher(savedState: checkpoint.state)
@@ -68,21 +70,22 @@ actor PrefixHash {
 
     /// Reads committed bytes up to `end` in the background, as far as this node can.
     ///
-    /// - Parameter save: Records how far the hash has come; called where other nodes go on from there.
+    /// - Parameter save: Records a checkpoint from which other nodes can continue. Called only for
+    ///   stores that assemble.
     func follow(
         to end: Int64, area: @escaping @Sendable () async throws -> any StagingArea,
         save: @escaping @Sendable (HashCheckpoint) async throws -> Void
     ) {
         target = max(target, end)
-        // A step that starts here is about to count.
+        // A step that starts at the current offset is about to count.
         guard task == nil, offset < target, !turns.hasStepAhead else { return }
         failure = nil
         turns.beginFollowing()
-        // Ends by itself at the target; whoever needs the hash waits in `wait(for:)`.
+        // Ends by itself at the target; callers that need the hash wait in `wait(for:patience:)`.
         task = Task { await self.run(area: area, save: save) }
     }
 
-    /// Waits until the hash has reached the offset, failed, or the patience is over.
+    /// Waits until the hash has reached the offset or failed, at most for the given timeout.
     ///
     /// - Returns: True when it has reached the offset.
     func wait(for offset: Int64, patience: Duration) async throws -> Bool {
@@ -101,7 +104,7 @@ actor PrefixHash {
                 await withCheckedContinuation { waiting.append((offset, $0)) }
             }
         } onCancel: {
-            // Ends at once; nobody needs to wait for it.
+            // Ends at once, so it need not be awaited.
             Task { await self.wakeAll() }
         }
         if self.offset < offset, let failure { throw failure }
@@ -132,21 +135,23 @@ actor PrefixHash {
                 wake()
             }
         } catch ByteStoreError.notAssembled {
-            // Another node may have these bytes at hand; or they are read when the file is assembled.
+            // Another node may have these bytes locally. Otherwise they are read once the file is
+            // assembled.
         } catch {
             failure = error
         }
         do {
             try await share(save)
         } catch {
-            // It is recorded with the next chunk, or computed again.
+            // The next checkpoint records it, or the bytes are hashed again.
         }
         task = nil
         turns.endFollowing()
         wakeAll()
     }
 
-    /// Records how far the hash has come where that is of use to other nodes, or after a death.
+    /// Saves a checkpoint if the store assembles files. Other nodes, or this one after a crash,
+    /// continue from it.
     private func share(_ save: (HashCheckpoint) async throws -> Void) async throws {
         guard parts.bytes.assembles, let checkpoint = checkpointToSave() else { return }
         try await save(checkpoint)

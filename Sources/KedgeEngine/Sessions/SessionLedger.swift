@@ -1,8 +1,8 @@
 internal import KedgeHash
 package import KedgeModel
 
-/// What is known of one session: a value without clock, I/O or waiting. The live session owns one
-/// and changes it only after the store has.
+/// The state of one session: a value without clock, I/O or waiting. The live session owns one and
+/// changes it only after the store has changed.
 package struct SessionLedger: Sendable {
     package private(set) var record: SessionRecord
     package private(set) var committed = ChunkSet()
@@ -10,10 +10,10 @@ package struct SessionLedger: Sendable {
     /// First bytes of other bodies, beside the partials.
     package private(set) var rivals: [Int: PartialRecord] = [:]
     package private(set) var committedByteCount: Int64 = 0
-    /// The store's revision that this is; newer than it after changes of this node.
+    /// The revision last loaded from the store. Changes of this node are not counted in it.
     package private(set) var revision: Int64
     private var digests: [Int: SHA256Digest] = [:]
-    /// Of the chunks that have one.
+    /// Locations of the chunks that have one.
     private var locations: [Int: String] = [:]
 
     package init(_ progress: SessionProgress) {
@@ -23,10 +23,10 @@ package struct SessionLedger: Sendable {
         for partial in progress.partials { setPartial(partial) }
     }
 
-    /// Digest of a committed chunk, or nil.
+    /// Returns the digest of a committed chunk; nil for any other chunk.
     package func digest(ofChunk index: Int) -> SHA256Digest? { digests[index] }
 
-    /// The committed chunks, by rising index.
+    /// The committed chunks, by ascending index.
     package var chunks: [CommittedChunk] {
         committed.indexes.compactMap { index in
             guard let digest = digests[index], let range = record.layout.range(ofChunk: index)
@@ -39,7 +39,7 @@ package struct SessionLedger: Sendable {
         }
     }
 
-    /// Takes over what changed since ``revision``. Older news than what is known says nothing.
+    /// Applies the changes since ``revision``. Ignores changes that are not newer.
     package mutating func apply(_ changes: SessionChanges) {
         guard changes.revision > revision else { return }
         precondition(!changes.isWhole, "who knew what is gone begins anew")
@@ -51,25 +51,27 @@ package struct SessionLedger: Sendable {
         for partial in new { setPartial(partial) }
     }
 
-    /// Bytes received and durable, those included that a native client is told to go on after.
+    /// Number of durable bytes: those of committed chunks and of the partials offered to native
+    /// clients.
     package var receivedByteCount: Int64 {
         offeredPartials.reduce(committedByteCount) { $0 + $1.byteCount }
     }
 
-    /// What native clients are told to go on after, by rising index: of a chunk its partial unless that is in
-    /// doubt, otherwise its rival.
+    /// The partials that native clients can continue, by ascending index. A chunk's rival takes the
+    /// place of a partial that is in doubt or missing.
     var offeredPartials: [PartialRecord] {
         let certain = partials.filter { !$0.value.isInDoubt }
         return certain.merging(rivals.filter { isUsable($0.value) }) { partial, _ in partial }
             .values.sorted { $0.index < $1.index }
     }
 
-    /// False for a rival that is too long for its chunk, because the size of the file was told since.
+    /// False for a rival that is not shorter than its chunk, because the file size was declared
+    /// later.
     func isUsable(_ rival: PartialRecord) -> Bool {
         record.layout.range(ofChunk: rival.index).map { rival.byteCount < $0.byteCount } ?? false
     }
 
-    /// Offset after the chunks that are committed without a gap from the start.
+    /// Offset after the contiguous committed chunks from the start.
     package var committedPrefixEnd: Int64 {
         guard let end = record.layout.range(ofChunk: committed.contiguousCount)?.start else {
             return record.fileSize ?? committedByteCount
@@ -77,12 +79,13 @@ package struct SessionLedger: Sendable {
         return min(end, record.fileSize ?? end)
     }
 
-    /// Offset at which an append goes on: the committed prefix and the partial that follows it.
+    /// Offset at which an append continues: after the committed prefix and the partial that follows
+    /// it.
     package var contiguousOffset: Int64 {
         committedPrefixEnd + (partials[committed.contiguousCount]?.byteCount ?? 0)
     }
 
-    /// The chunk in which an append goes on; nil when every byte is there.
+    /// The chunk in which an append continues; nil when every byte was received.
     package var appendIndex: Int? {
         contiguousOffset == record.fileSize
             ? nil : record.layout.index(ofByteAt: contiguousOffset)
@@ -101,8 +104,8 @@ package struct SessionLedger: Sendable {
     /// True when the size is known and every chunk is committed.
     package var isComplete: Bool { record.layout.chunkCount == committed.count }
 
-    /// True when every byte is there, but those of the last chunk are a partial still: the size was declared
-    /// when they had come already, or a process ended just before it committed them.
+    /// True when every byte was received, but the last chunk is still a partial. Its bytes arrived
+    /// before the size was declared, or a process ended just before the commit.
     package var lacksOnlyLastCommit: Bool {
         record.fileSize == contiguousOffset && !isComplete
     }
@@ -146,7 +149,7 @@ package struct SessionLedger: Sendable {
         record.fileID = fileID
     }
 
-    /// The wire form.
+    /// The wire form of the session's status.
     package var status: SessionStatus {
         SessionStatus(
             sessionId: record.id, state: record.state, fileName: record.fileName,
@@ -161,8 +164,8 @@ package struct SessionLedger: Sendable {
             remoteFileId: record.state == .completed ? record.fileID : nil)
     }
 
-    /// The wire form with the digest of everything that was received: a client that has no records of its
-    /// own compares its file with them.
+    /// The wire form with the digests of committed chunks and partials. A client without records of
+    /// its own compares its file with them.
     package var statusWithDigests: SessionStatus {
         var status = status
         status.receivedDigests = committed.indexes.compactMap { digests[$0] }

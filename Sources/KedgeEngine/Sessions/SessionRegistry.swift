@@ -1,11 +1,11 @@
 internal import KedgeFiles
 internal import KedgeModel
 
-/// The sessions in memory: one ``LiveSession`` a session, loaded when asked for, gone when idle.
+/// The sessions in memory: one ``LiveSession`` for each, loaded on demand and evicted when idle.
 ///
-/// There must never be two live objects of one session that both write: each believes that it alone
-/// hands out chunks. So an object stays while it is in use, and one that is dropped in spite of that is
-/// retired first and takes no writer any more.
+/// Two objects of one session must never write at once, because each assumes that it alone hands
+/// out chunks. An object therefore stays in memory while it is in use. One that is dropped while in
+/// use is retired first and accepts no more writers.
 actor SessionRegistry {
     private struct Key: Hashable {
         let id: SessionID
@@ -19,18 +19,18 @@ actor SessionRegistry {
 
     private let parts: EngineParts
     private var live: [SessionID: Entry] = [:]
-    /// Those in memory that nobody uses.
+    /// Sessions in memory that no caller uses.
     private var idle: Set<SessionID> = []
     private var isEvicting = false
     private var loading: [Key: Task<LiveSession?, any Error>] = [:]
-    /// Counts drops, so that what was read before one is not taken for the truth after it.
+    /// Incremented on every drop; invalidates loads started earlier.
     private var dropCount = 0
 
     init(parts: EngineParts) { self.parts = parts }
 
-    /// Lends the session; it stays in memory for the time of the body.
+    /// Lends the session to the closure. It stays in memory meanwhile.
     ///
-    /// - Throws: `SESSION_NOT_FOUND`, for a foreign id just as for an unknown one.
+    /// - Throws: `SESSION_NOT_FOUND`, also for a session of another owner.
     nonisolated func withSession<Result>(
         _ id: SessionID, owner: OwnerID, _ body: (LiveSession) async throws -> Result
     ) async throws -> Result {
@@ -45,7 +45,7 @@ actor SessionRegistry {
         }
     }
 
-    /// The session as the store has it now.
+    /// Returns the session in the store's current state.
     private nonisolated func checkOutCurrent(
         _ id: SessionID, _ owner: OwnerID
     ) async throws -> LiveSession {
@@ -62,15 +62,15 @@ actor SessionRegistry {
         }
     }
 
-    /// A session if it is in memory.
+    /// Returns the session if it is in memory.
     func session(inMemory id: SessionID) -> LiveSession? { live[id]?.session }
 
     /// All sessions in memory.
     var sessions: [LiveSession] { live.values.map(\.session) }
 
-    /// Takes a session out of memory after its writers have stopped.
+    /// Removes a session from memory after its writers have stopped.
     ///
-    /// - Parameter owner: With an owner, only a session of theirs.
+    /// - Parameter owner: Drops the session only if it belongs to this owner; nil for any owner.
     func drop(_ id: SessionID, ofOwner owner: OwnerID? = nil) async {
         dropCount += 1
         guard let session = live[id]?.session, owner == nil || session.owner == owner else {
@@ -80,15 +80,16 @@ actor SessionRegistry {
         if live[id]?.session === session { forget(id) }
     }
 
-    /// Drops a session whose time is over; one that still lives is not disturbed.
+    /// Drops a session that has expired; does nothing for any other.
     func dropExpired(_ id: SessionID, owner: OwnerID) async {
         guard let session = live[id]?.session, await session.isExpired else { return }
         await drop(id, ofOwner: owner)
     }
 
-    /// Takes out of memory what nobody has used since the time.
+    /// Removes sessions from memory that are idle and were last used before the time.
     func evict(idleSince time: Timestamp) async {
-        // One at a time: of a thousand requests that find too much open each would look at them all.
+        // One eviction at a time: otherwise each of a thousand requests above the limit would look
+        // at all idle sessions.
         guard !isEvicting, !idle.isEmpty else { return }
         isEvicting = true
         defer { isEvicting = false }
@@ -96,7 +97,7 @@ actor SessionRegistry {
             guard let session = live[id]?.session, await session.lastUsed < time,
                 await !session.prefix.isFollowing
             else { continue }
-            // Somebody may have come for it during the waits.
+            // A request may have taken it during the waits.
             guard let entry = live[id], entry.session === session, entry.userCount == 0 else {
                 continue
             }
@@ -116,13 +117,13 @@ actor SessionRegistry {
         }
         while true {
             let session = try await find(id, owner)
-            // A retired one takes no writer any more; the next round loads what is true now.
+            // A retired session accepts no writers; the next round loads the current state.
             if await session.isRetired {
                 if live[id]?.session === session { forget(id) }
                 continue
             }
             guard session.owner == owner else { throw EngineError(.sessionNotFound) }
-            // Of several loads that ended together the first one counts.
+            // If several loads ended together, the first one counts.
             if let first = live[id]?.session, first !== session { continue }
             live[id, default: Entry(session: session)].userCount += 1
             idle.remove(id)
@@ -152,7 +153,7 @@ actor SessionRegistry {
         let task =
             loading[key]
             ?? Task { [parts] in
-                // Shared by everybody who asks meanwhile, and awaited by each of them just below.
+                // Shared by all callers that ask meanwhile; each of them awaits it below.
                 try await parts.metadata.progress(of: key.id, owner: key.owner)
                     .map { LiveSession($0, parts: parts) }
             }

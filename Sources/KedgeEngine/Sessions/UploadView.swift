@@ -1,17 +1,18 @@
 package import KedgeModel
 
-/// An upload as somebody sees it who may go on with it.
+/// An upload as a client sees it that may resume it.
 package struct UploadView: Sendable {
     package let id: SessionID
     package let state: SessionState
-    /// Bytes from the start that are durable without a gap. Never less than what was told before.
+    /// Number of contiguous durable bytes from the start. It decreases only if acknowledged bytes
+    /// were lost or damaged.
     package let offset: Int64
     /// Size of the file in bytes; nil while unknown.
     package let fileSize: Int64?
     package let fileName: String
     package let mimeType: String?
     package let metadata: [String: String]
-    /// The uploads whose bytes this one gets; nil for one whose bytes come from a client.
+    /// The partial uploads of a final upload; nil for an upload whose bytes come from a client.
     package let parts: [SessionID]?
     package let createdAt: Timestamp
     package let expiresAt: Timestamp
@@ -19,7 +20,7 @@ package struct UploadView: Sendable {
     package let fileID: FileID?
     /// SHA-256 of the file; nil before finalizing began.
     package let finalDigest: SHA256Digest?
-    /// What the client said that the file's SHA-256 will be.
+    /// SHA-256 of the file as the client declared it.
     package let declaredDigest: SHA256Digest?
 
     init(_ ledger: SessionLedger) {

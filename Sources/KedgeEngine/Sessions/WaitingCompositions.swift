@@ -1,9 +1,10 @@
 internal import KedgeLocks
 internal import KedgeModel
 
-/// Which sessions that are made of others wait for which parts, so that the last part begins the making.
+/// The final uploads that wait for partial uploads, so that the last one starts the concatenation.
 ///
-/// Only a hint, known to this process: housekeeping finds the others, on every node and after a restart.
+/// Best effort and known only to this process: the sweep finds the rest, on every node and after a
+/// restart.
 final class WaitingCompositions: Sendable {
     private struct Entry {
         let owner: OwnerID
@@ -12,7 +13,7 @@ final class WaitingCompositions: Sendable {
 
     private struct State {
         var entries: [SessionID: Entry] = [:]
-        /// Of each part the sessions that wait for it: every finalize asks.
+        /// Final uploads by the partial upload that they wait for; every finalize looks here.
         var wholes: [SessionID: Set<SessionID>] = [:]
         var partCount = 0
 
@@ -32,12 +33,13 @@ final class WaitingCompositions: Sendable {
         }
     }
 
-    /// Parts that are remembered, over all sessions; some tens of bytes each.
+    /// Maximum number of partial uploads remembered, over all sessions; each takes some tens of
+    /// bytes.
     private static let maxPartCount = 100_000
 
     private let state = Mutex(State())
 
-    /// Remembers a session. At the limit any other is forgotten for it.
+    /// Remembers a session. At the limit, arbitrary other sessions are forgotten.
     func add(_ id: SessionID, _ parts: [SessionID], owner: OwnerID) {
         state.withLock { state in
             guard state.entries[id] == nil else { return }
@@ -53,7 +55,7 @@ final class WaitingCompositions: Sendable {
 
     func remove(_ id: SessionID) { state.withLock { $0.remove(id) } }
 
-    /// The sessions of the part's owner that wait for it.
+    /// Returns the sessions of this owner that wait for the partial upload.
     func waiting(for part: SessionID, owner: OwnerID) -> Set<SessionID> {
         state.withLock { state in
             state.wholes[part, default: []].filter { state.entries[$0]?.owner == owner }

@@ -1,7 +1,7 @@
 internal import KedgeLocks
 internal import KedgeModel
 
-/// The chunks that this node writes in the eyes of the others, so that their leases are renewed together.
+/// The fencing tokens of chunks that this node writes, so that their leases are renewed together.
 final class WriterLeases: Sendable {
     private struct Entry {
         let session: SessionID
@@ -16,7 +16,7 @@ final class WriterLeases: Sendable {
 
     func remove(_ token: WriterToken) { entries.withLock { _ = $0.removeValue(forKey: token) } }
 
-    /// Those of one session, or all.
+    /// Returns the tokens of one session, or all tokens.
     func tokens(of id: SessionID? = nil) -> [(id: SessionID, token: WriterToken)] {
         entries.withLock { entries in
             entries.filter { id == nil || $0.value.session == id }
@@ -24,6 +24,6 @@ final class WriterLeases: Sendable {
         }
     }
 
-    /// Stops a writer that another node wants to follow.
+    /// Stops the writer of a chunk that another node wants.
     func stop(_ token: WriterToken) { entries.withLock { $0[token]?.stop }?() }
 }

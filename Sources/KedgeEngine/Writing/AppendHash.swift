@@ -1,13 +1,14 @@
 internal import KedgeHash
 internal import KedgeModel
 
-/// The checksums of everything that an append carries, across chunks.
+/// The checksums of an append's whole body, across chunks.
 struct AppendHash: Sendable {
-    /// Apart from the others, because together with a chunk's own it costs next to nothing.
+    /// Kept apart from the others: computed together with the chunk's own SHA-256, it costs almost
+    /// nothing.
     private var sha256: SHA256Hasher?
     private var others: [ChecksumHasher]
 
-    /// Nil when the append has no checksum and will have none.
+    /// Returns nil when the append has no checksum and will get none.
     init?(_ put: AppendPut) {
         guard put.countsAtItsEnd else { return nil }
         let algorithms =
@@ -17,7 +18,7 @@ struct AppendHash: Sendable {
         others = algorithms.compactMap(\.self).filter { $0 != .sha256 }.map { ChecksumHasher($0) }
     }
 
-    /// Goes on over bytes, as does the hash of the chunk they belong to; blocks for as long as that takes.
+    /// Updates the checksums and the chunk's hash. Blocks the calling thread.
     mutating func update(_ bytes: UnsafeRawBufferPointer, beside chunk: inout SHA256Hasher) {
         if var hasher = sha256 {
             SHA256Hasher.update(&chunk, &hasher, with: bytes)
@@ -28,7 +29,7 @@ struct AppendHash: Sendable {
         for index in others.indices { others[index].update(bytes) }
     }
 
-    /// Holds the bytes seen against a checksum of them.
+    /// Compares the bytes seen so far with a checksum.
     ///
     /// - Throws: `CHUNK_HASH_MISMATCH`.
     func require(_ expected: AppendChecksum) throws {

@@ -1,7 +1,7 @@
 package import KedgeHash
 package import KedgeModel
 
-/// A checksum of the bytes that one request carries.
+/// A checksum of one request's body.
 package struct AppendChecksum: Hashable, Sendable {
     package var algorithm: ChecksumAlgorithm
     package var bytes: [UInt8]
@@ -11,29 +11,29 @@ package struct AppendChecksum: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// The SHA-256 of the bytes.
+    /// Returns a SHA-256 checksum with this digest.
     package static func sha256(_ digest: SHA256Digest) -> AppendChecksum {
         AppendChecksum(algorithm: .sha256, bytes: digest.bytes)
     }
 }
 
-/// Bytes that go on where the contiguous ones end: the write of tus and IETF uploads, and of a whole
-/// body in one request.
+/// A write at the end of the contiguous bytes, for tus and IETF uploads and for a whole body in one
+/// request.
 package struct AppendPut: Sendable {
-    /// Where the body starts; must be the session's contiguous offset.
+    /// Offset of the body's first byte; must be the session's contiguous offset.
     package var offset: Int64
-    /// Checksum of this body. With it nothing of the append counts before its end, and nothing at all unless
-    /// the bytes have it.
+    /// Checksum of this body. No byte of the append then counts before its end, and none at all
+    /// unless the checksum matches.
     package var checksum: AppendChecksum?
     /// True when the file ends with this body.
     package var completes: Bool
-    /// Size of the file, when it is told with this body. Durable before the first byte is, or, with a
-    /// checksum, after that was right; set once.
+    /// Size of the file if it is declared with this body; set once. Durable before the body's first
+    /// byte, or, with a checksum, after the checksum has matched.
     package var declaredSize: Int64?
-    /// For a checksum that comes after the body: asked once, at its end. Its algorithm is not known until
-    /// then, so all are computed: slower than a checksum that is told first.
+    /// Returns a checksum that follows the body. Called once, at the body's end. Its algorithm is
+    /// unknown until then, so all are computed, which is slower than with a checksum sent first.
     package var lateChecksum: (@Sendable () async throws -> AppendChecksum)?
-    /// True when the client knows how to go on after an interruption.
+    /// True when the client can resume after an interruption.
     package var isResumable = true
 
     package init(
@@ -48,6 +48,6 @@ package struct AppendPut: Sendable {
         self.lateChecksum = lateChecksum
     }
 
-    /// True when nothing may count before the body's end.
+    /// True when no byte may count before the body's end.
     var countsAtItsEnd: Bool { checksum != nil || lateChecksum != nil }
 }

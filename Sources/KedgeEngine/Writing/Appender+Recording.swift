@@ -2,9 +2,9 @@ internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
 
-// What makes the bytes of an append count.
+// Recording of an append's bytes.
 extension Appender {
-    /// Records a whole chunk, or lets it wait for the checksum.
+    /// Commits a whole chunk, or defers it until the checksum is verified.
     mutating func record(_ pass: ChunkPass, index: Int) async throws {
         let chunk = CommittedChunk(
             index: index, byteCount: pass.verified.byteCount, digest: pass.verified.digest())
@@ -21,20 +21,22 @@ extension Appender {
         await live.followPrefix()
     }
 
-    /// A native client that sent the first bytes of the chunk said what the whole chunk would be. When it is
-    /// something else, those bytes are damaged or of another file: they are discarded, and the chunk comes again.
+    /// Checks a chunk against the digest that a native client declared with the chunk's first
+    /// bytes. On a mismatch those bytes are damaged or of another file: they are discarded, and the
+    /// chunk must be sent again.
+    ///
+    /// - Throws: `OFFSET_MISMATCH`.
     private func requireDeclaredDigest(_ chunk: CommittedChunk) async throws {
         let view = try await live.view(ofChunk: chunk.index)
         guard let declared = view.partial?.declaredDigest, declared != chunk.digest,
-            // Nobody has said what the last chunk is of a file whose end was not known.
+            // While the file size was unknown, no client declared the digest of a short last chunk.
             chunk.byteCount == view.layout.chunkSize || hadSize
         else { return }
         try await live.discardPartial(chunk.index)
         throw await offsetMismatch()
     }
 
-    /// Saves the bytes of the chunk in which the body ended: as the file's short last chunk, or as a
-    /// partial.
+    /// Saves the chunk in which the body ended: as the file's short last chunk, or as a partial.
     mutating func finish(_ pass: ChunkPass, isLast: Bool) async throws {
         let index = await live.ledger.record.layout.index(ofByteAt: pass.start)
         let endsFile = await live.ledger.record.fileSize == pass.offset
@@ -51,9 +53,9 @@ extension Appender {
         }
     }
 
-    /// The file ends here: sets its size, or holds the end against the size that was declared.
+    /// Ends the file here: sets its size, or compares the end with the declared size.
     ///
-    /// - Throws: `SIZE_MISMATCH`; the bytes stay and the session goes on.
+    /// - Throws: `SIZE_MISMATCH`. The bytes are kept, and the session stays open.
     mutating func declareEnd(keeping tail: ChunkPass?) async throws {
         let ledger = await live.ledger
         let isRight =

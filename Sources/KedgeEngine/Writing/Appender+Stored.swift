@@ -2,16 +2,19 @@ internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
 
-// Bytes of a body that are here already, from another door.
+// Bytes of a body that were already received through another front end.
 extension Appender {
-    /// The first bytes of the chunk are there, from a native client. The same bytes pass by. Others are set
-    /// aside, so that the body can come again, and that client goes on after its own.
+    /// Compares the body with the partial of a native client. Equal bytes are skipped. Otherwise
+    /// the partial is set aside as a rival: the append's client can send its body again, and the
+    /// native client can continue its own.
     ///
-    /// With two other bodies there already the partial stays, and the offset counts it. The client
-    /// goes on after it; if the whole then does not have the digest that was declared, the partial
-    /// is discarded. Where no size is known, the append is refused instead.
+    /// A partial that cannot be set aside stays, and the offset includes it. The append's client
+    /// continues after it. If the whole chunk then does not match the declared digest, the partial
+    /// is discarded. While the file size is unknown, the append is refused instead.
     ///
-    /// - Returns: Whether the body may go on.
+    /// - Returns: Whether the body may continue.
+    /// - Throws: `OFFSET_MISMATCH`, or `CHUNK_CONFLICT` for a refused append; with a checksum also
+    ///   `CHUNK_HASH_MISMATCH`.
     mutating func passOver(
         _ partial: PartialRecord, chunk: ByteRange, _ reader: any ByteReader
     ) async throws -> Bool {
@@ -27,10 +30,11 @@ extension Appender {
                 try await verifyRest(of: reader, hasMore: hasMore)
             }
             if try await !live.setAside(partial) {
-                // What came before is sound. If it did not count, this refusal would come for ever.
+                // Earlier chunks are sound. Without committing them, every retry would be refused
+                // here again.
                 try await commitDeferred()
-                // Without a size the last chunk is compared with no declared digest, so this client
-                // must not be told to go on behind bytes that are known to be others.
+                // Without a size, the last chunk is not compared with a declared digest. The client
+                // must not continue after bytes that are known to be different.
                 guard hadSize else {
                     throw EngineError(.chunkConflict, "Other bytes of this chunk are here.")
                 }
@@ -40,7 +44,10 @@ extension Appender {
         return hasMore
     }
 
-    /// The chunk is committed already: the same bytes pass by, others are a conflict.
+    /// Compares the body with a committed chunk and skips equal bytes.
+    ///
+    /// - Returns: Whether the body may continue.
+    /// - Throws: `CHUNK_CONFLICT` for other bytes.
     mutating func compare(
         _ reader: any ByteReader, chunk: ByteRange, with stored: SHA256Digest
     ) async throws -> Bool {
@@ -61,8 +68,8 @@ extension Appender {
         return hasMore
     }
 
-    /// The SHA-256 of bytes that are here; nil when this node cannot read them yet, so that nobody says
-    /// that they are the same.
+    /// Returns the SHA-256 of stored bytes; nil when this node cannot find them, so that they never
+    /// count as equal.
     private func digestOfStored(_ start: Int64, byteCount: Int64) async throws -> SHA256Digest? {
         let area = try await live.stagingArea()
         do {
@@ -72,7 +79,8 @@ extension Appender {
         }
     }
 
-    /// Reads what is left of a body that will not be written, to tell a damaged one from one of other bytes.
+    /// Reads the rest of a body that is not written, to distinguish a damaged body from one with
+    /// other bytes.
     ///
     /// - Throws: `CHUNK_HASH_MISMATCH`.
     private mutating func verifyRest(of reader: any ByteReader, hasMore: Bool) async throws {
@@ -80,7 +88,7 @@ extension Appender {
         try await verifyChecksum()
     }
 
-    /// Reads up to `byteCount` bytes, hashing them.
+    /// Reads and hashes up to `byteCount` bytes.
     private mutating func readWithoutWriting(
         _ byteCount: Int64, _ reader: any ByteReader
     ) async throws -> (SHA256Hasher, hasMore: Bool) {

@@ -2,7 +2,7 @@ internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
 
-/// Carries one append from a body into chunks.
+/// Writes the body of one append into chunks.
 struct Appender {
     let live: LiveSession
     let parts: EngineParts
@@ -11,11 +11,13 @@ struct Appender {
     /// Largest offset the file may reach.
     let limit: Int64
 
-    /// With a checksum nothing is recorded before the body's end; these wait for it.
+    /// Chunks of a body with a checksum; they are recorded only at its end.
     var deferredChunks: [CommittedChunk] = []
-    /// The area that the deferred chunks were written to: syncing another one would say nothing of them.
+    /// The area that the deferred chunks were written to. Syncing another one would not make them
+    /// durable.
     var deferredStaging: (any StagingArea)?
-    /// Slots of chunks whose rows are not written yet: as long, nobody else may write those bytes.
+    /// Slots of chunks whose rows are not written yet. No other writer may write those bytes
+    /// meanwhile.
     private var heldSlots: [(index: Int, writer: ActiveWriter)] = []
     var appendHash: AppendHash?
     /// True when the size of the file was known before this append.
@@ -61,7 +63,7 @@ struct Appender {
             (hasMore, tail) = try await writeNextChunk(reader)
         }
         if hasMore, try await !isAtEnd(reader, parts: parts) {
-            // What was written up to the limit is sound, and counts like any interrupted body.
+            // Bytes up to the limit are sound, and count like those of any interrupted body.
             if let tail, !put.countsAtItsEnd { try await finish(tail, isLast: false) }
             throw await beyondLimit()
         }
@@ -72,7 +74,7 @@ struct Appender {
         if let tail { try await finish(tail, isLast: put.completes) }
     }
 
-    /// The body goes on where nothing may follow.
+    /// Returns the error for a body that continues beyond the limit.
     private func beyondLimit() async -> EngineError {
         if put.declaredSize == limit { return EngineError(.lengthMismatch, Self.beyondEnd) }
         guard await live.ledger.record.fileSize != limit else {
@@ -85,7 +87,7 @@ struct Appender {
 
     /// Writes up to the end of the chunk that holds the offset.
     ///
-    /// - Returns: Whether the body may go on, and the pass of a chunk that is not complete.
+    /// - Returns: Whether the body may continue, and the pass of an incomplete chunk.
     private mutating func writeNextChunk(
         _ reader: any ByteReader
     ) async throws -> (hasMore: Bool, tail: ChunkPass?) {
@@ -95,8 +97,8 @@ struct Appender {
         // A native client may hold this chunk's slot; appending stops it like any other writer.
         let slot = try await live.claimChunk(index, stopping: writer)
         heldSlots.append((index, slot))
-        // Asked only now: the writer that was stopped may just have committed the chunk, and what is
-        // committed is never written to again.
+        // Read after the claim: the stopped writer may just have committed the chunk, and a
+        // committed chunk is never written again.
         let view = try await live.view(ofChunk: index)
         if let committed = view.digest {
             guard offset == chunk.start else { throw await offsetMismatch() }
@@ -120,7 +122,8 @@ struct Appender {
         if let partial, offset == chunk.start, partial.byteCount > 0 {
             let hasMore = try await passOver(partial, chunk: chunk, reader)
             guard hasMore else {
-                // A body that ends just where the partial does may make it the file's last chunk.
+                // A body that ends exactly where the partial does may make it the file's last
+                // chunk.
                 let isWhole = offset == chunk.start + partial.byteCount
                 return (
                     false,
@@ -131,7 +134,7 @@ struct Appender {
                 )
             }
         }
-        // The writer that was stopped may have left more than this body knew of.
+        // The stopped writer may have saved more bytes than this body knew of.
         guard chunk.start + (partial?.byteCount ?? 0) == offset else {
             throw await offsetMismatch()
         }
@@ -148,7 +151,7 @@ struct Appender {
         var pass = try ChunkPass(
             chunk: writable, resuming: partial, staging: staging, parts: parts,
             turn: turn, appendHash: appendHash, checkpoints: checkpoints, writer: writer)
-        // The chunk and no more, as for one that comes by itself: what of the file comes here is not known.
+        // Reserves the chunk only, as for a native chunk: the length of the body may be unknown.
         let end = try await reserving(writable.end - offset) { await pass.run(reader) }
         appendHash = pass.appendHash
         offset = pass.offset
@@ -163,7 +166,7 @@ struct Appender {
         case .bodyEnded:
             return (false, pass)
         case .filled where chunk.end > limit:
-            // Cut by the limit of a file whose size is unknown: not a whole chunk yet.
+            // Cut off by the limit of a file of unknown size: not a whole chunk yet.
             return (true, pass)
         case .filled:
             try await record(pass, index: index)
@@ -171,7 +174,7 @@ struct Appender {
         }
     }
 
-    /// Runs the body while space is set aside for so many bytes of a chunk.
+    /// Runs the closure while space for `byteCount` bytes is reserved.
     ///
     /// - Throws: `STORAGE_FULL`.
     private func reserving(

@@ -1,36 +1,37 @@
 package import KedgeFiles
 
-/// A stream of bytes on its way in, for example a request's body.
+/// A stream of incoming bytes, for example a request's body.
 package protocol ByteBody: Sendable {
-    /// Number of bytes announced; nil when the body ends where it ends.
+    /// Number of bytes announced; nil for an open-ended body.
     var announcedByteCount: Int64? { get }
 
-    /// True while the client waits to be asked for the body (`Expect: 100-continue`), so that a
-    /// refusal costs it nothing.
+    /// True while the client waits for `100 Continue` before it sends the body. A refusal then
+    /// costs it nothing.
     var isHeldBack: Bool { get }
 
-    /// Where it comes from, and how it comes along.
+    /// The origin of the body, and its progress.
     var origin: BodyOrigin { get }
 
-    /// Called once, when every check that needs no bytes has passed: the moment to answer
-    /// `Expect: 100-continue`.
+    /// Returns the body's reader. Called once, after all checks that need no bytes. This is the
+    /// moment to send `100 Continue`.
     func makeReader() async throws -> any ByteReader
 }
 
 extension ByteBody {
-    /// A body comes without being asked for unless its door says otherwise.
+    /// False unless the front end provides a value.
     package var isHeldBack: Bool { false }
 
-    /// Nothing is known of it unless its door says so.
+    /// Unknown unless the front end provides a value.
     package var origin: BodyOrigin { .unknown }
 }
 
 /// Reads a ``ByteBody`` once from its start. One caller at a time.
 package protocol ByteReader: AnyObject {
-    /// Appends up to `limit` bytes to the buffer, waiting until that many have come or the body ends.
+    /// Appends up to `limit` bytes to the buffer. Waits until that many have arrived or the body
+    /// ends.
     ///
-    /// - Returns: False when the body has ended, after the bytes that are in the buffer.
-    /// - Throws: When the body breaks off or the task is cancelled. Bytes that came before are in the
-    ///   buffer and count.
+    /// - Returns: False when the body has ended after the bytes that are in the buffer.
+    /// - Throws: An error when the body breaks off or the task is cancelled. Bytes that arrived
+    ///   before are in the buffer and count.
     func fill(_ buffer: IOBuffer, limit: Int) async throws -> Bool
 }

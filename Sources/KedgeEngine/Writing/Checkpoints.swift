@@ -2,11 +2,11 @@ internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
 
-/// Makes the first bytes of a chunk durable while the rest is still coming, so that a killed process
+/// Makes the first bytes of a chunk durable while the rest is still arriving. A killed process then
 /// costs the client seconds of sending and not the whole chunk.
 ///
-/// Works beside the pass: the body is read on during a sync. Only bytes whose write had returned
-/// before the sync began are recorded.
+/// Runs beside the pass, which keeps reading the body during a sync. Only bytes whose write had
+/// returned before the sync began are recorded.
 actor Checkpoints {
     private let live: LiveSession
     private let parts: EngineParts
@@ -15,10 +15,10 @@ actor Checkpoints {
     private let declaredDigest: SHA256Digest?
     private let staging: any StagingArea
     private let isRival: Bool
-    /// The hash over what is written of the chunk; nil before this pass wrote anything.
+    /// The hash of the chunk's written bytes; nil before this pass wrote any.
     private var written: SHA256Hasher?
-    /// Bytes of the chunk that were recorded, or tried to be: a store that refuses is asked again
-    /// only for more.
+    /// Bytes of the chunk that were recorded, or that the store refused. It is asked again only for
+    /// more bytes.
     private var attemptedByteCount: Int64
     private var isSaving = false
 
@@ -39,8 +39,8 @@ actor Checkpoints {
 
     private var newByteCount: Int64 { (written?.byteCount ?? 0) - attemptedByteCount }
 
-    /// Records what is written from time to time until the task is cancelled; a checkpoint under way
-    /// is seen to its end. It fires also while the body stalls.
+    /// Records the written bytes at intervals until the task is cancelled, also while the body
+    /// stalls. A checkpoint under way is completed.
     func run() async {
         let settings = parts.configuration
         while true {
@@ -54,15 +54,15 @@ actor Checkpoints {
         }
     }
 
-    /// Told after each write. Returns after a sync when so much is new that time alone would let a
-    /// fast link lose too much.
+    /// Called after each write. When many bytes are new, saves them at once and returns afterwards:
+    /// within one interval a fast link would lose too much.
     func wrote(_ hash: SHA256Hasher) async {
         written = hash
         if newByteCount >= parts.configuration.checkpointByteCount { await save() }
     }
 
     private func save() async {
-        // A whole chunk is about to be committed, and is no partial.
+        // A whole chunk is about to be committed and needs no partial.
         guard !isSaving, let written, written.byteCount < chunkByteCount else { return }
         isSaving = true
         defer { isSaving = false }

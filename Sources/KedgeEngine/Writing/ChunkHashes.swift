@@ -1,18 +1,18 @@
 internal import KedgeHash
 
-/// The hashes that go along while a chunk is written.
+/// The hashes that are computed while a chunk is written.
 struct ChunkHashes: Sendable {
-    /// Of the chunk.
+    /// Hash of the chunk.
     var chunk: SHA256Hasher
-    /// Of the file up to here, when its turn is at this chunk.
+    /// Hash of the file up to here, if it is the chunk's turn.
     var file: SHA256Hasher?
-    /// Of everything that an append carries, across chunks.
+    /// Checksums of an append's whole body, across chunks.
     var append: AppendHash?
 
-    /// Goes on over these bytes; blocks for as long as that takes.
+    /// Hashes these bytes. Blocks the calling thread.
     mutating func update(_ bytes: UnsafeRawBufferPointer) {
         if var append {
-            // What may yet be refused takes no turn in the file's hash.
+            // A body that may still be refused takes no turn in the file's hash.
             append.update(bytes, beside: &chunk)
             self.append = append
         } else if var file {

@@ -2,9 +2,9 @@ internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
 
-/// How a pass over one chunk's bytes ended.
+/// The end of a pass over one chunk's bytes.
 enum PassEnd {
-    /// The chunk is full; the body may go on.
+    /// The chunk is full; the body may continue.
     case filled
     /// The body ended before the chunk was full.
     case bodyEnded
@@ -12,10 +12,10 @@ enum PassEnd {
     case interrupted(any Error)
 }
 
-/// Writes the bytes of one chunk in place while they arrive, hashing them on the way.
+/// Writes the bytes of one chunk in place while they arrive, and hashes them on the way.
 ///
-/// While one buffer is hashed and written, the next one fills; when the disk is behind, nothing more
-/// is read from the body. ``verified`` counts only bytes whose write succeeded.
+/// While one buffer is hashed and written, the next one fills. When the disk is behind, no more of
+/// the body is read (backpressure). ``verified`` counts only bytes whose write succeeded.
 struct ChunkPass {
     /// Size of a disk's block, or a multiple of it.
     private static let blockByteCount: Int64 = 4096
@@ -28,19 +28,21 @@ struct ChunkPass {
     let parts: EngineParts
     /// The hashes up to the last written byte.
     private var hashes: ChunkHashes
-    /// The file's hash before the chunk, once it has its turn.
+    /// The file's hash before the chunk, once the chunk has its turn.
     private(set) var fileHashBefore: SHA256Hasher?
-    /// Where the file's hash comes from; nil when it does not go along, or not any more.
+    /// The chunk's turn in the file's hash; nil if the hash is not computed with this chunk, or is
+    /// already being computed.
     private var turn: HashTurn?
-    /// How long the chunk has been coming.
+    /// Time spent reading the chunk from the body.
     private var age = Duration.zero
-    /// Records what is written on the way; nil when nothing may count before the end.
+    /// Records written bytes at intervals; nil when no byte may count before the end.
     private let checkpoints: Checkpoints?
-    /// Told what comes; nil where nobody waits for the end of this pass.
+    /// The writer whose received bytes are counted; nil when no other writer waits for this pass.
     private let writer: ActiveWriter?
     private var pace: FillPace
 
-    /// - Parameter turn: Lets the file's hash go along; for a chunk that is written from its start.
+    /// - Parameter turn: The chunk's turn in the file's hash; only for a chunk written from its
+    ///   start.
     init(
         chunk: ByteRange, resuming partial: PartialRecord?, staging: any StagingArea,
         parts: EngineParts, turn: HashTurn? = nil, appendHash: AppendHash? = nil,
@@ -67,19 +69,20 @@ struct ChunkPass {
     /// The hash of the chunk up to the last written byte.
     var verified: SHA256Hasher { hashes.chunk }
 
-    /// The file's hash after the chunk, when it went along.
+    /// The file's hash after the chunk, if it was computed with this chunk.
     var fileHash: SHA256Hasher? { hashes.file }
 
-    /// The checksums of everything that this append carries, across chunks.
+    /// The checksums of the append's whole body, across chunks.
     var appendHash: AppendHash? { hashes.append }
 
     /// Offset after the last written byte.
     var offset: Int64 { start + verified.byteCount }
 
-    /// Reads from the body until the chunk is full or the body is over. Does not throw: whatever
-    /// happens, what was written counts.
+    /// Reads from the body until the chunk is full or the body ends. Does not throw: written bytes
+    /// count in any case.
     mutating func run(_ reader: any ByteReader) async -> PassEnd {
-        // Ends with this function, after the checkpoint under way: two must never write one row.
+        // Ends with this function, after a checkpoint under way: two tasks must never write one
+        // row.
         let checkpoints = checkpoints
         async let _ = checkpoints?.run()
         return await writeAll(reader)
@@ -93,7 +96,7 @@ struct ChunkPass {
             let buffer = parts.buffers.take(for: pace.byteCount)
             var failure: (any Error)?
             var hasMore = true
-            // Up to a boundary of blocks, after which whole blocks can be written.
+            // Up to a block boundary, after which whole blocks can be written.
             let excess = Int(next % Self.blockByteCount)
             let step = pace.byteCount > excess ? pace.byteCount - excess : pace.byteCount
             let limit = Int(min(end - next, Int64(step)))
@@ -139,8 +142,8 @@ struct ChunkPass {
         if let hashes = try await underWay?.value { self.hashes = hashes }
     }
 
-    /// Starts hashing and writing a buffer side by side. The task is always awaited in `settle`; it is
-    /// not cancelled, because a write that has begun must be known to have ended.
+    /// Starts hashing and writing a buffer in parallel. The task is always awaited in `settle`. It
+    /// is not cancelled, because the end of a write that has begun must be known.
     private mutating func advance(
         over buffer: IOBuffer, at offset: Int64
     ) async -> Task<ChunkHashes, any Error> {
@@ -154,13 +157,13 @@ struct ChunkPass {
             }
             let written = await Result {
                 if before.file == nil {
-                    // To be read back for the file's hash, from the page cache if it is soon.
+                    // Read back later for the file's hash, from the page cache if that is soon.
                     try await staging.write(buffer, at: offset)
                 } else {
                     try await staging.writeUncached(buffer, at: offset)
                 }
             }
-            // Both have ended before the buffer goes back, whatever the write came to.
+            // Both have ended before the buffer is returned, even if the write failed.
             let after = try await hashed.value()
             parts.buffers.give(buffer)
             try written.get()
@@ -169,15 +172,17 @@ struct ChunkPass {
         }
     }
 
-    /// The chunk's turn may have come. The first bytes of a chunk from a fast link wait for it a moment:
-    /// meanwhile nothing is read from the body, which leaves the processor to the chunks before it.
+    /// Takes the chunk's turn in the file's hash if it has come. The first bytes of a chunk from a
+    /// fast link wait briefly for it. The body is not read meanwhile, which leaves the processor to
+    /// the chunks before it.
     private mutating func takeTurn() async {
         guard let turn else { return }
         let mayWait = verified.byteCount == 0 && age < HashTurn.fastAge
         await join(mayWait ? await turn.wait() : turn.take())
     }
 
-    /// Lets the file's hash go along from here on, over what was hashed without it first.
+    /// Computes the file's hash with this chunk from here on, after catching up with its earlier
+    /// bytes.
     private mutating func join(_ fileHash: SHA256Hasher?) async {
         guard let fileHash else { return }
         turn = nil
@@ -185,12 +190,13 @@ struct ChunkPass {
             hashes.file = try await caughtUp(fileHash)
             fileHashBefore = fileHash
         } catch {
-            // What cannot be read back now is read back when the chunk is committed, or fails then.
+            // Bytes that cannot be read now are read back when the chunk is committed, or fail
+            // then.
             return
         }
     }
 
-    /// The file's hash after the bytes of the chunk that were hashed alone.
+    /// Returns the file's hash after those bytes of the chunk that were hashed without it.
     private func caughtUp(_ fileHash: SHA256Hasher) async throws -> SHA256Hasher {
         var hasher = fileHash
         while hasher.byteCount < offset {

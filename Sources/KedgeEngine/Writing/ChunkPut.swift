@@ -5,7 +5,7 @@ package import KedgeModel
 /// A native upload of a chunk or a part of one, as parsed from its request.
 package struct ChunkPut: Sendable {
     package var index: Int
-    /// What `Content-Range` says.
+    /// The parsed `Content-Range` header field.
     package var contentRange: ContentRange
     /// SHA-256 of the whole chunk, also when the body carries only a part of it.
     package var digest: SHA256Digest
@@ -22,13 +22,13 @@ package struct ChunkPut: Sendable {
     }
 }
 
-/// What a chunk upload came to.
+/// The outcome of a chunk upload.
 package enum ChunkPutOutcome: Sendable {
     /// The chunk was committed by this request.
     case created(ChunkReceipt)
-    /// The chunk was there, with the same digest; the body was not needed (R122).
+    /// The chunk was committed already with the same digest; the body was not needed.
     case alreadyReceived(ChunkReceipt)
-    /// The body ended before the chunk does. Its bytes are durable, and the chunk goes on after
+    /// The body ended before the chunk. Its bytes are durable, and the next body continues after
     /// them.
     case partial(PartialChunk)
 }
@@ -36,7 +36,7 @@ package enum ChunkPutOutcome: Sendable {
 extension ChunkPut {
     /// Checks the upload against the session's layout.
     ///
-    /// - Returns: Where the chunk lies in the file, and where the body does.
+    /// - Returns: The ranges of the chunk and of the body in the file.
     /// - Throws: `CHUNK_OUT_OF_BOUNDS`, `RANGE_MISMATCH`, `CHUNK_HASH_REQUIRED`, `LENGTH_MISMATCH`.
     func validate(
         _ layout: ChunkLayout, bodyByteCount: Int64?
@@ -64,8 +64,10 @@ extension ChunkPut {
     }
 }
 
-/// Passes over bytes of a body that are on disk already: a client that did not know of a partial
-/// sends them again, and the partial must not shrink for it.
+/// Reads and drops bytes of a body that are stored already. A client that did not know of a partial
+/// sends them again, and the partial must not shrink.
+///
+/// - Throws: `LENGTH_MISMATCH` when the body ends early.
 func skip(_ byteCount: Int64, of reader: any ByteReader, parts: EngineParts) async throws {
     let buffer = parts.buffers.take()
     defer { parts.buffers.give(buffer) }
@@ -80,7 +82,7 @@ func skip(_ byteCount: Int64, of reader: any ByteReader, parts: EngineParts) asy
     }
 }
 
-/// Reads a body on, hashing, until the hash has seen so many bytes or the body is over.
+/// Reads and hashes a body until the hash covers `byteCount` bytes or the body ends.
 func readAndHash(
     _ hasher: SHA256Hasher, upTo byteCount: Int64, of reader: any ByteReader, parts: EngineParts
 ) async throws -> (SHA256Hasher, hasMore: Bool) {
@@ -102,7 +104,7 @@ func readAndHash(
     return (hasher, hasMore)
 }
 
-/// True when the body has no further byte.
+/// Returns true when the body has no further byte.
 func isAtEnd(_ reader: any ByteReader, parts: EngineParts) async throws -> Bool {
     let buffer = parts.buffers.take()
     defer { parts.buffers.give(buffer) }

@@ -2,25 +2,25 @@ internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
 
-/// Carries one chunk from a body to its committed row.
+/// Writes one chunk from a body and commits it.
 struct ChunkWriter {
     let live: LiveSession
     let parts: EngineParts
     let writer: ActiveWriter
 
-    /// Writes the rest of a chunk, checks its digest, syncs, commits. What ends before the chunk
-    /// does is synced and recorded as its partial.
+    /// Writes the rest of a chunk, checks its digest, syncs and commits. Bytes of a body that ends
+    /// before the chunk are synced and recorded as its partial.
     ///
-    /// A body that starts with the chunk and differs from the partial takes its place, by a
+    /// A body that starts with the chunk and differs from the partial replaces it, by a
     /// ``RivalWriter``.
     ///
     /// - Throws: `CHUNK_HASH_MISMATCH` (the partial is discarded or in doubt), `LENGTH_MISMATCH`,
-    ///   `STORAGE_FULL` and interruptions (what was written stays as a partial).
+    ///   `STORAGE_FULL` and interruptions (written bytes stay as a partial).
     func write(
         _ put: ChunkPut, chunk: ByteRange, range: ByteRange, resuming partial: PartialRecord?,
         body: some ByteBody
     ) async throws {
-        // A part of a chunk takes no turn, so nobody should wait for it.
+        // A part of a chunk takes no turn in the file's hash, so no other chunk should wait for it.
         if range == chunk, partial == nil { live.prefix.turns.enter(end: chunk.end) }
         let result = await Result {
             try await pass(put, chunk: chunk, range: range, resuming: partial, body: body)
@@ -35,7 +35,7 @@ struct ChunkWriter {
     ) async throws {
         let reader = try await body.makeReader()
         if let partial, range.start == chunk.start {
-            // A client that did not know of the partial sends its bytes again, as a rule.
+            // Usually a client that did not know of the partial sends its bytes again.
             let isKept = try await live.view(ofChunk: put.index).rival == nil
             let beside = RivalWriter(
                 live: live, parts: parts, writer: writer, put: put, chunk: chunk, end: range.end,
@@ -82,8 +82,8 @@ struct ChunkWriter {
         await live.followPrefix()
     }
 
-    /// Saves what arrived before the body broke off. Losing it costs the client some bytes again, so
-    /// a failure here does not hide the one that interrupted the body.
+    /// Saves the bytes that arrived before the body broke off. If that fails, the client only sends
+    /// some bytes again, so the failure does not hide the error of the body.
     private func keepPartial(
         _ pass: ChunkPass, _ put: ChunkPut, resuming partial: PartialRecord?
     ) async {
@@ -92,8 +92,8 @@ struct ChunkWriter {
             declaredDigest: Self.declaredDigest(put, resuming: partial), staging: pass.staging)
     }
 
-    /// What a partial says that its chunk will be. Bytes that came by append, whose client was told that they
-    /// are durable, are not tied to what another client declares: it could drop them.
+    /// Returns the digest that a partial declares for its chunk. Acknowledged bytes of an append
+    /// keep none: a digest that another client declares could discard them.
     private static func declaredDigest(
         _ put: ChunkPut, resuming partial: PartialRecord?
     ) -> SHA256Digest? {
@@ -103,7 +103,7 @@ struct ChunkWriter {
 }
 
 extension EngineError {
-    /// The error of bytes that are not what was said of them.
+    /// Returns the error for bytes that do not match their declared digest.
     static func wrongHash(expected: SHA256Digest, actual: SHA256Digest) -> EngineError {
         var error = EngineError(.chunkHashMismatch)
         error.expectedDigest = expected
@@ -111,7 +111,7 @@ extension EngineError {
         return error
     }
 
-    /// The error of a chunk that was committed with another digest.
+    /// Returns the error for a chunk that was committed with another digest.
     static func conflict(stored: SHA256Digest, sent: SHA256Digest) -> EngineError {
         var error = EngineError(.chunkConflict)
         error.expectedDigest = stored

@@ -1,7 +1,7 @@
-/// How many bytes of a body to gather before they are written.
+/// The adaptive number of bytes of a body to gather before a write.
 ///
-/// Large buffers make fast links cheap; on a slow one they would hold back for many seconds what a
-/// checkpoint could already record. So it begins small and grows while buffers fill quickly.
+/// Large buffers make fast links cheap. On a slow link they would keep bytes from a checkpoint for
+/// many seconds. The number therefore starts small and grows while buffers fill quickly.
 struct FillPace {
     private(set) var byteCount: Int
     private let bounds: ClosedRange<Int>
@@ -9,13 +9,13 @@ struct FillPace {
 
     init(_ configuration: EngineConfiguration) {
         let capacity = configuration.bufferCapacity
-        // Fewer bytes would not be recorded anyway.
+        // A checkpoint would not record fewer bytes.
         bounds = min(Int(clamping: configuration.minCheckpointByteCount), capacity)...capacity
         byteCount = bounds.lowerBound
         interval = configuration.checkpointInterval
     }
 
-    /// Takes the time into account that the last buffer took to fill.
+    /// Adapts to the time that the last buffer took to fill.
     mutating func adapt(to elapsed: Duration) {
         if elapsed < interval / 4 {
             byteCount = min(byteCount * 2, bounds.upperBound)

@@ -1,11 +1,11 @@
 internal import KedgeFiles
 internal import KedgeHash
 
-/// A chunk's turn in the hash of its file. With it, the chunk's hash and the file's go over the same bytes
-/// at once; without it, the bytes are read back later.
+/// A chunk's turn in the ordered hashing of its file. In its turn, the chunk's bytes are hashed for
+/// the chunk and the file at once. Otherwise they are read back later.
 struct HashTurn: Sendable {
-    /// A chunk whose first bytes took longer comes over a slow link, and does not wait: there is time
-    /// enough for reading back.
+    /// Longest time to receive the first bytes of a chunk that waits for its turn. A slower link
+    /// leaves enough time for reading back.
     static let fastAge = Duration.milliseconds(250)
 
     private let turns: HashTurns
@@ -19,10 +19,10 @@ struct HashTurn: Sendable {
         parts = live.parts
     }
 
-    /// The file's hash up to the chunk; nil while it is not there.
+    /// Returns the file's hash up to the chunk; nil before the chunk's turn.
     func take() -> SHA256Hasher? { turns.borrow(at: start) }
 
-    /// The file's hash up to the chunk, when it comes soon.
+    /// Waits for the file's hash up to the chunk; returns nil if it does not come in time.
     func wait() async -> SHA256Hasher? {
         let timer = parts.timer
         return await turns.borrow(at: start, patience: parts.configuration.hashTurnPatience) {

@@ -2,17 +2,17 @@ internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
 
-/// The bytes of a complete upload, and what they must be.
+/// The bytes of a complete upload with their digests.
 struct PartBytes: Sendable {
     let byteCount: Int64
     let chunkSize: Int64
     /// Digests of all chunks, in their order.
     let digests: [SHA256Digest]
     let source: StoredByteSource
-    /// Where the store can copy them from.
+    /// Returns the source from which the store can copy the bytes; nil when it cannot.
     let copySource: @Sendable () async throws -> CopySource?
 
-    /// Holds a chunk against its digest.
+    /// Compares a chunk with its digest.
     ///
     /// - Throws: ``DamagedPart``.
     func verify(_ index: Int, parts: EngineParts) async throws {
@@ -25,19 +25,21 @@ struct PartBytes: Sendable {
     }
 }
 
-/// A chunk of an upload that is here is not what it was when it came.
+/// The error for a stored chunk that no longer matches its digest.
 struct DamagedPart: Error {
     let index: Int
     /// True when bytes of the chunk may have been copied already.
     var isCopied = false
 }
 
-/// Bytes of a part as the body of another append. Each chunk is read twice, and passed on only the second
-/// time: by then it has been held against its digest, so that damage does not become a file of its own. What
-/// is passed on is hashed, too, for a failing disk may say something else the second time.
+/// The bytes of a partial upload as the body of another append.
+///
+/// Each chunk is read twice: first to compare it with its digest, then to pass it on. Damage does
+/// not become a file of its own this way. The second read is hashed, too, because a failing disk
+/// may return other bytes.
 struct PartBody: ByteBody {
     let bytes: PartBytes
-    /// Offset in the part of the body's first byte.
+    /// Offset of the body's first byte in the partial upload.
     let start: Int64
     let parts: EngineParts
 
@@ -49,7 +51,8 @@ struct PartBody: ByteBody {
         private let body: PartBody
         private var offset: Int64
         private var verifiedEnd: Int64
-        /// Over what is passed on of a chunk; nil for one of which the first bytes were copied before.
+        /// Hash of the chunk's bytes passed on so far; nil for a chunk whose first bytes were
+        /// copied before.
         private var passed: SHA256Hasher?
 
         init(_ body: PartBody) {

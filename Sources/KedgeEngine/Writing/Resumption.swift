@@ -1,20 +1,22 @@
 internal import KedgeHash
 internal import KedgeModel
 
-/// Where a native body for a chunk goes, as decided from what is recorded of the chunk: a value without I/O.
+/// The place for a native body of a chunk, decided from the chunk's recorded state. A value without
+/// I/O.
 ///
-/// Bytes that were acknowledged are never written over by a body of which it is not known that they are its own. So a
-/// body that names another digest, or cannot go on after a partial in doubt, lies beside.
+/// A body never overwrites acknowledged bytes that may not be its own. A body that has another
+/// digest, or cannot continue a partial in doubt, is therefore written beside the partial.
 enum Resumption: Equatable {
-    /// Where the chunk will lie, after the partial if there is one.
+    /// In the chunk's place, after the partial if there is one.
     case inPlace(PartialRecord?)
     /// Beside the partial, after the rival if there is one.
     ///
-    /// Only one is kept when its body breaks off: of a third body for a chunk, nothing counts before its end.
+    /// Only one rival is kept when its body breaks off. Of a third body for a chunk, no byte counts
+    /// before its end.
     case beside(PartialRecord?, isKept: Bool)
 
     init(of put: ChunkPut, _ view: ChunkView, chunk: ByteRange) {
-        // A size that was told since may have made it too long.
+        // A size declared since may have made it too long.
         let rival = view.rival.flatMap { $0.byteCount < chunk.byteCount ? $0 : nil }
         if let rival, rival.declaredDigest == put.digest {
             self = .beside(rival, isKept: true)
@@ -28,20 +30,21 @@ enum Resumption: Equatable {
         }
     }
 
-    /// What the body goes on after.
+    /// The recorded bytes that the body continues.
     var partial: PartialRecord? {
         switch self {
         case .inPlace(let partial), .beside(let partial, _): partial
         }
     }
 
-    /// Whether the bytes take room in two places in the end.
+    /// Whether the bytes need room in two places in the end.
     var isBeside: Bool { if case .beside = self { true } else { false } }
 
-    /// Checks that the body lies where it may: it starts not after the bytes that are there. One
-    /// that starts before their end passes over them; when the client still waits with it, it is
-    /// told where to go on instead, and no byte is sent twice. One that counts only as a whole ends
-    /// where the chunk does.
+    /// Checks that the body starts at or before the end of the recorded bytes.
+    ///
+    /// Recorded bytes that the body repeats are skipped. If its client still waits for
+    /// `100 Continue`, it is refused with the expected offset instead, so that no byte is sent
+    /// twice. A body that counts only as a whole must end where the chunk does.
     ///
     /// - Throws: `OFFSET_MISMATCH`, `RANGE_MISMATCH`.
     func require(_ body: ByteRange, chunk: ByteRange, isHeldBack: Bool) throws {
@@ -58,7 +61,7 @@ enum Resumption: Equatable {
 }
 
 extension EngineError {
-    /// The error of a part of a chunk that has as many other bodies as are kept.
+    /// The error for a part of a chunk that already has the maximum number of unfinished bodies.
     static let onlyWhole = EngineError(
         .rangeMismatch, "Other bodies for this chunk are here: send the whole chunk.")
 }

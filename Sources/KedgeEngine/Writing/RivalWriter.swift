@@ -2,14 +2,18 @@ internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
 
-/// Carries a body for a chunk that has a partial of other bytes, or of bytes in doubt.
+/// Writes a body for a chunk that has a partial of other bytes, or of bytes in doubt.
 ///
-/// The order is the promise: the body lies beside the partial until it is whole and has the digest it named; what an
-/// earlier request left of it is read again first. Where chunks have a place of their own in the store, the chunk is
-/// saved there, and the transaction that commits it ends the partial. On a disk the partial's row goes, then its
-/// bytes are replaced, synced, and the chunk is committed: a process that ends between leaves no partial, and the
-/// rival as it was saved last. A body that is refused or breaks off leaves the partial as it was.
-/// One that ends before the chunk does is synced and recorded as the rival.
+/// The body lies beside the partial until it is whole and matches its declared digest. Bytes that
+/// an earlier request left of it are read again first.
+///
+/// In a store with a place for each chunk, the chunk is saved there, and the commit ends the
+/// partial. On a disk, the partial's row is removed first. Then its bytes are replaced and synced,
+/// and the chunk is committed. A process that ends in between leaves no partial, and the rival as
+/// saved last.
+///
+/// A refused or interrupted body leaves the partial unchanged. A body that ends before the chunk is
+/// synced and recorded as the rival.
 struct RivalWriter {
     let live: LiveSession
     let parts: EngineParts
@@ -18,13 +22,13 @@ struct RivalWriter {
     let chunk: ByteRange
     /// Offset after the body's last byte.
     let end: Int64
-    /// Whether what came counts when the body breaks off.
+    /// Whether received bytes count when the body breaks off.
     let isKept: Bool
 
-    /// Writes the rest of a rival, or all of it, and puts it in the place of the partial.
+    /// Writes the rest of a rival, or all of it, and replaces the partial with it.
     ///
-    /// - Throws: As ``ChunkWriter/write(_:chunk:range:resuming:body:)``. Of a wrong digest the
-    ///   rival alone is discarded.
+    /// - Throws: The errors of ``ChunkWriter/write(_:chunk:range:resuming:body:)``. A wrong digest
+    ///   discards only the rival.
     func write(
         bodyStart: Int64, resuming rival: PartialRecord?, body: some ByteBody
     ) async throws {
@@ -37,11 +41,11 @@ struct RivalWriter {
         }
     }
 
-    /// Reads a body that starts with the chunk beside the partial that it may repeat.
+    /// Reads a body that starts with the chunk, beside the partial that it may repeat.
     ///
-    /// - Returns: False when the first bytes are those of the partial, after which the body may go
-    ///   on: they are read, and forgotten.
-    /// - Throws: As above.
+    /// - Returns: False when the body repeats the partial. Those bytes are consumed, and the caller
+    ///   writes the rest.
+    /// - Throws: The errors of ``write(bodyStart:resuming:body:)``.
     func write(
         comparing partial: PartialRecord, reader: any ByteReader, body: some ByteBody
     ) async throws -> Bool {
@@ -56,7 +60,7 @@ struct RivalWriter {
             let begun = PartialRecord(
                 index: put.index, byteCount: pass.verified.byteCount,
                 hashState: pass.verified.savedState, declaredDigest: put.digest)
-            // The room for the body is set aside already; this is for the chunk's place.
+            // The room for the body is reserved already; this is for the chunk's place.
             try await parts.space.reserving(chunk.byteCount, of: parts.bytes) {
                 try await finish(try makePass(begun, area), reader, body)
             }
@@ -66,7 +70,7 @@ struct RivalWriter {
 
     private func open(_ rival: PartialRecord?) async throws -> any StagingArea {
         let staging = try await live.stagingArea()
-        // One that is recorded still, and cannot be continued by any body.
+        // A recorded rival that no body can continue.
         if isKept, rival == nil, try await live.view(ofChunk: put.index).rival != nil {
             try await live.discardPartial(put.index, isRival: true)
         }
@@ -81,14 +85,15 @@ struct RivalWriter {
         }
     }
 
-    /// Gives the area up in the end, and what lies in it unless a row says that it counts.
+    /// Closes the area in the end, and removes its bytes unless a row counts them.
     private func lending<Value>(
         _ area: any StagingArea, _ body: () async throws -> Value
     ) async throws -> Value {
         let result = await Result { try await body() }
         await area.close()
         if isKept, await live.ledger.rivals[put.index] == nil {
-            // A failure leaves a file that the next one for this chunk, or the next start, removes.
+            // A failure leaves a file that the next rival of this chunk, or the next start,
+            // removes.
             try? await live.stagingArea().removeRival(ofChunk: put.index)
         }
         return try result.get()
@@ -147,14 +152,15 @@ struct RivalWriter {
             throw EngineError.wrongHash(expected: put.digest, actual: digest)
         }
         try await requireEnd(of: body, reader, parts: parts)
-        // Awaited here; a task of its own only because cancellation stops at it: the partial must not go for nothing.
+        // Awaited here. A task of its own, so that cancellation cannot discard the partial without
+        // committing the chunk.
         try await Task { [pass] in try await replacePartial(with: pass.staging) }.value
     }
 
-    /// Makes sure that all bytes of the body are here and are what was verified: of those that an earlier request
-    /// left, only the saved hash is known so far.
+    /// Checks that all bytes of the body are stored and match the digest. Of bytes that an earlier
+    /// request left, only the saved hash is known so far.
     ///
-    /// - Throws: `UNAVAILABLE` after the rival was discarded: it is damaged, and the partial stays as it was.
+    /// - Throws: `UNAVAILABLE` after a damaged rival was discarded. The partial stays unchanged.
     private func requireWhole(_ area: any StagingArea) async throws {
         let view = try await live.view(ofChunk: put.index)
         do {
@@ -168,19 +174,20 @@ struct RivalWriter {
                 return
             }
         } catch ByteStoreError.notFound {
-            // Told below.
+            // Reported below.
         } catch ByteStoreError.failed {
-            // A disk that cannot give them.
+            // The disk cannot read the bytes.
         }
         if isKept { try await live.discardPartial(put.index, isRival: true) }
         throw EngineError(.unavailable, cause: "the bytes of a rival are not what was saved")
     }
 
-    /// Puts the whole and verified bytes where the chunk lies, and commits it.
+    /// Copies the verified bytes to the chunk's place and commits the chunk.
     private func replacePartial(with area: any StagingArea) async throws {
         try await requireWhole(area)
         let view = try await live.view(ofChunk: put.index)
-        // On a disk the partial lies where the chunk will: from here on no row promises what is written over.
+        // On a disk the partial lies in the chunk's place: its row must go before its bytes are
+        // overwritten.
         if view.partial != nil, !parts.bytes.assembles {
             try await live.discardPartial(put.index)
         }
@@ -219,8 +226,8 @@ struct RivalWriter {
     }
 }
 
-/// Checks that a body ends where its chunk does. One that announced exactly these bytes has no more; only an open-ended
-/// one may go on. When it breaks off here instead, the chunk is whole all the same, and counts.
+/// Checks that a body has ended. Only an open-ended body can continue. One that breaks off here
+/// counts, because its bytes are complete.
 ///
 /// - Throws: `LENGTH_MISMATCH`.
 func requireEnd(

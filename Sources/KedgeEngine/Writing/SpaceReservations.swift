@@ -1,14 +1,14 @@
 internal import KedgeLocks
 internal import KedgeModel
 
-/// Space that admitted bodies will still take. Without it many bodies would each be promised the same
-/// free bytes, and together leave the database no room to say what arrived.
+/// The space that admitted bodies will still use. Without reservations, many bodies would rely on
+/// the same free bytes, and the database would have no room left for their rows.
 final class SpaceReservations: Sendable {
     private let reserved = Mutex<Int64>(0)
 
-    /// Runs the body while `byteCount` bytes are set aside for it.
+    /// Runs the closure while `byteCount` bytes are reserved for it.
     ///
-    /// - Throws: `STORAGE_FULL` when they are not there.
+    /// - Throws: `STORAGE_FULL` when they are not free.
     func reserving<Result>(
         _ byteCount: Int64, of store: any ByteStore, _ body: () async throws -> Result
     ) async throws -> Result {

@@ -2,11 +2,11 @@ internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
 
-/// Fills a buffer's free part with bytes from the offset, at most so many.
+/// Fills a buffer's free part with bytes from the offset, at most `byteCount`.
 typealias StoredByteSource =
     @Sendable (_ buffer: IOBuffer, _ offset: Int64, _ byteCount: Int64) async throws -> Void
 
-/// The SHA-256 of bytes that a store has.
+/// Returns the SHA-256 of a range of stored bytes.
 func digest(
     of range: Range<Int64>, parts: EngineParts, _ source: StoredByteSource
 ) async throws -> SHA256Digest {
