@@ -1,7 +1,8 @@
 package import KedgeEngine
 internal import ServiceLifecycle
 
-/// Keeps a node's leases alive and hears of the others until the process stops; idle where there are none.
+/// Renews a node's leases and handles change notifications of other nodes until the process stops.
+/// Idle on a single node.
 package struct FleetService: Service {
     private let engine: TransferEngine
 
@@ -10,7 +11,7 @@ package struct FleetService: Service {
     package func run() async throws {
         await cancelWhenGracefulShutdown {
             guard engine.isInFleet else {
-                // A service that returned would end the group.
+                // A service that returns would end the group.
                 try? await gracefulShutdown()
                 return
             }

@@ -7,10 +7,11 @@ internal import NIOCore
 internal import NIOPosix
 internal import ServiceLifecycle
 
-/// The HTTP server over an engine, as a service: runs until a graceful shutdown, then drains.
+/// The HTTP server of an engine. Runs until a graceful shutdown, then drains.
 ///
-/// Shutdown: no new connections; requests under way get the drain time; then bodies still coming are
-/// stopped and saved as partials, downloads still going are cut (both continue with the next process).
+/// During shutdown it accepts no new connections, and running requests get the drain timeout. After
+/// that, it stops uploads and saves their bytes as partials, and aborts downloads. Clients can
+/// resume both with the next process.
 package struct KedgeService: Service {
     private let engine: TransferEngine
     private let configuration: ServiceConfiguration
@@ -20,8 +21,8 @@ package struct KedgeService: Service {
     private let onRunning: @Sendable (Int) async -> Void
 
     /// - Parameter onRunning: Called with the port once the server accepts connections.
-    /// - Throws: ``ConfigurationError`` when the address is open to others while nobody is asked who
-    ///   they are.
+    /// - Throws: ``ConfigurationError`` when the host is not a loopback address, because clients
+    ///   are not authenticated.
     package init(
         engine: TransferEngine, configuration: ServiceConfiguration, logger: Logger,
         onRunning: @escaping @Sendable (Int) async -> Void = { _ in }
@@ -67,7 +68,7 @@ package struct KedgeService: Service {
         configuration.maxConnections ?? DescriptorBudget.usualConnectionCount
     }
 
-    /// Without identities a page has the rights of everybody, and nobody may grant that without knowing.
+    /// Warns that every page has all rights, because clients are not authenticated.
     private func warnOfOpenPages() {
         logger.warning(
             """
@@ -117,7 +118,7 @@ package struct KedgeService: Service {
             logger: logger)
     }
 
-    /// Puts what watches over accepting into the listening channel, which Hummingbird makes.
+    /// Adds ``AcceptPause`` to the listening channel, which Hummingbird creates.
     private static func watch(
         _ channel: any Channel, _ acceptance: AcceptState, _ logger: Logger
     ) async {
@@ -127,13 +128,13 @@ package struct KedgeService: Service {
                     AcceptPause(acceptance, logger: logger), position: .first)
             }.get()
         } catch {
-            // A channel that is closed accepts nothing.
+            // A closed channel accepts no connections.
             logger.debug("the server stopped at its start", metadata: ["error": "\(error)"])
         }
     }
 }
 
-/// Ends a drain that takes too long.
+/// Ends a drain after its timeout.
 private final class DrainTimer: Sendable {
     private let engine: TransferEngine
     private let drain: DrainState
@@ -153,7 +154,7 @@ private final class DrainTimer: Sendable {
         logger.notice(
             "stopping", metadata: ["writes": "\(engine.activeWriteCount)", "drain": "\(timeout)"])
         task.set(
-            // Cancelled by `cancel()` when the server has drained before.
+            // Cancelled by `cancel()` if the server has drained before.
             Task { [engine, timeout, logger, drain] in
                 try await Task.sleep(for: timeout)
                 logger.notice(

@@ -5,7 +5,7 @@ package import KedgeEngine
 /// One operation of the HTTP interface.
 struct Route: Sendable {
     let method: HTTPRequest.Method
-    /// Path with parameters in braces, as the contract writes it.
+    /// Path with parameters in braces, as in the OpenAPI contract.
     let path: String
     let handle: @Sendable (Request, KedgeRequestContext) async throws -> Response
 
@@ -19,16 +19,16 @@ struct Route: Sendable {
     }
 }
 
-/// All operations, in one place: the router is built from this list, and a test holds it against the
-/// contract in `openapi/kedge.yaml`.
+/// All operations. The router is built from this list, and a test compares it with the contract in
+/// `openapi/kedge.yaml`.
 struct RouteTable: Sendable {
     let routes: [Route]
     private let tus: TusRoutes
 
     /// - Parameters:
-    ///   - tusEndpoint: Where tus uploads are.
-    ///   - publicAddress: Where clients find the server.
-    ///   - uploadTargets: Paths that take uploads as `/files` does.
+    ///   - tusEndpoint: Path of the tus endpoint.
+    ///   - publicAddress: Public address of the server.
+    ///   - uploadTargets: Additional paths that accept uploads like `/files`.
     init(
         engine: TransferEngine, health: HealthRoutes, tusEndpoint: EndpointPath = .tus,
         publicAddress: PublicAddress = .ofRequests, uploadTargets: [EndpointPath] = []
@@ -64,7 +64,6 @@ struct RouteTable: Sendable {
         routes = native + resumable.routes + tus.routes + targets
     }
 
-    /// A router with every operation.
     func makeRouter(gate: RequestGate) -> Router<KedgeRequestContext> {
         let router = Router(context: KedgeRequestContext.self)
         router.add(middleware: RequestMiddleware(routes: self, gate: gate))
@@ -74,17 +73,18 @@ struct RouteTable: Sendable {
         return router
     }
 
-    /// The router, behind what decides by which method it chooses.
+    /// Returns the router behind ``MethodOverride``, which can change the method that the router
+    /// matches.
     func makeResponder(gate: RequestGate) -> some HTTPResponder<KedgeRequestContext> {
         MethodOverride(inner: makeRouter(gate: gate).buildResponder(), endpoint: tus.endpoint)
     }
 
-    /// Puts on an answer what the dialect of its path asks of all of them.
+    /// Adds the fields that the protocol of the path requires in every response.
     func complete(_ response: inout Response, to request: Request) {
         tus.complete(&response, to: request)
     }
 
-    /// The methods that a path takes, in order; empty when nothing is at the path.
+    /// The methods of a path, sorted; empty when nothing is at the path.
     func methods(at path: String) -> [String] {
         let segments = path.split(separator: "/")
         let matching = routes.filter { route in
@@ -95,13 +95,13 @@ struct RouteTable: Sendable {
         return matching.map(\.method.rawValue).sorted()
     }
 
-    /// Method and path of each operation, for the test that holds them against the contract.
+    /// Method and path of each operation, for the test that compares them with the contract.
     var operations: Set<String> { Set(routes.map { "\($0.method.rawValue) \($0.path)" }) }
 }
 
 /// The operations of the service as `METHOD /path` text, without a running server.
 package enum ServiceOperations {
-    /// Every operation that the router answers.
+    /// All operations that the router answers.
     package static func all(engine: TransferEngine) -> Set<String> {
         RouteTable(
             engine: engine,

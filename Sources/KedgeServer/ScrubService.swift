@@ -2,14 +2,15 @@ package import KedgeEngine
 package import Logging
 internal import ServiceLifecycle
 
-/// Reads finished files back, one after the other, until the process stops; beside it, keeps what belongs to
-/// that in order.
+/// Reads stored files back, one after the other, until the process stops. Also runs the periodic
+/// maintenance of the scrub.
 package struct ScrubService: Service {
-    /// How soon a new file is seen when nothing else is due.
+    /// Time after which a new file is noticed when nothing else is due.
     private static let idlePause = Duration.seconds(5)
     private static let tendInterval = Duration.seconds(60)
     private static let lookInterval = Duration.seconds(3600)
-    /// Between two blobs: small ones cost transactions more than bytes, and the rate bounds only those.
+    /// Pause between two blobs, without and with running transfers. Small blobs cost transactions
+    /// rather than bytes, and the byte rate does not limit transactions.
     private static let pause = (alone: Duration.milliseconds(5), beside: Duration.milliseconds(50))
 
     private let engine: TransferEngine
@@ -42,7 +43,7 @@ package struct ScrubService: Service {
                 let pause = engine.isTransferring ? Self.pause.beside : Self.pause.alone
                 try await Task.sleep(for: hadWork ? pause : Self.idlePause)
             } catch {
-                // The next round tries again; a store that is down must not stop the server.
+                // The next round retries; a store that is down must not stop the server.
                 guard await wait(after: error) else { return }
             }
         }

@@ -3,7 +3,7 @@ internal import KedgeModel
 package import Logging
 internal import ServiceLifecycle
 
-/// Runs the engine's housekeeping at a steady pace until the process stops.
+/// Runs the engine's sweep regularly until the process stops.
 package struct SweepService: Service {
     private let engine: TransferEngine
     private let interval: Duration
@@ -27,7 +27,7 @@ package struct SweepService: Service {
                     logger.error(
                         "housekeeping failed",
                         metadata: ["error": "\(String(reflecting: error))"])
-                    // The next round tries again; a store that is down must not stop the server.
+                    // The next round retries; a store that is down must not stop the server.
                     guard await Self.pause(interval) else { return }
                 }
             }

@@ -2,7 +2,8 @@ internal import Foundation
 internal import KedgeModel
 internal import Yams
 
-/// The configuration file as text: read with mistakes told in one line, written so that it reads back.
+/// The configuration file as text. Reports mistakes in one line, and quotes values so that they can
+/// be read back.
 enum ConfigurationFile {
     /// - Throws: ``ConfigurationError``.
     static func text(at path: String) throws -> String {
@@ -19,7 +20,7 @@ enum ConfigurationFile {
         return text
     }
 
-    /// What is wrong with the YAML, and in which line where the parser knows.
+    /// The error for malformed YAML, with the line if the parser knows it.
     static func mistake(in path: String, _ error: any Error) -> ConfigurationError {
         let what: String
         switch error {
@@ -38,7 +39,7 @@ enum ConfigurationFile {
                 + oneLine(what))
     }
 
-    /// A scalar in double quotes (YAML 1.2 section 5.7). What cannot be seen is escaped.
+    /// A scalar in double quotes (YAML 1.2 section 5.7), with invisible characters escaped.
     static func quoted(_ text: String) -> String {
         var result = "\""
         for scalar in text.unicodeScalars {
@@ -76,7 +77,7 @@ enum ConfigurationFile {
         }
     }
 
-    /// The text without the line ends that somebody put in it.
+    /// The text on one line: spaces replace line breaks.
     static func oneLine(_ text: String) -> String {
         text.split(whereSeparator: \.isNewline).joined(separator: " ")
     }

@@ -1,8 +1,9 @@
-/// Every setting of the server: one table for flags, environment, file, defaults and help.
+/// A setting of the server. One table defines flags, environment variables, file keys, defaults and
+/// help.
 ///
-/// A key `limits.maxFileSize` is the flag `--limits-max-file-size`, the variable
-/// `KEDGE_LIMITS_MAX_FILE_SIZE`, and in YAML the member `maxFileSize` of `limits`. A flag beats the
-/// environment, which beats the file, which beats the default.
+/// The key `limits.maxFileSize` is the flag `--limits-max-file-size`, the variable
+/// `KEDGE_LIMITS_MAX_FILE_SIZE`, and in YAML the member `maxFileSize` of `limits`. A flag takes
+/// precedence over the environment, the environment over the file, and the file over the default.
 package enum ConfigurationKey: String, CaseIterable, Sendable {
     case host = "host"
     case port = "port"
@@ -41,7 +42,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case interim = "resumableUpload.interim"
     case corsOrigins = "cors.allowedOrigins"
 
-    /// Value when nothing is set.
+    /// The value of a setting that nothing sets.
     package var defaultValue: String {
         switch self {
         case .host: "127.0.0.1"
@@ -83,7 +84,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         }
     }
 
-    /// What it sets, for help and for the printed configuration.
+    /// A description of the setting, for help and for the printed configuration.
     package var summary: String {
         switch self {
         case .host: "Address to listen on; anonymous use is allowed on loopback only."
@@ -142,7 +143,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         }
     }
 
-    /// Name of the flag, without dashes in front.
+    /// Name of the flag, without leading dashes.
     package var flagName: String { words.joined(separator: "-") }
 
     /// Name of the environment variable.

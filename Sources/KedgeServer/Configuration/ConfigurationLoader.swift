@@ -12,13 +12,13 @@ package struct ConfigurationLoader {
     /// Values by key.
     package private(set) var values: [ConfigurationKey: String] = [:]
 
-    /// Variables that other parts of Kedge read, and that this loader therefore knows.
+    /// Variables of other parts of Kedge, which this loader accepts and ignores.
     private static let otherVariables: Set<String> = [
         "KEDGE_SERVER", "KEDGE_TOKEN", "KEDGE_CONFIG",
     ]
 
     /// - Parameters:
-    ///   - flags: What the command line sets.
+    ///   - flags: Values from the command line.
     ///   - environment: The process environment.
     ///   - file: Path of a YAML file; nil for none.
     /// - Throws: ``ConfigurationError`` for unknown keys and for a file that cannot be read.
@@ -62,9 +62,9 @@ package struct ConfigurationLoader {
         }
     }
 
-    /// Nil for a file that sets nothing.
+    /// Returns nil for a file that sets nothing.
     ///
-    /// - Throws: ``ConfigurationError`` of one line.
+    /// - Throws: ``ConfigurationError`` with a message of one line.
     private static func fileProvider(_ path: String) async throws -> (any ConfigProvider)? {
         let text = try ConfigurationFile.text(at: path)
         do {
@@ -94,7 +94,7 @@ package struct ConfigurationLoader {
         }
     }
 
-    /// The values as checked types.
+    /// Returns the values as checked types.
     ///
     /// - Throws: ``ConfigurationError`` naming the first value that is wrong.
     package func configuration() throws -> ServiceConfiguration {
@@ -148,8 +148,9 @@ package struct ConfigurationLoader {
             cors: try choice(.corsOrigins, CORSPolicy.init(text:)))
     }
 
-    /// With any name a page can let its own point to loopback, and be answered as if it came from here: its
-    /// requests look like those of a program (DNS rebinding).
+    /// Refuses `*` unless ``ConfigurationKey/allowAnyHost`` is on. With `*`, a page can let its own
+    /// name resolve to loopback (DNS rebinding), and its requests then look like those of a local
+    /// program.
     private func safeHosts(_ hosts: [String]) throws -> Set<String> {
         let allowsAny = try choice(.allowAnyHost) { ["on": true, "off": false][$0] }
         guard allowsAny || !hosts.contains("*") else {
@@ -196,7 +197,7 @@ package struct ConfigurationLoader {
 
     private func seconds(_ key: ConfigurationKey, atLeast minimum: Int64) throws -> Duration {
         let value = try bytes(key, atLeast: minimum)
-        // A hundred years; beyond it lies only arithmetic that overflows.
+        // A hundred years. Larger values would only overflow in arithmetic.
         guard value <= 3_153_600_000 else {
             throw ConfigurationError("\(key.rawValue) is at most 3153600000 seconds.")
         }
@@ -211,7 +212,8 @@ package struct ConfigurationLoader {
         return value
     }
 
-    /// The values in force as YAML that the loader reads back, apart from a password, which is left out.
+    /// The values in force as YAML that the loader can read back, without the password of the
+    /// metadata store.
     package func printed() -> String {
         var lines: [String] = []
         var section = ""

@@ -3,66 +3,67 @@ package import KedgeFiles
 internal import KedgeModel
 package import Logging
 
-/// Everything that can be set about the server. See ``ConfigurationKey`` for names and defaults.
+/// The settings of the server. See ``ConfigurationKey`` for names and defaults.
 package struct ServiceConfiguration: Sendable {
     package var host: String
     package var port: Int
-    /// Names besides loopback ones that clients may use for this server.
+    /// Host names that the server answers to, besides loopback ones.
     package var allowedHosts: Set<String>
-    /// Where clients find the server.
+    /// Public address of the server, for the URLs in responses.
     package var publicAddress: PublicAddress
     /// Directory of the embedded stores.
     package var dataDirectory: String
     package var metadata: MetadataPlace
     package var bytes: BytesPlace
-    /// On, except while somebody measures what it costs.
+    /// On, except to measure what durability costs.
     package var durability: Durability
     package var logLevel: Logger.Level
     package var logFormat: LogFormat
     package var engine: EngineConfiguration
-    /// Connections held at once; nil for as many as there are file descriptors for.
+    /// Maximum number of concurrent connections; nil for as many as there are file descriptors for.
     package var maxConnections: Int?
-    /// A connection on which nothing moves for this long is closed.
+    /// Time without traffic after which a connection is closed.
     package var idleTimeout: Duration
-    /// A body that comes slower than this over ten seconds of waiting is cut, in bytes a second.
+    /// Minimum rate of a request body, in bytes a second. A body that is slower over ten seconds of
+    /// waiting is aborted.
     package var minBodyBytesPerSecond: Int
-    /// Readers that take an answer slower than this, in bytes a second, are cut while connections are scarce; 0
-    /// for none.
+    /// Minimum rate at which a client reads a response, in bytes a second; 0 for none. Slower
+    /// readers are disconnected while connections are scarce.
     package var minAnswerBytesPerSecond: Int
-    /// Waiting for a reader over which its rate is judged.
+    /// Waiting time over which a reader's rate is measured.
     package var answerWindow: Duration = .seconds(20)
-    /// Front ends whose word counts about who the client is.
+    /// Proxies whose `X-Forwarded-For` is trusted.
     package var trustedProxies: TrustedProxies
-    /// How long a stopping server lets running bodies go on before it saves them as partials.
+    /// Time that running request bodies get during shutdown before they are saved as partials.
     package var drainTimeout: Duration
-    /// Bytes of the disk that uploads never use.
+    /// Disk space that uploads never use, in bytes.
     package var storageReserve: Int64
-    /// What the data directory has to be.
+    /// Safety requirements for the data directory.
     package var directoryDemands: DirectoryDemands
     package var sweepInterval: Duration
-    /// Where tus uploads are.
+    /// Path of the tus endpoint.
     package var tusEndpoint: EndpointPath
-    /// Paths that take uploads as `/files` does.
+    /// Additional paths that accept uploads like `POST /files`.
     package var uploadTargets: [EndpointPath]
-    /// Whether IETF uploads are sent 104 answers.
+    /// Whether IETF uploads get 104 responses.
     package var interim: InterimPolicy
-    /// Pages of other origins that may use the service.
+    /// Other origins whose pages may use the service.
     package var cors: CORSPolicy
 
-    /// True when rows or bytes are in the data directory.
+    /// Whether rows or bytes are in the data directory.
     package var usesDataDirectory: Bool { metadata == .sqlite || bytes == .disk }
 
-    /// True when only this machine can reach the server.
+    /// Whether only this machine can reach the server.
     package var isLoopback: Bool { Loopback.contains(host) }
 }
 
-/// Form of the log lines on standard error.
+/// Format of the log lines on standard error.
 package enum LogFormat: String, Sendable {
     case text
     case json
 }
 
-/// A setting that is wrong; the message names it and says what would be right.
+/// An invalid setting. The message names it and states the valid values.
 package struct ConfigurationError: Error, Sendable, CustomStringConvertible {
     package let description: String
 

@@ -1,8 +1,8 @@
-/// Where rows are kept.
+/// The store for metadata rows.
 package enum MetadataPlace: Hashable, Sendable {
-    /// In a SQLite database in the data directory.
+    /// A SQLite database in the data directory.
     case sqlite
-    /// In a PostgreSQL database that nodes share. The address may hold a password.
+    /// A PostgreSQL database that nodes can share. The URL may contain a password.
     case postgres(url: String)
 
     package init?(text: String) {
@@ -16,7 +16,7 @@ package enum MetadataPlace: Hashable, Sendable {
     }
 }
 
-// Settings are written to logs as a whole, and a password must not come along.
+// Settings are logged as a whole, so the description leaves the password out.
 extension MetadataPlace: CustomStringConvertible, CustomDebugStringConvertible {
     package var description: String {
         switch self {
@@ -28,11 +28,11 @@ extension MetadataPlace: CustomStringConvertible, CustomDebugStringConvertible {
     package var debugDescription: String { description }
 }
 
-/// Where bytes are kept.
+/// The store for bytes.
 package enum BytesPlace: Hashable, Sendable {
-    /// In files in the data directory.
+    /// Files in the data directory.
     case disk
-    /// In a bucket of an S3-compatible store that nodes share.
+    /// A bucket of an S3-compatible store that nodes can share.
     case s3(url: String)
 
     package init?(text: String) {
@@ -46,14 +46,14 @@ package enum BytesPlace: Hashable, Sendable {
     }
 }
 
-/// Addresses of stores as they may be shown.
+/// Removes secrets from store addresses.
 package enum StoreAddress {
-    /// The address without the password in front of the host, and without one among the parameters.
+    /// The address without the password before the host and without secret parameters.
     package static func withoutPassword(_ url: String) -> String {
         guard let scheme = url.firstRange(of: "://") else { return url }
         var rest = String(url[scheme.upperBound...])
-        // As libpq reads it: before the first slash everything up to the last "@" is the user and a password,
-        // which may hold any other sign.
+        // As libpq does: before the first slash, everything up to the last "@" is the user and the
+        // password. The password may contain any other character.
         if let at = rest.prefix(while: { $0 != "/" }).lastIndex(of: "@"),
             let colon = rest[..<at].firstIndex(of: ":")
         {
@@ -66,7 +66,7 @@ package enum StoreAddress {
         return url[..<scheme.upperBound] + halves[0] + query
     }
 
-    /// True for a parameter whose name, which may be percent-encoded, is that of a password.
+    /// Whether the parameter is a password. A percent-encoded name counts as one.
     private static func isSecret(_ parameter: Substring) -> Bool {
         let name = parameter.prefix { $0 != "=" }
         guard !name.contains("%") else { return true }

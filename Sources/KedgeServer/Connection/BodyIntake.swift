@@ -4,30 +4,32 @@ internal import KedgeLocks
 internal import NIOCore
 internal import NIOHTTPTypes
 
-/// Takes the bodies of requests from a connection straight into the buffers of those who read them.
+/// Moves request bodies from a connection straight into the buffers of their readers.
 ///
-/// Bodies do not go through Hummingbird's queue of parts: there every piece of some kilobytes wakes a
-/// task, which costs more than moving its bytes. Here a reader hands over a buffer and is woken once,
-/// when it is full. While nobody wants bytes no more is read from the socket than one read brings.
+/// Bodies bypass Hummingbird's queue of parts. That queue wakes a task for every piece of a few
+/// kilobytes, which costs more than moving its bytes. Here a reader hands over a buffer and is
+/// woken once, when the buffer is full. Without a waiting reader, no more is read from the socket
+/// than one read brings.
 ///
-/// Lives on its event loop. Comes after the handlers that watch time: they see every piece.
+/// Confined to its event loop. Comes after the handlers that measure time, because they must see
+/// every piece.
 final class BodyIntake: ChannelDuplexHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
     typealias OutboundIn = HTTPResponsePart
     typealias OutboundOut = HTTPResponsePart
 
-    /// Somebody who waits for bytes.
+    /// A reader's pending request for bytes.
     fileprivate struct Demand {
         let buffer: IOBuffer
         var byteCount: Int
         let wait: BodyWait
     }
 
-    /// True: the buffer has all that was wanted. False: the body has ended.
+    /// True when the buffer has all requested bytes, false when the body has ended.
     typealias FillResult = Result<Bool, any Error>
 
-    /// The body of one request, as far as it has come and was not read.
+    /// The unread part of one request's body.
     fileprivate struct IncomingBody {
         // Most requests have no body.
         var pieces = CircularBuffer<ByteBuffer>(initialCapacity: 0)
@@ -36,17 +38,18 @@ final class BodyIntake: ChannelDuplexHandler {
         var demand: Demand?
     }
 
-    /// Requests may be pipelined: those that have begun and are not answered, in order. The first is the
-    /// one that somebody may be reading, the last the one that still comes.
+    /// Bodies of the requests that have begun and are not answered, in order. Requests may be
+    /// pipelined: a task may be reading the first body while the last one still arrives.
     private var bodies = CircularBuffer<IncomingBody>()
     private var heldByteCount = 0
-    /// A read was asked for and not passed on.
+    /// Whether a requested read is held back.
     private var owesRead = false
     private var context: ChannelHandlerContext?
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
-    /// Also told when the connection is gone; Hummingbird's handler before this one keeps that to itself.
+    /// Also called when the connection closes. Hummingbird's handler before this one does not
+    /// forward that event.
     func handlerRemoved(context: ChannelHandlerContext) {
         end(with: .failure(ChannelError.ioOnClosedChannel))
         self.context = nil
@@ -58,7 +61,7 @@ final class BodyIntake: ChannelDuplexHandler {
             bodies.append(IncomingBody())
             context.fireChannelRead(data)
         case .body(let piece):
-            // Without a request that waits for it this is the rest of one that has been answered.
+            // A piece without an open request is the rest of a body that was already answered.
             guard !bodies.isEmpty else { return }
             bodies[bodies.index(before: bodies.endIndex)].pieces.append(piece)
             heldByteCount += piece.readableBytes
@@ -92,13 +95,13 @@ final class BodyIntake: ChannelDuplexHandler {
         context.fireErrorCaught(error)
     }
 
-    /// Appends up to `limit` bytes of the body that is being read, and tells when they have come.
+    /// Appends up to `limit` bytes of the current body, then ends the wait.
     fileprivate func fill(_ buffer: IOBuffer, limit: Int, _ wait: BodyWait) {
         guard !bodies.isEmpty else {
             wait.end(with: .failure(ChannelError.ioOnClosedChannel))
             return
         }
-        // The last one to ask gets the bytes; nobody waits for ever.
+        // The latest request for bytes replaces an earlier one, which must not wait forever.
         bodies[bodies.startIndex].finish(with: .failure(CancellationError()))
         bodies[bodies.startIndex].demand = Demand(
             buffer: buffer, byteCount: min(limit, buffer.freeCount), wait: wait)
@@ -106,13 +109,13 @@ final class BodyIntake: ChannelDuplexHandler {
         readIfWanted()
     }
 
-    /// Ends the wait for bytes, if it has not ended; what has come stays.
+    /// Ends the wait for bytes if it is still pending. Bytes that have arrived stay in the buffer.
     fileprivate func cancelFill(_ wait: BodyWait) {
         guard bodies.first?.demand?.wait === wait else { return }
         bodies[bodies.startIndex].finish(with: .failure(CancellationError()))
     }
 
-    /// The fields after the body that is being read; nil before its end has come.
+    /// The trailer fields of the current body; nil before its end has arrived.
     fileprivate var trailers: HTTPFields? { bodies.first?.trailers }
 
     private func serve() {
@@ -132,9 +135,9 @@ final class BodyIntake: ChannelDuplexHandler {
 }
 
 extension BodyIntake.IncomingBody {
-    /// Moves bytes to the one who waits, and wakes it when that is all.
+    /// Moves bytes to the waiting reader, and wakes it when its request is complete.
     ///
-    /// - Returns: How many bytes were moved.
+    /// - Returns: The number of bytes moved.
     fileprivate mutating func serve() -> Int {
         guard var current = demand else { return 0 }
         var moved = 0
@@ -163,10 +166,11 @@ extension BodyIntake.IncomingBody {
     }
 }
 
-/// One wait for bytes, between the task that waits and the event loop that ends it.
+/// One wait for bytes: a task waits, and the event loop ends the wait.
 ///
-/// The buffer's bytes become the task's with the lock, not with the continuation alone: the sanitizer does not see
-/// all that the runtime does to resume a task, and would report a race.
+/// The lock also hands the buffer's bytes over to the task. With the continuation alone, the thread
+/// sanitizer would report a race, because it does not see all that the runtime does to resume a
+/// task.
 private final class BodyWait: Sendable {
     private struct State {
         var isCancelled = false
@@ -180,7 +184,7 @@ private final class BodyWait: Sendable {
 
     func cancel() { state.withLock { $0.isCancelled = true } }
 
-    /// Waits for the end of what `begin` begins.
+    /// Runs `begin`, then waits for ``end(with:)``.
     func wait(_ begin: () -> Void) async throws -> Bool {
         await withCheckedContinuation { continuation in
             state.withLock { $0.continuation = continuation }
@@ -203,28 +207,29 @@ private final class BodyWait: Sendable {
     }
 }
 
-/// Where the body of the current request comes from; can be passed between threads.
+/// The body of the current request. Can be passed between threads.
 struct BodySource: Sendable {
     private let intake: NIOLoopBound<BodyIntake>
     private let eventLoop: any EventLoop
 
-    /// - Parameter eventLoop: That of the intake's connection; the caller is on it.
+    /// - Parameter eventLoop: The event loop of the connection. The caller must be on it.
     init(_ intake: BodyIntake, eventLoop: any EventLoop) {
         self.intake = NIOLoopBound(intake, eventLoop: eventLoop)
         self.eventLoop = eventLoop
     }
 
-    /// Appends up to `limit` bytes to the buffer, waiting until that many have come or the body ends.
+    /// Appends up to `limit` bytes to the buffer. Waits until that many have arrived or the body
+    /// ends.
     ///
     /// - Returns: False when the body has ended.
-    /// - Throws: What broke the body off, `CancellationError`.
+    /// - Throws: The error that interrupted the body; `CancellationError`.
     func fill(_ buffer: IOBuffer, limit: Int) async throws -> Bool {
         guard limit > 0, buffer.freeCount > 0 else { return true }
         let wait = BodyWait()
         return try await withTaskCancellationHandler {
             try await wait.wait {
                 eventLoop.execute {
-                    // Whoever was cancelled before this has nobody to wake it.
+                    // A wait that was cancelled before this point would never be ended.
                     if wait.isCancelled {
                         wait.end(with: .failure(CancellationError()))
                     } else {
@@ -238,9 +243,10 @@ struct BodySource: Sendable {
         }
     }
 
-    /// The fields after the body, once it has been read to its end; empty when there are none.
+    /// The trailer fields, available once the body has been read to its end; empty when there are
+    /// none.
     ///
-    /// - Throws: When the connection is gone.
+    /// - Throws: An error when the event loop has shut down.
     func trailers() async throws -> HTTPFields {
         try await eventLoop.submit { intake.value.trailers ?? HTTPFields() }.get()
     }

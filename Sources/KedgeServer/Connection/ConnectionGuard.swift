@@ -4,55 +4,56 @@ internal import KedgeModel
 internal import NIOCore
 internal import NIOHTTPTypes
 
-/// The body of a request came slower than the server waits for.
+/// The client sent a request body more slowly than the minimum rate.
 struct SlowBodyError: Error {}
 
-/// What connections have in common while there are many, and how one of them takes part.
+/// The state that all connections share, and the progress of one of them.
 struct ConnectionLoad: Sendable {
     var table: ConnectionTable
     var proxies: TrustedProxies
-    /// That of the connection's current request.
+    /// Progress of the connection's current request body.
     var progress: BodyProgress
-    /// Waiting over which it is judged whether a reader is slow.
+    /// Waiting time over which a reader's rate is measured.
     var readerWindow: TimeAmount
 }
 
-/// Watches one connection for what Hummingbird leaves open: bodies that trickle, and bodies that go
-/// on after they have been answered.
+/// Watches one connection for cases that Hummingbird does not handle: slow request bodies, slow
+/// readers, and bodies that continue after the response.
 ///
-/// Lives on its event loop. Only the time in which the server was waiting for bytes counts against the
-/// client; while the disk is behind nothing is read, and that is not the client's fault.
+/// Confined to its event loop. Only time in which the server waits for bytes counts against the
+/// client. While the disk is behind, the server does not read, and that is not the client's fault.
 final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
     typealias OutboundIn = HTTPResponsePart
     typealias OutboundOut = HTTPResponsePart
 
-    /// Waiting time over which the rate is judged.
+    /// Waiting time over which the rate of a body is measured.
     private static let window = TimeAmount.seconds(10)
-    /// After an early answer the rest of the body is read and thrown away as long as it comes:
-    /// closing at once would reset the connection, and the client would miss the answer. So long
-    /// without a byte, or so long in all, and it is closed.
+    /// After an early response, the rest of the body is read and discarded. Closing at once would
+    /// reset the connection, and the client would miss the response. The connection closes after
+    /// `lingerSilence` without a byte, or after `lingerTime` in total.
     private static let lingerSilence = TimeAmount.seconds(2)
     private static let lingerTime = TimeAmount.seconds(60)
 
     private static let readerCheckInterval = TimeAmount.milliseconds(500)
 
     private let minBytesPerSecond: Int
-    /// Most bytes that are thrown away after an early answer: a whole chunk of the largest size.
+    /// Maximum number of bytes discarded after an early response: one chunk of the largest size.
     private let lingerByteCount: Int
-    /// A reader that takes nothing for this long is cut.
+    /// Time without progress after which a reader is disconnected.
     private let readerTimeout: TimeAmount
     private let drain: DrainState
     private let load: ConnectionLoad
     private var connectionID: ReaderShares.ConnectionID?
-    /// Who uses the connection, as far as shares go.
+    /// The client to whose share the connection counts.
     private var client = ClientAddress.unknown
     private var pace: ReaderPace
-    /// True when the pace was told to the table.
+    /// Whether a rate was reported to the table.
     private var isReaderSlow = false
     private var isRequestOpen = false
-    /// Requests may be pipelined: the one whose body is open need not be the one being answered.
+    /// Requests may be pipelined: the body that still arrives need not belong to the request being
+    /// answered.
     private var startedCount = 0
     private var answeredCount = 0
     private var isAnswered: Bool { answeredCount >= startedCount }
@@ -139,7 +140,7 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
             if isRequestOpen, startedCount == answeredCount + 1 {
                 closesAfterAnswer = true
             }
-            // A server that stops closes each connection after its answer.
+            // A server that is stopping closes each connection after its response.
             if closesAfterAnswer || drain.isDraining { head.headerFields[.connection] = "close" }
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .end:
@@ -153,7 +154,8 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
-    /// What the peer does not read stays in the channel; when it stays for too long, nobody reads.
+    /// Starts or stops watching the reader. Bytes that the client does not read stay in the
+    /// channel.
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         readerCheck?.cancel()
         if !context.channel.isWritable {
@@ -169,13 +171,15 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         context.fireChannelWritabilityChanged()
     }
 
-    /// Bytes that wait in the channel; they get fewer also while the channel is not writable again. None for
-    /// a channel that cannot tell, such as a closed one: then time alone decides.
+    /// Number of bytes buffered in the channel. It can fall before the channel is writable again.
+    ///
+    /// Returns 0 for a channel that cannot report it, such as a closed one. Then only the timeout
+    /// counts.
     private func unsentByteCount(_ context: ChannelHandlerContext) -> Int {
         (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }
 
-    /// No answer is being read any more.
+    /// Resets the measured rate, because no response is being read.
     private func forgetReader(_ context: ChannelHandlerContext) {
         pace.reset()
         guard isReaderSlow, let connectionID else { return }
@@ -189,7 +193,7 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         load.table.read(connectionID, bytesPerSecond: rate, over: context.channel)
     }
 
-    /// - Parameter taken: What the client's system had taken when it was looked at last.
+    /// - Parameter taken: Bytes that the client had acknowledged at the last check.
     private func watchReader(
         _ context: ChannelHandlerContext, until deadline: NIODeadline, unsent: Int, taken: UInt64?
     ) {
@@ -262,7 +266,7 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         check?.cancel()
         guard minBytesPerSecond > 0 else { return }
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        // As much as is missing from a whole window, for the server may have waited for less.
+        // Checks again when the window can be full. Not all elapsed time counts as waiting.
         let rest = max(.milliseconds(100), Self.window - waited)
         check = context.eventLoop.scheduleTask(in: rest) {
             let (guardian, context) = bound.value

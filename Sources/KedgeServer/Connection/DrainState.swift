@@ -1,6 +1,6 @@
 internal import KedgeLocks
 
-/// Whether the server is stopping, and whether its patience is over.
+/// The phase of a shutdown: serving, draining, or ending after the drain timeout.
 final class DrainState: Sendable {
     private enum Phase {
         case serving
@@ -9,9 +9,9 @@ final class DrainState: Sendable {
     }
     private let phase = Mutex(Phase.serving)
 
-    /// True from the first signal on: not ready for new work.
+    /// Whether shutdown has begun. The server is then not ready for new work.
     var isDraining: Bool { phase.withLock { $0 != .serving } }
-    /// True when answers that nobody reads are to be cut.
+    /// Whether the drain timeout has passed. Responses that clients do not read are then aborted.
     var isEnding: Bool { phase.withLock { $0 == .ending } }
 
     func beginDraining() { phase.withLock { $0 = .draining } }

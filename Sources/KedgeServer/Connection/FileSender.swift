@@ -3,22 +3,22 @@ internal import KedgeEngine
 internal import KedgeModel
 internal import NIOCore
 
-/// Sends runs of a file over one connection without their bytes passing through this process
-/// (sendfile(2)); can be passed between threads.
+/// Sends ranges of a file over one connection with sendfile(2), without copying the bytes into this
+/// process. Can be passed between threads.
 struct FileSender: Sendable {
     private let wire: NIOLoopBound<WireHandler>
     private let eventLoop: any EventLoop
 
-    /// - Parameter eventLoop: That of the connection; the caller is on it.
+    /// - Parameter eventLoop: The event loop of the connection. The caller must be on it.
     init(_ wire: WireHandler, eventLoop: any EventLoop) {
         self.wire = NIOLoopBound(wire, eventLoop: eventLoop)
         self.eventLoop = eventLoop
     }
 
-    /// Begins to send a run as the next part of the body whose head has been written.
+    /// Starts sending a range as the next part of the body whose head has been written.
     ///
-    /// - Parameter handle: Stays open until the future is done.
-    /// - Returns: Done when the last byte has been handed to the kernel.
+    /// - Parameter handle: Must stay open until the future completes.
+    /// - Returns: A future that completes when the last byte has been handed to the kernel.
     func send(_ range: ByteRange, of handle: NIOFileHandle) -> EventLoopFuture<Void> {
         eventLoop.flatSubmit {
             let promise = eventLoop.makePromise(of: Void.self)
@@ -30,20 +30,20 @@ struct FileSender: Sendable {
     }
 }
 
-/// The connection whose request the current task answers, below Hummingbird.
+/// The connection of the request that the current task answers, below Hummingbird.
 struct RawConnection: Sendable {
-    /// Nil where there is none, as in a simulation.
+    /// Nil without a connection, as in a simulation.
     @TaskLocal static var current: RawConnection?
 
     let bodies: BodySource
     let files: FileSender
-    /// How the body of the current request comes along.
+    /// Progress of the current request's body.
     let progress: BodyProgress
     let interim: InterimPolicy
 
-    /// The fields after the body of the request (RFC 9110 section 6.5), once the body has been read to
-    /// its end; empty when there are none.
+    /// The trailer fields of the request (RFC 9110 section 6.5), available once the body has been
+    /// read to its end; empty when there are none.
     ///
-    /// - Throws: When the connection is gone.
+    /// - Throws: An error when the event loop has shut down.
     func trailers() async throws -> HTTPFields { try await bodies.trailers() }
 }

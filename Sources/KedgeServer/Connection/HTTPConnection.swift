@@ -7,30 +7,29 @@ internal import NIOHTTP1
 internal import NIOHTTPTypes
 internal import NIOHTTPTypesHTTP1
 
-/// How a connection is served: HTTP/1.1 by Hummingbird, with handlers of ours around it.
+/// Serves HTTP/1.1 connections with Hummingbird and additional channel handlers.
 struct HTTPConnection: HTTPChannelHandler {
-    /// What is set for every connection.
     struct Settings: Sendable {
         var idleTimeout: Duration
         var minBodyBytesPerSecond: Int
-        /// Most bytes that are thrown away after an early answer.
+        /// Maximum number of bytes discarded after an early response.
         var lingerByteCount: Int
         var table: ConnectionTable
         var proxies: TrustedProxies
-        /// Waiting over which it is judged whether a reader is slow.
+        /// Waiting time over which a reader's rate is measured.
         var readerWindow: Duration
         var interim: InterimPolicy
         var drain: DrainState
         var logger: Logger
     }
 
-    /// Most header bytes in one field, in all, and the number of fields.
+    /// Maximum header bytes in one field and in total, and maximum number of fields.
     private static let headerLimits = (field: 16 << 10, all: 32 << 10, fields: 100)
 
     let responder: Responder
     let settings: Settings
 
-    /// A connection as Hummingbird sees it, and what is below.
+    /// A connection as Hummingbird sees it, with the raw connection below.
     struct Value: ServerChildChannelValue {
         let parts: NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
         let raw: RawConnection
@@ -39,7 +38,7 @@ struct HTTPConnection: HTTPChannelHandler {
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         channel.eventLoop.makeCompletedFuture {
-            // What one read brings waits in memory while nobody wants it.
+            // Limits the bytes that wait in memory while no task reads the body.
             try channel.syncOptions?.setOption(.maxMessagesPerRead, value: 1)
             let pipeline = channel.pipeline.syncOperations
             var limits = NIOHTTPDecoderLimitConfiguration()

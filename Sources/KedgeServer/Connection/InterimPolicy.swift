@@ -1,16 +1,16 @@
 internal import HTTPTypes
 
-/// Whether uploads are told their progress in 104 answers, which some proxies take for the final
-/// answer: the body then never reaches the service, and the client never learns the end.
+/// Whether uploads get 104 responses with their progress.
 ///
-/// To HTTP/1.0 there is none in any case: see `HTTPRequestHead.spellOut()`.
+/// Some proxies mistake a 104 for the final response. The body then never reaches the service, and
+/// the client never gets the result. HTTP/1.0 requests never get a 104, see
+/// `HTTPRequestHead.spellOut()`.
 package enum InterimPolicy: String, Sendable {
-    /// Not where a request shows that it came through a proxy.
+    /// Sends them unless the request shows that it came through a proxy.
     case auto
     case always
     case never
 
-    /// - Parameter fields: Those of the request that is answered.
     func allows(_ fields: HTTPFields) -> Bool {
         switch self {
         case .auto: !fields.showProxy

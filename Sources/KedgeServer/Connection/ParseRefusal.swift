@@ -3,7 +3,7 @@ internal import Logging
 internal import NIOCore
 internal import NIOHTTP1
 
-/// The answer to bytes that are no request. No route, no middleware has seen them.
+/// The response to bytes that are not a request. No route or middleware has seen them.
 struct ParseRefusal {
     let body: ByteBuffer
     private let document: ProblemDocument
@@ -20,8 +20,8 @@ struct ParseRefusal {
         body = JSONBody.encode(document)
     }
 
-    /// What the middleware puts on every error, and the end of the connection: where the next request
-    /// would begin is not known.
+    /// The head, with the fields that the middleware adds to every error. It closes the connection,
+    /// because the start of the next request is unknown.
     var head: HTTPResponseHead {
         HTTPResponseHead(
             version: .http1_1, status: HTTPResponseStatus(statusCode: document.status),

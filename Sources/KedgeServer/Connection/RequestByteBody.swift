@@ -6,17 +6,17 @@ internal import KedgeModel
 internal import NIOCore
 internal import NIOHTTPTypes
 
-/// The body has a `Content-Encoding`.
+/// A request body has a `Content-Encoding`.
 struct EncodedBodyError: Error {}
 
 /// A request's body as the engine reads it.
 ///
-/// Answers `Expect: 100-continue` at the moment the engine asks for bytes: after every check that
-/// needs none, so that a refusal comes before the body (RFC 9110 section 10.1.1).
+/// Answers `Expect: 100-continue` when the engine asks for bytes, after every check that needs
+/// none. A refusal therefore comes before the body (RFC 9110 section 10.1.1).
 struct RequestByteBody: ByteBody {
     let announcedByteCount: Int64?
     var isHeldBack: Bool { continuation.isExpected }
-    /// True when the head says that there are no bytes.
+    /// Whether the head announces an empty body.
     var isEmpty: Bool { announcedByteCount == 0 }
     let origin: BodyOrigin
     private let body: RequestBody
@@ -24,7 +24,7 @@ struct RequestByteBody: ByteBody {
     private let continuation: ContinueAnswer
     private let notes: RequestNotes
 
-    /// - Throws: `BAD_REQUEST` for a length that is no number, ``EncodedBodyError``.
+    /// - Throws: `BAD_REQUEST` for a length that is not a number; ``EncodedBodyError``.
     init(_ request: Request, context: KedgeRequestContext) throws {
         guard Self.isPlain(request) else { throw EncodedBodyError() }
         announcedByteCount = try Self.contentLength(of: request)
@@ -42,8 +42,8 @@ struct RequestByteBody: ByteBody {
         return SequenceReader(body.makeAsyncIterator(), notes: notes)
     }
 
-    /// Lengths, offsets and digests are of the bytes as they are kept, so a body that would have to be
-    /// decoded first is not taken.
+    /// Whether the body has no content coding. Lengths, offsets and digests refer to the stored
+    /// bytes, so an encoded body is refused.
     private static func isPlain(_ request: Request) -> Bool {
         let codings = (request.headers[.contentEncoding] ?? "").split(separator: ",")
         return codings.map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() }
@@ -60,7 +60,7 @@ struct RequestByteBody: ByteBody {
         return length
     }
 
-    /// Reads what a connection brings.
+    /// Reads the body from a connection.
     private final class ConnectionReader: ByteReader {
         private let source: BodySource
         private let notes: RequestNotes
@@ -77,7 +77,7 @@ struct RequestByteBody: ByteBody {
         }
     }
 
-    /// Reads a body that comes from no connection.
+    /// Reads a body that does not come from a connection.
     private final class SequenceReader: ByteReader {
         private var iterator: RequestBody.AsyncIterator
         private var rest = ByteBuffer()
@@ -107,12 +107,13 @@ struct RequestByteBody: ByteBody {
 
         private func read() async throws -> ByteBuffer? {
             try await translating {
-                // Hummingbird's iterator is not Sendable and hops off the caller's executor. Nobody
-                // else touches it: a reader has one caller at a time.
+                // Hummingbird's iterator is not Sendable and leaves the caller's executor. Access
+                // is exclusive: a reader has one caller at a time.
                 nonisolated(unsafe) var iterator = self.iterator
                 defer { self.iterator = iterator }
                 let next = try await iterator.next()
-                // A cancelled read ends like a body that is over; it must not count as complete.
+                // A cancelled read returns nil like the end of a body; it must not count as
+                // complete.
                 if next == nil { try Task.checkCancellation() }
                 return next
             }
@@ -120,7 +121,7 @@ struct RequestByteBody: ByteBody {
     }
 }
 
-/// Tells in the engine's terms what broke a body off.
+/// Translates an error that interrupted a body into an engine error.
 private func translating<Value>(_ read: () async throws -> Value) async throws -> Value {
     do {
         return try await read()
@@ -144,7 +145,7 @@ struct ContinueAnswer: Sendable {
         self.channel = channel
     }
 
-    /// True for a value of `Expect` that asks for `100 Continue` and nothing else.
+    /// Whether the value of `Expect` asks for `100 Continue` and nothing else.
     static func isExpected(by value: String) -> Bool { value.lowercased() == "100-continue" }
 
     func send() async throws {

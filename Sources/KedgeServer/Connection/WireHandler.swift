@@ -3,12 +3,12 @@ internal import Logging
 internal import NIOCore
 internal import NIOHTTP1
 
-/// Next to the parser: answers what is no request in the form that every error has, and ends
-/// connections in order.
+/// Answers malformed requests with a problem document, and closes connections in order. Comes next
+/// to the parser.
 ///
-/// In order means: all that was said is sent, then the sending side ends, and only then, when the client
-/// has ended too or a moment later, the connection. Closing while the client still sends would reset it,
-/// and the client would miss the answer.
+/// In order means: all responses are sent first, then the output closes. The connection closes when
+/// the client has closed its side too, or after `lingerTime`. Closing while the client still sends
+/// would reset the connection, and the client would miss the response.
 final class WireHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
@@ -19,9 +19,9 @@ final class WireHandler: ChannelDuplexHandler {
 
     private let logger: Logger
     private var state = WireState()
-    /// Why what came is no request, until that has been answered.
+    /// The parser's error, until it has been answered.
     private var failure: HTTPParserError?
-    /// Done when everything that was said has been handed to the kernel.
+    /// Completes when all responses have been handed to the kernel.
     private var sent: EventLoopFuture<Void>?
     private var isOutputClosed = false
     private var context: ChannelHandlerContext?
@@ -32,7 +32,7 @@ final class WireHandler: ChannelDuplexHandler {
 
     func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 
-    /// Sends bytes of a file as part of the body that is being answered.
+    /// Sends bytes of a file as part of the current response body.
     func send(_ region: FileRegion, promise: EventLoopPromise<Void>) {
         guard let context, !state.isEnding else {
             promise.fail(ChannelError.outputClosed)
@@ -56,14 +56,15 @@ final class WireHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Nobody else asks for bytes any more, and unread ones would turn the close into a reset.
+    /// Reads on while the connection ends. No other handler asks for bytes then, and unread bytes
+    /// would turn the close into a reset.
     func channelReadComplete(context: ChannelHandlerContext) {
         context.fireChannelReadComplete()
         if state.isEnding { context.read() }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // Bytes after the first mistake; it has been dealt with.
+        // Bytes after the first parser error, which has been handled.
         if case ByteToMessageDecoderError.dataReceivedInErrorState = error { return }
         guard let parserError = error as? HTTPParserError else {
             context.fireErrorCaught(error)
@@ -100,8 +101,8 @@ final class WireHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Ending the sending side of a connection whose other side has ended closes it, with all that has
-    /// not been sent yet.
+    /// Closes the output after all responses have been sent. When the input is closed already,
+    /// closing the output closes the connection and discards unsent bytes.
     func close(
         context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?
     ) {

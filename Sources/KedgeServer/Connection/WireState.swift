@@ -1,14 +1,15 @@
-/// What a connection has read and answered, and what follows when its bytes are no request any more.
+/// State machine of the requests and responses on a connection. Decides what follows a parser
+/// error.
 ///
 /// Requests may be pipelined: the newest one read need not be the one being answered.
 struct WireState: Equatable {
     enum AfterFailure: Equatable {
-        /// Nobody is waiting for an answer, or one comes later.
+        /// No response is due, or one follows later.
         case nothing
-        /// A handler reads the body that broke off, and answers.
+        /// A handler reads the interrupted body and answers.
         case tellReader
         case refuse
-        /// All has been said already.
+        /// The response has been sent already.
         case end
     }
 
@@ -24,18 +25,18 @@ struct WireState: Equatable {
     private var isLastRequest = false
     private var hasFailed = false
     private var owesRefusal = false
-    /// True from the moment on from which nothing more is said.
+    /// Whether the connection is ending and sends nothing more.
     private(set) var isEnding = false
 
-    /// False when what comes is thrown away.
+    /// Whether input is processed. Otherwise it is discarded.
     var takesInput: Bool { !isEnding && !hasFailed && (isRequestOpen || !isLastRequest) }
 
-    /// Whether the answer that begins now is the last one.
+    /// Whether the response that begins now is the last one.
     var isLastAnswer: Bool {
         answeredCount + 1 == begunCount && !owesRefusal && (isLastRequest || hasFailed)
     }
 
-    /// - Parameter isLast: The client wants, or can have, no more on this connection.
+    /// - Parameter isLast: Whether no other request can follow on this connection.
     mutating func requestBegan(isLast: Bool) {
         begunCount += 1
         isRequestOpen = true
@@ -44,7 +45,7 @@ struct WireState: Equatable {
 
     mutating func requestEnded() { isRequestOpen = false }
 
-    /// What came is no request, or breaks one off.
+    /// Records a parser error: the bytes are not a request, or interrupt one.
     mutating func parsingFailed() -> AfterFailure {
         guard takesInput else { return .nothing }
         hasFailed = true
@@ -54,7 +55,7 @@ struct WireState: Equatable {
         return isAnswered ? .refuse : .nothing
     }
 
-    /// An answer has been written to its end.
+    /// Records the end of a response.
     mutating func answered() -> AfterAnswer {
         answeredCount += 1
         guard answeredCount == begunCount else { return .nothing }
@@ -62,7 +63,7 @@ struct WireState: Equatable {
         return hasFailed || (isLastRequest && !isRequestOpen) ? .end : .nothing
     }
 
-    /// False when it was ending already.
+    /// - Returns: False when the connection was ending already.
     mutating func beginEnding() -> Bool {
         defer { isEnding = true }
         return !isEnding

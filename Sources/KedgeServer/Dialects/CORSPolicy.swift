@@ -1,18 +1,18 @@
 internal import HTTPTypes
 internal import Hummingbird
 
-/// Pages of which other origins may use the service (Fetch standard, section 3.2).
+/// The other origins whose pages may use the service (Fetch standard, section 3.2).
 ///
-/// Never with credentials: a browser then sends no cookies, client certificates or passwords along, and the
-/// page has no more rights than anybody who can reach the service.
+/// Credentials are never allowed. A browser then sends no cookies, client certificates or
+/// passwords, and the page has no more rights than any other client.
 package struct CORSPolicy: Hashable, Sendable {
-    /// Pages of the service's own origin alone.
+    /// Only pages of the service's own origin.
     package static let sameOrigin = CORSPolicy(origins: [], isOpen: false)
     /// Pages of every origin.
     package static let open = CORSPolicy(origins: [], isOpen: true)
 
     private let origins: Set<WebOrigin>
-    /// True when every page is let in.
+    /// Whether pages of every origin are allowed.
     let isOpen: Bool
 
     private init(origins: Set<WebOrigin>, isOpen: Bool) {
@@ -20,7 +20,8 @@ package struct CORSPolicy: Hashable, Sendable {
         self.isOpen = isOpen
     }
 
-    /// Reads origins such as `https://app.example`, separated by commas; `*` allows all. Nil for other text.
+    /// Reads origins such as `https://app.example`, separated by commas; `*` allows all. Returns
+    /// nil for other text.
     package init?(text: String) {
         let names = text.split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
         if names == ["*"] {
@@ -32,19 +33,19 @@ package struct CORSPolicy: Hashable, Sendable {
         self.init(origins: Set(origins), isOpen: false)
     }
 
-    /// True for an `Origin` that the settings name.
+    /// Whether the policy allows the value of `Origin`.
     func allows(_ origin: String) -> Bool {
         isOpen || WebOrigin(origin).map { origins.contains($0) } ?? false
     }
 
-    /// True for an address of a page, as `Referer` has it, of an origin that the settings name.
+    /// Whether the policy allows the origin of a page address, as in `Referer`.
     func allows(pageAt address: String) -> Bool {
         isOpen || WebOrigin(ofPageAt: address).map { origins.contains($0) } ?? false
     }
 
-    /// The answer to a browser that asks whether its page may ask; nil for any other request.
+    /// The response to a CORS preflight request; nil for any other request.
     ///
-    /// - Parameter methods: Those that the path takes.
+    /// - Parameter methods: The methods of the path.
     func preflight(_ request: Request, methods: @autoclosure () -> [String]) -> Response? {
         guard request.method == .options, request.headers[.accessControlRequestMethod] != nil,
             let origin = request.headers[.origin], allows(origin)
@@ -60,11 +61,11 @@ package struct CORSPolicy: Hashable, Sendable {
             ])
     }
 
-    /// Lets the page read the answer, an error just as a success.
+    /// Lets the page read the response, including errors.
     func complete(_ response: inout Response, to request: Request) {
         guard isOpen || !origins.isEmpty else { return }
         if !isOpen {
-            // The answer to another page has another field.
+            // The response depends on the origin.
             response.headers.append(HTTPField(name: .vary, value: "Origin"))
         }
         guard let origin = request.headers[.origin], allows(origin) else { return }
@@ -72,7 +73,7 @@ package struct CORSPolicy: Hashable, Sendable {
         response.headers[.accessControlExposeHeaders] = Self.answerFields
     }
 
-    /// What pages may send, in every dialect.
+    /// Request fields that pages may send, for all protocols.
     private static let requestFields = [
         "Authorization", "Content-Type", "Content-Disposition", "Content-Range", "Content-Digest",
         "Repr-Digest", "X-Chunk-Hash", "Idempotency-Key", "Range", "If-Range", "If-Match",
@@ -82,7 +83,7 @@ package struct CORSPolicy: Hashable, Sendable {
         "X-Requested-With",
     ].joined(separator: ", ")
 
-    /// What pages may read, in every dialect.
+    /// Response fields that pages may read, for all protocols.
     private static let answerFields = [
         "Location", "Content-Location", "ETag", "Accept-Ranges", "Accept-Patch", "Allow",
         "Content-Range", "Content-Disposition", "Repr-Digest", "Retry-After", "X-Request-Id",

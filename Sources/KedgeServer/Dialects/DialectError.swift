@@ -2,20 +2,21 @@ internal import HTTPTypes
 internal import KedgeEngine
 internal import KedgeModel
 
-/// An error as the clients of a dialect are told of it.
+/// An error in the form that clients of an upload protocol expect.
 struct DialectError: Error {
-    /// What the client is told.
+    /// The error that the client receives.
     var error: EngineError
-    /// What the answer carries besides the problem document.
+    /// Response fields besides the problem document.
     var fields: HTTPFields
-    /// What went wrong. A client may be told another code, because it goes on after that one alone.
+    /// The original error code. The client may receive another one, because it resumes only after
+    /// that.
     var reason: ErrorCode
 }
 
 extension DialectError {
-    /// Turns `FILE_DAMAGED` into 410 for requests that ask at which offset an upload goes on:
-    /// clients then begin it again, and the same bytes heal the file. After a 500 they would ask
-    /// again and again.
+    /// Turns `FILE_DAMAGED` into 410 for requests that ask for the offset of an upload. Clients
+    /// then start the upload again, and the same bytes repair the file. After a 500 they would
+    /// retry forever.
     static func tellingDamageAsGone<Value>(
         fields: HTTPFields = [:], _ body: () async throws -> Value
     ) async throws -> Value {

@@ -1,19 +1,19 @@
 internal import KedgeModel
 
-/// A configured path at which uploads are made, such as `/tus/`.
+/// A configured path for uploads, such as `/tus/`.
 package struct EndpointPath: Hashable, Sendable {
-    /// First parts of the native interface's own paths.
+    /// First path segments of the native API.
     private static let taken: Set = ["files", "uploads", "healthz", "readyz"]
 
     private let parts: [Substring]
 
-    /// Where tus uploads are unless the settings say otherwise.
+    /// The default path of the tus endpoint.
     package static let tus = EndpointPath(parts: ["tus"])
 
     private init(parts: [Substring]) { self.parts = parts }
 
-    /// Reads a path that begins with a slash; nil for one that is empty, that would have to be encoded in a
-    /// URL, or that is below a path of the native interface.
+    /// Reads a path that begins with a slash. Returns nil for a path that is empty, that needs URL
+    /// encoding, or that is below a path of the native API.
     package init?(text: String) {
         let parts = text.split(separator: "/")
         guard text.hasPrefix("/"), let first = parts.first, !Self.taken.contains(String(first)),
@@ -22,25 +22,24 @@ package struct EndpointPath: Hashable, Sendable {
         self.parts = parts
     }
 
-    /// Reads paths, separated by commas; nil when one of them is none, or two are the same.
+    /// Reads paths separated by commas; nil when one of them is invalid or repeated.
     package static func list(_ text: String) -> [EndpointPath]? {
         let texts = text.split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
         let paths = texts.compactMap { EndpointPath(text: $0) }
         return paths.count == texts.count && Set(paths).count == paths.count ? paths : nil
     }
 
-    /// True for the endpoint's own path and for everything below.
+    /// Whether the path is the endpoint's own or below it.
     func contains(_ path: String) -> Bool { path.split(separator: "/").starts(with: parts) }
 
-    /// True when the other path is this one, or one of an upload made at this one.
+    /// Whether the other path is this one, or that of an upload created here.
     func takes(_ other: EndpointPath) -> Bool {
         contains(other.description) && other.parts.count <= parts.count + 1
     }
 
-    /// The path of an upload.
     func path(of id: SessionID) -> String { "\(self)\(id)" }
 
-    /// True for a part of a path that stands in a URL as it is, and leads nowhere else.
+    /// Whether a path segment needs no URL encoding and is neither `.` nor `..`.
     static func isPlain(_ part: Substring) -> Bool {
         part != "." && part != ".."
             && part.utf8.allSatisfy { byte in
@@ -56,6 +55,6 @@ package struct EndpointPath: Hashable, Sendable {
 }
 
 extension EndpointPath: CustomStringConvertible {
-    /// The path with a slash at each end.
+    /// The path with a leading and a trailing slash.
     package var description: String { "/" + parts.joined(separator: "/") + "/" }
 }

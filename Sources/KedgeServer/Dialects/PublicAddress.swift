@@ -1,18 +1,18 @@
 internal import HTTPTypes
 internal import Hummingbird
 
-/// Where clients find the service, for the addresses that they are told. Some clients of tus cannot follow a
-/// path alone.
+/// The public address of the service, for URLs in responses. Some tus clients cannot follow a path
+/// alone.
 package struct PublicAddress: Hashable, Sendable {
-    /// What each request tells, and nothing more.
+    /// Derives the address from each request.
     package static let ofRequests = PublicAddress(base: nil)
 
     private let base: String?
 
     private init(base: String?) { self.base = base }
 
-    /// Reads an address such as `https://files.example/kedge`; empty text gives ``ofRequests``. Nil for any
-    /// other text, also for an address with a user, a query or a fragment.
+    /// Reads an address such as `https://files.example/kedge`; empty text gives ``ofRequests``.
+    /// Returns nil for any other text, including an address with a user, a query or a fragment.
     package init?(text: String) {
         guard !text.isEmpty else {
             self = .ofRequests
@@ -29,11 +29,13 @@ package struct PublicAddress: Hashable, Sendable {
         base = ([origin] + parts.map { String($0) }).joined(separator: "/")
     }
 
-    /// The path as a whole URL, where that is known: from the settings; from the proxy in front; or because
-    /// the name of a loopback host comes from this machine, and nobody says to stand between. Otherwise the
-    /// path: a wrong scheme would lead nowhere, and a path leads wherever the request went.
+    /// The absolute URL of a path, or the path itself when scheme and host are not known.
     ///
-    /// What the client makes up here comes back to itself alone.
+    /// They are known from the settings, from `X-Forwarded-Proto`, or when the request names a
+    /// loopback host and shows no proxy. A wrong scheme would not work, but a path leads to where
+    /// the request went.
+    ///
+    /// A client that forges these fields affects only its own response.
     func url(_ path: String, asked request: Request) -> String {
         if let base { return base + path }
         guard let host = request.head.authority, let scheme = Self.scheme(of: request, host) else {
@@ -47,8 +49,7 @@ package struct PublicAddress: Hashable, Sendable {
             return ["http", "https"].contains(forwarded) ? forwarded : nil
         }
         let isNear = Authority(host).map { Loopback.contains($0.host) } ?? false
-        // A proxy that does not tell the scheme may have had another one, and another host, than it
-        // uses here.
+        // A client may have reached the proxy by another scheme and host than the proxy uses here.
         return isNear && !request.headers.showProxy ? "http" : nil
     }
 }

@@ -6,8 +6,8 @@ extension Timestamp {
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// The time as an HTTP date (RFC 9110 section 5.6.7), for example `Sun, 06 Nov 1994 08:49:37 GMT`, for
-    /// times from 1970 to the end of the year 9999; parts of a second are left out.
+    /// The time as an HTTP date (RFC 9110 section 5.6.7), for example `Sun, 06 Nov 1994 08:49:37
+    /// GMT`. Valid for the years 1970 to 9999. Fractions of a second are omitted.
     var httpDate: String {
         let text = Array(description.utf8)
         func part(_ range: Range<Int>) -> String { String(decoding: text[range], as: UTF8.self) }

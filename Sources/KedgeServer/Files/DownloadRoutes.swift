@@ -15,7 +15,7 @@ struct DownloadRoutes: Sendable {
         return try await answer(request, file, context)
     }
 
-    /// Serves the file as the request asks for it, wherever its address is.
+    /// Serves the file as the request asks, for any path that leads to it.
     func answer(
         _ request: Request, _ file: FileRecord, _ context: KedgeRequestContext
     ) async throws -> Response {
@@ -34,7 +34,7 @@ struct DownloadRoutes: Sendable {
         }
     }
 
-    /// The same headers as a `GET` without ranges, and no body.
+    /// Responds with the headers of a `GET` without ranges, and no body.
     @Sendable func head(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
@@ -69,8 +69,8 @@ struct DownloadRoutes: Sendable {
         return RangeHeader(request.headers[.range], fileSize: file.byteCount)
     }
 
-    /// What users uploaded is not to be trusted by whoever views it (R130): never sniffed, never
-    /// shown inline, and without rights should a browser show it all the same.
+    /// Headers of a download. Uploaded content is untrusted: it is never sniffed, never shown
+    /// inline, and sandboxed if a browser shows it nevertheless.
     static func headers(of file: FileRecord) -> HTTPFields {
         [
             .eTag: file.etag,
@@ -84,9 +84,9 @@ struct DownloadRoutes: Sendable {
         ]
     }
 
-    /// Sends a reader of the whole file to the store itself, where that is wanted. Requests with conditions or
-    /// ranges are answered here: the entity tag there is another one, and a download that began with ours
-    /// could not go on.
+    /// Redirects full downloads to a presigned URL if the store offers one. Requests with
+    /// conditions or ranges are served here: the store has another entity tag, and a download that
+    /// began with ours could not resume.
     private func redirect(_ request: Request, _ file: FileRecord) async throws -> Response? {
         let conditions: [HTTPField.Name] = [.range, .ifRange, .ifMatch, .ifNoneMatch]
         guard !conditions.contains(where: { request.headers[$0] != nil }) else { return nil }
@@ -155,7 +155,7 @@ struct DownloadRoutes: Sendable {
     }
 }
 
-/// No byte of the file is in the range asked for.
+/// No byte of the file is in the requested range.
 struct RangeNotSatisfiable: Error {
     let fileSize: Int64
 }

@@ -5,9 +5,8 @@ internal import KedgeModel
 internal import Logging
 internal import NIOCore
 
-/// Streams pieces of an open file into an answer, a buffer at a time.
+/// Streams pieces of an open file into a response, one buffer at a time.
 struct FileBody: Sendable {
-    /// A run of bytes of the answer.
     enum Piece: Sendable {
         case file(ByteRange)
         case text(String)
@@ -20,9 +19,9 @@ struct FileBody: Sendable {
         }
     }
 
-    /// Bytes read at a time. A slow reader holds two of these in memory, so they are modest.
+    /// Bytes read at a time. A slow reader holds two such buffers in memory, so they are small.
     private static let readByteCount: Int64 = 256 << 10
-    /// Bytes sent at a time by the kernel. While they are, the next ones are brought from the disk.
+    /// Bytes sent at a time by the kernel. Meanwhile, the next ones are prefetched from the disk.
     private static let sendByteCount = 1 << 20
 
     private let file: OpenedFile
@@ -32,8 +31,8 @@ struct FileBody: Sendable {
     private let logger: Logger
 
     /// - Parameters:
-    ///   - eventLoop: The connection's.
-    ///   - sender: The connection's; nil where there is none.
+    ///   - eventLoop: The event loop of the connection.
+    ///   - sender: The connection's file sender; nil when there is none.
     ///   - logger: Carries the request's id.
     init(
         _ file: OpenedFile, engine: TransferEngine, eventLoop: any EventLoop,
@@ -46,7 +45,7 @@ struct FileBody: Sendable {
         self.logger = logger
     }
 
-    /// The body; the file is closed when it has been written or when writing failed.
+    /// The response body. Closes the file after it has been written or writing has failed.
     func responseBody(_ pieces: [Piece]) -> ResponseBody {
         let byteCount = pieces.reduce(0) { $0 + $1.byteCount }
         return ResponseBody(contentLength: Int(byteCount)) {
@@ -70,8 +69,8 @@ struct FileBody: Sendable {
                 }
                 try await writer.finish(nil)
             } catch {
-                // Too late for another status: the answer is cut, and only the log can say why. Mostly
-                // the reader has gone; an error of ours is the exception.
+                // Too late for another status: the response is cut, and only the log can state the
+                // reason. Usually the client has disconnected; an engine error is the exception.
                 logger.log(
                     level: error is EngineError ? .error : .debug, "a download was cut",
                     metadata: [
@@ -84,7 +83,7 @@ struct FileBody: Sendable {
         }
     }
 
-    /// Lets the kernel send the bytes; closes the descriptor.
+    /// Sends the bytes with sendfile(2), then closes the descriptor.
     @concurrent
     private static func send(
         _ range: ByteRange, of file: OpenedFile, _ descriptor: Int32, _ engine: TransferEngine,
@@ -104,7 +103,7 @@ struct FileBody: Sendable {
         } catch {
             outcome = .failure(error)
         }
-        // The kernel may be sending still; only then the descriptor can go.
+        // The kernel may still be sending. The descriptor can close only after that.
         do {
             try await underWay?.get()
         } catch {
@@ -127,8 +126,8 @@ struct FileBody: Sendable {
             }
             offset += Int64(bytes.readableBytes)
             try await writer.write(bytes)
-            // The writer takes bytes until the event loop has told it that the connection is full. On
-            // a busy machine the loop may be late, and many buffers would wait in memory for it.
+            // Waits for the event loop, which reports that the connection is full. On a busy
+            // machine the report may be late, and many buffers would pile up in memory.
             try await eventLoop.submit {}.get()
         }
     }

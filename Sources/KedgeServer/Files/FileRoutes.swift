@@ -3,15 +3,15 @@ internal import Hummingbird
 internal import KedgeEngine
 internal import KedgeModel
 
-/// Whole files: taking one from a single body, listing, describing, deleting.
+/// Operations on whole files: upload in one request, list, metadata, chunk digests, delete.
 struct FileRoutes: Sendable {
-    /// Name of a file that was given none.
+    /// Name of a file whose upload names none.
     private static let defaultFileName = "file"
 
     let engine: TransferEngine
 
-    /// `POST /files`: the body is the file. The short way for small files and for curl, and where an upload
-    /// begins for clients that can resume one.
+    /// `POST /files`: stores the body as a file. Also starts a resumable upload for clients that
+    /// support one.
     @Sendable func ingest(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
@@ -29,12 +29,12 @@ struct FileRoutes: Sendable {
             body: body)
         context.notes.set("file.id", file.id)
         var response = Self.created(file)
-        // Whoever says that this is all is told that it was.
+        // A client that declares the upload complete gets this confirmed.
         if call.completes == true { response.headers.set(call.stateFields(isComplete: true)) }
         return response
     }
 
-    /// The answer to whoever has sent a whole file.
+    /// The response for a new file.
     static func created(_ file: FileRecord) -> Response {
         var response = Response.json(FinalizeResponse(file), status: .created)
         response.headers[.location] = "/files/\(file.id)"
@@ -99,12 +99,12 @@ struct FileRoutes: Sendable {
         return Response(status: .noContent)
     }
 
-    /// A name that can be kept, made from the one in `Content-Disposition`; there need not be one.
+    /// A safe file name from `Content-Disposition`, or a default without one.
     ///
     /// - Throws: `BAD_REQUEST` for a name that cannot be decoded.
     static func fileName(of request: Request) throws -> String {
         guard let header = request.headers[.contentDisposition] else { return defaultFileName }
-        // Where a parameter comes twice the first counts, so this adds a name to a field without one.
+        // The first of repeated parameters counts, so this adds a name only to a field without one.
         let named = "\(header); filename=\(defaultFileName)"
         guard
             let name = ContentDisposition.fileName(in: header)
@@ -128,7 +128,7 @@ extension FileMeta {
 extension FileCursor {
     init(_ file: FileRecord) { self.init(createdAt: file.createdAt, id: file.id) }
 
-    /// Text for clients to send back; its form may change.
+    /// The cursor as text for clients to send back. Its format may change.
     var opaque: String {
         Hex.encode("\(createdAt.millisecondsSinceEpoch).\(id)".utf8)
     }

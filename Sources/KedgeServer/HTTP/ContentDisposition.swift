@@ -1,9 +1,11 @@
 internal import KedgeModel
 
-/// `Content-Disposition` (RFC 6266), written for answers and read for the name of a whole upload.
+/// `Content-Disposition` (RFC 6266), written for downloads and read for the name of an uploaded
+/// file.
 package enum ContentDisposition {
-    /// Always an attachment: what users uploaded is never shown as part of a page of this origin
-    /// (R130). The plain name is ASCII; the full one is percent-encoded UTF-8 (RFC 8187).
+    /// The value for a download. Always an attachment, so that uploaded content is never shown in a
+    /// page of this origin. The plain name is ASCII; the full one is percent-encoded UTF-8 (RFC
+    /// 8187).
     package static func attachment(_ fileName: String) -> String {
         let fallback = String(
             fileName.unicodeScalars.map { scalar -> Character in
@@ -14,9 +16,10 @@ package enum ContentDisposition {
         return "attachment; filename=\"\(fallback)\"; filename*=UTF-8''\(percentEncoded(fileName))"
     }
 
-    /// The file name in a request's header: `filename*` before `filename`; nil when there is none or
-    /// when it cannot be decoded. Bytes of `filename` that were no UTF-8 have become U+FFFD before they
-    /// come here; a name that nobody gave is no name.
+    /// The file name in a request's header; `filename*` takes precedence over `filename`. Nil when
+    /// there is none or when it cannot be decoded.
+    ///
+    /// Invalid UTF-8 in `filename` has become U+FFFD before this point and counts as undecodable.
     package static func fileName(in value: String) -> String? {
         let parameters = Self.parameters(of: value)
         if let extended = parameters["filename*"] {
@@ -89,7 +92,7 @@ package enum ContentDisposition {
         var rest = text.utf8[...]
         while let byte = rest.popFirst() {
             guard byte == UInt8(ascii: "%") else {
-                // Anything beyond ASCII is encoded, or it is not this form (RFC 8187 section 3.2.1).
+                // Other characters than ASCII must be encoded (RFC 8187 section 3.2.1).
                 guard byte < 0x80 else { return nil }
                 bytes.append(byte)
                 continue

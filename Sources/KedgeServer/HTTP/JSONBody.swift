@@ -6,17 +6,18 @@ internal import KedgeFiles
 internal import KedgeModel
 internal import NIOCore
 
-/// A JSON body that is larger than its address takes.
+/// A JSON body exceeds the size limit.
 struct TooLargeBodyError: Error {}
 
-/// Reads small JSON bodies into values, or refuses them with a code.
+/// Reads small JSON bodies and encodes JSON responses.
 enum JSONBody {
-    /// Largest JSON body in bytes.
+    /// Maximum size of a JSON body, in bytes.
     static let maxByteCount = 64 << 10
 
     /// Decodes the body; an empty one gives `whenEmpty`.
     ///
-    /// - Throws: `UNSUPPORTED_MEDIA_TYPE`, ``EncodedBodyError``, `REQUEST_TOO_LARGE`, `BAD_REQUEST`.
+    /// - Throws: `UNSUPPORTED_MEDIA_TYPE`, ``EncodedBodyError``, `REQUEST_TOO_LARGE`,
+    ///   `BAD_REQUEST`.
     static func decode<Value: Decodable>(
         _ type: Value.Type, from request: Request, _ context: KedgeRequestContext,
         whenEmpty: Value? = nil
@@ -24,7 +25,7 @@ enum JSONBody {
         let body = try RequestByteBody(request, context: context)
         let mediaType = request.headers[.contentType]?.prefix { $0 != ";" }.lowercased()
         let isJSON = mediaType?.trimmingCharacters(in: .whitespaces) == "application/json"
-        // Before the body is asked for, where one is announced.
+        // Refuses an announced body before asking the client for it.
         guard isJSON || body.announcedByteCount ?? 0 == 0 else { throw Self.notJSON }
         let bytes = try await collect(body)
         if bytes.isEmpty, let whenEmpty { return whenEmpty }
@@ -37,7 +38,8 @@ enum JSONBody {
         }
     }
 
-    /// The text of a wire message, with sorted members. A terminal that shows it obeys nothing in it.
+    /// The JSON text of a message, with sorted members. Escaped so that it is safe to show in a
+    /// terminal.
     static func encode(_ value: some Encodable) -> ByteBuffer {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -56,14 +58,14 @@ enum JSONBody {
         let announced = body.announcedByteCount ?? Int64(maxByteCount)
         guard announced <= maxByteCount else { throw TooLargeBodyError() }
         if announced == 0 { return [] }
-        // One byte more shows that there is more than may be.
+        // One extra byte detects a body that is too long.
         let buffer = BufferPool(bufferCapacity: Int(announced) + 1, keptCount: 0).take()
         let isTooLarge = try await body.makeReader().fill(buffer, limit: buffer.capacity)
         guard !isTooLarge else { throw TooLargeBodyError() }
         return Array(buffer.bytes)
     }
 
-    /// Says which member is wrong; the decoder's own text may quote the input, so it stays in the log.
+    /// Names the wrong member. The decoder's own text may quote the input, so it stays in the log.
     private static func explain(_ error: DecodingError) -> String {
         let path: [any CodingKey] =
             switch error {
@@ -81,7 +83,7 @@ enum JSONBody {
 }
 
 extension Response {
-    /// A JSON answer with sorted members.
+    /// A JSON response with sorted members.
     static func json(
         _ value: some Encodable, status: HTTPResponse.Status = .ok,
         contentType: String = "application/json"
@@ -91,7 +93,7 @@ extension Response {
             body: ResponseBody(byteBuffer: JSONBody.encode(value)))
     }
 
-    /// A JSON answer that is text already.
+    /// A JSON response from encoded text.
     static func json(text: [UInt8]) -> Response {
         Response(
             status: .ok, headers: [.contentType: "application/json"],

@@ -1,8 +1,7 @@
 internal import HTTPTypes
 
 extension HTTPFields {
-    /// True when a proxy says that it stands between: `Via`, `Forwarded` (RFC 7239), or a field of
-    /// the kind that came before it.
+    /// Whether a proxy has added `Via`, `Forwarded` (RFC 7239) or an `X-Forwarded-` field.
     var showProxy: Bool {
         contains { field in
             let name = field.name.canonicalName

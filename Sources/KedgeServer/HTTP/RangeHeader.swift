@@ -1,20 +1,22 @@
 package import KedgeModel
 
-/// A `Range` header (RFC 9110 section 14.2) held against a file.
+/// A `Range` header (RFC 9110 section 14.2) applied to a file.
 package enum RangeHeader: Hashable, Sendable {
-    /// No range to honour: absent, another unit, not well formed, or more than ``maxRangeCount``
-    /// parts (a server may ignore the field, RFC 9110 section 14.2). The whole file is the answer.
+    /// No range to honor: the whole file is served. The header is absent, has another unit, is
+    /// malformed, or has more than ``maxRangeCount`` ranges. A server may ignore the field (RFC
+    /// 9110 section 14.2).
     case whole
-    /// The satisfiable ranges, in the order asked for; ranges that overlap or touch are one, so no
-    /// byte of the file is sent twice (RFC 9110 section 15.3.7.2).
+    /// The satisfiable ranges in the requested order. Ranges that overlap or touch are coalesced,
+    /// so no byte of the file is sent twice (RFC 9110 section 15.3.7.2).
     case ranges([ByteRange])
-    /// Well formed, but no byte of the file is in it.
+    /// Well-formed, but without a byte of the file.
     case unsatisfiable
 
-    /// Most parts in one answer. zsync, which completes an old copy, asks for many small ranges.
+    /// Maximum number of ranges in one response. zsync, which completes an old copy, requests many
+    /// small ones.
     package static let maxRangeCount = 200
 
-    /// Reads the header's value. Numbers too large for any file are clamped, never trapped on.
+    /// Parses the header's value. Numbers too large for any file are clamped.
     package init(_ value: String?, fileSize: Int64) {
         guard let value, let equals = value.firstIndex(of: "="),
             value[..<equals].lowercased() == "bytes"
@@ -47,7 +49,7 @@ package enum RangeHeader: Hashable, Sendable {
             ? .unsatisfiable : runs.count <= Self.maxRangeCount ? .ranges(runs) : .whole
     }
 
-    /// Each run of ranges stands where the first of them stood.
+    /// Coalesces ranges. Each result takes the position of its first range.
     private static func coalesced(_ ranges: [ByteRange]) -> [ByteRange] {
         var runs: [(place: Int, range: ByteRange)] = []
         for (place, range) in ranges.enumerated().sorted(by: { $0.element.start < $1.element.start }
@@ -91,7 +93,7 @@ package enum RangeHeader: Hashable, Sendable {
         return .bytes(ByteRange(start: first, end: min(last, fileSize - 1) + 1))
     }
 
-    /// Digits only; a number that does not fit is the largest there is.
+    /// Parses digits. A number that does not fit becomes the largest possible one.
     private static func saturating(_ text: Substring) -> Int64? {
         guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
         return WireInteger.parse(text) ?? Int64.max

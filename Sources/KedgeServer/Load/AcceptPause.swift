@@ -2,11 +2,11 @@ internal import KedgeLocks
 internal import Logging
 internal import NIOCore
 
-/// Whether connections are taken, for those who ask from any thread.
+/// Whether the server accepts connections. Can be read from any thread.
 final class AcceptState: Sendable {
     private let trouble = Mutex(AcceptTrouble())
 
-    /// Why no connection is taken now; nil when connections are taken.
+    /// The reason why connections are not accepted; nil when they are.
     var reason: AcceptTrouble.Reason? { trouble.withLock { $0.reason(at: .now()) } }
 
     fileprivate func failed(_ reason: AcceptTrouble.Reason) -> Int? {
@@ -14,12 +14,12 @@ final class AcceptState: Sendable {
     }
 }
 
-/// Stops accepting for a moment when there is no file descriptor left for a connection.
+/// Pauses accepting when the system lacks file descriptors or memory for a connection.
 ///
-/// First in the listening channel's pipeline. After a failed accept(2) NIO leaves the socket registered for
-/// reading, and its event loop is woken for the same connection again and again; its `AcceptBackoffHandler`
-/// holds back reads that are asked for later, and none is. Switching `autoRead` off unregisters the socket;
-/// the connections wait in the kernel.
+/// First in the listening channel's pipeline. After a failed accept(2), NIO leaves the socket
+/// registered for reading, and its event loop wakes for the same connection again and again. NIO's
+/// `AcceptBackoffHandler` only delays reads that are requested later, and none is. Switching
+/// `autoRead` off unregisters the socket; the connections wait in the kernel.
 final class AcceptPause: ChannelDuplexHandler {
     typealias InboundIn = any Channel
     typealias InboundOut = any Channel
@@ -35,7 +35,7 @@ final class AcceptPause: ChannelDuplexHandler {
         self.logger = logger
     }
 
-    /// The read that failed is still owed, and is made up for when the pause is over.
+    /// Ignores reads during a pause. The owed read follows when the pause is over.
     func read(context: ChannelHandlerContext) {
         if !isPaused { context.read() }
     }
@@ -60,7 +60,7 @@ final class AcceptPause: ChannelDuplexHandler {
     private func pause(_ context: ChannelHandlerContext) {
         guard !isPaused, let options = context.channel.syncOptions else { return }
         isPaused = true
-        // Fails for a channel that is closed, which has nothing to resume.
+        // Fails only for a closed channel, which has nothing to resume.
         try? options.setOption(.autoRead, value: false)
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         context.eventLoop.scheduleTask(in: AcceptTrouble.pause) {

@@ -6,16 +6,19 @@ internal import Glibc
 internal import Darwin
 #endif
 
-/// What has kept the server from taking connections, and since when. No clock: events bring the time.
+/// The last failure to accept a connection. Has no clock: callers pass the time.
 struct AcceptTrouble: Equatable {
-    /// Why no connection could be taken. The raw values are part of what `/readyz` promises.
+    /// The reason why a connection was not accepted. The raw values are part of the `/readyz`
+    /// contract.
     enum Reason: String, Sendable {
         /// The process or the system has no file descriptor left.
         case descriptors
         /// The system has no memory for another connection.
         case memory
 
-        /// - Parameter code: What accept(2) failed with; nil for what waiting does not cure.
+        /// Returns nil for errors that waiting does not resolve.
+        ///
+        /// - Parameter code: The `errno` of accept(2).
         init?(errnoCode code: Int32) {
             switch code {
             case EMFILE, ENFILE: self = .descriptors
@@ -25,11 +28,11 @@ struct AcceptTrouble: Equatable {
         }
     }
 
-    /// How long accepting pauses after a failure.
+    /// Time for which accepting pauses after a failure.
     static let pause = TimeAmount.milliseconds(500)
-    /// Failures are logged once in this time.
+    /// Minimum time between two log lines.
     static let logInterval = TimeAmount.seconds(10)
-    /// Without another failure for this long it is over: accepting was tried several times.
+    /// Time without a failure after which accepting has recovered. Several attempts fit into it.
     static let recoveryTime = TimeAmount.seconds(2)
 
     private var last: (reason: Reason, at: NIODeadline)?
@@ -37,7 +40,7 @@ struct AcceptTrouble: Equatable {
     /// Failures since the last log line.
     private var silentCount = 0
 
-    /// - Returns: How many failures to log, this one included; nil when one was logged a moment ago.
+    /// - Returns: The number of failures to log, including this one; nil within the log interval.
     mutating func failed(_ reason: Reason, at now: NIODeadline) -> Int? {
         last = (reason, now)
         silentCount += 1
@@ -47,7 +50,7 @@ struct AcceptTrouble: Equatable {
         return silentCount
     }
 
-    /// Why no connection is taken now; nil when connections are taken.
+    /// The reason why connections are not accepted; nil when they are.
     func reason(at now: NIODeadline) -> Reason? {
         guard let last, now - last.at < Self.recoveryTime else { return nil }
         return last.reason

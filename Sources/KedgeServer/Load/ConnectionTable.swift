@@ -4,9 +4,10 @@ internal import KedgeModel
 internal import Logging
 internal import NIOCore
 
-/// The connections that are open, and what their readers take: performs what ``ReaderShares`` decides.
+/// The open connections and the rates of their readers. Carries out the decisions of
+/// ``ReaderShares``.
 final class ConnectionTable: Sendable {
-    /// How often it is looked whether readers are to be cut.
+    /// Interval between checks for readers to disconnect.
     static let patrolInterval: Duration = .seconds(1)
 
     private struct State {
@@ -14,7 +15,7 @@ final class ConnectionTable: Sendable {
         var lastID = 0
         var closedCount = 0
         var isGivingBack = false
-        /// Those whose readers are slow.
+        /// Channels with slow readers.
         var channels: [ReaderShares.ConnectionID: any Channel] = [:]
     }
 
@@ -49,7 +50,7 @@ final class ConnectionTable: Sendable {
         }
     }
 
-    /// - Parameter bytesPerSecond: How fast an answer was read; nil when none is being read any more.
+    /// - Parameter bytesPerSecond: The reader's rate; nil when no response is being read.
     func read(_ id: ReaderShares.ConnectionID, bytesPerSecond: Int?, over channel: any Channel) {
         state.withLock { state in
             let isSlow = state.shares.read(id, bytesPerSecond: bytesPerSecond)
@@ -57,7 +58,7 @@ final class ConnectionTable: Sendable {
         }
     }
 
-    /// Connections that were closed since the last call.
+    /// Returns and resets the number of closed connections.
     private func takeClosedCount() -> Int {
         state.withLock { state in
             defer { state.closedCount = 0 }
@@ -65,8 +66,8 @@ final class ConnectionTable: Sendable {
         }
     }
 
-    /// Cuts slow readers while connections are scarce, and has memory given back after many connections have
-    /// gone, until the task is cancelled.
+    /// Disconnects slow readers while connections are scarce. Releases memory after many
+    /// connections have closed. Runs until the task is cancelled.
     func patrol(givingBack giveBack: @escaping @Sendable () async -> Void) async {
         var upkeep = MemoryUpkeep()
         while !Task.isCancelled {
@@ -80,15 +81,15 @@ final class ConnectionTable: Sendable {
         }
     }
 
-    /// Runs the work unless it runs already. Nobody waits for it: its thread may be behind calls to a disk that
-    /// hangs.
+    /// Starts the work unless it is running already. Does not wait for it, because its thread may
+    /// be blocked by a disk that hangs.
     private func begin(_ giveBack: @escaping @Sendable () async -> Void) {
         let isFree = state.withLock { state in
             defer { state.isGivingBack = true }
             return !state.isGivingBack
         }
         guard isFree else { return }
-        // Ends by itself, once its calls return.
+        // Not awaited: ends by itself when its calls return.
         Task { [self] in
             await giveBack()
             state.withLock { $0.isGivingBack = false }
@@ -98,7 +99,7 @@ final class ConnectionTable: Sendable {
     private func cutSlowReaders() {
         let (channels, count) = state.withLock { state in
             let victims = state.shares.victims()
-            // Asked once: those are gone in a moment.
+            // Prevents a second selection before these channels have closed.
             for id in victims { state.shares.read(id, bytesPerSecond: nil) }
             return (
                 victims.compactMap { state.channels.removeValue(forKey: $0) }, state.shares.count

@@ -1,21 +1,21 @@
-/// How many connections the process has file descriptors for.
+/// The number of connections for which the process has file descriptors.
 package struct DescriptorBudget: Equatable, Sendable {
-    /// Connections that are held when descriptors allow it and nobody says otherwise.
+    /// Default number of connections, if there are enough descriptors.
     package static let usualConnectionCount = 10_000
-    /// Descriptors that a connection has while a file is sent over it: its own, and two of the file.
+    /// Descriptors of a connection during a download: its own and two of the file.
     private static let descriptorsPerDownload = 3
-    /// Directories, the database, connections to stores, and what the system's libraries open.
+    /// Descriptors of directories, the database, connections to stores, and system libraries.
     private static let ownCount = 32
 
-    /// Most file descriptors that the process may have.
+    /// Maximum number of file descriptors of the process.
     package let descriptorCount: Int
-    /// Staging areas that may stay open while nobody writes to them.
+    /// Maximum number of staging areas that stay open without a writer.
     package let idleStagingAreaCount: Int
     private let reservedCount: Int
 
     /// - Parameters:
-    ///   - descriptorCount: Most file descriptors that the process may have.
-    ///   - writeCount: Most bodies that are written at once.
+    ///   - descriptorCount: Maximum number of file descriptors of the process.
+    ///   - writeCount: Maximum number of bodies written at once.
     package init(descriptorCount: Int, writeCount: Int) {
         self.descriptorCount = descriptorCount
         idleStagingAreaCount = min(256, descriptorCount / 4)
@@ -23,19 +23,20 @@ package struct DescriptorBudget: Equatable, Sendable {
             Self.ownCount + min(2 * writeCount, descriptorCount / 4) + idleStagingAreaCount
     }
 
-    /// Most connections that may be asked for: each has a descriptor, and nothing is left for files that are
-    /// sent over them.
+    /// Maximum number of connections that can be configured. Each has one descriptor, with none
+    /// left for downloads.
     package var largestConnectionCount: Int { max(0, descriptorCount - reservedCount) }
 
-    /// Connections that are held when nobody says how many: a file may be sent over each of them.
+    /// Default number of connections. A file can be sent over each of them.
     package var connectionCount: Int {
         min(Self.usualConnectionCount, largestConnectionCount / Self.descriptorsPerDownload)
     }
 
-    /// The number of connections in force.
+    /// Returns the effective maximum number of connections.
     ///
-    /// - Parameter asked: What the configuration says; nil for as many as there are descriptors for.
-    /// - Throws: ``ConfigurationError`` when that is more than there are descriptors for, or there are none.
+    /// - Parameter asked: The configured maximum; nil for the default.
+    /// - Throws: ``ConfigurationError`` when there are not enough descriptors for that many, or for
+    ///   any.
     package func connectionCount(asked: Int?) throws -> Int {
         guard connectionCount > 0 else {
             throw ConfigurationError(

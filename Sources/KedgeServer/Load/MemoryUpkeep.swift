@@ -1,9 +1,9 @@
-/// When memory is given back to the system: some seconds after many connections have gone, and again for a
-/// minute, as sessions and buffers go later.
+/// Decides when to return memory to the system: some seconds after many connections have closed,
+/// and again for a minute, because sessions and buffers are released later.
 ///
-/// A value without a clock: it is told each second what happened in it.
+/// A value without a clock: the caller reports each second.
 package struct MemoryUpkeep: Equatable, Sendable {
-    /// Connections whose memory is worth the work.
+    /// Number of closed connections that makes the work worthwhile.
     static let closedCount = 64
     static let intervalSeconds = 10
     static let repetitions = 7
@@ -14,10 +14,10 @@ package struct MemoryUpkeep: Equatable, Sendable {
 
     package init() {}
 
-    /// A second has passed.
+    /// Records that a second has passed.
     ///
-    /// - Parameter count: Connections that were closed in it.
-    /// - Returns: Whether to give memory back now.
+    /// - Parameter count: Connections closed in that second.
+    /// - Returns: Whether to return memory now.
     package mutating func passed(closed count: Int) -> Bool {
         closed += count
         if closed >= Self.closedCount {

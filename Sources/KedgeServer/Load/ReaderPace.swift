@@ -1,9 +1,11 @@
 internal import NIOCore
 
-/// How fast the client of one connection takes an answer. Only the time counts in which bytes wait for it.
+/// Measures how fast a client reads a response. Only time in which bytes wait for the client
+/// counts.
 struct ReaderPace: Equatable {
-    /// Waiting over which the rate is judged. Long, because a client whose receive buffer is full takes nothing
-    /// until half of it is free: at 56 kbit/s that can be every ten seconds.
+    /// Waiting time over which the rate is measured. It is long, because a client with a full
+    /// receive buffer takes nothing until half of it is free. At 56 kbit/s that can take ten
+    /// seconds.
     private let window: TimeAmount
     private var waited = TimeAmount.zero
     private var waitingSince: NIODeadline?
@@ -11,25 +13,25 @@ struct ReaderPace: Equatable {
 
     init(window: TimeAmount) { self.window = window }
 
-    /// Bytes wait for the client from now on.
+    /// Starts waiting for the client.
     ///
-    /// - Parameter taken: Bytes that the client's system has taken on this connection.
+    /// - Parameter taken: Bytes that the client has acknowledged on this connection.
     mutating func wait(at now: NIODeadline, taken: @autoclosure () -> UInt64?) {
         if takenAtStart == nil { takenAtStart = taken() }
         if waitingSince == nil { waitingSince = now }
     }
 
-    /// All bytes were taken.
+    /// Stops waiting, because the client has taken all bytes.
     mutating func stopWaiting(at now: NIODeadline) {
         if let since = waitingSince { waited = waited + (now - since) }
         waitingSince = nil
     }
 
-    /// The answer is over.
+    /// Resets the measurement at the end of a response.
     mutating func reset() { self = ReaderPace(window: window) }
 
-    /// - Returns: Bytes a second over the window, once in each; nil before its end and where the number of
-    ///   bytes cannot be told.
+    /// - Returns: The rate in bytes a second, once per window; nil before its end and where the
+    ///   number of acknowledged bytes is unknown.
     mutating func judge(at now: NIODeadline, taken: UInt64?) -> Int? {
         guard waitingSince != nil else { return nil }
         stopWaiting(at: now)

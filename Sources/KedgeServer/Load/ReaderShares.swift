@@ -1,16 +1,16 @@
 package import KedgeModel
 
-/// Decides which readers of answers are cut so that others can connect.
+/// Selects slow readers to disconnect, so that other clients can connect.
 ///
-/// A value without a clock. A reader below the minimum rate goes on for as long as it likes, unless connections
-/// are scarce: when nine tenths of all are in use, or its address has a quarter of all. Then the slowest go
-/// first, as many as there are too many.
+/// A value without a clock. A reader below the minimum rate may continue unless connections are
+/// scarce: nine tenths of all are in use, or its address has a quarter of all. Then the slowest
+/// readers are selected first, as many as exceed the limit.
 package struct ReaderShares: Equatable, Sendable {
     package typealias ConnectionID = Int
 
     private struct Connection: Equatable, Sendable {
         var address: ClientAddress
-        /// Nil unless it reads an answer below the minimum rate.
+        /// Rate in bytes a second; nil unless a response is read below the minimum rate.
         var slowRate: Int?
     }
 
@@ -20,18 +20,18 @@ package struct ReaderShares: Equatable, Sendable {
     private var counts: [ClientAddress: Int] = [:]
     private var slow: Set<ConnectionID> = []
 
-    /// - Parameter minBytesPerSecond: Readers below it are slow; 0 for none.
+    /// - Parameter minBytesPerSecond: Rate below which a reader is slow; 0 for none.
     package init(maxConnectionCount: Int, minBytesPerSecond: Int) {
         precondition(maxConnectionCount > 0, "without connections nobody reads")
         self.maxConnectionCount = maxConnectionCount
         self.minBytesPerSecond = minBytesPerSecond
     }
 
-    /// Connections in use from which on they are scarce.
+    /// Number of open connections at which connections are scarce.
     package var scarceCount: Int { max(1, maxConnectionCount - maxConnectionCount / 10) }
-    /// Connections of one address from which on those are scarce for it.
+    /// Number of connections of one address at which they are scarce for that address.
     package var shareCount: Int { max(1, maxConnectionCount / 4) }
-    /// Number of connections that are open.
+    /// Number of open connections.
     package var count: Int { connections.count }
     /// Number of readers below the minimum rate.
     package var slowCount: Int { slow.count }
@@ -41,7 +41,7 @@ package struct ReaderShares: Equatable, Sendable {
         counts[address, default: 0] += 1
     }
 
-    /// A request tells that the connection is used for somebody else than before.
+    /// Records that a request on the connection belongs to another client than before.
     package mutating func used(_ id: ConnectionID, by address: ClientAddress) {
         guard let known = connections[id]?.address, known != address else { return }
         leave(known)
@@ -53,15 +53,15 @@ package struct ReaderShares: Equatable, Sendable {
         guard let connection = connections.removeValue(forKey: id) else { return }
         leave(connection.address)
         slow.remove(id)
-        // A dictionary keeps the room for all that it ever held.
+        // A dictionary does not shrink by itself.
         if connections.capacity > 64 + 8 * connections.count {
             connections = Dictionary(uniqueKeysWithValues: connections.map { ($0, $1) })
             counts = Dictionary(uniqueKeysWithValues: counts.map { ($0, $1) })
         }
     }
 
-    /// - Parameter bytesPerSecond: How fast an answer was read; nil when none is being read any more.
-    /// - Returns: Whether that is slow.
+    /// - Parameter bytesPerSecond: The reader's rate; nil when no response is being read.
+    /// - Returns: Whether the reader is slow.
     @discardableResult
     package mutating func read(_ id: ConnectionID, bytesPerSecond: Int?) -> Bool {
         let rate = bytesPerSecond.flatMap { $0 < minBytesPerSecond ? $0 : nil }
@@ -71,7 +71,7 @@ package struct ReaderShares: Equatable, Sendable {
         return rate != nil
     }
 
-    /// The readers to cut now, the slowest first. They stay counted until they are closed.
+    /// The readers to disconnect now, slowest first. They count until they are closed.
     package func victims() -> [ConnectionID] {
         guard !slow.isEmpty else { return [] }
         let ranked = slow.sorted { left, right in

@@ -2,17 +2,18 @@ internal import HTTPTypes
 package import KedgeModel
 internal import NIOCore
 
-/// Front ends whose word counts about who the client is.
+/// Proxies whose `X-Forwarded-For` is trusted.
 ///
-/// Anybody can send `X-Forwarded-For`. Its last entry was added by the peer; if that is one of these, it is the
-/// client, or another one of these, and then the entry before that counts in the same way.
+/// Any client can send the field. Its last entry was added by the peer, and counts only if the peer
+/// is a trusted proxy. If that entry names a trusted proxy too, the entry before it counts in the
+/// same way.
 package struct TrustedProxies: Sendable {
-    /// Addresses that have their first bits in common.
+    /// Addresses with a common prefix.
     private struct Network: Sendable {
         let bytes: [UInt8]
         let bitCount: Int
 
-        /// - Parameter text: An address, or one with a number of bits, such as `10.0.0.0/8`.
+        /// - Parameter text: An address, or a network such as `10.0.0.0/8`.
         init?(_ text: Substring) {
             let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
             guard let bytes = AddressBytes.parse(String(parts[0])) else { return nil }
@@ -38,12 +39,14 @@ package struct TrustedProxies: Sendable {
 
     private let networks: [Network]
 
-    /// Nobody's word counts.
+    /// Trusts no proxy.
     package static let none = TrustedProxies(networks: [])
 
     private init(networks: [Network]) { self.networks = networks }
 
-    /// - Parameter text: Addresses and networks, by comma; nil for anything else.
+    /// Returns nil for invalid text.
+    ///
+    /// - Parameter text: Addresses and networks, separated by commas.
     package init?(text: String) {
         var networks: [Network] = []
         for part in text.split(separator: ",", omittingEmptySubsequences: true) {
@@ -54,16 +57,17 @@ package struct TrustedProxies: Sendable {
         self.networks = networks
     }
 
-    /// Who the client is.
+    /// Returns the client's address.
     ///
     /// - Parameters:
-    ///   - peer: The address at the other end of the connection, as bytes; nil where there is none.
+    ///   - peer: The address at the other end of the connection, as bytes; nil when there is none.
     ///   - forwarded: The values of `X-Forwarded-For`, in order.
     package func client(peer: [UInt8]?, forwarded: [String]) -> ClientAddress {
         guard var address = peer else { return .unknown }
         var entries = forwarded.flatMap { $0.split(separator: ",") }
         while isTrusted(address), let entry = entries.popLast() {
-            // What is no address ends the chain: the proxy does not know better.
+            // An entry that is not an address ends the chain, because the proxy does not know a
+            // better one.
             guard let bytes = AddressBytes.parse(forwarded: entry) else { break }
             address = bytes
         }
@@ -76,7 +80,7 @@ package struct TrustedProxies: Sendable {
 }
 
 extension TrustedProxies {
-    /// True when these fields name another client than the peer, whose word does not count.
+    /// Whether the fields name another client than the peer, which is not a trusted proxy.
     func ignores(_ headers: HTTPFields, peer: SocketAddress?) -> Bool {
         guard headers[.xForwardedFor] != nil, let bytes = peer.flatMap(AddressBytes.of) else {
             return false
@@ -84,24 +88,24 @@ extension TrustedProxies {
         return !isTrusted(bytes)
     }
 
-    /// Who sends a request over a connection.
     func client(of head: HTTPRequest, peer: SocketAddress?) -> ClientAddress {
         client(headers: head.headerFields, peer: peer)
     }
 
-    /// Who sends these fields over a connection.
+    /// The client that sends these fields over a connection.
     func client(headers: HTTPFields, peer: SocketAddress?) -> ClientAddress {
         guard let bytes = peer.flatMap(AddressBytes.of) else { return .unknown }
-        // Most peers are no proxies, and their field is not worth reading.
+        // Most peers are not proxies, so their field need not be read.
         guard isTrusted(bytes) else { return ClientAddress(bytes: bytes) ?? .unknown }
         return client(peer: bytes, forwarded: headers[values: .xForwardedFor])
     }
 }
 
-/// IP addresses as their bytes in network order. One of IPv4 has four, however it was written.
+/// IP addresses as bytes in network order. An IPv4 address has four, even if it is IPv6-mapped.
 enum AddressBytes {
     static func of(_ address: SocketAddress) -> [UInt8]? {
-        // Where `struct sockaddr_in` and `struct sockaddr_in6` have the address, on every system.
+        // The position of the address in `struct sockaddr_in` and `struct sockaddr_in6`, on every
+        // system.
         let place: Range<Int>
         switch address {
         case .v4: place = 4..<8
@@ -116,7 +120,7 @@ enum AddressBytes {
     }
 
     static func parse(_ text: String) -> [UInt8]? {
-        // No address is longer, and none has a zone here.
+        // No address is longer, and addresses with a zone are refused.
         guard text.utf8.count <= 45, !text.contains("%") else { return nil }
         return (try? SocketAddress(ipAddress: text, port: 0)).flatMap(of)
     }

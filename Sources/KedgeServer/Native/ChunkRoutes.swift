@@ -43,8 +43,8 @@ struct ChunkRoutes: Sendable {
         else {
             throw EngineError(.rangeMismatch, "Content-Range is \"bytes first-last/total\".")
         }
-        // X-Chunk-Hash names the whole chunk, Content-Digest this body. They differ when the body is
-        // a part of a chunk, and the chunk's hash is the one that decides.
+        // `X-Chunk-Hash` covers the whole chunk, `Content-Digest` this body. They differ when the
+        // body is a part of a chunk. The hash of the chunk takes precedence.
         if let value = request.headers[.xChunkHash] {
             let digest = try require(DigestHeader.parseChunkHash(value), "X-Chunk-Hash")
             return ChunkPut(index: index, contentRange: contentRange, digest: digest)

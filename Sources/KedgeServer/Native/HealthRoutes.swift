@@ -2,12 +2,12 @@ internal import Hummingbird
 internal import KedgeEngine
 internal import KedgeModel
 
-/// `/healthz`: the process answers. `/readyz`: it can do its work.
+/// `/healthz`: the process responds. `/readyz`: the service can do its work.
 struct HealthRoutes: Sendable {
     let engine: TransferEngine
     let drain: DrainState
     var acceptance = AcceptState()
-    /// Where tus uploads are.
+    /// Path of the tus endpoint.
     var tusEndpoint = EndpointPath.tus
 
     private struct Health: Encodable {
@@ -18,14 +18,14 @@ struct HealthRoutes: Sendable {
         .json(Health(status: "ok"))
     }
 
-    /// Why the server is not ready, as `reason` tells it. Words stay what they are.
+    /// Stable values of `reason` for a server that is not ready.
     private enum Reason {
         static let stopping = "stopping"
         static let store = "store"
     }
 
-    /// - Throws: `UNAVAILABLE` with a reason while a store does not answer, the disk takes no writes, no
-    ///   connections can be taken, or the server is stopping.
+    /// - Throws: `UNAVAILABLE` with a reason while a store does not respond, the disk accepts no
+    ///   writes, connections are not accepted, or the server is stopping.
     @Sendable func ready(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {

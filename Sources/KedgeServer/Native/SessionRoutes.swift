@@ -3,7 +3,7 @@ internal import Hummingbird
 internal import KedgeEngine
 internal import KedgeModel
 
-/// Creating, asking for, finalizing and cancelling upload sessions.
+/// Operations on upload sessions: create, status, finalize, cancel.
 struct SessionRoutes: Sendable {
     let engine: TransferEngine
 
@@ -84,7 +84,8 @@ struct SessionRoutes: Sendable {
         return Response(status: .noContent)
     }
 
-    /// `chunks=ranges` asks for the short form, `chunks=digests` for the one that a file can be compared with.
+    /// The requested form of the status. `chunks=ranges` is the short form; `chunks=digests` is one
+    /// that a file can be compared with.
     private static func statusForm(of request: Request) throws -> SessionStatus.Form {
         let asked = Set(request.uri.queryParameters[values: "chunks"])
         switch asked {

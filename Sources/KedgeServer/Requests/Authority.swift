@@ -1,13 +1,13 @@
 internal import KedgeModel
 
-/// `host` or `host:port`, as `Host` and origins name a server (RFC 3986 section 3.2).
+/// `host` or `host:port`, as in `Host` and in origins (RFC 3986 section 3.2).
 package struct Authority: Hashable, Sendable {
     /// Name or address in lower case and without brackets.
     package let host: String
-    /// Nil when the text names none.
+    /// Nil when the text names no port.
     package let port: Int?
 
-    /// Nil for text of any other form, also for one that names a user.
+    /// Returns nil for text of any other form, including one with a user.
     package init?(_ text: String) {
         let text = text.lowercased()
         let end: String.Index
@@ -51,13 +51,13 @@ package struct Authority: Hashable, Sendable {
     }
 }
 
-/// Where a page comes from (RFC 6454): scheme, host and port together.
+/// The origin of a page (RFC 6454): scheme, host and port.
 package struct WebOrigin: Hashable, Sendable {
     package let isSecure: Bool
     package let host: String
     package let port: Int
 
-    /// Nil for `null` and for anything that is no address of the web.
+    /// Returns nil for `null` and for anything that is not an HTTP or HTTPS origin.
     package init?(_ text: String) {
         guard let mark = text.firstRange(of: "://") else { return nil }
         switch text[..<mark.lowerBound].lowercased() {
@@ -70,14 +70,15 @@ package struct WebOrigin: Hashable, Sendable {
         port = authority.port ?? Self.defaultPort(isSecure: isSecure)
     }
 
-    /// The origin of the page at an address, as `Referer` has it; nil for what is no page of the web.
+    /// Reads the origin of a page address, as in `Referer`. Returns nil for anything that is not an
+    /// HTTP or HTTPS address.
     package init?(ofPageAt address: String) {
         guard let mark = address.firstRange(of: "://") else { return nil }
         let authority = address[mark.upperBound...].prefix { !["/", "?", "#"].contains($0) }
         self.init(String(address[..<mark.upperBound] + authority))
     }
 
-    /// True for pages that came from this server. `Host` leaves the scheme's own port out.
+    /// Whether pages of this origin come from this server. `Host` omits the scheme's default port.
     package func isOrigin(of authority: Authority) -> Bool {
         host == authority.host
             && port == authority.port ?? Self.defaultPort(isSecure: isSecure)

@@ -2,8 +2,8 @@ internal import Logging
 internal import NIOCore
 internal import Synchronization
 
-/// Warns once of a peer that sends `X-Forwarded-For` and is not named in `trustedProxies`: if it is
-/// a proxy, all its clients count as one.
+/// Warns once about a peer that sends `X-Forwarded-For` and is not named in `trustedProxies`. If it
+/// is a proxy, all its clients count as one.
 final class ForwardingWarning: Sendable {
     private let isGiven = Atomic(false)
 

@@ -6,9 +6,10 @@ internal import KedgeHash
 internal import KedgeModel
 
 extension IdempotencyKey {
-    /// The key that a request carries as a structured-field string or as bare text; nil when it has none.
+    /// The request's idempotency key, sent as a structured-field string or as bare text; nil
+    /// without one.
     ///
-    /// - Throws: `BAD_REQUEST` unless it is 1 to 255 visible ASCII characters.
+    /// - Throws: `BAD_REQUEST` unless it is 1 to 255 printable ASCII characters.
     static func text(of request: Request) throws -> String? {
         guard var key = request.headers[.idempotencyKey] else { return nil }
         if key.count >= 2, key.hasPrefix("\""), key.hasSuffix("\"") {
@@ -23,7 +24,7 @@ extension IdempotencyKey {
         return key
     }
 
-    /// - Parameter message: What the request asks for; the key is good for the same again.
+    /// - Parameter message: The content of the request. The key is valid only for equal content.
     init(_ text: String, for message: some Encodable) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys

@@ -3,17 +3,17 @@ internal import KedgeEngine
 internal import KedgeModel
 internal import NIOCore
 
-/// What travels with a request through middleware and handlers.
+/// The state of a request in middleware and handlers.
 struct KedgeRequestContext: RequestContext {
     var coreContext: CoreRequestContextStorage
     let channel: any Channel
-    /// What is below the channel; nil where there is no connection, as in a simulation.
+    /// The connection below the channel; nil when there is none, as in a simulation.
     let connection: RawConnection?
-    /// Who asks; set at one gate before any route runs.
+    /// The principal of the request, set by ``RequestGate`` before any route runs.
     var principal = Principal.anonymous
-    /// Names the request in the answer and in the log.
+    /// Identifies the request in the response and in the log.
     var requestID = ""
-    /// Facts that the handler adds to the request's log line.
+    /// Log metadata that the handler adds to the request's log line.
     let notes = RequestNotes()
 
     init(source: ApplicationRequestContextSource) {
@@ -22,7 +22,7 @@ struct KedgeRequestContext: RequestContext {
         connection = RawConnection.current
     }
 
-    /// Where the request comes from; nil where there is no connection.
+    /// Address of the client; nil when there is no connection.
     var client: ClientAddress? {
         principal.address == .unknown ? nil : principal.address
     }
@@ -48,10 +48,10 @@ struct KedgeRequestContext: RequestContext {
     }
 }
 
-/// Who a request acts for.
+/// The owner that a request acts for, and its client address.
 struct Principal: Sendable {
     let owner: OwnerID
-    /// Where it comes from, as far as shares go.
+    /// The client address to whose share the request counts.
     var address = ClientAddress.unknown
 
     static let anonymous = Principal(owner: .anonymous)

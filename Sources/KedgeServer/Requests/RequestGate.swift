@@ -3,17 +3,18 @@ internal import Hummingbird
 internal import KedgeEngine
 internal import KedgeModel
 
-/// The one gate before any route: who asks, and whether such a request is taken at all.
+/// Identifies the principal and refuses unsafe requests, before any route.
 ///
-/// Today everybody who reaches the loopback address is the same anonymous owner. A web browser on this
-/// machine reaches it, too, on behalf of any page it shows. So a page of another origin is refused, and
-/// so is a name that is not this machine's: a page can let its own name point here (DNS rebinding).
+/// Every client that reaches the loopback address is the same anonymous owner. A web browser on
+/// this machine reaches it too, on behalf of any page that it shows. The gate therefore refuses
+/// pages of other origins. It also refuses host names that are not this machine's, because a page
+/// can let its own name resolve to this machine (DNS rebinding).
 struct RequestGate: Sendable {
-    /// Names besides loopback ones that may stand in `Host`; `*` allows all.
+    /// Host names that are accepted in `Host` besides loopback ones; `*` accepts all.
     let allowedHosts: Set<String>
-    /// Pages that are answered besides those of this server.
+    /// Origins besides the server's own whose pages are answered.
     var cors = CORSPolicy.sameOrigin
-    /// Peers that say who the client is.
+    /// Proxies whose `X-Forwarded-For` is trusted.
     var proxies = TrustedProxies.none
 
     /// - Throws: `BAD_REQUEST`, `UNSUPPORTED_TRANSFER_CODING`, `EXPECTATION_FAILED`.
@@ -31,18 +32,19 @@ struct RequestGate: Sendable {
         return Principal.anonymous
     }
 
-    /// True when a page that the settings name sends the request, or leads its reader here.
+    /// Whether the request comes from an allowed page, or from a link in one.
     private func isOfAllowedPage(_ request: Request) -> Bool {
         if let origin = request.headers[.origin] { return cors.allows(origin) }
-        // Browsers do not tell the origin of a page whose link is followed, or whose image is loaded. Nothing
-        // but GET and HEAD is asked for in that way without it, and no page can make up its address.
+        // Browsers do not send the origin of a page when a link is followed or an image is loaded.
+        // They send only GET and HEAD without it, and no page can forge its `Referer`.
         guard [.get, .head].contains(request.method) else { return false }
         if let address = request.headers[.referer] { return cors.allows(pageAt: address) }
         return cors.isOpen && request.headers[.secFetchMode] == "navigate"
     }
 
-    /// Where the body ends is known for one coding alone (RFC 9112 section 6.1). A field that names none is
-    /// malformed: a front end may read a body from it that this server does not.
+    /// Refuses every transfer coding but `chunked`, the only one with a known end (RFC 9112 section
+    /// 6.1). A field without a coding is malformed: a front end may see a body where this server
+    /// sees none.
     private static func requireKnownCoding(_ request: Request) throws {
         guard let coding = request.headers[.transferEncoding] else { return }
         let names = coding.split(separator: ",", omittingEmptySubsequences: false)
@@ -54,13 +56,15 @@ struct RequestGate: Sendable {
         }
     }
 
-    /// There is one expectation (RFC 9110 section 10.1.1), and no other can be met.
+    /// Refuses every expectation but `100-continue`, the only one there is (RFC 9110 section
+    /// 10.1.1).
     private static func requireKnownExpectation(_ request: Request) throws {
         guard let text = request.headers[.expect], !text.isEmpty else { return }
         guard ContinueAnswer.isExpected(by: text) else { throw EngineError(.expectationFailed) }
     }
 
-    /// The first `Host` is the request's authority; any other is left among the fields.
+    /// The host that the request names. The first `Host` is the request's authority; a repeated one
+    /// is among the fields.
     private func namedHost(of request: Request) throws -> Authority {
         guard request.headers[.host] == nil, let text = request.head.authority,
             let host = Authority(text)
@@ -77,17 +81,17 @@ struct RequestGate: Sendable {
         allowedHosts.contains("*") || allowedHosts.contains(host.host)
     }
 
-    /// This server speaks no TLS: a page that came by it came from a proxy under a name in the
-    /// settings, or from somebody else.
+    /// Whether the page comes from this server, which has no TLS. An HTTPS page comes either
+    /// through a proxy with a configured name or from another server.
     private func isOwn(_ text: String, at host: Authority) -> Bool {
         guard let origin = WebOrigin(text), origin.isOrigin(of: host) else { return false }
         return !origin.isSecure || isConfigured(host)
     }
 }
 
-/// Names and addresses that only this machine has.
+/// Host names and addresses of the local machine.
 package enum Loopback {
-    /// True for `localhost`, `::1` and four numbers that begin with 127.
+    /// Whether the host is `localhost`, `::1` or an IPv4 address that begins with 127.
     package static func contains(_ host: String) -> Bool {
         if host == "localhost" || host == "::1" { return true }
         let numbers = host.split(separator: ".", omittingEmptySubsequences: false)

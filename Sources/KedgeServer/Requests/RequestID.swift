@@ -3,9 +3,9 @@ internal import Hummingbird
 internal import KedgeEngine
 internal import KedgeModel
 
-/// The text that names a request in its answer and in the log.
+/// The identifier of a request in its response and in the log.
 enum RequestID {
-    /// The one that the client gave when it is plain, else a new one.
+    /// The client's identifier if it is plain, otherwise a new one.
     static func of(_ request: Request) -> String {
         if let given = request.headers[.xRequestID], (1...64).contains(given.utf8.count),
             given.utf8.allSatisfy({ isPlain($0) })
@@ -15,7 +15,6 @@ enum RequestID {
         return make()
     }
 
-    /// A new one.
     static func make() -> String {
         Hex.encode((0..<8).map { _ in UInt8.random(in: .min ... .max) })
     }

@@ -6,7 +6,8 @@ internal import Logging
 internal import NIOCore
 internal import NIOHTTP1
 
-/// The outermost layer: names the request, turns errors into problem documents, logs one line.
+/// The outermost layer: identifies the request, turns errors into problem documents, and logs one
+/// line.
 struct RequestMiddleware: RouterMiddleware {
     typealias Context = KedgeRequestContext
 
@@ -51,7 +52,7 @@ struct RequestMiddleware: RouterMiddleware {
             failure = translated
             reason = (error as? DialectError)?.reason ?? translated.code
             response = Self.problem(translated, context)
-            // Rooms of bodies are free again soon; sessions go on for longer.
+            // Sessions end later than request bodies, for which one second is enough.
             if reason == .tooManySessions { response.headers[.retryAfter] = "10" }
             if translated.code == .methodNotAllowed {
                 response.headers[.allow] = routes.methods(at: request.uri.path).joined(
@@ -61,15 +62,15 @@ struct RequestMiddleware: RouterMiddleware {
                 response.headers[.contentRange] =
                     ContentRange(range: nil, total: error.fileSize).description
             }
-            // Says that it is the coding, not the media type (RFC 9110 section 15.5.16).
+            // States that the coding is the reason, not the media type (RFC 9110 section 15.5.16).
             if error is EncodedBodyError { response.headers[.acceptEncoding] = "identity" }
             for field in (error as? DialectError)?.fields ?? [:] {
                 response.headers[field.name] = field.value
             }
         }
         if request.method == .head {
-            // The headers of the answer to GET, and not one byte more: on a connection that stays
-            // open it would be read as the beginning of the next answer.
+            // The headers of the response to GET, without its body. On a persistent connection, the
+            // client would read body bytes as the next response.
             let length = response.headers[.contentLength]
             response.body = ResponseBody()
             response.headers[.contentLength] = length
@@ -78,7 +79,7 @@ struct RequestMiddleware: RouterMiddleware {
         gate.cors.complete(&response, to: request)
         response.headers[.xRequestID] = context.requestID
         response.headers[.cacheControl] = response.headers[.cacheControl] ?? "no-store"
-        // A link that fails is normal, also where its client is answered as if the service had failed.
+        // A connection failure is normal, even if its client gets a 5xx.
         let isOurs = (reason?.facts.httpStatus ?? response.status.code) >= 500
         if let reason, reason != failure?.code {
             context.notes.set("error.reason", reason.rawValue)

@@ -1,12 +1,12 @@
 internal import KedgeLocks
 internal import Logging
 
-/// Facts about a request that its handler learns and its log line tells.
+/// Log metadata that a handler collects about its request.
 final class RequestNotes: Sendable {
     private let values = Mutex<[String: String]>([:])
     private let bodyByteCount = Mutex<Int64>(0)
 
-    /// Counts bytes of the request's body that were read.
+    /// Counts bytes read from the request's body.
     func addBody(_ byteCount: Int) { bodyByteCount.withLock { $0 += Int64(byteCount) } }
 
     func set(_ key: String, _ value: some CustomStringConvertible) {

@@ -2,8 +2,8 @@ internal import KedgeEngine
 internal import KedgeFiles
 internal import KedgeLocks
 
-/// A body that knows how much of it was read, so that one that goes on after the file's end can be told
-/// from one that broke off.
+/// A body that counts the bytes read from it. The count distinguishes a body that exceeds the
+/// file's end from one that was interrupted.
 struct CountedBody: ByteBody {
     private let body: RequestByteBody
     private let counter = Counter()
@@ -13,7 +13,6 @@ struct CountedBody: ByteBody {
     var announcedByteCount: Int64? { body.announcedByteCount }
     var isHeldBack: Bool { body.isHeldBack }
     var origin: BodyOrigin { body.origin }
-    /// Bytes that were read so far.
     var readByteCount: Int64 { counter.value.withLock { $0 } }
 
     func makeReader() async throws -> any ByteReader {

@@ -4,7 +4,7 @@ internal import KedgeEngine
 internal import KedgeModel
 
 extension ResumableUploadRoutes {
-    /// `PATCH`: the next bytes, or the news that there are no more.
+    /// `PATCH`: appends bytes, or completes the upload.
     @Sendable func append(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
@@ -37,7 +37,7 @@ extension ResumableUploadRoutes {
             return answer(with: file, call)
         }
         let length = try await requireLength(call, body, view, transfer)
-        // A length that follows from a body counts when the body does.
+        // With a checksum, a length that follows from the body does not count before the body does.
         if view.fileSize == nil {
             put.declaredSize = put.checksum == nil ? length : call.declaredLength
         }
@@ -45,9 +45,10 @@ extension ResumableUploadRoutes {
         return answer(to: outcome, view.id, call, isNew: false)
     }
 
-    /// The upload to which bytes come that start at an offset.
+    /// Returns the upload for a body that starts at an offset.
     ///
-    /// - Throws: ``ResumableUploadRefusal/mismatchingOffset(expected:provided:)``; `UPLOAD_IS_FINAL`.
+    /// - Throws: ``ResumableUploadRefusal/mismatchingOffset(expected:provided:)``;
+    ///   `UPLOAD_IS_FINAL`.
     private func view(
         _ known: UploadView, at offset: Int64, _ context: KedgeRequestContext
     ) async throws -> UploadView {
@@ -55,7 +56,7 @@ extension ResumableUploadRoutes {
             throw EngineError(.uploadIsFinal)
         }
         if known.offset == offset { return known }
-        // Whether it starts right, or where it would, is certain when nobody appends any more.
+        // The offset is certain only after a running append has stopped.
         let view = try await stopped(known, context)
         guard view.offset == offset else {
             throw ResumableUploadRefusal.mismatchingOffset(expected: view.offset, provided: offset)
@@ -63,7 +64,7 @@ extension ResumableUploadRoutes {
         return view
     }
 
-    /// The file's length as it is known with this request.
+    /// Returns the file's length as known with this request; nil while it is unknown.
     ///
     /// - Throws: ``ResumableUploadRefusal/inconsistentLength``.
     private func requireLength(

@@ -4,10 +4,10 @@ internal import KedgeEngine
 internal import KedgeModel
 
 extension ResumableUploadRoutes {
-    /// `POST /files` in a dialect of resumable uploads: makes an upload, tells its address, and takes what
-    /// the request brings of the file.
+    /// `POST /files` as a resumable upload: creates an upload, announces its address, and stores
+    /// the bytes of the request.
     ///
-    /// - Parameter call: Begins an upload.
+    /// - Parameter call: A call that begins an upload.
     func create(
         _ request: Request, _ context: KedgeRequestContext, _ call: ResumableUploadCall
     ) async throws -> Response {
@@ -18,7 +18,8 @@ extension ResumableUploadRoutes {
             var put = AppendPut(
                 offset: 0, checksum: try ResumableUploadDigests.content(request.headers),
                 completes: completes)
-            // A length that follows from the body counts when the body does.
+            // With a checksum, a length that follows from the body does not count before the body
+            // does.
             let declared = put.checksum == nil ? length : call.declaredLength
             var new = try Self.session(request, call, length: declared)
             new.client = context.client
@@ -26,7 +27,7 @@ extension ResumableUploadRoutes {
             let session = try await engine.createSession(
                 new, owner: context.principal.owner,
                 idempotencyKey: try key.map { try IdempotencyKey($0, for: Self.message(new)) })
-            // Another client has not learned where to go on.
+            // Any other client does not know where to resume.
             put.isResumable =
                 key != nil || call.isVersionNamed && call.dialect.announcesUploads
             let id = session.sessionId
@@ -36,7 +37,8 @@ extension ResumableUploadRoutes {
             if key != nil, let known = try await outcome(of: transfer) {
                 return answer(to: known, id, call, isNew: true)
             }
-            // A client that missed the 104, which proxies drop, learns the address from the error.
+            // A client that missed the 104, which proxies may drop, gets the address from the
+            // error.
             var failures = errors(call, context)
             if call.isVersionNamed || key != nil { failures.location = Self.location(of: id) }
             do {
@@ -45,7 +47,7 @@ extension ResumableUploadRoutes {
                     return answer(to: outcome, id, call, isNew: true)
                 }
             } catch {
-                // Nobody knows the address, nor a way to it, so nobody would come back.
+                // The client has neither the address nor a key to find it, so it cannot resume.
                 if !call.isVersionNamed, key == nil {
                     await engine.giveUp(id, owner: context.principal.owner)
                 }
@@ -66,7 +68,7 @@ extension ResumableUploadRoutes {
             metadata: metadata)
     }
 
-    /// What a creation that is repeated repeats, for the key that it has.
+    /// The content of a creation that its idempotency key covers.
     private static func message(_ new: NewSession) -> [String: String] {
         var message = new.metadata
         message["fileName"] = new.fileName
@@ -76,8 +78,9 @@ extension ResumableUploadRoutes {
         return message
     }
 
-    /// What has become of an upload that may have been begun before, by a request that may hang; nil when it
-    /// has no bytes, so that a body that starts with the first can be taken.
+    /// The outcome of an upload that an earlier request may have begun. That request may still be
+    /// running. Nil when the upload has no bytes: a body that starts with the first byte can then
+    /// be stored.
     private func outcome(of transfer: UploadTransfer) async throws -> UploadTransfer.Outcome? {
         let view = try await view(of: transfer.id, transfer.context, stopsAppend: true)
         guard view.state == .open else {
@@ -86,7 +89,8 @@ extension ResumableUploadRoutes {
         return view.offset == 0 ? nil : .incomplete(offset: view.offset)
     }
 
-    /// Tells the address before the body is read, so that the client can resume from its first byte on.
+    /// Announces the address before the body is read, so that the client can resume from the first
+    /// byte.
     private func announce(
         _ id: SessionID, _ call: ResumableUploadCall, _ context: KedgeRequestContext
     ) {
@@ -97,9 +101,10 @@ extension ResumableUploadRoutes {
         InterimResponses(context, to: call.headers)?.send(head)
     }
 
-    /// The answer to a request whose body has been taken.
+    /// The response to a request whose body has been stored.
     ///
-    /// - Parameter isNew: The request began the upload, and is told its address.
+    /// - Parameter isNew: Whether the request created the upload. The response then has its
+    ///   address.
     func answer(
         to outcome: UploadTransfer.Outcome, _ id: SessionID, _ call: ResumableUploadCall,
         isNew: Bool
@@ -122,7 +127,7 @@ extension ResumableUploadRoutes {
         }
     }
 
-    /// What `POST /files` answers, to whichever request completed the upload.
+    /// The response with the file, whichever request completed the upload.
     func answer(with file: FileRecord, _ call: ResumableUploadCall) -> Response {
         var response = FileRoutes.created(file)
         response.headers[.contentLocation] = "/files/\(file.id)"

@@ -1,6 +1,7 @@
-/// A version of draft-ietf-httpbis-resumable-upload, by its interop number, or the form without one.
+/// A version of draft-ietf-httpbis-resumable-upload, by its interop number, or the form without
+/// one.
 ///
-/// The one place that knows what the versions do differently.
+/// All differences between the versions are defined here.
 package enum ResumableUploadDialect: Int64, CaseIterable, Comparable, Sendable {
     /// Draft 01.
     case interop3 = 3
@@ -16,10 +17,10 @@ package enum ResumableUploadDialect: Int64, CaseIterable, Comparable, Sendable {
     case interop8
     /// Draft 12.
     case interop9
-    /// What remains when the number goes, as the draft says it will in the RFC.
+    /// The form without a number, as the draft announces it for the RFC.
     case final
 
-    /// The dialect of an interop number; nil for numbers that are not spoken here.
+    /// Creates the version with an interop number; nil for numbers that are not supported.
     package init?(interopVersion: Int64) {
         guard let dialect = Self(rawValue: interopVersion), dialect != .final else { return nil }
         self = dialect
@@ -30,35 +31,35 @@ package enum ResumableUploadDialect: Int64, CaseIterable, Comparable, Sendable {
     /// The value of `Upload-Draft-Interop-Version`; nil for the form without it.
     package var interopVersion: Int64? { self == .final ? nil : rawValue }
 
-    /// True when completeness is told by its opposite, in `Upload-Incomplete`.
+    /// Whether completeness is expressed by its opposite, `Upload-Incomplete`.
     package var isInverted: Bool { self == .interop3 }
 
-    /// The media type that an append must have; nil when it may have any.
+    /// The media type that an append must have; nil when any is accepted.
     package var appendMediaType: String? {
         self >= .interop6 ? "application/partial-upload" : nil
     }
 
-    /// Status of an append after which more is to come.
+    /// Status of an append that does not complete the upload.
     package var incompleteAppendStatus: Int { self >= .interop6 ? 204 : 201 }
 
-    /// True when `Upload-Length` and `Upload-Limit` exist.
+    /// Whether `Upload-Length` and `Upload-Limit` exist.
     package var hasLengthAndLimits: Bool { self >= .interop6 }
 
-    /// The member of `Upload-Limit` with the seconds that the upload has left.
+    /// The member of `Upload-Limit` with the remaining seconds of the upload.
     package var lifetimeLimit: String { self == .interop6 ? "expires" : "max-age" }
 
-    /// True when a 104 may tell the address. A server of drafts must not send one to who names no
-    /// version, so that it does not speak by accident to clients of the RFC, whose rules may be others.
+    /// Whether a 104 may announce the address. A draft server must not send one to a client that
+    /// names no version: the client may implement the RFC, whose rules may differ.
     package var announcesUploads: Bool { self != .final }
 
-    /// True when further 104 tell how far the upload has come. Drafts have them since version 5, but
-    /// leave them to the server, and the clients of 5 and 6 in the field have never met one.
+    /// Whether further 104 responses report the progress. They are optional since version 5, but
+    /// existing clients of versions 5 and 6 have never received one.
     package var reportsProgress: Bool { announcesUploads && self >= .interop7 }
 
-    /// True when bytes beyond the declared length end the upload, not just the request.
+    /// Whether bytes beyond the declared length end the upload, not only the request.
     package var endsUploadBeyondLength: Bool { self >= .interop7 }
 
-    /// The registered name of what went wrong; nil when this version has no name for it.
+    /// The URI of the problem type; nil when this version does not define it.
     package func problemType(_ problem: ResumableUploadProblemType) -> String? {
         let exists =
             switch problem {
@@ -76,7 +77,7 @@ package enum ResumableUploadProblemType: String, CaseIterable, Sendable {
     case inconsistentLength = "inconsistent-upload-length"
     case completedUpload = "completed-upload"
 
-    /// A sentence for a person.
+    /// A summary for people.
     package var title: String {
         switch self {
         case .mismatchingOffset: "offset from request does not match offset of resource"

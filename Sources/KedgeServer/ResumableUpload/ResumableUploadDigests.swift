@@ -3,17 +3,17 @@ internal import KedgeEngine
 internal import KedgeHash
 internal import KedgeModel
 
-/// Digests that come with uploads of any form (RFC 9530). The drafts say nothing on them any more, so what follows
-/// from them is a rule of this service.
+/// Digests of uploads in any protocol version (RFC 9530). The drafts no longer define their effect,
+/// so it is a rule of this service.
 enum ResumableUploadDigests {
-    /// What the body of this request must have; the request counts as a whole or not at all then.
+    /// The checksum of this request's body. With it, the body counts as a whole or not at all.
     ///
-    /// - Throws: `BAD_REQUEST` when the field is there and has nothing that is checked here: the client
-    ///   would believe its bytes verified.
+    /// - Throws: `BAD_REQUEST` when the field has no supported digest, because the client would
+    ///   believe its bytes verified.
     static func content(_ headers: HTTPFields) throws -> AppendChecksum? {
         guard let value = headers[.contentDigest] else { return nil }
         let members = StructuredField.dictionary(value) ?? [:]
-        // SHA-256 first, because the bytes are hashed with it in any case.
+        // SHA-256 comes first, because the bytes are hashed with it in any case.
         let known: [(key: String, algorithm: ChecksumAlgorithm, byteCount: Int)] = [
             ("sha-256", .sha256, 32), ("sha-512", .sha512, 64),
         ]
@@ -25,7 +25,7 @@ enum ResumableUploadDigests {
         throw EngineError(.badRequest, "Content-Digest holds neither sha-256 nor sha-512.")
     }
 
-    /// What the whole file must have.
+    /// The digest of the whole file.
     ///
     /// - Throws: `BAD_REQUEST`, as ``content(_:)`` does.
     static func representation(_ headers: HTTPFields) throws -> SHA256Digest? {
@@ -38,8 +38,8 @@ enum ResumableUploadDigests {
         return digest
     }
 
-    /// What a body must have that is the whole file, so that both fields mean the same. SHA-256 is left to the
-    /// file, which has one in any case.
+    /// The digests of a body that is the whole file. Both fields then cover the same bytes, and a
+    /// SHA-256 is returned for the file, which has one in any case.
     ///
     /// - Throws: `BAD_REQUEST`, also when the fields disagree.
     static func whole(

@@ -19,14 +19,13 @@ extension HTTPField.Name {
     }
 }
 
-/// What a request says in the fields of resumable uploads, and how to answer it.
+/// The resumable-upload fields of a request, and the fields of its response.
 ///
-/// A field that holds anything but what it may hold counts as absent, as the drafts demand.
+/// A field with an invalid value counts as absent, as the drafts demand.
 struct ResumableUploadCall: Sendable {
     var dialect: ResumableUploadDialect
-    /// True when the request names exactly this dialect; only then it may be sent a 104.
+    /// Whether the request names exactly this version. Only then may it get a 104.
     let isVersionNamed: Bool
-    /// Those of the request.
     let headers: HTTPFields
 
     init(_ headers: HTTPFields) {
@@ -34,15 +33,16 @@ struct ResumableUploadCall: Sendable {
         let named = headers[.uploadDraftInteropVersion].flatMap(StructuredField.count)
             .flatMap(ResumableUploadDialect.init(interopVersion:))
         isVersionNamed = named != nil
-        // Only version 3 has the inverted field: whoever sends it without a version means that one.
+        // Only version 3 has the inverted field, so a request with it that names no version means
+        // version 3.
         let isInverted = headers[.uploadComplete] == nil && headers[.uploadIncomplete] != nil
         dialect = named ?? (isInverted ? .interop3 : .final)
     }
 
-    /// Whether the upload ends with this request's body; nil when the request does not say.
+    /// Whether the upload ends with this request's body; nil when the request does not state it.
     ///
-    /// The field of another version says it as well, and who says in either that more is to come is believed: a
-    /// part of a file must not become one.
+    /// Reads the fields of all versions. When one of them states that more follows, it wins: a part
+    /// of a file must not become a file.
     var completes: Bool? {
         let isComplete = headers[.uploadComplete].flatMap(StructuredField.boolean)
         let isIncomplete = headers[.uploadIncomplete].flatMap(StructuredField.boolean)
@@ -50,14 +50,14 @@ struct ResumableUploadCall: Sendable {
         return said.isEmpty ? nil : !said.contains(false)
     }
 
-    /// Where the body begins in the file.
     var offset: Int64? { headers[.uploadOffset].flatMap(StructuredField.count) }
 
-    /// True when an upload is to be made for the request.
+    /// Whether the request creates a resumable upload.
     ///
-    /// A whole file from a client that names no version that is spoken here is a plain upload: nobody
-    /// would learn the address of a resource made for it. A part of a file is none, for it would become a
-    /// wrong file; neither is one that tells its length in the form without versions, which is held to it.
+    /// A whole file from a client that names no supported version is a plain upload, because the
+    /// client would not learn the address of a resource. A part of a file is not: it would become a
+    /// wrong file. Neither is a file with `Upload-Length` in the form without versions, because the
+    /// length must be checked.
     var beginsUpload: Bool {
         let tellsLength =
             headers[.uploadDraftInteropVersion] == nil && dialect.hasLengthAndLimits
@@ -65,15 +65,15 @@ struct ResumableUploadCall: Sendable {
         return completes.map { isVersionNamed || tellsLength || !$0 } ?? false
     }
 
-    /// The length of the whole file in `Upload-Length`, where the version has it.
+    /// The length of the whole file in `Upload-Length`, if the version has this field.
     var declaredLength: Int64? {
         dialect.hasLengthAndLimits ? headers[.uploadLength].flatMap(StructuredField.count) : nil
     }
 
-    /// The length of the whole file as far as this request tells, from `Upload-Length` and from a body
-    /// that is the rest.
+    /// The length of the whole file as this request states it, by `Upload-Length` or by a body that
+    /// is the rest of the file; nil when it does not.
     ///
-    /// - Throws: ``ResumableUploadRefusal/inconsistentLength`` when it contradicts itself.
+    /// - Throws: ``ResumableUploadRefusal/inconsistentLength`` when the request contradicts itself.
     func length(offset: Int64, announced: Int64?) throws -> Int64? {
         let said = declaredLength
         guard let announced else { return said }
@@ -88,13 +88,12 @@ struct ResumableUploadCall: Sendable {
 
     // MARK: Fields of answers
 
-    /// The version, when one was named.
+    /// The version field, if the request names a version.
     var versionFields: HTTPFields {
         guard isVersionNamed, let version = dialect.interopVersion else { return [:] }
         return [.uploadDraftInteropVersion: String(version)]
     }
 
-    /// The state of an upload.
     func stateFields(isComplete: Bool, offset: Int64? = nil) -> HTTPFields {
         var fields = versionFields
         let name = dialect.isInverted ? HTTPField.Name.uploadIncomplete : .uploadComplete
@@ -103,9 +102,9 @@ struct ResumableUploadCall: Sendable {
         return fields
     }
 
-    /// `Upload-Limit`, where the version has it.
+    /// `Upload-Limit`, if the version has this field.
     ///
-    /// - Parameter seconds: How long the upload has left; nil says nothing of it.
+    /// - Parameter seconds: Remaining lifetime of the upload; nil omits it.
     func limitFields(maxSize: Int64, lifetime seconds: Int64?) -> HTTPFields {
         guard dialect.hasLengthAndLimits else { return [:] }
         // Integers of structured fields have at most 15 digits.
@@ -116,7 +115,7 @@ struct ResumableUploadCall: Sendable {
 }
 
 extension HTTPFields {
-    /// Puts the other fields in the place of those with the same names.
+    /// Sets the other fields, replacing fields with the same names.
     mutating func set(_ others: HTTPFields) {
         for field in others { self[field.name] = field.value }
     }

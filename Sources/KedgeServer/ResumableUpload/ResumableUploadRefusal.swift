@@ -3,20 +3,20 @@ internal import Hummingbird
 internal import KedgeEngine
 internal import KedgeModel
 
-/// Why a request to an upload is refused, where the drafts have rules of their own for it.
+/// Refusals for which the drafts define rules of their own.
 enum ResumableUploadRefusal: Error {
     case mismatchingOffset(expected: Int64, provided: Int64)
     case inconsistentLength
-    /// The end was told before, and this is more.
+    /// A request that continues a completed upload.
     case completedUpload
     case wrongMediaType
-    /// All bytes are here, and what they are to become is refused: resuming would not help.
+    /// All bytes have arrived, but the file cannot be created. Resuming would not help.
     case failedProcessing(EngineError)
-    /// The body ends too early, and whoever still hears of it is to resume.
+    /// The body was interrupted. A client that gets the response should resume.
     case brokenBody(EngineError)
 }
 
-/// A problem document of a type that the drafts define, with its members beside ours.
+/// A problem document of a type that the drafts define, with its members besides ours.
 private struct ResumableUploadProblem: Encodable {
     var document: ProblemDocument
     var expectedOffset: Int64?
@@ -35,19 +35,19 @@ private struct ResumableUploadProblem: Encodable {
     }
 }
 
-/// Tells errors as the dialect of a request has them.
+/// Translates errors for the protocol version of a request.
 struct ResumableUploadErrors {
     let call: ResumableUploadCall
     let context: KedgeRequestContext
-    /// True when the upload is complete.
     let isComplete: Bool
-    /// `Upload-Limit` for those who sent too much.
+    /// `Upload-Limit` for clients that sent too much.
     let limits: HTTPFields
-    /// Address of the upload that this request made; nil when nobody may resume it.
+    /// Address of the upload that this request created; nil when it must not be resumed.
     var location: String?
 
-    /// Runs a handler. What it throws becomes an answer where the drafts have a type for it, and gets the
-    /// fields of the dialect otherwise. Errors of the request's form pass: they are the same for everybody.
+    /// Runs a handler and translates its errors. An error becomes a response if the drafts define a
+    /// problem type for it; otherwise it gets the fields of the version. Errors about the form of
+    /// the request are rethrown: they are the same for all protocols.
     func answering(_ body: () async throws -> Response) async throws -> Response {
         do {
             return try await body()
@@ -93,7 +93,7 @@ struct ResumableUploadErrors {
         }
     }
 
-    /// The error with the fields of the dialect.
+    /// The error with the fields of the protocol version.
     func dialectError(_ error: EngineError) -> DialectError {
         dialectError(error, isComplete: isComplete)
     }
@@ -101,21 +101,21 @@ struct ResumableUploadErrors {
     private func dialectError(_ error: EngineError, isComplete: Bool) -> DialectError {
         let reason = error.code
         var error = error
-        // Clients resume after a status from 500 on, and need not after another below.
+        // Clients resume after a 5xx, and need not after other statuses.
         if [.busy, .tooManySessions, .requestTimeout, .writerReplaced].contains(error.code) {
             error.detail = error.detail ?? error.code.facts.sentence
             error.code = .unavailable
         }
-        // With `?1` the answer would be that of the resource that the file is for, and final; this one is about
-        // the upload. Of a complete one that leaves nothing to say.
+        // With `?1` the response would be the final one of the resource that receives the file.
+        // This one is about the upload, so for a complete upload the state is omitted.
         var fields = isComplete ? call.versionFields : call.stateFields(isComplete: false)
-        // Clients resume after these alone.
+        // Clients resume only after these statuses.
         if (error.code.facts.httpStatus ?? 0) >= 500 { fields[.location] = location }
         if error.code.facts.httpStatus == 413 { fields.set(limits) }
         return DialectError(error: error, fields: fields, reason: reason)
     }
 
-    /// - Throws: The failure when this version has no type for it.
+    /// - Throws: `failure` when this version does not define the type.
     private func answer(
         _ type: ResumableUploadProblemType, _ failure: DialectError, provided: Int64? = nil
     ) throws -> Response {

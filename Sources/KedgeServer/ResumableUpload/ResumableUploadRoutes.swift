@@ -3,18 +3,18 @@ internal import Hummingbird
 internal import KedgeEngine
 internal import KedgeModel
 
-/// Uploads as draft-ietf-httpbis-resumable-upload has them. `POST /files` makes one, see
-/// ``create(_:_:_:)``; its own address is `/uploads/resumable/{sessionId}`.
+/// Uploads by draft-ietf-httpbis-resumable-upload. `POST /files` creates one, see
+/// ``create(_:_:_:)``. Its address is `/uploads/resumable/{sessionId}`.
 ///
-/// The upload is a session like any other, so what one dialect began another may go on with.
+/// The upload is an ordinary session, so a client can continue it by another protocol.
 struct ResumableUploadRoutes: Sendable {
     let engine: TransferEngine
 
     static let uploadPath = "/uploads/resumable/{sessionId}"
-    /// The session's metadata that keeps the interop number of the request that began it.
+    /// Metadata key of a session for the interop number of the request that created it.
     static let versionKey = "kedge.ietf.version"
 
-    /// Every operation, for the list of routes.
+    /// All operations, for the route table.
     var routes: [Route] {
         [
             Route(.options, "/files", options),
@@ -28,14 +28,14 @@ struct ResumableUploadRoutes: Sendable {
 
     static func location(of id: SessionID) -> String { "/uploads/resumable/\(id)" }
 
-    /// The head of a 104 in the dialect of a request.
+    /// The head of a 104 in the protocol version of a request.
     static func interimHead(_ call: ResumableUploadCall) -> HTTPResponse {
         HTTPResponse(
             status: HTTPResponse.Status(code: 104, reasonPhrase: "Upload Resumption Supported"),
             headerFields: call.versionFields)
     }
 
-    /// `OPTIONS`: that uploads can be resumed here, and the limits.
+    /// `OPTIONS`: announces that uploads can be resumed here, and the limits.
     @Sendable func options(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
@@ -55,13 +55,13 @@ struct ResumableUploadRoutes: Sendable {
         return response
     }
 
-    /// `HEAD` and `GET`: how far the upload has come.
+    /// `HEAD` and `GET`: report the offset of the upload.
     @Sendable func state(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
         try await withUpload(request, context) { known, call in
-            // The client that asks has given up an append that may still be under way here, and the
-            // offset that it is told must be the one at which it can go on.
+            // The client has given up an append that may still be running. Stopping it makes the
+            // reported offset one at which the client can resume.
             let view = try await stopped(known, context)
             let isComplete = view.state == .completed
             if isComplete, let file = view.fileID {
@@ -69,11 +69,11 @@ struct ResumableUploadRoutes: Sendable {
                     do {
                         _ = try await engine.file(file, owner: context.principal.owner)
                     } catch let error as EngineError where error.code == .fileGone {
-                        // The upload was completed all the same.
+                        // The upload remains completed after its file is deleted.
                     }
                 }
             }
-            // There is nowhere to go on in one that is made of parts.
+            // A final upload has no offset at which a client can resume.
             let offset = isComplete || view.parts == nil ? view.offset : nil
             var response = Response(status: .noContent)
             response.headers.set(call.stateFields(isComplete: isComplete, offset: offset))
@@ -84,7 +84,7 @@ struct ResumableUploadRoutes: Sendable {
             if call.dialect.hasLengthAndLimits, let size = view.fileSize {
                 response.headers[.uploadLength] = String(size)
             }
-            // Who has missed the answer that completed the upload finds what it said here.
+            // Repeats the result for a client that missed the completing response.
             if isComplete, let file = view.fileID {
                 response.headers[.contentLocation] = "/files/\(file)"
                 response.headers[.reprDigest] = view.finalDigest.map(DigestHeader.rfc9530)
@@ -93,7 +93,7 @@ struct ResumableUploadRoutes: Sendable {
         }
     }
 
-    /// `DELETE`: gives the upload up. Asked again, it answers that there is none.
+    /// `DELETE`: cancels the upload. When repeated, it responds that there is none.
     @Sendable func cancel(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
@@ -103,10 +103,10 @@ struct ResumableUploadRoutes: Sendable {
         }
     }
 
-    /// Runs a handler on the upload that the path names, in the dialect in which the upload was begun when
-    /// the request names none. Errors are told in that dialect, too.
+    /// Runs a handler on the upload that the path names. When the request names no version, the
+    /// handler and its errors use the version of the request that created the upload.
     ///
-    /// - Throws: What ``view(of:_:stopsAppend:)`` throws, and the handler.
+    /// - Throws: Errors of ``view(of:_:stopsAppend:)`` and of the handler.
     func withUpload(
         _ request: Request, _ context: KedgeRequestContext,
         _ handle: (UploadView, ResumableUploadCall) async throws -> Response
@@ -125,9 +125,9 @@ struct ResumableUploadRoutes: Sendable {
         return try await errors.answering { try await handle(view, call) }
     }
 
-    /// What is known of an upload.
+    /// The current state of an upload.
     ///
-    /// - Throws: `SESSION_NOT_FOUND`, also when it was canceled: then there is no upload; `SESSION_EXPIRED`.
+    /// - Throws: `SESSION_NOT_FOUND`, also for a canceled or failed upload; `SESSION_EXPIRED`.
     func view(
         of id: SessionID, _ context: KedgeRequestContext, stopsAppend: Bool = false
     ) async throws -> UploadView {
@@ -139,16 +139,18 @@ struct ResumableUploadRoutes: Sendable {
         }
     }
 
-    /// The upload after an append that may have been under way: with all that it brought, so that the offset
-    /// holds until somebody else sends.
+    /// Stops a running append and returns the upload with all its bytes. The offset then holds
+    /// until another request appends.
     ///
-    /// What is appended to an upload that is made of parts is a copy of them, which is nobody's to stop.
+    /// A final upload is returned as it is: the service itself appends copies of its partial
+    /// uploads.
     func stopped(_ view: UploadView, _ context: KedgeRequestContext) async throws -> UploadView {
         guard view.parts == nil else { return view }
         return try await self.view(of: view.id, context, stopsAppend: true)
     }
 
-    /// The dialect of the request that began an upload; nil when it named none, or came through another door.
+    /// The version of the request that created an upload; nil when it named none or used another
+    /// protocol.
     private static func dialect(of view: UploadView) -> ResumableUploadDialect? {
         view.metadata[versionKey].flatMap { WireInteger.parse($0) }
             .flatMap(ResumableUploadDialect.init(interopVersion:))
@@ -161,7 +163,7 @@ struct ResumableUploadRoutes: Sendable {
             call: call, context: context, isComplete: isComplete, limits: limits(call))
     }
 
-    /// The limits of an upload that begins or has brought bytes now.
+    /// The limits of an upload that begins or receives bytes now.
     func limits(_ call: ResumableUploadCall) -> HTTPFields {
         call.limitFields(
             maxSize: engine.configuration.maxFileSize,

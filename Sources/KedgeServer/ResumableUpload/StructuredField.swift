@@ -1,11 +1,11 @@
 internal import KedgeModel
 
-/// Reads structured fields (RFC 9651): items and dictionaries of items, as strictly as it says.
+/// Reads structured fields (RFC 9651) strictly: items and dictionaries of items.
 ///
-/// Inner lists, dates and display strings are left out: no field that is read here may have one, so
-/// finding one makes the field what any malformed one is.
+/// Inner lists, dates and display strings are not supported. No field that is read here may contain
+/// one, so they count as malformed.
 package enum StructuredField {
-    /// A bare item. Parameters are checked and forgotten.
+    /// A bare item. Parameters are checked and discarded.
     package enum Item: Hashable, Sendable {
         case boolean(Bool)
         case integer(Int64)
@@ -16,7 +16,7 @@ package enum StructuredField {
         case bytes([UInt8])
     }
 
-    /// The item that a field holds; nil when it holds anything else, also more than one.
+    /// The item of a field; nil for anything else, including several items.
     package static func item(_ text: String) -> Item? {
         var parser = StructuredFieldParser(text)
         guard let item = parser.item(), parser.isAtEnd() else { return nil }
@@ -33,8 +33,8 @@ package enum StructuredField {
         if case .integer(let value) = item(text), value >= 0 { value } else { nil }
     }
 
-    /// The members of a dictionary; nil when the field is none. A key that comes again counts with its
-    /// last value (RFC 9651 section 4.2.2).
+    /// The members of a dictionary; nil for a malformed field. The last value of a repeated key
+    /// counts (RFC 9651 section 4.2.2).
     package static func dictionary(_ text: String) -> [String: Item]? {
         var parser = StructuredFieldParser(text)
         var members: [String: Item] = [:]
@@ -47,7 +47,7 @@ package enum StructuredField {
             guard !parser.isDone else { return members }
             guard parser.take(",") else { return nil }
             parser.skipBlanks()
-            // A comma at the end announces a member that is not there.
+            // A trailing comma is malformed.
             guard !parser.isDone else { return nil }
         }
     }

@@ -1,6 +1,6 @@
 internal import KedgeModel
 
-/// Takes a structured field apart from its start (RFC 9651 section 4.2).
+/// Parses a structured field from its start (RFC 9651 section 4.2).
 struct StructuredFieldParser {
     private var rest: Substring.UTF8View
 
@@ -8,7 +8,7 @@ struct StructuredFieldParser {
 
     var isDone: Bool { rest.isEmpty }
 
-    /// True when nothing but spaces is left.
+    /// Skips spaces, and returns whether nothing else is left.
     mutating func isAtEnd() -> Bool {
         skipSpaces()
         return isDone
@@ -16,7 +16,7 @@ struct StructuredFieldParser {
 
     mutating func skipSpaces() { rest = rest.drop { $0 == UInt8(ascii: " ") } }
 
-    /// Spaces and tabs, which may stand around the commas of a dictionary.
+    /// Skips spaces and tabs, which are allowed around the commas of a dictionary.
     mutating func skipBlanks() {
         rest = rest.drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
     }
@@ -27,14 +27,14 @@ struct StructuredFieldParser {
         return true
     }
 
-    /// An item with its parameters, after any spaces.
+    /// Parses an item with its parameters, after any spaces.
     mutating func item() -> StructuredField.Item? {
         skipSpaces()
         guard let item = bareItem(), skipParameters() else { return nil }
         return item
     }
 
-    /// A key of a dictionary or of parameters.
+    /// Parses a key of a dictionary or of parameters.
     mutating func key() -> String? {
         guard let first = rest.first, first == UInt8(ascii: "*") || first.isLower else {
             return nil
@@ -42,7 +42,7 @@ struct StructuredFieldParser {
         return text { $0.isLower || $0.isDigit || "_-.*".utf8.contains($0) }
     }
 
-    /// What follows a key in a dictionary: nothing but parameters means true.
+    /// Parses the value of a dictionary member. A member without a value is true.
     mutating func memberValue() -> StructuredField.Item? {
         guard take("=") else { return skipParameters() ? .boolean(true) : nil }
         guard let item = bareItem(), skipParameters() else { return nil }
@@ -81,7 +81,7 @@ struct StructuredFieldParser {
         return take("0") ? .boolean(false) : nil
     }
 
-    /// At most 15 digits, or 12 and after the point 3, so nothing can overflow.
+    /// Parses at most 15 digits, or 12 before the point and 3 after it, so nothing can overflow.
     private mutating func number() -> StructuredField.Item? {
         let isNegative = take("-")
         let whole = text { $0.isDigit }
@@ -128,7 +128,7 @@ struct StructuredFieldParser {
     }
 }
 
-/// The characters that keys, tokens and numbers are made of.
+/// The characters of keys, tokens and numbers.
 extension UInt8 {
     fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
     fileprivate var isLower: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self) }

@@ -2,31 +2,31 @@ internal import HTTPTypes
 internal import KedgeEngine
 internal import KedgeModel
 
-/// Tells a client in 104 answers how far its upload has come, while the body still comes.
+/// Reports the progress of an upload in 104 responses while its body arrives.
 struct UploadProgress: Sendable {
-    /// Time between two of them. Clients free what they need not send again, and draw a bar; neither
-    /// gains by more.
+    /// Time between two reports. Clients free the bytes that they need not send again, and show the
+    /// progress. Neither needs more reports.
     private static let interval = Duration.seconds(1)
 
     let engine: TransferEngine
     let id: SessionID
     let owner: OwnerID
     let call: ResumableUploadCall
-    /// Nil when the client is to be told nothing.
+    /// Nil when the client must not get reports.
     let interim: InterimResponses?
 
-    /// Runs an append and reports meanwhile. Nothing is sent after it has returned.
+    /// Runs an append and reports its progress. Sends nothing after it has returned.
     ///
     /// - Parameters:
-    ///   - body: What the append reads.
-    ///   - offset: Where the body starts in the file.
+    ///   - body: The body that the append reads.
+    ///   - offset: Offset of the body in the file.
     func reporting<Result: Sendable>(
         _ body: CountedBody, from offset: Int64, _ append: () async throws -> Result
     ) async throws -> Result {
         guard let interim, call.isVersionNamed, call.dialect.reportsProgress else {
             return try await append()
         }
-        // Cancelled and awaited where this ends.
+        // Cancelled and awaited at the end of this scope.
         async let _ = report(body, from: offset, to: interim)
         return try await append()
     }
@@ -36,10 +36,11 @@ struct UploadProgress: Sendable {
     ) async {
         var last = start
         while await pause() {
-            // A failure to look is not the client's: the append goes on, or fails with its own error.
+            // A failed look-up is not the client's fault: the append continues, or fails with its
+            // own error.
             guard let view = try? await engine.uploadView(of: id, owner: owner) else { continue }
-            // A client may forget bytes of which it is told: they are durable, and it has sent them. Those
-            // that somebody else has saved ahead of it may turn out to be others.
+            // A client may discard reported bytes, so they must be durable and its own. Bytes that
+            // another client has saved ahead of it may be different ones.
             let offset = min(view.offset, start + body.readByteCount)
             guard !Task.isCancelled, offset > last else { continue }
             last = offset
@@ -49,9 +50,9 @@ struct UploadProgress: Sendable {
         }
     }
 
-    /// False when the append has ended.
+    /// Returns false when the append has ended.
     private func pause() async -> Bool {
-        // Cancellation is the only error, and it is the answer.
+        // Cancellation is the only error. It means that the append has ended.
         (try? await Task.sleep(for: Self.interval)) != nil
     }
 }

@@ -3,10 +3,10 @@ internal import Hummingbird
 internal import KedgeEngine
 internal import KedgeModel
 
-/// Brings the body of a request into an upload, and makes the file when it was the last one.
+/// Appends a request's body to an upload, and creates the file after its last byte.
 struct UploadTransfer: Sendable {
     enum Outcome: Sendable {
-        /// More is to come; every byte below the offset is durable.
+        /// More bytes follow. Every byte below the offset is durable.
         case incomplete(offset: Int64)
         case complete(FileRecord)
     }
@@ -15,14 +15,15 @@ struct UploadTransfer: Sendable {
     let call: ResumableUploadCall
     let context: KedgeRequestContext
     let id: SessionID
-    /// What this request says that the file's SHA-256 is, beside what was said when the upload began.
+    /// The file's SHA-256 that this request declares, if it differs from the upload's own
+    /// declaration.
     var expectedDigest: SHA256Digest?
 
     private var owner: OwnerID { context.principal.owner }
 
     /// - Parameter knownLength: The declared length of the file.
-    /// - Throws: ``ResumableUploadRefusal``, and what appending and finishing throw. What came before an
-    ///   interruption counts, unless the append has a checksum.
+    /// - Throws: ``ResumableUploadRefusal``, and errors of appending and finishing. Bytes received
+    ///   before an interruption count, unless the append has a checksum.
     func run(_ put: AppendPut, knownLength: Int64?, body: RequestByteBody) async throws -> Outcome {
         let counted = CountedBody(body)
         let progress = UploadProgress(
@@ -34,7 +35,7 @@ struct UploadTransfer: Sendable {
                 try await engine.append(put, to: id, owner: owner, body: counted)
             }
         } catch let error as EngineError where error.code == .sessionClosed {
-            // Another request has told the end, or has given the upload up, since this one looked.
+            // Another request has meanwhile completed or canceled the upload.
             _ = try await ResumableUploadRoutes(engine: engine).view(of: id, context)
             return .complete(try await repeated(isEmptyEnd: put.completes && body.isEmpty))
         } catch let error as EngineError {
@@ -45,38 +46,40 @@ struct UploadTransfer: Sendable {
         return put.completes ? .complete(try await finish()) : .incomplete(offset: offset)
     }
 
-    /// Answers a request to an upload that has all its bytes, and whose end was told. Told again, it gives the
-    /// same answer, for the first one may have been lost.
+    /// Answers a request to an upload that was already completed. Idempotent: returns the same
+    /// file, because the first response may have been lost.
     ///
-    /// - Parameter isEmptyEnd: The request tells the end, and brings no bytes.
+    /// - Parameter isEmptyEnd: Whether the request completes the upload without bytes.
     func repeated(isEmptyEnd: Bool) async throws -> FileRecord {
         guard isEmptyEnd else { throw ResumableUploadRefusal.completedUpload }
         return try await finish()
     }
 
-    /// The bytes go beyond the declared length: ends the upload where the dialect wants it.
+    /// Cancels the upload if the version requires this for bytes beyond the declared length.
     func endBeyondLength() async throws {
         if call.dialect.endsUploadBeyondLength {
             try await engine.cancelSession(id, owner: owner)
         }
     }
 
-    /// Makes the file of an upload that has all its bytes; asked again, it gives the same one.
+    /// Creates the file of an upload that has all its bytes. Idempotent: returns the same file
+    /// again.
     private func finish() async throws -> FileRecord {
         do {
             let file = try await engine.finish(id, owner: owner, expecting: expectedDigest)
             context.notes.set("file.id", file.id)
             return file
         } catch let error as EngineError where error.code == .integrityMismatch {
-            // What this request says counts for this request; the next one may say what is right.
+            // A digest of this request counts for this request only. The next one may declare the
+            // right one.
             if let expectedDigest, error.expectedDigest == expectedDigest { throw error }
-            // Bytes of an upload cannot be sent again, so it will never be the file that was promised.
+            // Bytes of an upload cannot be replaced, so it can never match its declared digest.
             try await engine.cancelSession(id, owner: owner)
             throw ResumableUploadRefusal.failedProcessing(error)
         } catch let error as EngineError where error.code == .fileGone {
             throw ResumableUploadRefusal.failedProcessing(error)
         } catch let error as EngineError where error.code == .sessionClosed {
-            // Given up since its last byte came.
+            // Canceled since its last byte arrived.
             throw EngineError(.sessionNotFound)
         }
     }
@@ -90,7 +93,7 @@ struct UploadTransfer: Sendable {
             return ResumableUploadRefusal.mismatchingOffset(
                 expected: expected, provided: put.offset)
         case .chunkConflict:
-            // A 409 would ask the client to go on behind bytes that are not its own.
+            // After a 409 the client would continue behind bytes that are not its own.
             return EngineError(.badRequest, error.detail ?? "A chunk with other bytes is here.")
         case .sizeMismatch:
             return ResumableUploadRefusal.inconsistentLength

@@ -3,7 +3,7 @@ internal import Hummingbird
 internal import KedgeEngine
 internal import KedgeModel
 
-/// The bytes that a request brings, and what it says of them. Read before any state is touched.
+/// The body of an append, its checksum and its size. Read before any state is changed.
 struct TusAppend: Sendable {
     let body: RequestByteBody
     private let checksum: TusChecksum.Source
@@ -16,14 +16,13 @@ struct TusAppend: Sendable {
         connection = context.connection
     }
 
-    /// True when the request has no body at all.
     var isEmpty: Bool { body.announcedByteCount == 0 }
 
-    /// The engine's write.
+    /// Returns the engine's form of the append.
     ///
     /// - Parameters:
-    ///   - length: What the request says the size of the upload is.
-    ///   - known: The size, said now or before.
+    ///   - length: Size of the upload that this request declares.
+    ///   - known: Size of the upload, declared now or before.
     func put(at offset: Int64, declaring length: Int64?, known: Int64?) -> AppendPut {
         var put = AppendPut(offset: offset)
         put.declaredSize = length

@@ -4,12 +4,12 @@ internal import KedgeEngine
 internal import KedgeHash
 internal import KedgeModel
 
-/// `Upload-Checksum`: of one body, before it or after it.
+/// `Upload-Checksum` of one body, sent before or after it.
 enum TusChecksum {
     /// Value of `Tus-Checksum-Algorithm`.
     static let algorithms = ChecksumAlgorithm.allCases.map(\.rawValue).joined(separator: ",")
 
-    /// When the client tells the checksum of its body.
+    /// The place of the checksum in the request.
     enum Source: Sendable {
         case none
         case field(AppendChecksum)
@@ -17,7 +17,8 @@ enum TusChecksum {
         case trailer
     }
 
-    /// - Throws: `BAD_REQUEST` for an algorithm that is not offered and for a value that is no checksum of it.
+    /// - Throws: `BAD_REQUEST` for an unsupported algorithm, for a malformed value, and for a
+    ///   checksum that comes both before and after the body.
     static func source(of request: Request) throws -> Source {
         let isAnnounced = (request.headers[.trailer] ?? "").split(separator: ",").contains {
             $0.filter { $0 != " " && $0 != "\t" }.lowercased()
@@ -32,7 +33,7 @@ enum TusChecksum {
         return .field(try parse(text))
     }
 
-    /// - Throws: `BAD_REQUEST`, also when the trailer that was announced did not come.
+    /// - Throws: `BAD_REQUEST`, also when the announced trailer is missing.
     static func parse(trailer: HTTPFields?) throws -> AppendChecksum {
         guard let text = trailer?[TusField.checksum] else {
             throw EngineError(

@@ -1,13 +1,13 @@
 internal import KedgeEngine
 internal import KedgeModel
 
-/// `Upload-Concat`: whether an upload is a part of another, or is made of parts.
+/// `Upload-Concat`: whether an upload is a partial or a final one.
 enum TusConcatenation: Hashable, Sendable {
     case partial
-    /// The parts in the order of their bytes.
+    /// The partial uploads in the order of their bytes.
     case final([SessionID])
 
-    /// - Parameter maxPartCount: Most parts that an upload may have.
+    /// - Parameter maxPartCount: Maximum number of partial uploads of a final upload.
     /// - Throws: `BAD_REQUEST`.
     init(_ text: String, maxPartCount: Int) throws {
         if text == "partial" {
@@ -18,7 +18,7 @@ enum TusConcatenation: Hashable, Sendable {
             throw EngineError(.badRequest, "Upload-Concat is partial, or final; and uploads.")
         }
         let parts = try text.dropFirst("final;".count).split(separator: " ").map { address in
-            // What is before the id, if anything, is a matter of proxies.
+            // Only the id counts, because proxies may change the address before it.
             let name = address.split(separator: "/").last ?? ""
             guard let id = SessionID(name) else {
                 throw EngineError(.badRequest, "Upload-Concat names what is no upload.")

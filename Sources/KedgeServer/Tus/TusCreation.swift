@@ -4,11 +4,11 @@ internal import KedgeEngine
 internal import KedgeModel
 
 extension TusRoutes {
-    /// `POST` (extensions creation, creation-with-upload, creation-defer-length, concatenation): makes an
-    /// upload, and may bring its first bytes.
+    /// `POST` (extensions creation, creation-with-upload, creation-defer-length, concatenation):
+    /// creates an upload, and can store its first bytes.
     ///
-    /// - Throws: `BAD_REQUEST`, `UNSUPPORTED_MEDIA_TYPE`, what creating and appending throw. An upload whose
-    ///   first bytes failed is gone again: its client has not learned where it is.
+    /// - Throws: `BAD_REQUEST`, `UNSUPPORTED_MEDIA_TYPE`, and errors of creating and appending. An
+    ///   upload whose first bytes failed is canceled, because its client does not know the address.
     @Sendable func create(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
@@ -51,19 +51,20 @@ extension TusRoutes {
         }
     }
 
-    /// The answer to a `POST` that made an upload.
+    /// The response to a `POST` that created an upload.
     func created(_ upload: TusUpload, asked request: Request) -> Response {
         var fields = upload.progressFields
-        // A final upload has no bytes before it has all.
+        // A final upload has no offset before it has all bytes.
         if upload.awaitsParts { fields[TusField.offset] = nil }
         fields[.location] = address.url(
             endpoint.path(of: upload.view.id), asked: request)
         return Response(status: .created, headers: fields)
     }
 
-    /// The size of the upload; nil when it comes later.
+    /// The size of the upload; nil when it is deferred.
     ///
-    /// - Throws: `BAD_REQUEST` unless the client says exactly one of the two, `FILE_TOO_LARGE`.
+    /// - Throws: `BAD_REQUEST` unless the client sends either `Upload-Length` or
+    ///   `Upload-Defer-Length`; `FILE_TOO_LARGE`.
     private func size(in fields: TusRequestFields) throws -> Int64? {
         let length = try fields.length(limit: engine.configuration.maxFileSize)
         guard try fields.defersLength() == (length == nil) else {

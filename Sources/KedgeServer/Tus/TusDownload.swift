@@ -3,10 +3,10 @@ internal import KedgeEngine
 internal import KedgeModel
 
 extension TusRoutes {
-    /// `GET`: the file that the upload has become, as its own address serves it.
+    /// `GET`: serves the file of the upload in the same way as the file's own address.
     ///
-    /// - Throws: `MISSING_CHUNKS` while it is none; `FILE_NOT_FOUND` for a part, unless somebody made a file of
-    ///   it through another door.
+    /// - Throws: `MISSING_CHUNKS` while there is no file; `FILE_NOT_FOUND` for a partial upload,
+    ///   unless it was finalized through another protocol.
     @Sendable func download(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {

@@ -2,10 +2,10 @@ internal import HTTPTypes
 internal import KedgeEngine
 internal import KedgeModel
 
-/// Errors as clients of tus expect them.
+/// Translates errors for tus clients.
 enum TusErrors {
-    /// Gives an error of the engine the code, and with it the status, that tus names for it, and the fields
-    /// that its answer has; any other error passes.
+    /// Gives an engine error the code, status and fields that tus defines for it. Any other error
+    /// is returned unchanged.
     static func translated(_ error: any Error) -> any Error {
         guard var error = error as? EngineError else { return error }
         let reason = error.code
@@ -14,11 +14,11 @@ enum TusErrors {
         case .chunkHashMismatch:
             error.code = .uploadChecksumMismatch
         case .busy, .tooManySessions, .requestTimeout:
-            // Clients try again after 409 and from 500 on, and give up on any other status below.
+            // Clients retry after 409 and 5xx, and give up after any other 4xx.
             error.code = .unavailable
         case .sizeMismatch, .chunkConflict:
-            // Another try, which 409 asks for, would make it no better. After a conflict it would go on behind
-            // bytes that are not the client's.
+            // A 409 would ask for a retry, which cannot help here. After a conflict, the client
+            // would continue behind bytes that are not its own.
             error.code = .badRequest
         case .offsetMismatch:
             fields[TusField.offset] = error.expectedOffset.map { String($0) }

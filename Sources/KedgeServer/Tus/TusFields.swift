@@ -2,7 +2,7 @@ internal import HTTPTypes
 internal import KedgeEngine
 internal import KedgeModel
 
-/// Names and fixed values of the fields of tus 1.0.
+/// Field names and fixed values of tus 1.0.
 enum TusField {
     static let resumable = named("Tus-Resumable")
     static let version = named("Tus-Version")
@@ -17,9 +17,9 @@ enum TusField {
     static let checksum = named("Upload-Checksum")
     static let concat = named("Upload-Concat")
 
-    /// The only version there is.
+    /// The only supported version.
     static let supportedVersion = "1.0.0"
-    /// Media type of bodies that are appended.
+    /// Media type of an append.
     static let mediaType = "application/offset+octet-stream"
 
     private static func named(_ text: String) -> HTTPField.Name {
@@ -28,17 +28,17 @@ enum TusField {
     }
 }
 
-/// Reads numbers and choices from the fields of a request.
+/// Reads the tus fields of a request.
 struct TusRequestFields: Sendable {
     let fields: HTTPFields
 
-    /// True when the body is bytes of the upload.
+    /// Whether the body has the media type of an append.
     var isAppend: Bool {
         let type = (fields[.contentType] ?? "").prefix { $0 != ";" }
         return type.filter { $0 != " " && $0 != "\t" }.lowercased() == TusField.mediaType
     }
 
-    /// - Throws: `BAD_REQUEST` when it is missing or no number.
+    /// - Throws: `BAD_REQUEST` when the field is missing or not a number.
     func offset() throws -> Int64 {
         guard let text = fields[TusField.offset], let offset = WireInteger.parse(text) else {
             throw EngineError(.badRequest, "Upload-Offset is a number of bytes.")
@@ -46,9 +46,9 @@ struct TusRequestFields: Sendable {
         return offset
     }
 
-    /// The size of the whole upload; nil when it is not told.
+    /// The size of the whole upload; nil when it is not declared.
     ///
-    /// - Throws: `BAD_REQUEST`; `FILE_TOO_LARGE` for a number that no file can have as its size.
+    /// - Throws: `BAD_REQUEST`; `FILE_TOO_LARGE` for a number above the limit.
     func length(limit: Int64) throws -> Int64? {
         guard let text = fields[TusField.length] else { return nil }
         if let length = WireInteger.parse(text), length <= limit { return length }
@@ -60,7 +60,7 @@ struct TusRequestFields: Sendable {
         throw error
     }
 
-    /// True when the size comes later.
+    /// Whether the size is declared later.
     ///
     /// - Throws: `BAD_REQUEST` for any value but 1.
     func defersLength() throws -> Bool {

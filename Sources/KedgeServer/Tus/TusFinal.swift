@@ -3,19 +3,21 @@ internal import KedgeEngine
 internal import KedgeHash
 internal import KedgeModel
 
-// Final uploads (extensions concatenation and concatenation-unfinished): sessions that are made of others. The
-// engine makes them in the background as soon as all parts are whole.
+// Final uploads (extensions concatenation and concatenation-unfinished): sessions that concatenate
+// partial uploads. The engine does this in the background, as soon as all partial uploads are
+// complete.
 extension TusRoutes {
-    /// How long the request that names the parts, or brings the last byte of one, waits for the file. A client
-    /// that goes before loses nothing.
+    /// Timeouts for a request that waits for the file: one that creates the final upload, or one
+    /// that completes its last partial upload. Concatenation continues without the client.
     private static let finalPatience = Duration.seconds(30)
     private static let lastPartPatience = Duration.seconds(5)
-    /// How often the same final upload may be asked for again after it was deleted.
+    /// Maximum number of times that the same final upload can be created again after a deletion.
     private static let maxGenerations = 1000
 
-    /// Makes the upload of the parts; the same request gives the same upload again, as long as it is there.
+    /// Creates a final upload. Idempotent: the same request returns the same upload while that
+    /// exists.
     ///
-    /// - Throws: `BAD_REQUEST` for what is no part of the owner's.
+    /// - Throws: `BAD_REQUEST` for an id that is not a partial upload of the owner.
     func createFinal(
         _ new: NewSession, of ids: [SessionID], _ request: Request,
         _ context: KedgeRequestContext
@@ -30,7 +32,7 @@ extension TusRoutes {
         return created(try await self.upload(upload.view.id, context), asked: request)
     }
 
-    /// The session of the same request before, unless it is over; otherwise a new one.
+    /// The session of an earlier equal request if it still exists, otherwise a new one.
     private func final(
         _ new: NewSession, _ context: KedgeRequestContext
     ) async throws -> TusUpload {
@@ -49,7 +51,8 @@ extension TusRoutes {
         throw EngineError(.unavailable, "The same upload was made and deleted too often.")
     }
 
-    /// Names a request by what it asks for: clients repeat one whose answer they missed.
+    /// Derives an idempotency key from the request, because clients repeat a request when they miss
+    /// its response.
     private static func key(of new: NewSession, generation: Int) -> IdempotencyKey {
         let texts = [TusUpload.MetadataKey.concat, TusUpload.MetadataKey.metadata]
             .map { new.metadata[$0] ?? "" }
@@ -57,13 +60,14 @@ extension TusRoutes {
         return IdempotencyKey(key: "kedge.tus.final.\(digest).\(generation)", fingerprint: digest)
     }
 
-    /// Makes what has waited for this part and misses no other.
+    /// Starts the concatenations that lacked only this partial upload, and waits a little for their
+    /// files.
     func finishWaiting(for part: SessionID, _ context: KedgeRequestContext) async {
         await engine.completedPart(
             part, owner: context.principal.owner, patience: Self.lastPartPatience)
     }
 
-    /// - Throws: `BAD_REQUEST` when one is not there, or is no partial upload.
+    /// - Throws: `BAD_REQUEST` when an upload does not exist or is not a partial one.
     private func requireParts(_ ids: [SessionID], _ context: KedgeRequestContext) async throws {
         for id in ids {
             do {

@@ -4,11 +4,12 @@ internal import KedgeEngine
 internal import KedgeModel
 
 extension TusRoutes {
-    /// `HEAD`: where the upload goes on. A request that is appending still is stopped, for its client has
-    /// given it up: the offset has all that it brought. Waits for nobody else.
+    /// `HEAD`: reports the offset of the upload. Stops an append that is still running, because the
+    /// client has given it up. The offset includes all its bytes.
     ///
-    /// Clients take an upload whose offset is its length for finished, so it is a file before that is said,
-    /// also when the process ended between the last byte and the file.
+    /// Clients consider an upload finished when its offset equals its length. The file is therefore
+    /// created before such an offset is reported, even if the process ended between the last byte
+    /// and the file.
     @Sendable func head(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
@@ -34,7 +35,7 @@ extension TusRoutes {
     }
 
     private static func head(_ upload: TusUpload, length: Int64?) -> Response {
-        // A final upload that waits for its parts has no offset: until it has all bytes, it has none.
+        // A final upload has no offset before it has all bytes.
         let offset = upload.awaitsParts ? nil : upload.view.offset
         var fields = upload.progressFields
         fields[.cacheControl] = "no-store"

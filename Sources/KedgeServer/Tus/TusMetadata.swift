@@ -2,31 +2,30 @@ internal import HTTPTypes
 internal import KedgeEngine
 internal import KedgeModel
 
-/// `Upload-Metadata`: pairs of a key and a value in base64.
+/// `Upload-Metadata`: pairs of a key and a base64 value.
 struct TusMetadata: Hashable, Sendable {
-    /// Name of a file that was given none.
+    /// Name of a file whose upload names none.
     static let defaultFileName = "upload"
-    /// Longest text that is kept, in bytes.
     static let maxByteCount = 8 << 10
 
-    /// As the client wrote it; it gets the same back.
+    /// The text as the client sent it. `HEAD` returns it unchanged.
     let text: String
     private let values: [String: [UInt8]]
 
-    /// - Throws: `BAD_REQUEST` for an empty or repeated key, for a value that is not base64, and for text that
-    ///   is too long or could not be given back as it was sent.
+    /// - Throws: `BAD_REQUEST` for an empty or repeated key, for a value that is not base64, and
+    ///   for text that is too long or not UTF-8.
     init(_ text: String) throws {
         guard text.utf8.count <= Self.maxByteCount else {
             throw EngineError(
                 .badRequest, "Upload-Metadata is larger than \(Self.maxByteCount) bytes.")
         }
-        // Bytes that were no UTF-8 have become this before they come here.
+        // Invalid UTF-8 has become this character before this point.
         guard !text.unicodeScalars.contains("\u{FFFD}") else {
             throw EngineError(.badRequest, "Upload-Metadata is not UTF-8.")
         }
         self.text = text
         var values: [String: [UInt8]] = [:]
-        // Clients that have nothing to tell send an empty field.
+        // Clients without metadata may send an empty field.
         let pairs =
             text.allSatisfy({ $0.isBlank })
             ? []
@@ -48,20 +47,20 @@ struct TusMetadata: Hashable, Sendable {
         self.values = values
     }
 
-    /// The pairs that say what is known of a file that came through another door.
+    /// The metadata of a file that was uploaded through another protocol.
     static func text(fileName: String, mimeType: String?) -> String {
         let name = "filename \(Base64.encode(Array(fileName.utf8)))"
         return mimeType.map { "\(name),filetype \(Base64.encode(Array($0.utf8)))" } ?? name
     }
 
-    /// A name that can be kept, made from what the client calls the file.
+    /// A safe file name from the client's metadata, or a default without one.
     var fileName: String {
         let name = first(of: ["filename", "name"]) ?? ""
         return name.isEmpty ? Self.defaultFileName : FileName.sanitized(name)
     }
 
-    /// The media type. Browsers do not know it of every file, and pages then send anything, so that what is
-    /// no media type is passed over.
+    /// The media type; nil when it is not valid. Browsers do not know the type of every file, and
+    /// pages then send arbitrary text.
     var mimeType: String? { first(of: ["filetype", "type"]).flatMap { Self.mediaType($0) } }
 
     private func first(of keys: [String]) -> String? {

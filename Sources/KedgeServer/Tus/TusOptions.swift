@@ -3,13 +3,13 @@ internal import Hummingbird
 internal import KedgeEngine
 
 extension TusRoutes {
-    /// Extensions of tus 1.0 in the order of its text: all of them.
+    /// All extensions of tus 1.0, in the order of its specification.
     static let extensions = [
         "creation", "creation-defer-length", "creation-with-upload", "expiration", "checksum",
         "checksum-trailer", "termination", "concatenation", "concatenation-unfinished",
     ]
 
-    /// `OPTIONS`: what the server can do.
+    /// `OPTIONS`: announces the version, extensions, limits and algorithms of the server.
     @Sendable func options(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {

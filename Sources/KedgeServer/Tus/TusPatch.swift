@@ -4,12 +4,13 @@ internal import KedgeEngine
 internal import KedgeModel
 
 extension TusRoutes {
-    /// `PATCH`: appends the body. What arrives counts, also when the request breaks off, unless it has a
-    /// checksum: then all of it counts or nothing.
+    /// `PATCH`: appends the body. Bytes received before an interruption count, unless the request
+    /// has a checksum: then the body counts as a whole or not at all.
     ///
-    /// The answer to the last byte comes when the file exists.
+    /// The response to the last byte is sent after the file has been created.
     ///
-    /// - Throws: `UPLOAD_IS_FINAL`, `UPLOAD_CHECKSUM_MISMATCH`, `OFFSET_MISMATCH`, and what appending throws.
+    /// - Throws: `UPLOAD_IS_FINAL`, `UPLOAD_CHECKSUM_MISMATCH`, `OFFSET_MISMATCH`, and errors of
+    ///   appending.
     @Sendable func patch(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
@@ -30,12 +31,12 @@ extension TusRoutes {
         return Response(status: .noContent, headers: after.progressFields)
     }
 
-    /// Appends, and makes the file of an upload that has become whole.
+    /// Appends a body, and creates the file of a complete upload.
     ///
-    /// - Parameter isResumable: The client knows where the upload is.
-    /// - Returns: The upload as it is afterwards.
-    /// - Throws: `FILE_TOO_LARGE` also for a body without an announced length that goes beyond the end, and
-    ///   what appending and finishing throw.
+    /// - Parameter isResumable: Whether the client knows the address of the upload.
+    /// - Returns: The upload after the append.
+    /// - Throws: `FILE_TOO_LARGE`, also for a body without an announced length that exceeds the
+    ///   upload's end; errors of appending and finishing.
     func append(
         _ append: TusAppend, to upload: TusUpload, at offset: Int64, declaring length: Int64?,
         isResumable: Bool = true, _ context: KedgeRequestContext
@@ -48,14 +49,14 @@ extension TusRoutes {
             _ = try await engine.append(
                 put, to: upload.view.id, owner: context.principal.owner, body: body)
         } catch let error as EngineError where error.code == .lengthMismatch {
-            // Or it broke off, and what came counts.
+            // Otherwise the body was interrupted, and the received bytes count.
             guard let size, body.readByteCount > size - offset else { throw error }
             throw Self.tooLarge("The body goes on after the end of the upload.", size)
         }
         return try await finished(try await self.upload(upload.view.id, context), context)
     }
 
-    /// Does what follows the last byte of an upload.
+    /// Creates the file of a complete upload, or starts the concatenations that wait for it.
     func finished(
         _ upload: TusUpload, _ context: KedgeRequestContext
     ) async throws -> TusUpload {
@@ -68,7 +69,7 @@ extension TusRoutes {
         return try await self.upload(upload.view.id, context)
     }
 
-    /// A completed upload takes no bytes at its end, as often as it is asked to.
+    /// Accepts an empty append at the end of a completed upload. Idempotent.
     private static func nothing(
         _ append: TusAppend, at offset: Int64, of upload: TusUpload
     ) throws -> TusUpload {

@@ -3,12 +3,11 @@ internal import Hummingbird
 internal import KedgeEngine
 internal import KedgeModel
 
-/// Uploads by tus 1.0 (https://tus.io/protocols/resumable-upload): each is a session, and, once its last
-/// byte is durable, a file. The methods are in files of their own.
+/// Uploads by tus 1.0 (https://tus.io/protocols/resumable-upload). Each upload is a session, and
+/// becomes a file once its last byte is durable. The methods are in their own files.
 struct TusRoutes: Sendable {
     let engine: TransferEngine
     let endpoint: EndpointPath
-    /// Where clients find the server.
     var address = PublicAddress.ofRequests
 
     private typealias Handler =
@@ -27,12 +26,12 @@ struct TusRoutes: Sendable {
         ]
     }
 
-    /// What `Tus-Resumable` means to a method.
+    /// The requirement of a method for `Tus-Resumable`.
     private enum VersionRule {
         case required
-        /// A browser that is sent to an upload says no version.
+        /// A browser that opens an upload sends no version.
         case optional
-        /// Who asks what there is cannot know yet (section "OPTIONS").
+        /// The client cannot know the version yet (section "OPTIONS").
         case ignored
     }
 
@@ -62,16 +61,17 @@ struct TusRoutes: Sendable {
         guard isRight else { throw EngineError(.uploadVersionUnsupported) }
     }
 
-    /// What belongs to every answer of the endpoint, refusals before any route included.
+    /// Adds the field that every response of the endpoint must have, including refusals before any
+    /// route.
     func complete(_ response: inout Response, to request: Request) {
         guard endpoint.contains(request.uri.path) else { return }
         response.headers[TusField.resumable] = TusField.supportedVersion
     }
 
-    /// The upload that the path names.
+    /// Returns the upload that the path names.
     ///
-    /// - Throws: `SESSION_NOT_FOUND`, also for one that was terminated; `SESSION_EXPIRED`; `FILE_GONE` when
-    ///   it is a file that was deleted, `FILE_DAMAGED` when it is one whose copy is.
+    /// - Throws: `SESSION_NOT_FOUND`, also for a terminated upload; `SESSION_EXPIRED`; `FILE_GONE`
+    ///   when its file was deleted; `FILE_DAMAGED` when its file is damaged.
     func upload(
         _ context: KedgeRequestContext, stopsAppend: Bool = false
     ) async throws -> TusUpload {
@@ -80,11 +80,11 @@ struct TusRoutes: Sendable {
         return try await upload(id, stopsAppend: stopsAppend, context)
     }
 
-    /// The upload with this id.
+    /// Returns the upload with this id.
     ///
     /// - Parameters:
-    ///   - stopsAppend: Ends a request that is still appending, and counts what it brought.
-    ///   - isDamagedTaken: Whether one whose file is damaged is an upload like any other.
+    ///   - stopsAppend: Whether to stop a running append first. Its bytes count.
+    ///   - isDamagedTaken: Whether to return an upload whose file is damaged.
     /// - Throws: As ``upload(_:stopsAppend:)``.
     func upload(
         _ id: SessionID, stopsAppend: Bool = false, isDamagedTaken: Bool = false,
@@ -100,14 +100,14 @@ struct TusRoutes: Sendable {
         switch view.state {
         case .open, .finalizing: return TusUpload(view)
         case .completed:
-            // With its file the upload is gone, whatever is asked of it.
+            // Without its file, a completed upload is gone for every method.
             if let file = view.fileID {
                 do {
                     _ = try await engine.file(file, owner: context.principal.owner)
                 } catch let error as EngineError
                     where error.code == .fileDamaged && isDamagedTaken
                 {
-                    // The caller deletes the file, and needs no byte of it.
+                    // The caller deletes the file and needs none of its bytes.
                 }
             }
             return TusUpload(view)
@@ -116,10 +116,10 @@ struct TusRoutes: Sendable {
         }
     }
 
-    /// The file that a whole upload is, made now if that was interrupted; nil while bytes are missing, and
-    /// for a part of another upload.
+    /// The file of a complete upload, created now if that was interrupted. Nil while bytes are
+    /// missing, and for a partial upload.
     ///
-    /// - Throws: `FILE_GONE`, and what finalizing throws.
+    /// - Throws: `FILE_GONE`, and errors of finalizing.
     func file(of upload: TusUpload, _ context: KedgeRequestContext) async throws -> FileRecord? {
         let owner = context.principal.owner
         guard upload.isWhole, !upload.isPartial else { return nil }

@@ -3,7 +3,7 @@ internal import KedgeEngine
 internal import KedgeModel
 
 extension TusRoutes {
-    /// `DELETE` (extension termination): gives an upload up, or deletes the file that it has become.
+    /// `DELETE` (extension termination): cancels an upload, or deletes its file.
     @Sendable func terminate(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {

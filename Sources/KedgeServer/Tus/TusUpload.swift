@@ -2,9 +2,9 @@ internal import HTTPTypes
 internal import KedgeEngine
 internal import KedgeModel
 
-/// A session as tus sees it; it may have been begun through any door.
+/// A session as a tus upload. It may have been created through any protocol.
 struct TusUpload: Sendable {
-    /// Keys of what only tus asks for again, in a session's metadata.
+    /// Session metadata keys for values that only tus uses.
     enum MetadataKey {
         static let metadata = "kedge.tus.metadata"
         static let concat = "kedge.tus.concat"
@@ -14,28 +14,28 @@ struct TusUpload: Sendable {
 
     init(_ view: UploadView) { self.view = view }
 
-    /// True when every byte is durable.
+    /// Whether every byte is durable.
     var isWhole: Bool { view.fileSize == view.offset }
 
     var isPartial: Bool { view.metadata[MetadataKey.concat] == "partial" }
 
-    /// The parts whose bytes this upload is; nil for one that has bytes of its own.
+    /// The partial uploads of a final upload; nil for any other upload.
     var parts: [SessionID]? { view.parts }
 
-    /// True while it is no file, and is to be made of its parts.
+    /// Whether this is a final upload that is not yet a file.
     var awaitsParts: Bool { parts != nil && view.state != .completed }
 
-    /// As it was sent; what is known of the file when it came through another door.
+    /// The metadata as sent, or derived from the file of an upload through another protocol.
     var metadataText: String? {
         if let text = view.metadata[MetadataKey.metadata] { return text.isEmpty ? nil : text }
         return view.metadata[MetadataKey.concat] == nil
             ? TusMetadata.text(fileName: view.fileName, mimeType: view.mimeType) : nil
     }
 
-    /// When the upload ends unless there is activity; nil once it is a file.
+    /// Expiry as an HTTP date; nil once the upload is a file.
     var expiry: String? { view.state == .completed ? nil : view.expiresAt.httpDate }
 
-    /// What is told of an upload in each answer about it: how far it is, and what file it has become.
+    /// Fields of every response about an upload: its offset, expiry and file.
     var progressFields: HTTPFields {
         var fields: HTTPFields = [TusField.offset: String(view.offset)]
         fields[TusField.expires] = expiry
