@@ -1,6 +1,6 @@
 /*
- * libcurl for Swift: typed inline forms of what Swift cannot call itself, the variadic functions.
- * No logic lives here. Every wrapper returns the code of the one libcurl call it makes.
+ * libcurl for Swift: typed inline wrappers of the variadic functions, which Swift cannot call.
+ * There is no logic here. Every wrapper returns the code of the one libcurl call it makes.
  *
  * https://curl.se/libcurl/c/curl_easy_setopt.html names the type each option takes; the caller
  * chooses the wrapper by that type.
@@ -8,7 +8,7 @@
 #ifndef KEDGE_CCURL_SHIM_H
 #define KEDGE_CCURL_SHIM_H
 
-/* The type-checking macros of curl.h only see constants, and these wrappers pass variables. */
+/* The type-checking macros of curl.h need constants, and these wrappers pass variables. */
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
 
@@ -16,7 +16,7 @@
 #error "Kedge needs libcurl 7.87.0 or newer (CURLOPT_QUICK_EXIT)"
 #endif
 
-/* One function pointer type per kind of callback; NULL never stands for a callback here. */
+/* One function pointer type per kind of callback. A callback is never NULL here. */
 typedef size_t (*ccurl_write_function)(
     char *_Nonnull bytes, size_t size, size_t count, void *_Nonnull context);
 typedef size_t (*ccurl_read_function)(
@@ -91,7 +91,7 @@ static inline CURLcode ccurl_easy_set_prerequest_function(
     return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, function);
 }
 
-/* Information, by the type of the answer. */
+/* Information, by the type of its value. */
 
 static inline CURLcode ccurl_easy_get_long(
     CURL *_Nonnull easy, CURLINFO info, long *_Nonnull answer) {

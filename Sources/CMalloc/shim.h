@@ -1,2 +1,2 @@
-// glibc's malloc.h, which Swift's Glibc module leaves out.
+// glibc's malloc.h, which Swift's Glibc module does not include.
 #include <malloc.h>

@@ -1,5 +1,5 @@
 /*
- * libpq for Swift. Nothing of it is variadic or a macro that Swift cannot read, so there is nothing to wrap.
+ * libpq for Swift. It has no variadic functions or unreadable macros, so it needs no wrappers.
  *
  * https://www.postgresql.org/docs/current/libpq.html
  */
@@ -8,7 +8,7 @@
 
 #include <libpq-fe.h>
 
-/* tcp_user_timeout came with 12, gssencmode too; PQconninfoParse keeps URLs whole since 9.2. */
+/* tcp_user_timeout and gssencmode exist since 12; PQconninfoParse accepts URLs since 9.2. */
 #ifndef LIBPQ_HAS_PIPELINING
 #error "Kedge needs libpq 14 or newer"
 #endif

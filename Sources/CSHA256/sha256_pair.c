@@ -26,7 +26,7 @@ bool kedge_sha256_pair_is_supported(void)
 
 #define WITH_SHA __attribute__((target("sha,sse4.1,ssse3")))
 
-/// The eight words as the instructions want them.
+/// The eight state words in the order of the SHA instructions.
 struct state {
     __m128i abef, cdgh;
 };
@@ -52,7 +52,7 @@ WITH_SHA static inline void store(uint32_t words[8], struct state state)
     _mm_storeu_si128((__m128i *)&words[4], _mm_alignr_epi8(dchg, feba, 8));
 }
 
-/// Four rounds over four words of the schedule to which the round constants are added.
+/// Computes four rounds; `words` are four schedule words plus their round constants.
 WITH_SHA static inline void fourRounds(struct state *state, __m128i words)
 {
     state->cdgh = _mm_sha256rnds2_epu32(state->cdgh, state->abef, words);
@@ -60,7 +60,7 @@ WITH_SHA static inline void fourRounds(struct state *state, __m128i words)
     state->abef = _mm_sha256rnds2_epu32(state->abef, state->cdgh, words);
 }
 
-/// The next four words of the schedule from the sixteen before them, oldest first.
+/// Returns the next four schedule words, given the previous sixteen, oldest first.
 WITH_SHA static inline __m128i extend(__m128i m0, __m128i m1, __m128i m2, __m128i m3)
 {
     __m128i sum = _mm_add_epi32(_mm_sha256msg1_epu32(m0, m1), _mm_alignr_epi8(m3, m2, 4));

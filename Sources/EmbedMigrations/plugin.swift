@@ -1,11 +1,11 @@
 import Foundation
 import PackagePlugin
 
-/// Puts the migrations of a target into its binary as Swift source, so that an installed program
-/// needs no files beside it.
+/// Embeds the migrations of a target into its binary as Swift source, so that an installed program
+/// needs no extra files.
 @main
 struct EmbedMigrations: BuildToolPlugin {
-    /// Folder below `migrations` for each target that uses the plugin.
+    /// The folder below `migrations` of each target that uses the plugin.
     private static let folders = [
         "KedgeSQLite": "sqlite", "KedgePostgres": "postgres", "KedgeClient": "client",
     ]
@@ -27,7 +27,8 @@ struct EmbedMigrations: BuildToolPlugin {
                 displayName: "Embedding migrations/\(folder)",
                 executable: try context.tool(named: "migration-embedder").url,
                 arguments: [source, output].map { $0.path(percentEncoded: false) },
-                // The folder itself is an input too: its time changes when a file comes or goes.
+                // The folder is an input, too: its modification time changes when a file is added
+                // or removed.
                 inputFiles: [source] + files,
                 outputFiles: [output])
         ]

@@ -1,18 +1,20 @@
 internal import KedgeEngine
 internal import KedgeModel
 
-/// Where everything lies in the data directory.
+/// The layout of the data directory.
 ///
 ///     lock                   held while a process uses the directory
-///     identity               random, made when rows are kept elsewhere: tells this directory from others
-///     staging/<2 hex>/<key>  bytes of sessions on their way in
-///     staging/<2 hex>/<key>.<index>  first bytes of another body for a chunk of that session
+///     identity               random; identifies this directory when the rows are stored elsewhere
+///     probe                  created and removed by a health check
+///     staging/<2 hex>/<key>  received bytes of a session
+///     staging/<2 hex>/<key>.<index>  rival of a partial: first bytes of another body for the chunk
 ///     blobs/ab/cd/<64 hex>   bytes of finished files, named by their SHA-256
 ///     superseded/<64 hex>.<key>   blobs whose name a later upload of the same bytes has taken
-///     quarantine/<key>.<n>   staging files that no session knew
-///     **/resync              empty, for a moment: made and removed to change a directory
+///     quarantine/<name>.<n>  staging files, by key, and blobs, by SHA-256, that no row knew
+///     **/resync              empty; created and removed to change a directory before a sync
 struct DataDirectory: Sendable {
-    /// Name in any directory of a file that is made and removed before a sync. A kill may leave it.
+    /// Name, in any directory, of a file that is created and removed before a sync. A killed
+    /// process may leave it behind.
     static let scratchName = "resync"
 
     let root: String
@@ -41,7 +43,7 @@ struct DataDirectory: Sendable {
         path("staging", String(name.key.text.prefix(2)), "\(name.key.text).\(name.index)")
     }
 
-    /// For the moment between making a file and removing its name.
+    /// Path of a rival's file between its creation and the removal of its name.
     func unnamedRival(_ name: RivalName) -> String {
         path("staging", String(name.key.text.prefix(2)), "\(name.key.text).\(name.index).new")
     }
@@ -56,7 +58,7 @@ struct DataDirectory: Sendable {
         return path("blobs", String(hex.prefix(2)), String(hex.dropFirst(2).prefix(2)), hex)
     }
 
-    /// - Parameter key: The staging area that has taken the name.
+    /// - Parameter key: The staging area that took the name.
     func superseded(_ digest: SHA256Digest, by key: StagingKey) -> String {
         path("superseded", "\(digest.hex).\(key.text)")
     }
@@ -65,8 +67,8 @@ struct DataDirectory: Sendable {
         path("quarantine", "\(key.text).\(number)")
     }
 
-    /// The only place that joins names to a path. No name can lead out of the root: each one is
-    /// made of letters, digits and inner dots, so there is no separator and no `..` among them.
+    /// Joins names to a path below the root. No path can leave the root: a name consists of
+    /// lowercase letters, digits and dots, and does not start with a dot.
     private func path(_ names: String...) -> String {
         precondition(names.allSatisfy(Self.isSafe), "a name would lead out of the data directory")
         return ([root] + names).joined(separator: "/")
@@ -84,7 +86,7 @@ struct DataDirectory: Sendable {
 }
 
 extension RivalName {
-    /// Reads the name of a file beside a staging file; nil for any other name.
+    /// Parses the name of a file beside a staging file; nil for any other name.
     init?(fileName: String) {
         let parts = fileName.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 2, SessionID.isWellFormed(String(parts[0])), let index = Int(parts[1]),

@@ -1,7 +1,7 @@
 package import KedgeFiles
 internal import KedgeLocks
 
-/// A data directory held by one process, so that a second one is refused before it touches anything.
+/// The lock of a data directory. It refuses a second process before that one changes anything.
 package final class DirectoryLock: Sendable {
     private let file: Mutex<(any OpenFile)?>
     private let pool: BlockingPool
@@ -11,7 +11,7 @@ package final class DirectoryLock: Sendable {
         self.pool = pool
     }
 
-    /// Makes the directory when it is absent and takes it.
+    /// Creates the directory when it is absent and locks it.
     package static func take(
         _ path: String, pool: BlockingPool, fileSystem: any FileSystem = POSIXFileSystem()
     ) async throws(DiskStoreError) -> DirectoryLock {
@@ -30,7 +30,7 @@ package final class DirectoryLock: Sendable {
         }
     }
 
-    /// Gives the directory up. The lock goes with the descriptor, and nothing is left to do about an error.
+    /// Releases the directory. Closing the descriptor releases the lock, so an error has no effect.
     package func release() async {
         try? await pool.run { [self] in try file.withLock { $0.take() }?.close() }
     }

@@ -2,8 +2,8 @@ internal import KedgeEngine
 internal import KedgeFiles
 internal import KedgeLocks
 
-/// Reads one blob through a descriptor of its own, which keeps the bytes readable when the blob is
-/// removed meanwhile.
+/// Reads one blob through its own descriptor, which keeps the bytes readable after the blob is
+/// removed.
 final class DiskBlobReader: BlobReader {
     let byteCount: Int64
     private let file: Mutex<(any OpenFile)?>
@@ -43,7 +43,8 @@ final class DiskBlobReader: BlobReader {
     }
 
     func close() async {
-        // A reader has nothing to lose at close. A read under way keeps the file until it is done.
+        // A reader has nothing to lose at close. A read in progress keeps the file open until it
+        // ends.
         try? await store.onPool { [self] in file.withLock { $0 = nil } }
     }
 }
@@ -51,7 +52,7 @@ final class DiskBlobReader: BlobReader {
 extension OpenFile {
     /// Fills the buffer's free part, at most `byteCount` bytes.
     ///
-    /// - Throws: `notFound` when the file ends before.
+    /// - Throws: `notFound` when the file ends early.
     func fill(_ buffer: IOBuffer, at offset: Int64, byteCount: Int64) throws {
         let wanted = min(Int(clamping: byteCount), buffer.freeCount)
         var found = 0

@@ -2,26 +2,27 @@ package import KedgeEngine
 package import KedgeFiles
 internal import KedgeModel
 
-/// Looks at a data directory without changing anything in it, not even a time or a missing directory.
+/// Reads a data directory without changing anything in it, not even a timestamp or a missing
+/// directory.
 ///
-/// It holds the lock meanwhile, or looks beside the process that has it. A directory without a lock file, a restored copy for example, is looked
-/// at without one, because making it would be a change; ``confirmUndisturbed()`` tells afterwards
-/// whether a process came and began to use it.
+/// Holds the lock meanwhile, or reads beside the process that holds it. A directory without a lock
+/// file, such as a restored copy, is read without a lock, because creating one would be a change.
+/// ``confirmUndisturbed()`` then detects a process that started to use the directory.
 package final class DiskInspection: CheckedFiles {
     private let directory: DataDirectory
     private let fileSystem: any FileSystem
     private let pool: BlockingPool
     private let hold: Hold
 
-    /// What keeps others away.
+    /// The protection against changes by other processes.
     enum Hold: Sendable {
-        /// The lock, taken for this inspection.
+        /// The lock, taken by this inspection.
         case lock(any OpenFile)
         /// The lock of a store of this process, which outlives this inspection.
         case store
-        /// Another process has the lock and goes on working.
+        /// Another process holds the lock and continues to work.
         case otherProcess
-        /// Nothing: there was no lock file.
+        /// No lock: there was no lock file.
         case nothing
     }
 
@@ -34,15 +35,15 @@ package final class DiskInspection: CheckedFiles {
         self.hold = hold
     }
 
-    /// True while another process changes what is looked at.
+    /// True while another process may change the directory.
     package var isShared: Bool {
         if case .otherProcess = hold { true } else { false }
     }
 
-    /// Takes an existing directory.
+    /// Opens an existing directory.
     ///
-    /// - Parameter besideOthers: Looks also while another process uses the directory.
-    /// - Throws: `inUse` while a process uses it, `unusable` when it cannot be read.
+    /// - Parameter besideOthers: Whether to read even while another process uses the directory.
+    /// - Throws: `inUse` while another process uses it, `unusable` when it cannot be read.
     package static func open(
         _ path: String, pool: BlockingPool, fileSystem: any FileSystem = POSIXFileSystem(),
         besideOthers: Bool = false
@@ -66,7 +67,7 @@ package final class DiskInspection: CheckedFiles {
         }
     }
 
-    /// Takes the lock, or closes the file when another process has it.
+    /// Takes the lock, or closes the file when another process holds it.
     private static func isTaken(_ lock: any OpenFile) throws(FileError) -> Bool {
         do throws(FileError) {
             try lock.lockExclusively()
@@ -78,10 +79,10 @@ package final class DiskInspection: CheckedFiles {
         }
     }
 
-    /// Called at the end of a check.
+    /// Checks at the end of an inspection that it was not disturbed.
     ///
-    /// - Throws: `inUse` when a process began to use a directory that had no lock file: what was seen
-    ///   may have been in the middle of a change.
+    /// - Throws: `inUse` when a process started to use a directory that had no lock file: the
+    ///   inspection may have seen a change in progress.
     package func confirmUndisturbed() async throws {
         guard case .nothing = hold else { return }
         let path = directory.lock
@@ -89,14 +90,14 @@ package final class DiskInspection: CheckedFiles {
         if isUsed { throw DiskStoreError.inUse(directory: directory.root) }
     }
 
-    /// Gives the lock up, when it was taken for this inspection.
+    /// Releases the lock, if this inspection took it.
     package func close() async {
         guard case .lock(let file) = hold else { return }
-        // The lock goes with the descriptor, and nothing was written that an error could be about.
+        // Closing the descriptor releases the lock. Nothing was written, so an error has no effect.
         try? await pool.run { try file.close() }
     }
 
-    /// What ``DiskStore/identity()`` answers; nil when the directory was never asked for it.
+    /// The directory's ``DiskStore/identity()``; nil when none was recorded yet.
     package func identity() async throws(ByteStoreError) -> String? {
         let path = directory.identity
         return try await onPool { [fileSystem] in
@@ -135,7 +136,7 @@ package final class DiskInspection: CheckedFiles {
             if SessionID.isWellFormed(name), isOnShelf {
                 try await body(.bytes(.staging(StagingKey(name))))
             } else if let rival = RivalName(fileName: name), isOnShelf {
-                // It belongs to the session, whether a row counts it or not.
+                // It belongs to the session, with or without a row.
                 try await body(.bytes(.staging(rival.key)))
             } else {
                 try await body(.unknown(name))
@@ -159,10 +160,11 @@ package final class DiskInspection: CheckedFiles {
         }
     }
 
-    /// Hands out what lies so many directories below the path, with the directories' names; and what
-    /// is no directory before that, or one where a file should be, under a name that nobody knows.
+    /// Calls the closure with each file at the given depth below the path, and the names of its
+    /// directories. Also passes misplaced entries: files at a smaller depth, and directories where
+    /// a file should be. The latter come without directory names, so no caller accepts them.
     ///
-    /// One directory's names are in memory at a time.
+    /// Holds the names of one directory in memory at a time.
     private func forEachFile(
         below path: String, shelves: [String] = [], depth: Int,
         _ body: ([String], String) async throws -> Void
@@ -175,13 +177,13 @@ package final class DiskInspection: CheckedFiles {
             if isDirectory, shelves.count < depth {
                 try await forEachFile(below: child, shelves: shelves + [name], depth: depth, body)
             } else {
-                // A directory is not the file whose name it has.
+                // A directory is not the file that its name stands for.
                 try await body(isDirectory ? [] : shelves, name)
             }
         }
     }
 
-    /// Names in a directory; none when it is absent, as in a place that was never used.
+    /// Names in a directory; none when it is absent, as in a directory that was never used.
     private func names(in path: String) async throws(ByteStoreError) -> [String] {
         try await onPool { [fileSystem] in
             guard try fileSystem.status(of: path)?.isDirectory == true else { return [] }

@@ -3,32 +3,33 @@ internal import KedgeFiles
 internal import KedgeLocks
 internal import KedgeModel
 
-/// One staging file through one descriptor, or the file of a rival beside it.
+/// One staging file, or the file of a rival beside it, through one descriptor.
 ///
-/// Syncs of one area run one at a time, and callers that come while one runs share the next. That
-/// spares flushes, and it closes a gap: a sync that started just after a failed one would succeed,
-/// because the kernel reports a failure once and takes the pages for clean afterwards (fsync(2)).
+/// Syncs of one area run one at a time, and callers that arrive during one share the next. That
+/// saves flushes and closes a gap: a sync that starts just after a failed one would succeed,
+/// because the kernel reports a failure once and then considers the pages clean (fsync(2)).
 final class DiskStagingArea: StagingArea {
     private typealias SyncResult = Result<Void, ByteStoreError>
 
     private struct State {
-        /// Nil once closed. Calls under way keep the file, so its number is not reused under them.
+        /// Nil once closed. Calls in progress keep the file, so its descriptor number is not reused
+        /// under them.
         var file: (any OpenFile)?
         var failure: ByteStoreError?
         var isSyncing = false
-        /// A directory that must be synced before what is in the file counts: the name is new.
+        /// A directory to sync before the file's bytes are durable, because the file's name is new.
         var unsyncedParent: String?
-        /// Those who wait for the next sync.
+        /// Callers that wait for the next sync.
         var waiting: [CheckedContinuation<SyncResult, Never>] = []
     }
 
-    /// Fewer bytes go through the page cache in any case.
+    /// Minimum size of an uncached write; smaller ones go through the page cache.
     private static let uncachedByteCount = 128 << 10
 
     private let state: Mutex<State>
     private let store: DiskStore
     private let key: StagingKey
-    /// Offset in the session's bytes of the file's first one.
+    /// Offset of the file's first byte in the session.
     private let origin: Int64
 
     init(
@@ -47,7 +48,7 @@ final class DiskStagingArea: StagingArea {
     }
 
     func writeUncached(_ buffer: IOBuffer, at offset: Int64) async throws {
-        // Small ones would each wait for the disk.
+        // Each small write would wait for the disk.
         guard buffer.count >= Self.uncachedByteCount else {
             return try await write(buffer, at: offset)
         }
@@ -97,7 +98,7 @@ final class DiskStagingArea: StagingArea {
         return nil
     }
 
-    /// Makes everything durable that was written before the call.
+    /// Makes all bytes durable that were written before the call.
     private func sync() async throws {
         let result = await withCheckedContinuation { continuation in
             let mustStart = state.withLock { state in
@@ -105,14 +106,14 @@ final class DiskStagingArea: StagingArea {
                 defer { state.isSyncing = true }
                 return !state.isSyncing
             }
-            // Nobody awaits it by name: every caller waits for its own continuation.
+            // The result is not awaited: every caller waits for its own continuation.
             if mustStart { _ = store.pool.start { self.runSyncs() } }
         }
         try result.get()
     }
 
     func close() async {
-        // Bytes that matter are synced, so an error at close loses nothing. The last one who uses
+        // All bytes that matter are synced, so an error at close loses nothing. The last user of
         // the file closes it.
         try? await store.onPool { [self] in state.withLock { $0.file = nil } }
     }
@@ -125,7 +126,7 @@ final class DiskStagingArea: StagingArea {
         }
     }
 
-    /// Syncs until nobody waits; blocks.
+    /// Syncs until no caller waits; blocks.
     private func runSyncs() {
         while let waiting = takeWaiting() {
             let result = SyncResult { () throws(ByteStoreError) in
@@ -151,7 +152,7 @@ final class DiskStagingArea: StagingArea {
         }
     }
 
-    /// From here on everything fails: what was written since the last good sync may be gone.
+    /// Makes all later calls fail: bytes written since the last successful sync may be lost.
     private func poison(_ error: ByteStoreError) {
         state.withLock { state in
             if state.file != nil, state.failure == nil { state.failure = error }

@@ -3,14 +3,15 @@ internal import KedgeFiles
 package import KedgeModel
 
 extension DiskStore {
-    /// Turns a staging file into a blob, in an order of which every step can be repeated:
+    /// Turns a staging file into a blob. Every step can be repeated:
     ///
-    /// 1. the directory of the blob is there, durably;
-    /// 2. a blob of the same size gets a second name among the superseded ones, durably;
-    /// 3. the staging file is renamed to the blob, which replaces the name of the old one;
-    /// 4. both directories are synced.
+    /// 1. Create the blob's directory, durably.
+    /// 2. Link an existing blob of the same size to a name among the superseded ones, durably.
+    /// 3. Rename the staging file to the blob, which replaces the old blob's name.
+    /// 4. Sync both directories.
     ///
-    /// The row of step 2 was written before. Between any two steps the name leads to all bytes of one copy.
+    /// The row of step 2 is written before this call. Between any two steps the name leads to all
+    /// bytes of one copy.
     package func promote(_ file: StagedFile, to digest: SHA256Digest) async throws -> String? {
         let (key, byteCount) = (file.key, file.byteCount)
         try await onPool { [self] in
@@ -19,17 +20,18 @@ extension DiskStore {
             let staging = directory.staging(key)
             try names.makeDirectory(parent, upTo: directory.root)
             let isThere = try fileSystem.status(of: blob)?.byteCount == byteCount
-            // Without its bytes an earlier call has renamed the staging file, or the file has none.
+            // The staging file has no bytes when an earlier call has renamed it, or the file is
+            // empty.
             let stagedCount = try fileSystem.status(of: staging)?.byteCount ?? 0
             if stagedCount > 0 || !isThere {
-                // A file without bytes never had a writer that would have made its staging file.
+                // An empty file never had a writer that would have created its staging file.
                 if byteCount == 0 { try makeEmptyFile(staging, in: key) }
                 try cut(staging, to: byteCount)
-                // A blob of another size is damaged for certain.
+                // A blob of another size is certainly damaged.
                 if isThere, byteCount > 0, file.keepsPrevious { try supersede(digest, by: key) }
                 try fileSystem.rename(staging, to: blob)
             }
-            // Also when the blob was there: an earlier call may have stopped before this.
+            // Also for an existing blob: an earlier call may have stopped before this step.
             try names.sync(parent)
             try fileSystem.remove(staging)
             let stagingParent = directory.stagingDirectory(of: key)
@@ -45,12 +47,12 @@ extension DiskStore {
             try fileSystem.link(blob, to: copy)
         } catch {
             switch error.code {
-            // An earlier call has done this and stopped; or what it kept is not the blob any more.
+            // An earlier call stopped after this step, or its copy is no longer the blob.
             case .exists:
                 guard try !isSameFile(blob, copy) else { break }
                 try fileSystem.remove(copy)
                 try fileSystem.link(blob, to: copy)
-            // For a moment the blob has no name then; a kill in it is made good by the next finalize.
+            // The blob has no name for a moment; after a kill, the next finalize repairs this.
             case _ where error.isUnsupportedLink: try fileSystem.rename(blob, to: copy)
             default: throw error
             }
@@ -110,7 +112,7 @@ extension DiskStore {
             guard try fileSystem.status(of: copy) != nil else { return false }
             try names.makeDirectory(parent, upTo: directory.root)
             try fileSystem.rename(copy, to: directory.blob(blob.digest))
-            // Two names of one file stay as they are (rename(2)).
+            // rename(2) leaves both names in place when they are the same file.
             try fileSystem.remove(copy)
             try names.sync(parent)
             try names.sync(directory.superseded)
@@ -124,7 +126,7 @@ extension DiskStore {
         }
     }
 
-    /// Makes the staging file exactly as long as the blob. Bytes beyond it were written by a stream
+    /// Truncates the staging file to the blob's length. Bytes beyond it were written by a stream
     /// that no row counts.
     private func cut(_ staging: String, to byteCount: Int64) throws {
         guard let found = try fileSystem.status(of: staging), found.byteCount >= byteCount else {

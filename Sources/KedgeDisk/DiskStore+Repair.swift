@@ -3,7 +3,7 @@ internal import KedgeFiles
 package import KedgeModel
 
 extension DiskStore: RepairableBytes {
-    /// Looks at the directory that this store holds.
+    /// An inspection of this store's directory.
     package var inspection: DiskInspection {
         DiskInspection(directory, fileSystem: fileSystem, pool: pool, hold: .store)
     }
@@ -24,18 +24,19 @@ extension DiskStore: RepairableBytes {
         try await onPool { [self] in
             guard try fileSystem.status(of: source) != nil else { return }
             try moveToQuarantine(source, digest)
-            // The new name first: were the old one gone and the new one lost, the bytes would be.
+            // The new name first: if the old name were gone and the new one not durable, the bytes
+            // could be lost.
             try names.sync(directory.quarantine)
             try names.sync(parent)
         }
     }
 
-    /// Never replaces what an earlier quarantine of the same blob has kept.
+    /// Renames the file, without replacing an earlier quarantined file of the same blob.
     private func moveToQuarantine(_ source: String, _ digest: SHA256Digest) throws(FileError) {
         var number = 1
         while true {
             do throws(FileError) {
-                // 64 hexadecimal digits and a number: no name can lead out of the directory.
+                // Hexadecimal digits and a number: the path cannot leave the directory.
                 let target = "\(directory.quarantine)/\(digest.hex).\(number)"
                 return try fileSystem.renameWithoutReplacing(source, to: target)
             } catch  where error.code == .exists {

@@ -4,7 +4,8 @@ internal import KedgeModel
 
 // The files of rivals, each beside the staging file of its session.
 extension DiskStore {
-    /// As ``StagingArea/openRival(_:isKept:)``. The name of a new file is made durable when it is saved first.
+    /// Implements ``StagingArea/openRival(_:isKept:)``. The first save makes the name of a new file
+    /// durable.
     func openRival(
         of key: StagingKey, _ place: ChunkPlace, isKept: Bool
     ) async throws -> any StagingArea {
@@ -31,13 +32,13 @@ extension DiskStore {
     private func openNew(_ name: RivalName, isKept: Bool) throws -> any OpenFile {
         let path = isKept ? directory.rival(name) : directory.unnamedRival(name)
         let file = try fileSystem.open(path, .openOrCreate)
-        // One of the same name may be left from a process that ended.
+        // An earlier process may have left a file of this name.
         try file.truncate(to: 0)
         if !isKept { try fileSystem.remove(path) }
         return file
     }
 
-    /// Copies bytes of a staging file to the file of a rival, durably; blocks.
+    /// Copies bytes of a staging file to a rival's file, durably; blocks.
     func copyToRival(_ name: RivalName, _ place: ChunkPlace, from staging: any OpenFile) throws {
         let file = try openNew(name, isKept: true)
         try withUnsafeTemporaryAllocation(byteCount: 256 << 10, alignment: 4096) { memory in
@@ -58,7 +59,7 @@ extension DiskStore {
     }
 
     package func removeRival(_ name: RivalName) async throws {
-        // Not durably: what comes back after a power cut is removed by the next start.
+        // Not durably: if a power loss brings the file back, the next start removes it.
         _ = try await onPool { [self] in try fileSystem.remove(directory.rival(name)) }
     }
 
@@ -74,7 +75,7 @@ extension DiskStore {
         }
     }
 
-    /// Paths of what lies beside a staging file; blocks.
+    /// Paths of the files beside a staging file; blocks.
     func besides(_ key: StagingKey) throws -> [String] {
         let parent = directory.stagingDirectory(of: key)
         guard try fileSystem.status(of: parent) != nil else { return [] }

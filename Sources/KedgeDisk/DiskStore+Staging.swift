@@ -8,7 +8,8 @@ extension DiskStore {
             let parent = directory.stagingDirectory(of: key)
             try names.makeDirectory(parent, upTo: directory.root)
             let file = try fileSystem.open(directory.staging(key), .openOrCreate)
-            // Also when the file was there: the process that made it may have died before this.
+            // Also for an existing file: the process that created it may have died before this
+            // sync.
             try names.sync(parent)
             return file
         }
@@ -36,7 +37,7 @@ extension DiskStore {
                 .compactMap { directory.stagingDirectory(named: $0) }
             var keys: [StagingKey] = []
             for path in directories where try fileSystem.status(of: path)?.isDirectory == true {
-                // A name that is no key is not ours to touch.
+                // A name that is not a key belongs to another program and is left alone.
                 let found = try fileSystem.list(path).filter { SessionID.isWellFormed($0) }
                 keys += found.map { StagingKey($0) }.filter {
                     directory.stagingDirectory(of: $0) == path
@@ -54,13 +55,14 @@ extension DiskStore {
             let all = try sources + besides(key)
             guard !all.isEmpty else { return }
             for source in all { try moveToQuarantine(source, key) }
-            // The new name first: were the old one gone and the new one lost, the bytes would be.
+            // The new name first: if the old name were gone and the new one not durable, the bytes
+            // could be lost.
             try names.sync(directory.quarantine)
             try names.sync(directory.stagingDirectory(of: key))
         }
     }
 
-    /// Never replaces what an earlier quarantine of the same key has kept.
+    /// Renames the file, without replacing an earlier quarantined file of the same key.
     private func moveToQuarantine(_ source: String, _ key: StagingKey) throws(FileError) {
         var number = 1
         while true {
@@ -76,7 +78,7 @@ extension DiskStore {
     /// Removes a file durably; an absent one is no error.
     func remove(_ path: String, from parent: String) throws(FileError) {
         try fileSystem.remove(path)
-        // Also when nothing was there: an earlier call may have failed after its removal.
+        // Also when the file is absent: an earlier call may have failed after its removal.
         if try fileSystem.status(of: parent) != nil { try names.sync(parent) }
     }
 }

@@ -2,11 +2,11 @@ internal import KedgeEngine
 package import KedgeFiles
 internal import KedgeModel
 
-/// Why a data directory could not be opened.
+/// Reasons that a data directory could not be opened.
 package enum DiskStoreError: Error, Equatable, Sendable {
     /// Another process, or another store of this one, uses the directory.
     case inUse(directory: String)
-    /// The directory cannot be made or read.
+    /// The directory cannot be created or read.
     case unusable(FileError)
 }
 
@@ -19,10 +19,10 @@ extension DiskStoreError: CustomStringConvertible {
     }
 }
 
-/// Keeps bytes in files below one directory, which it holds for itself.
+/// A byte store in files below one directory, used by this process alone.
 ///
-/// A name counts once its directory is synced, bytes once `fdatasync` succeeded. All calls to the
-/// file system run on the pool.
+/// A name is durable once its directory is synced, bytes once `fdatasync` has succeeded. All calls
+/// to the file system run on the pool.
 package final class DiskStore: LocalByteStore {
     let directory: DataDirectory
     let fileSystem: any FileSystem
@@ -43,20 +43,20 @@ package final class DiskStore: LocalByteStore {
         self.lock = lock
     }
 
-    /// Space that stays free for the database and the system unless told otherwise: 64 MiB.
+    /// Space that stays free for the database and the system by default: 64 MiB.
     package static let defaultReserveByteCount: Int64 = 64 << 20
 
-    /// Makes the directory when it is absent and takes it for this store alone.
+    /// Creates the directory when it is absent and locks it for this store.
     ///
-    /// - Parameter reserveByteCount: Free space that ``availableBytes()`` does not offer. With
-    ///   less, a disk filled by uploads leaves no room for the rows that make them count.
+    /// - Parameter reserveByteCount: Free space that ``availableBytes()`` leaves out. Without a
+    ///   reserve, a disk full of uploads has no room for the rows that make them count.
     package static func open(
         _ path: String, pool: BlockingPool, fileSystem: any FileSystem = POSIXFileSystem(),
         reserveByteCount: Int64 = defaultReserveByteCount
     ) async throws(DiskStoreError) -> DiskStore {
         let directory = DataDirectory(root: path)
         let names = DurableNames(fileSystem)
-        // Before anything else is touched.
+        // Before any other change.
         let lock = try await DirectoryLock.take(path, pool: pool, fileSystem: fileSystem)
         do {
             try await pool.run {
@@ -78,7 +78,7 @@ package final class DiskStore: LocalByteStore {
             reserveByteCount: reserveByteCount, lock: lock)
     }
 
-    /// A random text that this directory keeps; made durable when it is asked for first.
+    /// A random text stored in this directory; the first call makes it durable.
     package func identity() async throws -> String {
         try await onPool { [self] in
             let file = try fileSystem.open(directory.identity, .openOrCreate)
@@ -86,7 +86,7 @@ package final class DiskStore: LocalByteStore {
             let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0, at: 0) }
             var text = String(decoding: bytes, as: UTF8.self)
             if count < bytes.count {
-                // New, or cut short by a stop before anybody heard of it.
+                // New, or truncated by a crash before any caller received it.
                 text = SessionID.random().text
                 try Array(text.utf8).withUnsafeBytes { try file.write($0, at: 0) }
             }
@@ -127,7 +127,7 @@ package final class DiskStore: LocalByteStore {
 }
 
 extension ByteStoreError {
-    /// Translates what the work threw. The text is for logs: it names the path.
+    /// Translates the error of a call. The text is for logs only: it contains the path.
     init(_ error: any Error) {
         switch error {
         case let error as ByteStoreError: self = error

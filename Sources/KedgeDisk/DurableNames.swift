@@ -2,15 +2,15 @@ internal import KedgeFiles
 internal import KedgeLocks
 internal import KedgeModel
 
-/// Makes directories and syncs them, and remembers what the disk is known to hold. Every call
+/// Creates and syncs directories, and remembers which of them are known to be durable. Every call
 /// blocks.
 final class DurableNames: Sendable {
-    /// A directory of which syncs run one at a time: the kernel tells of a failure once, and a call
-    /// beside the one that is told would succeed without anything being written.
+    /// The sync state of a directory. Syncs run one at a time: the kernel reports a failure once,
+    /// so a concurrent call would succeed although nothing was written.
     private final class Directory: Sendable {
-        /// True when the last sync by this process succeeded. Before the first one nobody knows: it may
-        /// have failed under an earlier process, and a restart does not bring back what the kernel
-        /// then took for clean.
+        /// True when the last sync by this process succeeded. False before the first one: a sync
+        /// may have failed under an earlier process, and the kernel then considers the directory
+        /// clean, also after a restart of the process.
         let isTrusted = Mutex(false)
     }
 
@@ -25,10 +25,10 @@ final class DurableNames: Sendable {
 
     init(_ fileSystem: any FileSystem) { self.fileSystem = fileSystem }
 
-    /// Makes the directory and all above it that are missing, up to `root`, and syncs their names.
+    /// Creates the directory and its missing parents up to `root`, and syncs their names.
     ///
-    /// A directory that is there already may have been made by a process that died before its sync,
-    /// so its name too is synced once in the life of this process.
+    /// An earlier process may have created a directory and died before the sync. So the name of an
+    /// existing one is also synced, once per process.
     func makeDirectory(_ path: String, upTo root: String) throws(FileError) {
         guard path != root, !state.withLock({ $0.made.contains(path) }) else { return }
         let parent = Self.parent(of: path)
@@ -38,28 +38,28 @@ final class DurableNames: Sendable {
         state.withLock { _ = $0.made.insert(path) }
     }
 
-    /// Makes the directory with all that are missing above it.
+    /// Creates the directory and all missing parents.
     func makeRoot(_ path: String) throws(FileError) {
         let parent = Self.parent(of: path)
         if try fileSystem.status(of: path) == nil {
             try makeRoot(parent)
             try fileSystem.makeDirectory(path)
-            // Not through `sync`: the directory has just been changed, and is not ours.
+            // Not through `sync`: the directory was just changed, and it is not part of the store.
             try fileSystem.syncDirectory(parent)
         } else if try fileSystem.list(path).isEmpty {
-            // Perhaps made by a process that stopped before its name was durable. The scratch name is
-            // nobody's: the directory around it is not ours.
+            // An earlier process may have created it and stopped before its name was durable. The
+            // scratch name is unique, because the parent directory is not part of the store.
             let scratch = "\(path).\(SessionID.random())"
             do throws(FileError) {
                 try fileSystem.syncDirectoryAnew(parent, scratch: scratch)
             } catch  where [.permission, .readOnly].contains(error.code) {
-                // Whoever may make no names there has not made this one.
+                // This process may not create names there, so it did not create this one.
                 return
             }
         }
     }
 
-    /// Makes the names in the directory durable, also after a sync that failed, here or under an earlier
+    /// Makes the names in the directory durable, also after a failed sync of this or an earlier
     /// process.
     func sync(_ directory: String) throws(FileError) {
         let known = state.withLock { state in

@@ -1,7 +1,7 @@
 internal import KedgeEngine
 internal import KedgeFiles
 
-/// Reads a staging file or a blob of a place that is looked at.
+/// Reads a staging file or a blob for an inspection.
 final class InspectedFile: BlobReader {
     let byteCount: Int64
     private let file: any OpenFile
@@ -22,7 +22,7 @@ final class InspectedFile: BlobReader {
     }
 
     func dropCached(_ byteCount: Int64, at offset: Int64) async {
-        // It throws nothing but a cancellation, which the next read meets, too.
+        // Neither the closure nor the pool throws an error of its own.
         try? await pool.run { [file] in file.dropCached(byteCount, at: offset) }
     }
 

@@ -2,13 +2,13 @@ internal import Dispatch
 internal import Glibc
 internal import KedgeLocks
 
-/// A fixed number of threads for calls that block: file reads and writes, syncs, hashing.
+/// A fixed number of threads for blocking calls: file reads and writes, syncs, hashing.
 ///
-/// Swift's cooperative pool has as many threads as cores; two slow syncs there would stop the whole
-/// process. Work starts in the order it came. Callers bound how much they submit: each stream of
-/// bytes has at most a few calls under way.
+/// Swift's cooperative pool has as many threads as cores; a few slow syncs there would stop the
+/// whole process. Jobs start in the order of submission. Callers bound the number of jobs: each
+/// byte stream has at most a few in progress.
 package final class BlockingPool: Sendable {
-    /// Takes a job and runs it once, later.
+    /// Accepts a job and runs it once, later.
     package typealias Starter = @Sendable (@escaping @Sendable () -> Void) -> Void
 
     private let start: Starter
@@ -16,7 +16,7 @@ package final class BlockingPool: Sendable {
     /// Number of threads.
     package let threadCount: Int
 
-    /// Starts the threads. They live until the pool goes.
+    /// Starts the threads. They live as long as the pool.
     package init(threadCount: Int) {
         precondition(threadCount > 0, "a pool has at least one thread")
         self.threadCount = threadCount
@@ -26,9 +26,9 @@ package final class BlockingPool: Sendable {
         for _ in 0..<threadCount { startThread { queue.work() } }
     }
 
-    /// A pool without threads of its own, for a simulation that decides when each job runs.
+    /// Creates a pool without threads, for a simulation that decides when each job runs.
     ///
-    /// - Parameter start: Must run the jobs in the order in which they come, one at a time.
+    /// - Parameter start: Must run the jobs in order, one at a time.
     package init(starting start: @escaping Starter) {
         self.start = start
         stop = {}
@@ -37,15 +37,16 @@ package final class BlockingPool: Sendable {
 
     deinit { stop() }
 
-    /// Runs the work on a thread of the pool and returns its result. Not cancelled by the task: what
-    /// has begun on a disk is always seen to its end.
+    /// Runs the work on a thread of the pool and returns its result. Task cancellation does not
+    /// stop it: disk operations always run to their end.
     package func run<Result: Sendable>(
         _ work: @escaping @Sendable () throws -> Result
     ) async throws -> Result {
         try await start(work).value()
     }
 
-    /// Runs a computation on a thread of the pool and returns its result. Not cancelled by the task.
+    /// Runs a computation on a thread of the pool and returns its result. Task cancellation does
+    /// not stop it.
     package func compute<Result: Sendable>(
         _ work: @escaping @Sendable () -> Result
     ) async -> Result {
@@ -56,7 +57,7 @@ package final class BlockingPool: Sendable {
         }
     }
 
-    /// Starts the work; the caller goes on and asks for the result later.
+    /// Starts the work without waiting; the caller asks for the result later.
     package func start<Result: Sendable>(
         _ work: @escaping @Sendable () throws -> Result
     ) -> PendingResult<Result> {
@@ -67,7 +68,7 @@ package final class BlockingPool: Sendable {
 
     private final class Queue: Sendable {
         private struct State {
-            /// A started job leaves nil behind, so that what it captured can go.
+            /// A started job leaves nil behind, which frees its captured values.
             var jobs: [(@Sendable () -> Void)?] = []
             var head = 0
             var isStopped = false
@@ -130,7 +131,7 @@ package final class PendingResult<Value: Sendable>: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// The result, once it is there. Not cancelled by the task.
+    /// Waits for the result. Task cancellation does not end the wait.
     package func value() async throws -> Value {
         await withCheckedContinuation { continuation in
             let isDone = state.withLock { state in
@@ -140,8 +141,8 @@ package final class PendingResult<Value: Sendable>: Sendable {
             }
             if isDone { continuation.resume() }
         }
-        // Under the lock, not through the continuation: one that is resumed before it is awaited hands
-        // its value over in a way that the thread sanitizer cannot see.
+        // Under the lock, not through the continuation: the thread sanitizer cannot see the
+        // hand-over of a value by a continuation that is resumed before it is awaited.
         let result: Result<Value, any Error>? = state.withLock { state in
             if case .done(let result) = state { result } else { nil }
         }

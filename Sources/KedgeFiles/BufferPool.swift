@@ -1,11 +1,11 @@
 internal import KedgeLocks
 
-/// Lends buffers, and keeps returned ones for the next stream, within a budget.
+/// Lends buffers and keeps returned ones for reuse, within a budget.
 ///
-/// The more is lent, the smaller are the buffers that are lent next: few streams get large ones, which
-/// make fast links cheap, and a thousand streams still fit into memory.
+/// The more is lent, the smaller the next buffers are. A few streams get large buffers, which make
+/// fast links cheap, and a thousand streams still fit into memory.
 package final class BufferPool: Sendable {
-    /// A buffer takes at most this part of what is left of the budget.
+    /// A buffer takes at most this fraction (one in `share`) of the remaining budget.
     private static let share = 4
 
     private struct State {
@@ -13,14 +13,14 @@ package final class BufferPool: Sendable {
         var freeByteCount = 0
         var lentByteCount = 0
 
-        /// A kept buffer of exactly this capacity.
+        /// Takes a kept buffer of exactly this capacity.
         mutating func reuse(_ capacity: Int) -> IOBuffer? {
             guard let buffer = free[capacity]?.popLast() else { return nil }
             freeByteCount -= capacity
             return buffer
         }
 
-        /// Takes the largest kept buffer out.
+        /// Removes the largest kept buffer.
         mutating func evict() -> IOBuffer? {
             guard let capacity = free.filter({ !$0.value.isEmpty }).keys.max() else { return nil }
             return reuse(capacity)
@@ -29,13 +29,14 @@ package final class BufferPool: Sendable {
 
     private let state = Mutex(State())
     private let budget: Int
-    /// Capacities of buffers, each half of the one before.
+    /// Capacities of buffers, each half of the previous one.
     private let capacities: [Int]
 
     /// - Parameters:
     ///   - bufferCapacity: Size of the largest buffers in bytes.
-    ///   - minCapacity: Size of the smallest ones; lent even when the budget is used up.
-    ///   - budget: Bytes that all buffers together should take.
+    ///   - minCapacity: Size of the smallest buffers in bytes; lent even when the budget is used
+    ///     up.
+    ///   - budget: Total size that all buffers should not exceed, in bytes.
     package init(bufferCapacity: Int, minCapacity: Int, budget: Int) {
         self.budget = budget
         let halves = sequence(first: bufferCapacity) { $0 / 2 >= minCapacity ? $0 / 2 : nil }
@@ -46,18 +47,18 @@ package final class BufferPool: Sendable {
     ///
     /// - Parameters:
     ///   - bufferCapacity: Size of each buffer in bytes.
-    ///   - keptCount: How many unused buffers stay in memory while none is lent.
+    ///   - keptCount: Number of unused buffers that stay in memory while none is lent.
     package convenience init(bufferCapacity: Int, keptCount: Int) {
         self.init(
             bufferCapacity: bufferCapacity, minCapacity: bufferCapacity,
             budget: bufferCapacity * keptCount)
     }
 
-    /// An empty buffer.
+    /// Returns an empty buffer.
     ///
-    /// - Parameter byteCount: How much it should hold; it may hold less, or a little more.
+    /// - Parameter byteCount: The wanted capacity; the buffer may hold less or more.
     package func take(for byteCount: Int = .max) -> IOBuffer {
-        // Freed outside of the lock.
+        // Freed outside the lock.
         var evicted: [IOBuffer] = []
         defer { evicted.removeAll() }
         return state.withLock { state in
@@ -71,7 +72,7 @@ package final class BufferPool: Sendable {
         }
     }
 
-    /// Takes a buffer back.
+    /// Returns a buffer to the pool.
     package func give(_ buffer: IOBuffer) {
         buffer.removeAll()
         state.withLock { state in
@@ -84,9 +85,9 @@ package final class BufferPool: Sendable {
         }
     }
 
-    /// Frees the buffers that are kept for the next stream.
+    /// Frees the buffers that are kept for reuse.
     package func releaseUnused() {
-        // Freed outside of the lock.
+        // Freed outside the lock.
         let unused = state.withLock { state in
             defer { (state.free, state.freeByteCount) = ([:], 0) }
             return state.free
@@ -94,7 +95,8 @@ package final class BufferPool: Sendable {
         withExtendedLifetime(unused) {}
     }
 
-    /// The largest capacity that is a fair share of what is left, and not twice of what is wanted.
+    /// The largest capacity that is a fair share of the remaining budget and less than twice the
+    /// wanted size.
     private func capacity(for byteCount: Int, lent: Int) -> Int {
         let share = max(0, budget - lent) / Self.share
         let fitting = capacities.first { $0 <= share && $0 / 2 < byteCount }

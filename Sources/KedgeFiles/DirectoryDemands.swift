@@ -1,26 +1,26 @@
-/// What the directory of a service's data has to be, so that only the service changes it, and what it syncs
-/// is durable.
+/// The requirements for a data directory: only the service changes it, and synced data in it is
+/// durable.
 package struct DirectoryDemands: Sendable, Hashable {
     /// A directory in which data would not be safe.
     package enum Violation: Error, Hashable, Sendable {
-        /// Group or others may write in it.
+        /// The group or other users may write to it.
         case writableByOthers(permissions: UInt16)
-        /// It is on a file system of a network.
+        /// It is on a network file system.
         case onNetwork(fileSystem: String)
     }
 
-    /// Whether group and others may write in the directory.
+    /// Whether the group and other users may write to the directory.
     package var allowsOtherWriters: Bool
-    /// Whether the directory may be on a file system of a network.
+    /// Whether the directory may be on a network file system.
     package var allowsNetwork: Bool
 
-    /// Demands everything unless told otherwise.
+    /// Requires everything by default.
     package init(allowsOtherWriters: Bool = false, allowsNetwork: Bool = false) {
         self.allowsOtherWriters = allowsOtherWriters
         self.allowsNetwork = allowsNetwork
     }
 
-    /// Reads `shared`, `network` or both, by comma; nil for any other text.
+    /// Parses `shared`, `network` or both, separated by a comma; nil for any other text.
     package init?(text: String) {
         self.init()
         for word in text.split(separator: ",", omittingEmptySubsequences: false) {
@@ -33,11 +33,11 @@ package struct DirectoryDemands: Sendable, Hashable {
         }
     }
 
-    /// Looks at the directory, or at what it would be made in. Blocks.
+    /// Checks the directory, or the nearest existing parent for its file system. Blocks.
     ///
     /// - Throws: ``Violation``, `FileError`.
     package func check(_ path: String, in fileSystem: any FileSystem) throws {
-        // Behind a symbolic link it is the directory that counts, and not the link.
+        // Follows a symbolic link: the directory's own permissions count.
         let found = try fileSystem.status(of: path + "/.")
         if let permissions = found?.permissions, permissions & 0o022 != 0, !allowsOtherWriters {
             throw Violation.writableByOthers(permissions: permissions)

@@ -2,7 +2,7 @@ internal import Glibc
 
 /// A failed call to the file system.
 package struct FileError: Error, Sendable, Equatable {
-    /// What went wrong, as far as callers act on it.
+    /// The kind of failure, as far as callers act on it.
     package enum Code: Sendable, Equatable {
         case notFound
         case exists
@@ -48,7 +48,7 @@ package struct FileError: Error, Sendable, Equatable {
 }
 
 extension FileError {
-    /// True when a file system has no hard links, or this file has as many as it can have (link(2)).
+    /// True when a file system has no hard links, or this file has the maximum of them (link(2)).
     package var isUnsupportedLink: Bool {
         [EPERM, EOPNOTSUPP, EMLINK, ENOSYS].contains(number)
     }

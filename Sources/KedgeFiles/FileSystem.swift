@@ -1,13 +1,13 @@
-/// What a path points at.
+/// The status of a file or directory.
 package struct FileStatus: Sendable, Hashable {
     /// Size in bytes.
     package let byteCount: Int64
-    /// Bytes that it takes on the disk: fewer than its size while a sparse file has holes.
+    /// Allocated bytes on the disk: fewer than the size while a sparse file has holes.
     package let allocatedByteCount: Int64
-    /// Time of the last change of the content, in nanoseconds since 1970.
+    /// Time of the last change to the content, in nanoseconds since 1970.
     package let modifiedNanoseconds: Int64
-    /// Time of the last change of content or attributes, in nanoseconds since 1970. No program can set
-    /// it, so it also moves when a change of the content hides behind an old modification time.
+    /// Time of the last change to content or attributes, in nanoseconds since 1970. Programs cannot
+    /// set it, so it reveals a change of content behind an old modification time.
     package let changedNanoseconds: Int64
     package let isDirectory: Bool
     package let isRegularFile: Bool
@@ -18,7 +18,7 @@ package struct FileStatus: Sendable, Hashable {
     package let permissions: UInt16?
 
     /// - Parameters:
-    ///   - changedNanoseconds: Nil for a file whose attributes were never changed alone.
+    ///   - changedNanoseconds: Nil when it equals `modifiedNanoseconds`.
     ///   - allocatedByteCount: Nil for a file without holes.
     package init(
         byteCount: Int64, modifiedNanoseconds: Int64, changedNanoseconds: Int64? = nil,
@@ -37,53 +37,55 @@ package struct FileStatus: Sendable, Hashable {
     }
 }
 
-/// How to open a file.
+/// The mode in which to open a file.
 package enum OpenMode: Sendable {
     /// For reading; the file exists and is not a symbolic link.
     case read
-    /// For reading, following symbolic links: for files that a person named.
+    /// For reading, following symbolic links: for files that a user named.
     case readFollowingLinks
     /// For reading and writing; the file exists.
     case readWrite
-    /// For reading and writing; the file must not exist; made with mode 0600.
+    /// For reading and writing; the file must not exist; created with mode 0600.
     case createNew
-    /// For reading and writing; made with mode 0600 when absent.
+    /// For reading and writing; created with mode 0600 when absent.
     case openOrCreate
 }
 
 /// An open file. Every call blocks and belongs on a ``BlockingPool``.
 ///
-/// After a failed ``syncData()`` the descriptor must not be trusted again: the kernel marks the pages
-/// clean, and the next call would report a success that is not true (fsync(2)).
+/// After a failed ``syncData()`` the descriptor must not be trusted: the kernel marks the pages
+/// clean, and the next call would report a false success (fsync(2)).
 package protocol OpenFile: AnyObject, Sendable {
     /// Writes all bytes at the offset, continuing after short writes and interruptions.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(FileError)
-    /// Writes all bytes at the offset like ``write(_:at:)``, past the page cache where the file system
-    /// and the alignment allow it.
+    /// Writes all bytes at the offset like ``write(_:at:)``, bypassing the page cache where the
+    /// file system and the alignment allow it.
     ///
-    /// For large writes that nobody reads back soon: they cost no copy, push nothing else out of the
-    /// cache, and leave little for the next sync to wait for. Not durable before that sync either.
+    /// For large writes that are not read back soon: they cost no copy, displace nothing in the
+    /// cache, and leave little work for the next sync. Not durable before that sync.
     func writeUncached(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(FileError)
     /// Reads up to the buffer's size at the offset; fewer bytes only at the end of the file.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(FileError) -> Int
-    /// Brings these bytes into the page cache, so that reading or sending them does not wait for a disk.
+    /// Prefetches these bytes into the page cache, so that reading or sending them does not wait
+    /// for a disk.
     ///
-    /// - Throws: `notFound` when the file ends before.
+    /// - Throws: `notFound` when the file ends early.
     func load(_ byteCount: Int64, at offset: Int64) throws(FileError)
-    /// Drops clean bytes from the page cache, so that the next read of them comes from the disk. Best
-    /// effort: what cannot be dropped stays.
+    /// Drops clean bytes from the page cache, so that the next read of them comes from the disk.
+    /// Best effort.
     func dropCached(_ byteCount: Int64, at offset: Int64)
-    /// A descriptor of the same open file that the caller closes, for the kernel to send from; nil when
-    /// there is none to give.
+    /// Returns a duplicate descriptor for the kernel to send from, which the caller closes; nil
+    /// when there is none.
     func duplicateDescriptor() throws(FileError) -> Int32?
-    /// Makes the content durable, with the size that is needed to read it back (fdatasync).
+    /// Makes the content durable, with the size needed to read it back (fdatasync).
     func syncData() throws(FileError)
     /// Sets the size; new bytes read as zero and take no space.
     func truncate(to byteCount: Int64) throws(FileError)
     func status() throws(FileError) -> FileStatus
-    /// Takes the advisory lock of the whole file, or throws ``FileError/Code/locked`` at once.
+    /// Takes the exclusive advisory lock of the file, or throws ``FileError/Code/locked`` at once.
     func lockExclusively() throws(FileError)
-    /// Closes; further calls are a mistake of the program. Closing twice does nothing.
+    /// Closes the file. Any later call is a programming error, except that closing twice does
+    /// nothing.
     func close() throws(FileError)
 }
 
@@ -101,47 +103,48 @@ extension OpenFile {
     package func duplicateDescriptor() throws(FileError) -> Int32? { nil }
 }
 
-/// The one seam to the file system: everything that Kedge does to files goes through it, so that a
-/// test can put a failing, slow or forgetful disk in its place. Every call blocks.
+/// The seam to the file system. Kedge does all file operations through it, so that tests can
+/// substitute a failing, slow or forgetful disk. Every call blocks.
 package protocol FileSystem: Sendable {
     func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any OpenFile
-    /// Status of a path, not following a final symbolic link; nil when there is nothing.
+    /// Returns the status of a path, without following a final symbolic link; nil when nothing is
+    /// there.
     func status(of path: String) throws(FileError) -> FileStatus?
-    /// Makes one directory with mode 0700; an existing one is left as it is.
+    /// Creates one directory with mode 0700; leaves an existing one as it is.
     func makeDirectory(_ path: String) throws(FileError)
-    /// Names in a directory, without `.` and `..`, in no order.
+    /// Returns the names in a directory, without `.` and `..`, in no order.
     func list(_ path: String) throws(FileError) -> [String]
-    /// Renames, replacing what is at the target. Durable after ``syncDirectory(_:)``.
+    /// Renames a file, replacing a file at the target. Durable after ``syncDirectory(_:)``.
     func rename(_ source: String, to target: String) throws(FileError)
-    /// Renames; throws ``FileError/Code/exists`` instead of replacing what is at the target.
+    /// Renames a file; throws ``FileError/Code/exists`` instead of replacing a file at the target.
     func renameWithoutReplacing(_ source: String, to target: String) throws(FileError)
-    /// Gives a file a second name; throws ``FileError/Code/exists`` when the target is there. Durable after
-    /// ``syncDirectory(_:)``.
+    /// Gives a file a second name; throws ``FileError/Code/exists`` when the target exists. Durable
+    /// after ``syncDirectory(_:)``.
     ///
-    /// - Throws: An error with ``FileError/isUnsupportedLink`` where files have one name each.
+    /// - Throws: An error with ``FileError/isUnsupportedLink`` where a file can have only one name.
     func link(_ source: String, to target: String) throws(FileError)
-    /// Removes a file; true when there was one. Durable after ``syncDirectory(_:)``.
+    /// Removes a file; returns true when it existed. Durable after ``syncDirectory(_:)``.
     @discardableResult
     func remove(_ path: String) throws(FileError) -> Bool
     /// Makes the names in a directory durable.
     func syncDirectory(_ path: String) throws(FileError)
-    /// Bytes that an unprivileged process can still write on the file system of the path.
+    /// Returns how many bytes an unprivileged process can still write on the path's file system.
     func availableBytes(at path: String) throws(FileError) -> Int64
-    /// Name of the network file system that the path is on, such as `nfs`; nil for a local one.
+    /// Returns the name of the path's network file system, such as `nfs`; nil for a local one.
     func networkFileSystem(at path: String) throws(FileError) -> String?
 }
 
 extension FileSystem {
     package func networkFileSystem(at path: String) throws(FileError) -> String? { nil }
 
-    /// Makes the names in a directory durable although a sync of it may have failed before.
+    /// Makes the names in a directory durable, although an earlier sync may have failed.
     ///
-    /// After a failed sync the kernel may take the directory for clean, and the next sync would succeed
-    /// without writing anything (fsync(2)). So the directory is changed first: then the block with all
-    /// its names is written again. Of a directory with thousands of names it is one block of several,
-    /// and perhaps another one.
+    /// After a failed sync the kernel may consider the directory clean, and the next sync would
+    /// succeed without writing anything (fsync(2)). Changing the directory first makes the kernel
+    /// write the changed block again, with all its names. A directory with thousands of names has
+    /// several blocks, of which this rewrites only one, not necessarily the right one.
     ///
-    /// - Parameter scratch: A path in the directory that nobody else uses; nothing is there afterwards.
+    /// - Parameter scratch: An otherwise unused path in the directory; nothing is there afterwards.
     package func syncDirectoryAnew(_ path: String, scratch: String) throws(FileError) {
         try open(scratch, .openOrCreate).close()
         try remove(scratch)

@@ -1,4 +1,4 @@
-/// A file system in front of another one: what it does not do in its own way, that one does.
+/// A file system that forwards every operation to a base by default.
 package protocol ForwardingFileSystem: FileSystem {
     associatedtype Base: FileSystem
     var base: Base { get }
@@ -42,9 +42,9 @@ extension ForwardingFileSystem {
     }
 }
 
-/// An open file in front of another one: what it does not do in its own way, that one does.
+/// An open file that forwards every operation to a base by default.
 ///
-/// ``writeUncached(_:at:)`` comes as ``write(_:at:)``, so that there is one place to see every write.
+/// ``writeUncached(_:at:)`` calls ``write(_:at:)``, so that one function sees every write.
 package protocol ForwardingFile: OpenFile {
     var base: any OpenFile { get }
 }

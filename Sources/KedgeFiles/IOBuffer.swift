@@ -2,8 +2,8 @@ internal import Glibc
 
 /// A block of memory that gathers small pieces of a stream into large writes.
 ///
-/// Invariant behind the unchecked conformance: a buffer has one user at a time; it is handed over
-/// (filler to pool thread and back), never shared.
+/// Invariant behind the unchecked conformance: a buffer has one user at a time. It is handed over
+/// between the filler and a pool thread, never shared.
 package final class IOBuffer: @unchecked Sendable {
     private let memory: UnsafeMutableRawBufferPointer
     /// Number of bytes filled, from the start.
@@ -15,8 +15,8 @@ package final class IOBuffer: @unchecked Sendable {
 
     deinit { munmap(memory.baseAddress, memory.count) }
 
-    /// Pages of their own, which go back to the system at once: the allocator would keep them, apart for
-    /// each thread, and break them up into small pieces.
+    /// Maps whole pages, which return to the system at once. The allocator would keep them per
+    /// thread and fragment them.
     private static func map(_ capacity: Int) -> UnsafeMutableRawBufferPointer {
         let pages = mmap(
             nil, max(1, capacity), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
@@ -34,7 +34,7 @@ package final class IOBuffer: @unchecked Sendable {
     /// The filled bytes; valid until the buffer is filled again or returned.
     package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory[..<count]) }
 
-    /// Appends as many of the bytes as fit, up to `limit`; returns how many.
+    /// Appends as many of the bytes as fit, up to `limit`; returns their number.
     package func append(_ source: UnsafeRawBufferPointer, limit: Int = .max) -> Int {
         let taken = min(source.count, freeCount, limit)
         guard taken > 0 else { return 0 }
@@ -44,7 +44,8 @@ package final class IOBuffer: @unchecked Sendable {
         return taken
     }
 
-    /// Lends the free part, at most `limit` bytes of it; the closure returns how many it filled.
+    /// Lends the free part, at most `limit` bytes of it; the closure returns how many bytes it
+    /// filled.
     package func fillFree<Failure: Error>(
         limit: Int = .max, _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Int
     ) throws(Failure) {

@@ -3,8 +3,8 @@ internal import KedgeLocks
 
 /// An open descriptor.
 ///
-/// The kernel gives the number of a closed descriptor to the next file at once, so it is closed only
-/// when no call is under way with it: a late write must not reach somebody else's file.
+/// The kernel reuses the number of a closed descriptor at once. So the descriptor is closed only
+/// when no call with it is in progress: a late write must not reach another file.
 final class POSIXFile: OpenFile {
     private struct State {
         var callCount = 0
@@ -14,7 +14,7 @@ final class POSIXFile: OpenFile {
     private let path: String
     private let state = Mutex(State())
     private let uncached: UncachedWriter
-    /// Not more than the kernel reads at once.
+    /// At most the size of one kernel readahead.
     private static let loadStep = 64 << 10
 
     init(descriptor: Int32, path: String) {
@@ -40,7 +40,7 @@ final class POSIXFile: OpenFile {
                 state.callCount -= 1
                 return state.isClosed && state.callCount == 0
             }
-            // The caller of `close` has returned; nobody is left to hear of an error here.
+            // The caller of `close` has returned, so no caller is left to receive an error.
             if isLast { Glibc.close(descriptor) }
         }
         return try body(descriptor)
@@ -95,10 +95,11 @@ final class POSIXFile: OpenFile {
 
     func load(_ byteCount: Int64, at offset: Int64) throws(FileError) {
         try call("pread") { (descriptor) throws(FileError) in
-            // Begins reading all of it; without success the loop below does it piece by piece.
+            // Starts reading all of it. If that fails, the loop below reads it piece by piece.
             _ = posix_fadvise(
                 descriptor, off_t(offset), off_t(byteCount), Int32(POSIX_FADV_WILLNEED))
-            // One byte of each piece, and the last one: there when the pages are.
+            // One byte of each piece, and the last byte: they are readable once their pages are
+            // loaded.
             let steps = stride(from: offset, to: offset + byteCount, by: Self.loadStep)
             for position in Array(steps) + [offset + byteCount - 1] {
                 var byte: UInt8 = 0
@@ -113,10 +114,11 @@ final class POSIXFile: OpenFile {
     }
 
     func dropCached(_ byteCount: Int64, at offset: Int64) {
-        // Pages that are only partly in the range stay (posix_fadvise(2)), so the range is widened.
+        // The kernel keeps pages that are only partly in the range (posix_fadvise(2)), so the range
+        // is widened.
         let start = offset & ~4095
         let end = (offset + byteCount + 4095) & ~4095
-        // A closed file has nothing to drop, and the advice cannot fail in a way that matters.
+        // A closed file has nothing to drop, and a failure of the advice does not matter.
         try? call("posix_fadvise") { (descriptor) throws(FileError) in
             _ = posix_fadvise(
                 descriptor, off_t(start), off_t(end - start), Int32(POSIX_FADV_DONTNEED))
@@ -162,7 +164,7 @@ final class POSIXFile: OpenFile {
             defer { state.isClosed = true }
             return !state.isClosed && state.callCount == 0
         }
-        // Never again after EINTR: on Linux the descriptor is gone either way (close(2)).
+        // Not repeated after EINTR: on Linux the descriptor is closed either way (close(2)).
         guard isFree, Glibc.close(descriptor) != 0, errno != EINTR else { return }
         throw FileError(operation: "close", path: path, number: errno)
     }

@@ -14,7 +14,8 @@ package struct POSIXFileSystem: FileSystem {
             case .createNew: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
             case .openOrCreate: O_RDWR | O_CREAT | O_NOFOLLOW
             }
-        // Opening a pipe that nobody writes to would wait for ever; for regular files it says nothing.
+        // Opening a FIFO without a writer would block forever; O_NONBLOCK has no effect on regular
+        // files.
         let always = O_CLOEXEC | O_NONBLOCK
         let descriptor = try retrying("open", path) { Glibc.open(path, flags | always, 0o600) }
         return POSIXFile(descriptor: descriptor, path: path)
@@ -61,14 +62,14 @@ package struct POSIXFileSystem: FileSystem {
     }
 
     package func renameWithoutReplacing(_ source: String, to target: String) throws(FileError) {
-        // A hard link never replaces. renameat2(2) with RENAME_NOREPLACE would do it in one call, but
-        // is hidden from Swift behind a feature macro of the C library.
+        // A hard link never replaces a file. renameat2(2) with RENAME_NOREPLACE would need one
+        // call, but a feature macro of the C library hides it from Swift.
         do throws(FileError) {
             try link(source, to: target)
             _ = try remove(source)
         } catch  where error.isUnsupportedLink {
-            // File systems without hard links. Somebody else's file could appear between the two
-            // calls; without the kernel's help there is no closing that gap.
+            // For file systems without hard links. Another process could create the target between
+            // the two calls; only the kernel could close that gap.
             guard try status(of: target) == nil else {
                 throw FileError(operation: "link", path: target, number: EEXIST)
             }
@@ -111,7 +112,7 @@ package struct POSIXFileSystem: FileSystem {
         return NetworkFileSystem.name(ofDevice: device, in: try mounts())
     }
 
-    /// The kernel's list of what is mounted where.
+    /// The kernel's mount table.
     private func mounts() throws(FileError) -> String {
         let file = try open("/proc/self/mountinfo", .read)
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 1)
@@ -136,18 +137,19 @@ extension FileStatus {
             isDirectory: record.st_mode & S_IFMT == S_IFDIR,
             isRegularFile: record.st_mode & S_IFMT == S_IFREG,
             device: UInt64(record.st_dev), inode: UInt64(record.st_ino),
-            // Always in units of 512 bytes, whatever the block size of the file system (stat(2)).
+            // Always in units of 512 bytes, whatever the file system's block size (stat(2)).
             allocatedByteCount: Int64(record.st_blocks) * 512,
             permissions: UInt16(truncatingIfNeeded: record.st_mode & 0o7777))
     }
 
-    /// Wraps instead of trapping: some file systems report times that no calendar has.
+    /// Converts a time; wraps instead of trapping, because some file systems report times out of
+    /// range.
     private static func nanoseconds(_ time: timespec) -> Int64 {
         Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
     }
 }
 
-/// Calls again after an interruption by a signal; throws what else went wrong.
+/// Repeats the call after an interruption by a signal; throws any other error.
 func retrying<Result: SignedInteger>(
     _ operation: String, _ path: String, _ call: () -> Result
 ) throws(FileError) -> Result {

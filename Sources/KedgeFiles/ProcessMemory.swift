@@ -1,18 +1,19 @@
 internal import CMalloc
 
-/// The memory of the process as the system sees it.
+/// The memory of the process.
 package enum ProcessMemory {
-    /// Gives pages back that the allocator keeps and nobody uses.
+    /// Returns free pages of the allocator to the system.
     ///
-    /// glibc returns by itself only what is free at the very end of its main arena. The other arenas, one or more
-    /// for each thread, keep every page they ever had, so a rush of connections would stay for good
-    /// (malloc_trim(3)). Takes a moment for each megabyte: for threads that may block.
+    /// By itself, glibc returns only free memory at the end of its main arena. The other arenas
+    /// keep every page, so a rush of connections would occupy memory forever (malloc_trim(3)).
+    /// Takes a moment per megabyte: call it on threads that may block.
     package static func giveBack() { malloc_trim(0) }
 
-    /// Lets all threads share a few arenas, one for each processor; to be called before there are threads.
+    /// Limits the allocator to one arena per processor, and at least two. Call it before any thread
+    /// starts.
     ///
-    /// By default there are eight for each, and in each of them some small thing that lives on keeps pages from
-    /// being given back.
+    /// By default glibc creates up to eight arenas per processor. In each of them, a small
+    /// long-lived allocation can keep pages from being returned.
     package static func shareArenas(processorCount: Int) {
         mallopt(M_ARENA_MAX, Int32(clamping: max(2, processorCount)))
     }

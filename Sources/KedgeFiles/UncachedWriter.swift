@@ -3,24 +3,24 @@ internal import KedgeLocks
 
 /// Writes to an open file past the page cache, as far as the file system and the alignment allow.
 ///
-/// The kernel takes such writes only in whole blocks, from aligned memory and through a descriptor of
-/// their own (`O_DIRECT`, open(2)). That one is opened at the first write, and closed with this object.
+/// The kernel accepts such writes only in whole blocks, from aligned memory and through a separate
+/// descriptor (`O_DIRECT`, open(2)). The first write opens that descriptor; `deinit` closes it.
 final class UncachedWriter: Sendable {
     private struct State {
-        /// Nil before the first write, negative when it could not be opened.
+        /// Nil before the first write, negative when opening it failed.
         var descriptor: Int32?
-        /// The file system refused such a write.
+        /// Whether the file system has refused such a write.
         var isRefused = false
     }
 
-    /// Offsets, lengths and addresses are multiples of this. Devices ask for 512 or 4096 bytes.
+    /// Required alignment of offsets, lengths and addresses. Devices ask for 512 or 4096 bytes.
     static let alignment = 4096
 
     private let original: Int32
     private let path: String
     private let state = Mutex(State())
 
-    /// - Parameter descriptor: Of the file; stays open at least until the last call.
+    /// - Parameter descriptor: The file's descriptor; must stay open until the last call has ended.
     init(descriptor: Int32, path: String) {
         original = descriptor
         self.path = path
@@ -30,9 +30,9 @@ final class UncachedWriter: Sendable {
         if let descriptor = state.withLock({ $0.descriptor }), descriptor >= 0 { close(descriptor) }
     }
 
-    /// Writes as many of the first bytes as can be written this way; blocks.
+    /// Writes as many of the first bytes as possible past the cache; blocks.
     ///
-    /// - Returns: How many were written. The rest is for the ordinary way.
+    /// - Returns: How many bytes were written. The caller writes the rest through the cache.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(FileError) -> Int {
         let wanted = bytes.count - bytes.count % Self.alignment
         guard wanted > 0, offset % Int64(Self.alignment) == 0,
@@ -40,13 +40,13 @@ final class UncachedWriter: Sendable {
             let descriptor = usableDescriptor()
         else { return 0 }
         var done = 0
-        // After a short write the rest may begin within a block, and is left.
+        // After a short write the rest may begin within a block; it is left to the caller.
         while done < wanted, done % Self.alignment == 0 {
             let count = pwrite(
                 descriptor, address + done, wanted - done, off_t(offset) + off_t(done))
             if count < 0, errno == EINTR { continue }
             if count < 0, [EINVAL, EOPNOTSUPP].contains(errno) {
-                // Others may be writing through the descriptor; it stays open.
+                // Another call may be writing through the descriptor, so it stays open.
                 state.withLock { $0.isRefused = true }
                 return done
             }
@@ -61,11 +61,11 @@ final class UncachedWriter: Sendable {
 
     private func usableDescriptor() -> Int32? {
         state.withLock { state in
-            // By descriptor, not by name: the file may have another name by now.
+            // By descriptor, not by name: the file may have been renamed.
             let descriptor =
                 state.descriptor
                 ?? open("/proc/self/fd/\(original)", O_WRONLY | __O_DIRECT | O_CLOEXEC)
-            // Too many open files are so only for now.
+            // Running out of descriptors is temporary, so a later call retries.
             if descriptor >= 0 || ![EMFILE, ENFILE].contains(errno) {
                 state.descriptor = descriptor
             }

@@ -1,12 +1,12 @@
-/// Whether what is acknowledged is on stable storage.
+/// Whether acknowledged data is on stable storage.
 package enum Durability: String, Sendable {
-    /// Every promise holds.
+    /// All durability guarantees hold.
     case on
-    /// Nothing is synced: a power cut or a crash of the system can take what was acknowledged, and damage
-    /// the database. Only there so that the cost of `on` can be measured.
+    /// No file is synced: a power loss or a system crash can lose acknowledged data and damage the
+    /// database. Exists only to measure the cost of `on`.
     case off
 
-    /// The real file system, which syncs accordingly.
+    /// The real file system, with or without syncs.
     package var fileSystem: any FileSystem {
         switch self {
         case .on: POSIXFileSystem()
@@ -15,8 +15,7 @@ package enum Durability: String, Sendable {
     }
 }
 
-/// A file system in front of another one that makes nothing durable: its syncs succeed and do nothing.
-/// Everything else the other one does.
+/// A file system whose syncs succeed without doing anything. Everything else is forwarded.
 package struct UnsyncedFileSystem<Base: FileSystem>: ForwardingFileSystem {
     package let base: Base
 

@@ -1,7 +1,7 @@
 internal import Glibc
 package import KedgeModel
 
-/// The time of day, as a parameter: expiry is tested by moving it.
+/// The time of day, as a parameter, so that tests of expiry can set it.
 package protocol WallClock: Sendable {
     func now() -> Timestamp
 }

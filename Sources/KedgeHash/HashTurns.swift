@@ -1,15 +1,18 @@
 internal import KedgeLocks
 
-/// The SHA-256 of a file's first bytes, carried on by chunks that come side by side.
+/// The SHA-256 of a file's contiguous prefix, computed while chunks arrive in parallel.
 ///
-/// A file is hashed from its start, so chunks take turns: the writer of a chunk borrows the hash, carries
-/// it on together with the chunk's own, and announces where it came to once the chunk's digest has
-/// matched. From there the next chunk goes on, although the first is not durable yet. The announced step
-/// counts when it is accepted and all before it have been.
+/// A file is hashed from its start, so chunks are hashed in order:
 ///
-/// What comes in another order is read back by somebody else (``follow(_:)``), who says so while it does.
+/// - The writer of a chunk borrows the hash and updates it together with the chunk's own.
+/// - When the chunk's digest has matched, the writer announces the result as a step. The next chunk
+///   can continue from there, although this one is not durable yet.
+/// - The step counts when it and all earlier steps are accepted.
+///
+/// Chunks that arrive out of order are read back by another task (``follow(_:)``), between
+/// ``beginFollowing()`` and ``endFollowing()``.
 package final class HashTurns: Sendable {
-    /// What one chunk makes of the hash.
+    /// The change of the hash by one chunk.
     fileprivate struct Step {
         let before: SHA256Hasher
         let after: SHA256Hasher
@@ -19,7 +22,7 @@ package final class HashTurns: Sendable {
     fileprivate struct State {
         var hasher: SHA256Hasher
         var isFollowing = false
-        /// Announced and not counted yet, by the offset at which each starts.
+        /// Announced steps that do not count yet, by start offset.
         var steps: [Int64: Step] = [:]
         /// Ends of the chunks that are being written and may announce a step.
         var comingEnds: Set<Int64> = []
@@ -28,26 +31,26 @@ package final class HashTurns: Sendable {
 
     private let state: Mutex<State>
 
-    /// - Parameter hasher: What has been hashed of the file before.
+    /// - Parameter hasher: The hash of the bytes so far.
     package init(_ hasher: SHA256Hasher) { state = Mutex(State(hasher: hasher)) }
 
-    /// The hash as far as it counts.
+    /// The hash of all bytes that count.
     package var hasher: SHA256Hasher { state.withLock { $0.hasher } }
 
-    /// True when a step that starts where the hash stands is about to count.
+    /// True when a step starts at the end of the hashed bytes.
     package var hasStepAhead: Bool {
         state.withLock { $0.steps[$0.hasher.byteCount] != nil }
     }
 
-    /// A copy of the hash for a writer that writes from exactly this offset; nil when it is not there.
+    /// Returns a copy of the hash at exactly this offset; nil when no such hash is available.
     package func borrow(at offset: Int64) -> SHA256Hasher? {
         state.withLock { $0.hash(at: offset) }
     }
 
-    /// The same, after waiting for it while the chunk before is being written, at most as long as the
-    /// patience lasts.
+    /// Returns a copy of the hash at exactly this offset. Waits for it while the preceding chunk is
+    /// being written, up to the timeout `patience`.
     ///
-    /// - Parameter sleep: Sleeps for the patience; ends early when its task is cancelled.
+    /// - Parameter sleep: Sleeps for the timeout; ends early when its task is cancelled.
     package func borrow(
         at offset: Int64, patience: Duration,
         sleep: @escaping @Sendable (Duration) async throws -> Void
@@ -55,7 +58,7 @@ package final class HashTurns: Sendable {
         if let hasher = borrow(at: offset) { return hasher }
         guard patience > .zero else { return nil }
         let isOver = Mutex(false)
-        // Wakes the waiter below once; cancelled when the hash was faster.
+        // Wakes the waiter below once; cancelled when the hash came first.
         let timer = Task {
             try await sleep(patience)
             isOver.withLock { $0 = true }
@@ -75,22 +78,22 @@ package final class HashTurns: Sendable {
         return borrow(at: offset)
     }
 
-    /// A chunk that ends there is going to be written; ``leave(end:)`` must follow.
+    /// Registers a chunk that is about to be written, by its end; ``leave(end:)`` must follow.
     package func enter(end: Int64) { state.withLock { _ = $0.comingEnds.insert(end) } }
 
-    /// The chunk that ends there has announced its step, or will not.
+    /// Removes the chunk with this end: it has announced its step, or never will.
     package func leave(end: Int64) {
         state.withLock { _ = $0.comingEnds.remove(end) }
         wake(at: end)
     }
 
-    /// A chunk's digest has matched, and the borrowed hash went on over its bytes.
+    /// Announces the step of a chunk whose digest has matched.
     package func announce(_ after: SHA256Hasher, from before: SHA256Hasher) {
         state.withLock { $0.steps[before.byteCount] = Step(before: before, after: after) }
         wake(at: after.byteCount)
     }
 
-    /// The chunk that starts there is durable. Its step counts when it is its turn.
+    /// Accepts the step of a chunk that is durable. It counts after all earlier steps.
     package func accept(stepAt start: Int64) {
         state.withLock { state in
             state.steps[start]?.isAccepted = true
@@ -98,14 +101,14 @@ package final class HashTurns: Sendable {
         }
     }
 
-    /// The chunk that starts there is not durable and will not be.
+    /// Withdraws the step of a chunk that will not become durable.
     package func withdraw(stepAt start: Int64) { state.withLock { $0.steps[start] = nil } }
 
-    /// Begins to carry the hash on by other means; ``endFollowing()`` must follow. Meanwhile nobody
-    /// borrows it, and no step counts.
+    /// Starts hashing by other means; ``endFollowing()`` must follow. Until then the running
+    /// hash is not lent, and no step counts.
     package func beginFollowing() { state.withLock { $0.isFollowing = true } }
 
-    /// The hash has been carried on by other means.
+    /// Sets the hash computed by other means.
     package func follow(_ hasher: SHA256Hasher) { state.withLock { $0.hasher = hasher } }
 
     package func endFollowing() {
@@ -133,16 +136,16 @@ extension HashTurns.State {
         return steps.values.first { $0.after.byteCount == offset }?.after
     }
 
-    /// Goes on over the steps that are accepted.
+    /// Applies the steps that are accepted.
     fileprivate mutating func advance() {
         guard !isFollowing else { return }
         while let step = steps[hasher.byteCount], step.isAccepted {
             steps[hasher.byteCount] = nil
-            // Another attempt at a chunk before it may have brought other bytes.
+            // A new attempt at an earlier chunk may have changed the bytes before it.
             guard step.before.savedState == hasher.savedState else { break }
             hasher = step.after
         }
-        // What was passed by other means is of no use any more.
+        // Drops steps at offsets that are already hashed.
         let offset = hasher.byteCount
         steps = steps.filter { $0.key >= offset }
     }

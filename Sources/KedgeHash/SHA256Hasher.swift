@@ -1,11 +1,11 @@
 internal import CCrypto
 package import KedgeModel
 
-/// A running SHA-256 over libcrypto whose state can be saved at any byte and restored later, also in
-/// another process (R71).
+/// A running SHA-256 with libcrypto. Its state can be saved at any byte and restored later, also in
+/// another process.
 ///
-/// A value: a copy goes on independently. Updating is a blocking computation of about a second per
-/// gigabyte; large buffers belong on a pool of threads, not on an event loop.
+/// A value: copies continue independently. An update blocks for about a second per gigabyte, so
+/// large buffers belong on a thread pool, not on an event loop.
 package struct SHA256Hasher: Sendable {
     var context: SHA256_CTX
 
@@ -19,19 +19,19 @@ package struct SHA256Hasher: Sendable {
         SHA256_Init(&context)
     }
 
-    /// Goes on over these bytes.
+    /// Hashes more bytes.
     package mutating func update(_ bytes: UnsafeRawBufferPointer) {
         guard let base = bytes.baseAddress, !bytes.isEmpty else { return }
         SHA256_Update(&context, base, bytes.count)
         byteCount += Int64(bytes.count)
     }
 
-    /// Goes on over these bytes.
+    /// Hashes more bytes.
     package mutating func update(_ bytes: [UInt8]) {
         bytes.withUnsafeBytes { update($0) }
     }
 
-    /// The digest of the bytes seen so far; the hasher itself can go on.
+    /// The digest of the bytes so far; the hasher can continue.
     package func digest() -> SHA256Digest {
         var copy = context
         let bytes = [UInt8](unsafeUninitializedCapacity: SHA256Digest.byteCount) { buffer, count in
@@ -44,7 +44,7 @@ package struct SHA256Hasher: Sendable {
         return digest
     }
 
-    /// The digest of the bytes.
+    /// Returns the digest of the bytes.
     package static func digest(of bytes: [UInt8]) -> SHA256Digest {
         var hasher = SHA256Hasher()
         hasher.update(bytes)
@@ -53,12 +53,12 @@ package struct SHA256Hasher: Sendable {
 }
 
 extension SHA256Hasher {
-    /// Size of the part of a saved state that is always there: version, words, length.
+    /// Size of the fixed part of a saved state: version, words, length.
     private static let fixedByteCount = 1 + 32 + 8
     private static let stateVersion: UInt8 = 1
 
-    /// The state as bytes: version 1, the eight words (big endian), the number of bytes seen (big
-    /// endian), then the bytes of the unfinished 64-byte block. At most 104 bytes.
+    /// The serialized state: version 1, the eight words (big endian), the byte count (big endian),
+    /// then the bytes of the unfinished 64-byte block. At most 104 bytes.
     package var savedState: [UInt8] {
         var state: [UInt8] = [Self.stateVersion]
         withUnsafeBytes(of: context.h) { words in
@@ -69,7 +69,7 @@ extension SHA256Hasher {
         return state
     }
 
-    /// Restores a saved state; nil when the bytes are not one.
+    /// Restores a saved state; nil when the bytes are not a valid one.
     package init?(savedState state: [UInt8]) {
         guard state.count >= Self.fixedByteCount, state[0] == Self.stateVersion else { return nil }
         let length = state[33..<41].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
@@ -89,7 +89,7 @@ extension SHA256Hasher {
         setLibraryLength()
     }
 
-    /// Tells the library how many bytes have been seen; it counts bits in two words.
+    /// Sets the library's length field, which counts bits in two words.
     mutating func setLibraryLength() {
         context.Nl = UInt32(truncatingIfNeeded: byteCount << 3)
         context.Nh = UInt32(truncatingIfNeeded: byteCount >> 29)

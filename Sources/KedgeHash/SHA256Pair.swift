@@ -2,11 +2,11 @@ internal import CCrypto
 internal import CSHA256
 
 extension SHA256Hasher {
-    /// Carries two computations on over the same bytes: where the processor has instructions for
-    /// SHA-256 in about the time of one, otherwise one after the other.
+    /// Updates two computations with the same bytes. Where the processor has SHA-256 instructions,
+    /// this takes about the time of one; otherwise they run one after the other.
     ///
-    /// That is how a chunk and the file that it is part of are hashed. It is quick when both stand at the
-    /// same place in their blocks of 64 bytes, as they do in chunks whose size is a multiple of that.
+    /// Used to hash a chunk together with its file. It is fast when both are at the same position
+    /// in their blocks of 64 bytes, as they are for chunk sizes that are a multiple of 64.
     package static func update(
         _ first: inout SHA256Hasher, _ second: inout SHA256Hasher,
         with bytes: UnsafeRawBufferPointer
@@ -16,7 +16,7 @@ extension SHA256Hasher {
             second.update(bytes)
             return
         }
-        // Up to the next whole block, the whole blocks, the rest.
+        // Up to the next block boundary, the complete blocks, the rest.
         let head = min((blockByteCount - first.bytesInBlock) % blockByteCount, bytes.count)
         let blockCount = (bytes.count - head) / blockByteCount
         let tail = head + blockCount * blockByteCount
@@ -34,7 +34,7 @@ extension SHA256Hasher {
 
     private static let blockByteCount = 64
 
-    /// Bytes of an unfinished block that wait in the state.
+    /// Number of bytes of an unfinished block in the state.
     private var bytesInBlock: Int { Int(byteCount % Int64(Self.blockByteCount)) }
 
     private static func updateBlocks(
@@ -54,7 +54,7 @@ extension SHA256Hasher {
         second.countBytes(blocks.count)
     }
 
-    /// Counts bytes that went past the library.
+    /// Counts bytes that were hashed without the library.
     private mutating func countBytes(_ count: Int) {
         byteCount += Int64(count)
         setLibraryLength()

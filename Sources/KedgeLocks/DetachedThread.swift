@@ -6,11 +6,11 @@ import Musl
 import Darwin
 #endif
 
-/// Runs work on a thread of its own, because blocking calls must not occupy the cooperative pool.
+/// Runs work on its own thread, because blocking calls must not occupy the cooperative pool.
 package enum DetachedThread {
     /// Starts a thread that runs `work` and ends.
     ///
-    /// - Returns: whether the system had a thread to give; if not, `work` is dropped.
+    /// - Returns: False when the system has no thread; `work` is dropped then.
     package static func start(_ work: @escaping @Sendable () -> Void) -> Bool {
         let task = unsafe Unmanaged.passRetained(ThreadTask(work))
         #if canImport(Darwin)
@@ -50,8 +50,9 @@ private final class ThreadTask: Sendable {
         return nil
     }
 
-    /// Signals are for the threads of the program. SIGPIPE above all: OpenSSL writes to sockets
-    /// without `MSG_NOSIGNAL`, and with `CURLOPT_NOSIGNAL` libcurl leaves that signal to us.
+    /// Blocks all signals: the program's own threads handle them. This matters most for SIGPIPE:
+    /// OpenSSL writes to sockets without `MSG_NOSIGNAL`, and with `CURLOPT_NOSIGNAL` libcurl leaves
+    /// that signal to the program.
     private static func blockSignals() {
         var all = sigset_t()
         unsafe sigfillset(&all)

@@ -6,18 +6,18 @@ internal import Glibc
 
 /// A value behind a lock, for short critical sections without suspension.
 ///
-/// It has the interface of the standard library's `Mutex` and stands on a POSIX mutex instead. The
-/// thread sanitizer knows those; the slow path of the standard one lies in a library that is built
-/// without the sanitizer, so that every use under contention is reported as a race. What the
-/// sanitizer checks is thereby what ships.
+/// Has the interface of the standard library's `Mutex`, on top of a POSIX mutex. The thread
+/// sanitizer knows POSIX mutexes. The slow path of the standard one is in a library built without
+/// the sanitizer, which reports every contended use as a race. With this type, the tested code is
+/// the shipped code.
 ///
-/// Invariant behind the unchecked conformance: the value is reached only while the lock is held.
+/// Invariant behind the unchecked conformance: the value is accessed only while the lock is held.
 package struct Mutex<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
-    // In memory of their own: a POSIX mutex must not move.
+    // Allocated separately: a POSIX mutex must not move.
     private let lock: UnsafeMutablePointer<pthread_mutex_t>
     private let value: UnsafeMutablePointer<Value>
 
-    /// A lock that nobody holds, around the value.
+    /// Creates an unlocked mutex around the value.
     package init(_ initialValue: consuming sending Value) {
         lock = .allocate(capacity: 1)
         lock.initialize(to: pthread_mutex_t())
@@ -35,8 +35,8 @@ package struct Mutex<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
         lock.deallocate()
     }
 
-    /// Runs the closure while the lock is held; waits for the lock first. Not reentrant: a closure
-    /// that takes the same lock again stops the thread for ever.
+    /// Runs the closure while the lock is held. Not reentrant: a closure that takes the same lock
+    /// again blocks its thread forever.
     package borrowing func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {

@@ -1,7 +1,7 @@
 package import GRDB
 package import KedgeFiles
 
-/// A setting that SQLite did not take.
+/// A setting that SQLite did not accept.
 package struct DatabaseSettingError: Error, Hashable, Sendable, CustomStringConvertible {
     package let setting: String
     package let expected: String
@@ -12,18 +12,18 @@ package struct DatabaseSettingError: Error, Hashable, Sendable, CustomStringConv
     }
 }
 
-/// Opens SQLite databases so that a commit is on stable storage when it returns, unless durability is
-/// off.
+/// Opens SQLite databases whose commits are on stable storage when they return, unless durability
+/// is off.
 package enum DatabaseFile {
-    /// Opens or makes the database; blocks.
+    /// Opens or creates the database; blocks.
     ///
-    /// The file has mode 0600, and SQLite gives its side files the mode of the database. Missing
-    /// directories are made with mode 0700; one that exists keeps the mode its owner gave it.
+    /// The file has mode 0600, and SQLite gives its side files the same mode. Missing directories
+    /// are created with mode 0700; an existing one keeps its mode.
     ///
-    /// - Parameter durability: ``Durability/off`` leaves the database's own syncs out. Those of
-    ///   directories are the file system's.
-    /// - Throws: ``DatabaseSettingError`` when a setting did not take, the file system's or the
-    ///   database's own error.
+    /// - Parameter durability: ``Durability/off`` disables the database's own syncs. Syncs of
+    ///   directories depend on `fileSystem`.
+    /// - Throws: ``DatabaseSettingError`` when SQLite did not accept a setting; errors of the file
+    ///   system and the database.
     package static func open(
         at path: String, in fileSystem: any FileSystem = POSIXFileSystem(),
         durability: Durability = .on
@@ -33,23 +33,23 @@ package enum DatabaseFile {
         configuration.label = "kedge.database"
         configuration.busyMode = .timeout(Double(busyTimeoutMilliseconds) / 1000)
         // One connection for everything. SQLite before 3.51.3 can damage a database when one
-        // connection checkpoints while another one resets the log (sqlite.org/wal.html, "The
-        // WAL-Reset Bug"), and Debian 12 has 3.40. The journal mode is set below and not by GRDB,
-        // which would lower `synchronous` to NORMAL while doing so.
+        // connection checkpoints while another resets the log (sqlite.org/wal.html, "The WAL-Reset
+        // Bug"), and Debian 12 has 3.40. The journal mode is set below and not by GRDB, which would
+        // lower `synchronous` to NORMAL.
         let queue = try DatabaseQueue(path: path, configuration: configuration)
         try queue.writeWithoutTransaction { db in
             let settings = settings(durability)
             for setting in settings { try setting.apply(to: db) }
-            // Only now, so that none has changed an earlier one.
+            // After all are applied, so that no later setting has changed an earlier one.
             for setting in settings { try setting.confirm(in: db) }
         }
         return queue
     }
 
-    /// Opens an existing database for reading beside the process that writes it; blocks.
+    /// Opens an existing database for reading while another process writes it; blocks.
     ///
-    /// Such a connection writes no page and makes no checkpoint, so it cannot meet the fault that needs two
-    /// connections which do. Each read sees the last commit before it.
+    /// The connection writes no page and makes no checkpoint. So it cannot trigger the WAL-reset
+    /// bug, which needs two connections that do. Each read sees the last commit before it.
     package static func openForReading(at path: String) throws -> DatabaseQueue {
         var configuration = Configuration()
         configuration.label = "kedge.reading"
@@ -60,21 +60,21 @@ package enum DatabaseFile {
 
     private static let busyTimeoutMilliseconds = 5000
 
-    /// In this order; each one is read back, because SQLite ignores what it cannot do.
+    /// The settings in order. Each one is read back, because SQLite ignores unsupported values.
     private static func settings(_ durability: Durability) -> [Setting] {
         [
-            // Before the journal mode, whose change writes a new database and would sync it. Set
-            // outright, it outlasts that change.
+            // Before the journal mode: changing that writes a new database and would sync it. An
+            // explicit value survives that change.
             synchronous(durability),
             Setting("journal_mode", "WAL", readsBack: "wal"),
             Setting("foreign_keys", "ON", readsBack: "1"),
             Setting("busy_timeout", "\(busyTimeoutMilliseconds)"),
             // An I/O error on a mapped page would be a signal instead of an error code.
             Setting("mmap_size", "0"),
-            // About 4 MiB of log. A checkpoint that fails is tried again with all its pages written
-            // anew, so its errors, which SQLite keeps to itself, lose nothing.
+            // About 4 MiB of log. SQLite hides errors of a checkpoint. They lose nothing, because
+            // the next checkpoint writes all pages again.
             Setting("wal_autocheckpoint", "1000"),
-            // What one large transaction made of the log is given back afterwards.
+            // Limits the log that remains after a large transaction.
             Setting("journal_size_limit", "\(64 << 20)"),
             Setting("temp_store", "MEMORY", readsBack: "2"),
             Setting("trusted_schema", "OFF", readsBack: "0"),
@@ -84,14 +84,14 @@ package enum DatabaseFile {
 
     private static func synchronous(_ durability: Durability) -> Setting {
         switch durability {
-        // A commit is synced. NORMAL loses the last ones in a power cut.
+        // Syncs each commit. NORMAL loses the last commits in a power loss.
         case .on: Setting("synchronous", "FULL", readsBack: "2")
         case .off: Setting("synchronous", "OFF", readsBack: "0")
         }
     }
 
-    /// Makes the file with its mode before SQLite would make it readable for everybody. An existing
-    /// file is not opened: closing it would drop the locks of a connection of this process.
+    /// Creates the file with its mode; SQLite would create it readable for all users. Does not open
+    /// an existing file: closing it would drop the locks of a connection in this process.
     private static func makeFile(at path: String, in fileSystem: any FileSystem) throws {
         guard try fileSystem.status(of: path) == nil else { return }
         let parent = parentDirectory(of: path)
@@ -99,7 +99,7 @@ package enum DatabaseFile {
         do {
             try fileSystem.open(path, .createNew).close()
         } catch  where error.code == .exists {
-            // Another process was faster.
+            // Another process created it first.
         }
         try fileSystem.syncDirectory(parent)
     }

@@ -1,15 +1,15 @@
 package import GRDB
 
 extension DatabaseQueue {
-    /// Runs one statement whose commit is not synced: it survives the end of the process, and a power cut
-    /// may take it back. The next synced commit makes it durable. For databases whose commits are
-    /// synced otherwise.
+    /// Runs one statement whose commit is not synced: it survives the end of the process, but a
+    /// power loss may undo it. The next synced commit makes it durable. For databases that
+    /// otherwise sync their commits.
     ///
-    /// In WAL mode `synchronous=NORMAL` leaves out the sync of a commit and nothing else: the log stays
-    /// in order, and checkpoints are synced (sqlite.org/pragma.html#pragma_synchronous).
+    /// In WAL mode `synchronous=NORMAL` only omits the sync of a commit: the log stays in order,
+    /// and checkpoints are synced (sqlite.org/pragma.html#pragma_synchronous).
     ///
-    /// - Throws: what the statement throws; ``DatabaseSettingError`` when commits could not be made to
-    ///   sync again.
+    /// - Throws: Errors of the statement; ``DatabaseSettingError`` when synced commits could not be
+    ///   restored.
     package func writeUnsynced(_ statement: (Database) throws -> Void) throws {
         try writeWithoutTransaction { database in
             try database.execute(sql: "PRAGMA synchronous = NORMAL")

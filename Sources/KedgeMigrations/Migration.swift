@@ -1,4 +1,4 @@
-/// One numbered step of a schema, as text.
+/// One numbered step of a schema, as SQL text.
 package struct Migration: Sendable, Hashable {
     package let number: Int
     package let name: String
@@ -11,11 +11,12 @@ package struct Migration: Sendable, Hashable {
     }
 }
 
-/// A database that the program must not touch, because their histories differ.
+/// A difference between the database's history and the program's; the program must not use the
+/// database.
 package enum MigrationError: Error, Hashable, Sendable {
-    /// A later version of the program has been here; what it stored would be misread.
+    /// A later version of the program has changed the database; this one would misread its data.
     case newerSchema(found: Int, known: Int)
-    /// The text of a migration that was applied differs from the one in the program.
+    /// The text of an applied migration differs from the program's.
     case edited(number: Int, name: String)
 }
 

@@ -2,7 +2,7 @@ package import GRDB
 internal import KedgeHash
 package import KedgeModel
 
-/// Brings a database to the newest schema that the program knows, and never back.
+/// Migrates a database to the newest schema that the program knows, and never back.
 package struct MigrationRunner: Sendable {
     private let migrations: [Migration]
 
@@ -17,13 +17,13 @@ package struct MigrationRunner: Sendable {
     /// The number of the newest schema that the program knows.
     package var newestNumber: Int { migrations.count }
 
-    /// Applies what is missing, each migration in its own transaction; blocks until it is done.
+    /// Applies the missing migrations, each in its own transaction; blocks until it is done.
     ///
-    /// Several processes may do this at once: each step looks again under the write lock.
+    /// Several processes may run this at once: each step checks again under the write lock.
     ///
-    /// - Returns: The migrations that were applied by this call.
-    /// - Throws: ``MigrationError`` before anything is changed, or the database's own error; then
-    ///   the migrations before the failing one stay applied.
+    /// - Returns: The migrations that this call applied.
+    /// - Throws: ``MigrationError`` before any change, or the database's own error. In the second
+    ///   case the migrations before the failing one stay applied.
     @discardableResult
     package func migrate(_ queue: DatabaseQueue, now: Timestamp) throws -> [Migration] {
         var done: [Migration] = []
@@ -34,7 +34,7 @@ package struct MigrationRunner: Sendable {
         return done
     }
 
-    /// Applies one migration, or returns nil when there is none left.
+    /// Applies one migration; returns nil when none is left.
     private func applyNext(in db: Database, now: Timestamp) throws -> Migration? {
         var applied: Migration?
         try db.inTransaction(.immediate) {
@@ -55,7 +55,7 @@ package struct MigrationRunner: Sendable {
         return applied
     }
 
-    /// How many migrations the database has, all of them equal to ours.
+    /// Returns the number of applied migrations after checking that they equal the program's.
     private func checkedCount(in db: Database) throws -> Int {
         let rows = try Row.fetchAll(
             db, sql: "SELECT number, sha256 FROM schema_migration ORDER BY number")
@@ -80,6 +80,6 @@ package struct MigrationRunner: Sendable {
 }
 
 extension Migration {
-    /// Digest of the text, by which a later change is noticed.
+    /// Digest of the text, which reveals a later change.
     fileprivate var fingerprint: String { SHA256Hasher.digest(of: Array(sql.utf8)).hex }
 }

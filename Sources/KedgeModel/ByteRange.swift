@@ -14,7 +14,7 @@ public struct ByteRange: Hashable, Sendable {
 
     /// Number of bytes.
     public var byteCount: Int64 { end - start }
-    /// True when there is no byte in it.
+    /// True when the range has no bytes.
     public var isEmpty: Bool { start == end }
 }
 
@@ -22,16 +22,16 @@ public struct ByteRange: Hashable, Sendable {
 public struct ContentRange: Hashable, Sendable {
     /// The bytes carried, or nil for `bytes */total`.
     public let range: ByteRange?
-    /// Size of the whole file, or nil when it is written as `*`.
+    /// Size of the whole file, or nil for `*`.
     public let total: Int64?
 
-    /// Takes the parts as they are; ``description`` writes an empty range as `bytes */total`.
+    /// Creates a value without checks; ``description`` writes an empty range as `bytes */total`.
     public init(range: ByteRange?, total: Int64?) {
         self.range = range
         self.total = total
     }
 
-    /// Reads `bytes first-last/total`, `bytes first-last/*` or `bytes */total`.
+    /// Parses `bytes first-last/total`, `bytes first-last/*` or `bytes */total`.
     ///
     /// Nil for anything else: other units, signs, spaces, overflow, a last byte before the first,
     /// or a last byte at or after the total.

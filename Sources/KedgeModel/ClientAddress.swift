@@ -1,19 +1,19 @@
-/// The address that a client comes from.
+/// The network address of a client.
 ///
-/// Of IPv6 the first 64 bits count: whoever has one address of such a network has all of them. An IPv4
-/// address that came over IPv6 (`::ffff:a.b.c.d`) is the IPv4 one.
+/// An IPv6 address counts with its first 64 bits only, because a client usually has such a network
+/// to itself. An IPv4-mapped IPv6 address (`::ffff:a.b.c.d`) counts as the IPv4 address.
 package struct ClientAddress: Hashable, Sendable, CustomStringConvertible {
     /// The IPv4 address, or the IPv6 network in canonical text (RFC 5952), such as `2001:db8::/64`.
     package let network: String
 
     package var description: String { network }
 
-    /// A client that comes from no network, or from one that could not be learned.
+    /// A client without a network address, or with an unknown one.
     package static let unknown = ClientAddress(network: "unknown")
 
     private init(network: String) { self.network = network }
 
-    /// - Parameter bytes: Four or sixteen bytes in network order; nil for another number.
+    /// - Parameter bytes: Four or sixteen bytes in network order; nil for any other count.
     package init?(bytes: some Sequence<UInt8>) {
         let bytes = bytes.map { UInt16($0) }
         switch bytes.count {
@@ -25,9 +25,9 @@ package struct ClientAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Nil for text that is no address.
+    /// Parses an address; nil for any other text.
     ///
-    /// - Parameter text: An address of either version, with or without the name of an interface (`%eth0`).
+    /// - Parameter text: An IPv4 or IPv6 address, with or without an interface name (`%eth0`).
     package init?(_ text: some StringProtocol) {
         let address = text.prefix { $0 != "%" }
         if let numbers = Self.version4(address) {
@@ -95,7 +95,7 @@ package struct ClientAddress: Hashable, Sendable, CustomStringConvertible {
             return [groups[6] >> 8, groups[6] & 0xFF, groups[7] >> 8, groups[7] & 0xFF]
                 .map { "\($0)" }.joined(separator: ".")
         }
-        // The second half is zero, so the longest run of zeros ends at the end.
+        // The second half is zero, so the longest run of zeros extends to the end.
         var head = groups[..<4]
         while head.last == 0 { head.removeLast() }
         return head.map { String($0, radix: 16) }.joined(separator: ":") + "::/64"

@@ -1,19 +1,19 @@
 /// The two header forms that carry a SHA-256 digest.
 public enum DigestHeader {
-    /// Reads `X-Chunk-Hash: sha256=<64 hex>` (R57); the algorithm name and the digits in any case.
+    /// Parses `X-Chunk-Hash: sha256=<64 hex>`, ignoring case.
     public static func parseChunkHash(_ value: some StringProtocol) -> SHA256Digest? {
         let parts = value.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, parts[0].lowercased() == "sha256" else { return nil }
         return SHA256Digest(hex: parts[1])
     }
 
-    /// Writes the value of `X-Chunk-Hash`.
+    /// Returns the value of `X-Chunk-Hash`.
     public static func chunkHash(_ digest: SHA256Digest) -> String { "sha256=\(digest.hex)" }
 
-    /// Reads the `sha-256` member of `Content-Digest` or `Repr-Digest` (RFC 9530 section 2).
+    /// Parses the `sha-256` member of `Content-Digest` or `Repr-Digest` (RFC 9530 section 2).
     ///
-    /// Other algorithms in the dictionary are passed over; nil when there is no `sha-256` member or
-    /// when it is not a byte sequence of 32 bytes.
+    /// Ignores other algorithms. Nil when there is no `sha-256` member, or it is not a byte
+    /// sequence of 32 bytes.
     public static func parseRFC9530(_ value: some StringProtocol) -> SHA256Digest? {
         for member in value.split(separator: ",") {
             let pair = member.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -26,7 +26,7 @@ public enum DigestHeader {
         return nil
     }
 
-    /// Writes the value of `Content-Digest` or `Repr-Digest`.
+    /// Returns the value of `Content-Digest` or `Repr-Digest`.
     public static func rfc9530(_ digest: SHA256Digest) -> String {
         "sha-256=:\(Base64.encode(digest.bytes)):"
     }

@@ -1,9 +1,9 @@
-/// A SHA-256 digest (FIPS 180-4): 32 bytes, written as 64 lower-case hexadecimal digits.
+/// A SHA-256 digest (FIPS 180-4): 32 bytes, written as 64 lowercase hexadecimal digits.
 public struct SHA256Digest: Hashable, Sendable {
     /// Number of bytes in a digest.
     public static let byteCount = 32
 
-    // Four words instead of an array: a digest stays inline in rows and sets of chunks.
+    // Four words instead of an array, so that a digest is stored inline in rows and sets of chunks.
     private let words: [4 of UInt64]
 
     /// Wraps exactly 32 bytes; nil for any other count.
@@ -11,7 +11,7 @@ public struct SHA256Digest: Hashable, Sendable {
         self.init(contiguous: Array(bytes))
     }
 
-    /// Not generic, so that it is compiled once and well: long chunk lists come through here.
+    /// Not generic, so that it is compiled once and optimized: long chunk lists use it.
     private init?(contiguous bytes: [UInt8]) {
         guard bytes.count == Self.byteCount else { return nil }
         var words: [4 of UInt64] = [0, 0, 0, 0]
@@ -21,7 +21,7 @@ public struct SHA256Digest: Hashable, Sendable {
         self.words = words
     }
 
-    /// Reads 64 hexadecimal digits in any case; nil for anything else.
+    /// Parses 64 hexadecimal digits in either case; nil for anything else.
     public init?(hex: some StringProtocol) {
         guard hex.utf8.count == 64, let bytes = Hex.decode(hex) else { return nil }
         self.init(bytes: bytes)
@@ -32,25 +32,25 @@ public struct SHA256Digest: Hashable, Sendable {
         (0..<Self.byteCount).map { UInt8(truncatingIfNeeded: words[$0 / 8] >> (56 - 8 * ($0 % 8))) }
     }
 
-    /// 64 lower-case hexadecimal digits.
+    /// The 64 lowercase hexadecimal digits.
     public var hex: String { Hex.encode(bytes) }
 
-    /// Written out because `InlineArray` is not `Equatable`.
+    /// Compares the words. Written by hand because `InlineArray` is not `Equatable`.
     public static func == (left: SHA256Digest, right: SHA256Digest) -> Bool {
         (0..<4).allSatisfy { left.words[$0] == right.words[$0] }
     }
 
-    /// Feeds the four words, so that equal digests hash alike.
+    /// Hashes the four words.
     public func hash(into hasher: inout Hasher) {
         for index in 0..<4 { hasher.combine(words[index]) }
     }
 }
 
 extension SHA256Digest: CustomStringConvertible, Codable {
-    /// The same text as ``hex``; a digest is no secret and may be logged.
+    /// The text of ``hex``. A digest is not secret and may be logged.
     public var description: String { hex }
 
-    /// Reads one string of 64 hexadecimal digits in any case.
+    /// Decodes a string of 64 hexadecimal digits in either case.
     ///
     /// - Throws: `DecodingError.dataCorrupted` for other text.
     public init(from decoder: any Decoder) throws {
@@ -62,7 +62,7 @@ extension SHA256Digest: CustomStringConvertible, Codable {
         self = digest
     }
 
-    /// Writes one string of 64 lower-case digits.
+    /// Encodes a string of 64 lowercase digits.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(hex)

@@ -1,6 +1,6 @@
 /// Reads PostgreSQL's binary format.
 enum BinaryReader {
-    /// A big-endian integer with a sign, as long as the bytes are.
+    /// Reads a signed big-endian integer of any width.
     static func integer(_ bytes: UnsafeRawBufferPointer) -> Int64 {
         guard let first = unsafe bytes.first else { return 0 }
         var value: Int64 = first & 0x80 == 0 ? 0 : -1
@@ -8,7 +8,7 @@ enum BinaryReader {
         return value
     }
 
-    /// The elements of an array of at most one dimension, as `array_send` writes it; see
+    /// Reads an array of at most one dimension, in the format of `array_send`; see
     /// ``PostgresValue``. The closure gets nil for NULL.
     static func array<Element>(
         _ bytes: UnsafeRawBufferPointer, _ decode: (UnsafeRawBufferPointer?) throws -> Element

@@ -1,22 +1,22 @@
 import CPostgres
 
-/// What a metadata URL says: how to connect, for libpq, and three settings of our own.
+/// A parsed metadata URL: parameters for libpq, and three settings of our own.
 struct ConnectionString: Sendable {
-    /// Keywords and values for libpq, with our defaults. Holds the password; never logged.
+    /// Keywords and values for libpq, with our defaults. Contains the password; never logged.
     let parameters: [(keyword: String, value: String)]
-    /// Connections, each with a thread.
+    /// Number of connections, each with its own thread.
     let poolSize: Int
-    /// False where notifications do not arrive, as behind a pooler in transaction mode.
+    /// Whether notifications arrive. They do not behind a pooler in transaction mode.
     let listens: Bool
-    /// True when a server that may lose acknowledged writes is accepted.
+    /// Whether to accept a server that may lose acknowledged writes.
     let allowsUnsafe: Bool
 
     /// Reads `postgres://user:password@host:port/database?keyword=value…`.
     ///
-    /// `pool_size` (1…200, default 8), `listen` and `allow_unsafe` (`on` or `off`) are ours; every
-    /// other keyword goes to libpq untouched, the TLS ones among them.
+    /// `pool_size` (1…200, default 8), `listen` and `allow_unsafe` (`on` or `off`) are our own.
+    /// Every other keyword goes to libpq unchanged, including those for TLS.
     ///
-    /// - Throws: `invalidURL`. The URL is not part of the error: it may hold a password.
+    /// - Throws: `invalidURL`. The error does not contain the URL, which may hold a password.
     init(_ url: String) throws(PostgresStoreError) {
         guard url.hasPrefix("postgres://") || url.hasPrefix("postgresql://") else {
             throw .invalidURL("it starts with postgres:// or postgresql://")
@@ -36,16 +36,17 @@ struct ConnectionString: Sendable {
         self.parameters = parameters
     }
 
-    /// Every wait on the network has an end: libpq and the kernel have none, or one of hours.
+    /// Defaults for libpq. They bound every wait on the network; libpq and the kernel wait without
+    /// limit, or for hours.
     private static let defaults = [
         ("application_name", "kedge"), ("client_encoding", "UTF8"), ("connect_timeout", "5"),
         ("gssencmode", "disable"), ("keepalives_idle", "30"), ("keepalives_interval", "10"),
         ("keepalives_count", "3"), ("tcp_user_timeout", "10000"),
-        // A name may lead to a standby during a failover, and a standby answers reads.
+        // During a failover a name may lead to a standby, and a standby answers reads.
         ("target_session_attrs", "read-write"),
     ]
 
-    /// Removes our own item from the query; returns its value.
+    /// Removes our own setting from the query and returns its value.
     private static func take(_ name: String, from items: inout [String]) -> String? {
         let prefix = name + "="
         defer { items.removeAll { $0.hasPrefix(prefix) } }
@@ -72,7 +73,7 @@ struct ConnectionString: Sendable {
     private static func parse(
         _ url: String
     ) throws(PostgresStoreError) -> [(keyword: String, value: String)] {
-        // The message is not asked for: it quotes the URL.
+        // libpq's message is not requested: it quotes the URL.
         guard let options = unsafe PQconninfoParse(url, nil) else {
             throw .invalidURL("libpq does not understand a part of it")
         }

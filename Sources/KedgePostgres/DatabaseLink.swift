@@ -1,15 +1,16 @@
 internal import Glibc
 internal import KedgeEngine
 
-/// One thread's way to the database: a connection that is made when it is needed, checked before it
-/// is used, and replaced when it broke.
+/// One thread's connection to the database. It is made on demand, checked before each use, and
+/// replaced after a failure.
 final class DatabaseLink {
     let configuration: PostgresConfiguration
     let clock: DatabaseClock
     private let parameters: [(keyword: String, value: String)]
     private let onNotice: @Sendable (String) -> Void
     private var connection: PostgresConnection?
-    /// Name of the server's present life, as this connection found it; see `server_life`.
+    /// The name of the server's current life, as read on this connection; see the table
+    /// `server_life`.
     private var lifeName: String?
 
     init(
@@ -22,8 +23,8 @@ final class DatabaseLink {
         self.onNotice = onNotice
     }
 
-    /// A connection that worked a moment ago. While the database is away it is looked for until the
-    /// deadline, in growing steps of random length, so that nodes do not come back all at once.
+    /// Returns a connection that has just been checked. While the database is unavailable, retries
+    /// until the deadline, with random, growing pauses so that nodes do not all reconnect at once.
     func connected(until deadline: Deadline) throws -> PostgresConnection {
         var delay = Duration.milliseconds(20)
         while true {
@@ -47,21 +48,21 @@ final class DatabaseLink {
         }
     }
 
-    /// Lets go of the connection; the next operation makes another one.
+    /// Closes the connection; the next operation makes a new one.
     func disconnect() {
         connection = nil
         lifeName = nil
     }
 
-    /// The name of the server's life in which what follows on this connection happens; it is asked
-    /// for once, so that it is never later than that.
+    /// Returns the name of the server's life in which the following statements run. It is read
+    /// before them, so it is never newer.
     func life(of connection: PostgresConnection) throws -> String? {
         if lifeName == nil { lifeName = try Self.currentLife(connection) }
         return lifeName
     }
 
-    /// Asks for the name of the server's life, and gives it one after a crash. Nil when another
-    /// node does that at the same moment.
+    /// Reads the name of the server's current life, and creates it after a crash. Nil when another
+    /// node creates it at the same moment.
     static func currentLife(_ connection: PostgresConnection) throws -> String? {
         var row = try connection.query(
             """
@@ -75,23 +76,23 @@ final class DatabaseLink {
         return row?.optionalText()
     }
 
-    /// Waits before the next try, half of the time at least.
+    /// Waits before the next attempt, for at least half of the delay.
     func pause(upTo delay: Duration) {
         let milliseconds = max(2, delay.milliseconds)
         usleep(UInt32(Int64.random(in: milliseconds / 2...milliseconds)) * 1000)
     }
 
-    /// Tells the log about a failure that was dealt with.
+    /// Logs a failure that was handled.
     func note(_ failure: PostgresFailure) { onNotice(failure.text) }
 
     private func refresh(_ connection: PostgresConnection) throws {
-        // Behind a pooler this connection outlives the server's; then the name is another one now.
+        // Behind a pooler this connection outlives the server's, and then the name has changed.
         lifeName = nil
         try clock.refresh(from: connection)
     }
 }
 
 extension PostgresFailure {
-    /// What a failure to connect is: whatever the server's reason, nothing was done yet.
+    /// The error for a failed connection: nothing was done yet, so it is always `unavailable`.
     fileprivate var asUnavailable: MetadataError { .unavailable(text) }
 }

@@ -8,10 +8,10 @@ struct Deadline: Sendable {
 
     var isOver: Bool { instant <= .now }
 
-    /// Time that is left; zero when it is over.
+    /// The remaining time; zero after the deadline.
     var remaining: Duration { max(.zero, ContinuousClock.Instant.now.duration(to: instant)) }
 
-    /// The same for `poll(2)`, rounded up, so that nobody polls through the last millisecond.
+    /// The remaining time for `poll(2)`, rounded up to avoid polling through the last millisecond.
     var remainingMilliseconds: Int32 {
         isOver ? 0 : Int32(clamping: remaining.milliseconds + 1)
     }

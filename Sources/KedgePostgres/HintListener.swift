@@ -1,10 +1,10 @@
 internal import KedgeLocks
 internal import KedgeModel
 
-/// Hears what other nodes say of sessions, on a connection and a thread of its own.
+/// Receives change notifications of other nodes, on its own connection and thread.
 ///
-/// Notifications are only hints: while the connection is away they are lost, and nothing is made up
-/// for.
+/// Notifications are best effort: those sent while the connection is down are lost and not
+/// repeated.
 final class HintListener: Sendable {
     private struct State {
         var isStopped = false
@@ -13,11 +13,11 @@ final class HintListener: Sendable {
         var streams: [Int: AsyncStream<SessionID>.Continuation] = [:]
     }
 
-    /// Longest wait for a notification at once: how late a stop is noticed.
+    /// Longest single wait for a notification, and so the longest delay of a stop.
     private static let step: Duration = .milliseconds(500)
-    /// Time after which a silent connection is asked whether it is still there.
+    /// Time after which a silent connection is probed.
     private static let silenceLimit: Duration = .seconds(30)
-    /// Hints that a slow reader may leave waiting; the oldest go first.
+    /// Notifications that may wait for a slow reader; the oldest are discarded first.
     private static let bufferLimit = 1024
 
     private let state = Mutex(State())
@@ -34,7 +34,7 @@ final class HintListener: Sendable {
         self.onNotice = onNotice
     }
 
-    /// What is heard from now on. The first call begins to listen.
+    /// Returns a stream of the notifications from now on. The first call starts the thread.
     func hints() -> AsyncStream<SessionID> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: SessionID.self, bufferingPolicy: .bufferingNewest(Self.bufferLimit))
@@ -58,7 +58,7 @@ final class HintListener: Sendable {
         return stream
     }
 
-    /// Ends the streams, and the thread within half a second.
+    /// Ends the streams at once, and the thread within half a second.
     func stop() {
         let streams = state.withLock { state in
             state.isStopped = true
@@ -70,10 +70,10 @@ final class HintListener: Sendable {
     private var isStopped: Bool { state.withLock { $0.isStopped } }
 
     private func work() {
-        // The clock of the store is read on the connections of its operations.
+        // The listener does not set the store's clock; connections of operations do.
         let link = DatabaseLink(
             string, configuration: configuration, clock: DatabaseClock(), onNotice: onNotice)
-        // Said once for each time that the server is away.
+        // Limits the log to one entry per outage.
         var isSilent = false
         while !isStopped {
             do {

@@ -1,16 +1,15 @@
-/// Limits of the store's work with its database.
+/// Limits of the store's database operations.
 package struct PostgresConfiguration: Sendable {
-    /// Longest that an operation waits for a free thread, a connection, and the end of a conflict
-    /// with another transaction. Afterwards it is refused as unavailable.
+    /// Longest wait of an operation for a free thread, a connection and the end of conflicts with
+    /// other transactions. Afterwards it fails as `unavailable`.
     package var patience: Duration = .seconds(5)
-    /// Longest that one statement runs on the server. The client gives up two seconds later.
+    /// Longest run of one statement on the server. The client gives up two seconds later.
     package var statementTimeout: Duration = .seconds(10)
-    /// Longest that one statement waits for a lock.
+    /// Longest wait of one statement for a lock.
     package var lockTimeout: Duration = .seconds(3)
-    /// Longest that a migration waits for another node that migrates, or for readers to leave a
-    /// table.
+    /// Longest wait of a migration for another migrating node, or for readers to leave a table.
     package var migrationPatience: Duration = .seconds(120)
-    /// Most operations that may wait for a thread.
+    /// Largest number of operations that may wait for a thread.
     package var waitingLimit = 4096
 
     package init() {}

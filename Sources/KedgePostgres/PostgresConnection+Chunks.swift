@@ -2,12 +2,12 @@ internal import KedgeEngine
 internal import KedgeModel
 
 extension PostgresConnection {
-    /// Adds the chunks that are not there, forgets their partials and touches the session, in one
-    /// round trip. The caller holds the session's row, so nobody else changes its chunks meanwhile.
+    /// Adds the missing chunks, deletes their partials and touches the session, in one round trip.
+    /// The caller holds the lock on the session's row, so no other transaction changes its chunks.
     ///
     /// - Parameter chunks: With distinct indexes.
-    /// - Returns: Digests of those chunks that were there before.
-    /// - Throws: `writerReplaced` when the touch's lease went to somebody else.
+    /// - Returns: Digests of the chunks that were stored before.
+    /// - Throws: `writerReplaced` when another writer holds the touch's lease.
     func insert(
         _ chunks: [CommittedChunk], of session: SessionRow, _ touch: SessionTouch
     ) throws -> [Int: SHA256Digest] {
@@ -45,10 +45,10 @@ extension PostgresConnection {
 
     /// Records the partial unless its chunk is committed, and touches the session.
     ///
-    /// - Throws: As ``insert(_:of:_:)``; `writerReplaced` also when another writer saved it since the
-    ///   touch's writer got the chunk, which shows when the lease is lost.
+    /// - Throws: `writerReplaced` as above, and when another writer saved this partial after the
+    ///   touch's writer got the chunk. The latter covers a lost lease.
     func save(_ partial: PartialRecord, of session: SessionRow, _ touch: SessionTouch) throws {
-        // A rival is never in doubt, and has no column for it.
+        // A rival has no column for doubt: it is never in doubt.
         let (doubt, newDoubt, setDoubt) =
             partial.isRival
             ? ("", "", "") : (", in_doubt", ", $16", ", in_doubt = excluded.in_doubt")
@@ -82,9 +82,9 @@ extension PostgresConnection {
         guard try row?.bool() == true else { throw MetadataError.writerReplaced }
     }
 
-    /// Forgets a partial or a rival, and lets other nodes know.
+    /// Deletes a partial or a rival, and raises the session's revision for other nodes.
     ///
-    /// - Throws: `writerReplaced` as ``save(_:of:_:)``.
+    /// - Throws: `writerReplaced`, as ``save(_:of:_:)`` does.
     func discardPartial(
         _ index: Int, isRival: Bool, of session: SessionRow, by writer: WriterToken?
     ) throws {
@@ -108,13 +108,13 @@ extension PostgresConnection {
         guard try row?.bool() == true else { throw MetadataError.writerReplaced }
     }
 
-    /// Whether the row `kept` shows no other writer than the one with this token since the revision it knows.
-    /// Without a token there is only one writer.
+    /// A condition: no other writer has changed the row `kept` since the revision that this token
+    /// knows. Without a token there is only one writer.
     private static func isCurrent(_ token: String, knowing revision: String) -> String {
         "(\(token) IS NULL OR kept.writer = \(token) OR kept.revision <= \(revision))"
     }
 
-    /// - Throws: `writerReplaced` when somebody else has the chunk.
+    /// Throws `writerReplaced` when another writer holds the chunk; otherwise locks its lease.
     func check(_ writer: WriterToken, of id: SessionID) throws {
         var row = try query(
             "SELECT token FROM writer_lease WHERE session_id = $1 AND idx = $2 FOR SHARE",
@@ -124,14 +124,14 @@ extension PostgresConnection {
         throw MetadataError.writerReplaced
     }
 
-    /// Who has the chunk of the touch. Locked, so that nobody takes over before this transaction
-    /// ends, and then sees what it has written.
+    /// Reads the fencing token of the touch's chunk. The lock delays a takeover until this
+    /// transaction ends; the next writer then sees its changes.
     private static let writer = """
         writer AS (
             SELECT token FROM writer_lease WHERE session_id = $6 AND idx = $7 FOR SHARE)
         """
 
-    /// Writes what goes along; a prefix only when it is farther than the stored one.
+    /// Writes the touch. The prefix is only replaced by a longer one.
     private static let touched = """
         touched AS (
             UPDATE session SET revision = $2, expires_at = $3,
@@ -144,9 +144,10 @@ extension PostgresConnection {
 }
 
 extension SessionTouch {
-    /// - Throws: `writerReplaced` when the lease's row has another token. Without a row it was given back, or lost
-    ///   in a crash of the database: then the first commit of a chunk wins, and a partial has its own row's
-    ///   word; see ``WriterToken``.
+    /// Throws `writerReplaced` when the lease's row has another token.
+    ///
+    /// Without a row the lease was released, or lost in a crash of the database. Then the first
+    /// commit of a chunk wins, and a partial's own row decides; see ``WriterToken``.
     fileprivate func check(storedToken: String?) throws {
         guard let writer, let storedToken, storedToken != writer.text else { return }
         throw MetadataError.writerReplaced
@@ -154,7 +155,7 @@ extension SessionTouch {
 }
 
 extension SessionRow {
-    /// The parameters $1 to $7 of a statement that touches the session.
+    /// Parameters $1 to $7 of a statement that touches the session.
     fileprivate func touchValues(_ touch: SessionTouch) -> [PostgresValue] {
         let prefix = isHashGood(asOf: touch.revision) ? touch.prefix : nil
         return [
@@ -164,10 +165,11 @@ extension SessionRow {
         ]
     }
 
-    /// True when no chunk was taken back since the revision: a hash from before may have gone over its bytes.
+    /// Whether no chunk was invalidated since the revision. An older hash may cover invalidated
+    /// bytes.
     func isHashGood(asOf known: Int64?) -> Bool { known.map { $0 >= resetRevision } ?? true }
 
-    /// - Throws: `failed` unless the chunk fits the session's layout.
+    /// Throws `failed` unless the chunk fits the session's layout.
     func check(_ chunk: CommittedChunk) throws {
         // A layout without a size has no short last chunk yet; the schema checks the rest.
         let layout = record.layout
@@ -179,7 +181,7 @@ extension SessionRow {
         }
     }
 
-    /// - Throws: `failed` unless the bytes are a part of a chunk of the session.
+    /// Throws `failed` unless the bytes are a proper part of one of the session's chunks.
     func check(_ partial: PartialRecord) throws {
         guard let range = record.layout.range(ofChunk: partial.index),
             partial.byteCount < range.end - range.start

@@ -2,7 +2,7 @@ internal import KedgeEngine
 internal import KedgeModel
 
 extension PostgresConnection {
-    /// What a create with this key came to before; nil when there was none.
+    /// Returns the outcome of an earlier create with this key; nil when there was none.
     func earlierOutcome(of key: IdempotencyKey, for record: SessionRecord) throws -> CreateOutcome?
     {
         let found = try query(
@@ -15,11 +15,11 @@ extension PostgresConnection {
         guard var row = found else { return nil }
         guard try row.text() == key.fingerprint else { return .keyConflict }
         let earlier = try SessionRow(&row).record
-        // Our own, made by a first run whose commit was not answered.
+        // The same id: our own first run, whose commit was not acknowledged.
         return earlier.id == record.id ? .created(earlier) : .replayed(earlier)
     }
 
-    /// The session to adopt, locked, when it fits the new one.
+    /// Locks and returns the session to adopt, if the new one can adopt it.
     func lockedSession(_ id: SessionID?, fitting record: SessionRecord) throws -> SessionRow? {
         guard let id, let old = try lockedSession(id), old.canBeAdopted(by: record) else {
             return nil
@@ -27,11 +27,11 @@ extension PostgresConnection {
         return old
     }
 
-    /// Inserts the session, with the bytes of the one it adopts.
+    /// Inserts the session, with the bytes of the adopted one.
     ///
     /// - Parameters:
-    ///   - client: The network that began it.
-    ///   - isAdopting: True when a session to adopt was named, whether it fits or not.
+    ///   - client: The client's network.
+    ///   - isAdopting: Whether a session to adopt was named, even if it cannot be adopted.
     func insert(
         _ record: SessionRecord, of client: String?, isAdopting: Bool, _ old: SessionRow?
     ) throws -> (number: Int64, record: SessionRecord) {
@@ -40,8 +40,8 @@ extension PostgresConnection {
         var record = record
         record.stagingKey = old.record.stagingKey
         record.prefix = old.record.prefix
-        // Revision 1, so that the chunks are news to whoever knows the session as it begins: empty,
-        // at 0.
+        // Revision 1, so that a node that knows the session as created, empty at revision 0, reads
+        // the chunks.
         let adopted = try insert(
             record, of: client, isEmpty: false, stagingState: old.stagingState, revision: 1)
         guard let number = adopted else {
@@ -51,7 +51,7 @@ extension PostgresConnection {
             "UPDATE chunk SET session = $1, revision = 1 WHERE session = $2",
             [.int8(number), .int8(old.number)])
         for table in ["partial_chunk", "rival_partial"] {
-            // Nobody has written to the new session.
+            // The new session has no writer yet.
             _ = try query(
                 "UPDATE \(table) SET session = $1, writer = NULL, revision = 0 WHERE session = $2",
                 [.int8(number), .int8(old.number)])
@@ -59,7 +59,7 @@ extension PostgresConnection {
         return (number, record)
     }
 
-    /// Takes the bytes from a session: two never have the same key.
+    /// Takes the bytes from a session: two sessions never share a staging key.
     private func letGo(of old: SessionRow) throws {
         _ = try query(
             """
@@ -84,7 +84,7 @@ extension PostgresConnection {
         return (stored.number, stored.record)
     }
 
-    /// Inserts the record as it is; returns the row's number, or nil when the id is taken.
+    /// Inserts the record unchanged. Returns the row's number, or nil when the id is taken.
     private func insert(
         _ record: SessionRecord, of client: String?, isEmpty: Bool, stagingState: String?,
         revision: Int64
@@ -117,13 +117,13 @@ extension PostgresConnection {
 }
 
 extension SessionRow {
-    /// True when the bytes received for this session can be those of the new one.
+    /// Whether the new session can adopt the bytes received for this one.
     fileprivate func canBeAdopted(by new: SessionRecord) -> Bool {
         hasStaging && record.isAdoptable(by: new)
     }
 
-    /// True when this session was made by the same call, whose commit was not answered: ids are
-    /// random, so another one with this id and all the rest is a mistake somewhere else.
+    /// Whether this session was created by a first run of the same call whose commit was not
+    /// acknowledged. Ids are random, so the same id with the same values is no coincidence.
     fileprivate func isFirstRun(of new: SessionRecord, isAdopting: Bool) -> Bool {
         record.owner == new.owner && record.createdAt == new.createdAt
             && record.fileName == new.fileName && record.chunkSize == new.chunkSize

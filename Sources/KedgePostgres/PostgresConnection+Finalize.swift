@@ -2,8 +2,9 @@ internal import KedgeEngine
 internal import KedgeModel
 
 extension PostgresConnection {
-    /// Makes the blob of a finalizing session known and due to be read. The same bytes elsewhere are superseded.
-    /// With a location, everything else of the staging area is left to the sweep: pieces and lost uploads.
+    /// Records the blob of a finalizing session and schedules its scrub. An older blob of the same
+    /// bytes is superseded. With a location, the sweep removes the rest of the staging area: pieces
+    /// and lost uploads.
     func keepBlob(
         of session: SessionRow, at location: String?, now: Timestamp, keepUntil: Timestamp
     ) throws {
@@ -11,8 +12,8 @@ extension PostgresConnection {
             throw MetadataError.failed("a finalizing session has no digest")
         }
         guard let location else { return try beginScrub(of: digest, byteCount: size, at: now) }
-        // Two sessions of the same bytes that end at once wait here for each other: the later one
-        // supersedes the earlier. Deleting the last file waits, too.
+        // Two sessions with the same bytes that finalize at once wait here for each other: the
+        // later one supersedes the earlier. Deleting the last file waits here, too.
         _ = try query(
             """
             INSERT INTO blob (sha256, byte_count, staging_key, location) VALUES ($1, $2, $3, $4)
@@ -27,7 +28,7 @@ extension PostgresConnection {
         try add(.staging(session.record.stagingKey, state: session.stagingState))
     }
 
-    /// Puts the new location in the place of another one, which becomes a copy.
+    /// Replaces the blob's location; the old one becomes a superseded copy.
     private func supersede(
         _ digest: SHA256Digest, _ byteCount: Int64, by key: StagingKey, at location: String,
         _ keepUntil: Timestamp
@@ -41,7 +42,8 @@ extension PostgresConnection {
             SupersededBlob(
                 digest: digest, byteCount: byteCount, key: oldKey, location: old,
                 keepUntil: keepUntil))
-        // Nodes of the version before know nothing of copies, and would remove the area with the object.
+        // Nodes of the previous version do not know copies and would remove the area with the
+        // object.
         _ = try query(
             "DELETE FROM garbage WHERE kind = 'staging' AND key = $1", [.text(oldKey.text)])
         _ = try query(
@@ -49,7 +51,7 @@ extension PostgresConnection {
             [.digest(digest), .text(key.text), .text(location)])
     }
 
-    /// Makes the file of a finalizing session and completes the session.
+    /// Creates the file of a finalizing session and completes the session.
     func makeFile(of session: SessionRow, at now: Timestamp) throws {
         _ = try query(
             """
@@ -71,8 +73,8 @@ extension PostgresConnection {
             """, [.int8(session.number)])
     }
 
-    /// Takes promised finalizes whose lease is over. Those whose session or promise another
-    /// transaction holds are left to it.
+    /// Takes recorded finalizes whose lease has expired. Rows that another transaction has locked
+    /// are skipped.
     func takeOverdueFinalizes(_ lease: WorkLease, limit: Int) throws -> [FinalizeJob] {
         try query(
             """
@@ -96,7 +98,7 @@ extension PostgresConnection {
         }
     }
 
-    /// Takes sessions that are finalizing although nobody has the work.
+    /// Takes finalizing sessions that have no finalize job.
     func takeForgottenFinalizes(_ lease: WorkLease, limit: Int) throws -> [FinalizeJob] {
         try query(
             """
@@ -114,7 +116,7 @@ extension PostgresConnection {
         ).rows.map { FinalizeJob(record: try SessionRow($0).record, expected: nil) }
     }
 
-    /// Lets a session not expire before the lease of its finalize.
+    /// Postpones the session's expiry until the end of its finalize lease.
     func keep(_ session: SessionRow, until time: Timestamp) throws {
         _ = try query(
             """
@@ -123,7 +125,7 @@ extension PostgresConnection {
             """, [.int8(session.number), .time(time)])
     }
 
-    /// The same for those that were taken until $2; answers them.
+    /// Postpones the expiry of the taken sessions until $2, and returns them.
     private static let keepTaken = """
         UPDATE session SET expires_at = greatest(expires_at, $2), revision = revision + 1 FROM taken
         WHERE session.number = taken.session RETURNING \(SessionRow.columns)

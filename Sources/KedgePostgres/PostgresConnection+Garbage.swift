@@ -2,7 +2,7 @@ internal import KedgeEngine
 internal import KedgeModel
 
 extension PostgresConnection {
-    /// True while a file or a finalizing session needs the blob.
+    /// Whether a file or a finalizing session needs the blob.
     func isNeeded(_ digest: SHA256Digest) throws -> Bool {
         try query(
             """
@@ -13,22 +13,22 @@ extension PostgresConnection {
         ).rowCount > 0
     }
 
-    /// Leaves the bytes of a session, as it was before it ended, to the sweep.
+    /// Leaves a session's bytes to the sweep. Takes the session as it was before it ended.
     func makeGarbage(ofBytesOf session: SessionRow) throws {
         if session.hasStaging {
             try add(.staging(session.record.stagingKey, state: session.stagingState))
         }
-        // A session that was finalizing may have its blob already.
+        // A finalizing session may already have its blob.
         if session.record.state == .finalizing, let digest = session.record.finalDigest {
             try makeGarbage(unlessNeeded: digest)
         }
     }
 
-    /// Leaves a blob to the sweep unless somebody needs it. Called after the row that needed it has
-    /// changed, in the same transaction.
+    /// Leaves a blob to the sweep unless it is needed. Called in the transaction that changed the
+    /// row that needed it, after that change.
     func makeGarbage(unlessNeeded digest: SHA256Digest) throws {
-        // Of two that give up the same blob at once, each would see the other one's row as it was,
-        // and nobody would be the last.
+        // Without the lock, two transactions that release the same blob would each see the other's
+        // old row, and both would keep the blob.
         _ = try query("SELECT pg_advisory_xact_lock($1)::text", [.int8(digest.lockKey)])
         if try !isNeeded(digest) { try add(.blob(digest)) }
     }
@@ -45,7 +45,7 @@ extension PostgresConnection {
 }
 
 extension Garbage {
-    /// Reads kind, key and state.
+    /// Reads the columns kind, key and state.
     init(_ row: PostgresRow) throws {
         var row = row
         try self.init(
@@ -54,7 +54,7 @@ extension Garbage {
 }
 
 extension SHA256Digest {
-    /// The digest's advisory lock. Two digests with the same one only wait for each other.
-    /// Migrations lock two integers instead, which is another space of locks.
+    /// The digest's advisory lock. Digests that share one only wait for each other. Migrations lock
+    /// two integers, which is a separate space of locks.
     fileprivate var lockKey: Int64 { bytes.prefix(8).reduce(0) { $0 << 8 | Int64($1) } }
 }

@@ -1,18 +1,18 @@
 internal import KedgeEngine
 internal import KedgeModel
 
-// The bound of open sessions, which nodes keep together.
+// The limit of open sessions, shared by all nodes.
 extension PostgresConnection {
-    /// Below the bound by this much, sessions are created without waiting for each other: so many are never
-    /// under way at once.
+    /// Creates only wait for each other within this distance of the limit. Fewer creates than this
+    /// run at once.
     private static let slack: Int64 = 1000
-    /// Any number that no other lock has.
+    /// An arbitrary number that no other lock uses.
     private static let roomLock: Int64 = 0x6B65_6467_655F_726F
 
-    /// True when there are as many open sessions as may be. Then, and shortly before, creates wait for each
-    /// other until the transaction ends.
+    /// Whether the limit of open sessions is reached. Near the limit, creates wait for each other
+    /// until the transaction ends.
     ///
-    /// A second run after an unanswered commit finds its session and needs no room.
+    /// A second run after an unacknowledged commit finds its session and needs no room.
     func lacksRoom(for record: SessionRecord, of limit: Int) throws -> Bool {
         guard try openCount() + Self.slack >= Int64(limit) else { return false }
         _ = try query("SELECT pg_advisory_xact_lock($1)::text", [.int8(Self.roomLock)])
@@ -25,14 +25,14 @@ extension PostgresConnection {
         return try row?.integer() ?? 0
     }
 
-    /// Forgets the oldest session without a byte of the client that has most of them, but none that is being
-    /// written here or on another node.
+    /// Deletes the oldest empty session of the client that has the most of them. Sessions that are
+    /// being written, here or on another node, are kept.
     ///
-    /// - Returns: Nil when every open session has bytes, or is about to.
+    /// - Returns: Nil when every open session has bytes or a writer.
     func makeRoom(besides busy: Set<SessionID>) throws -> SessionID? {
         let busy = PostgresValue.texts(busy.map(\.text))
-        // Whoever records a byte locks the session first, so a locked one is left alone, and one that is
-        // locked here has no more bytes than a later statement sees.
+        // A writer locks the session before it records a byte. Locked sessions are therefore
+        // skipped, and a session locked here gets no further bytes before the next statement.
         for _ in 0..<8 {
             let found = try query(
                 """
@@ -59,7 +59,7 @@ extension PostgresConnection {
         return nil
     }
 
-    /// Forgets a locked session unless it has got a byte, or has ended, before it was locked.
+    /// Deletes a locked session unless it has bytes or has ended by now.
     private func forgetEmpty(_ number: Int64) throws -> SessionID? {
         let still = try query(
             """
@@ -69,7 +69,7 @@ extension PostgresConnection {
         ).firstRow
         guard let still else { return nil }
         let session = try SessionRow(still)
-        // Its idempotency key goes with it.
+        // The idempotency key is deleted with it.
         _ = try query("DELETE FROM session WHERE number = $1", [.int8(number)])
         try makeGarbage(ofBytesOf: session)
         try notify(session.record.id)
@@ -77,11 +77,12 @@ extension PostgresConnection {
     }
 }
 
-// The bound of uploads that are made of one session.
+// The limit of final uploads that use one session.
 extension PostgresConnection {
-    /// True when one of the sessions has as many as may be. Their rows are locked until the transaction ends.
+    /// Whether one of the sessions has reached the limit. Their rows stay locked until the
+    /// transaction ends.
     func areUsedUp(_ parts: [SessionID], at limit: Int) throws -> Bool {
-        // Locked in an order that all have in common, and looked at in a later statement.
+        // A common order of locking avoids deadlocks. The counts are read in a later statement.
         _ = try query(
             "SELECT number FROM session WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE",
             [.texts(parts.map(\.text))])
@@ -91,8 +92,8 @@ extension PostgresConnection {
         ).rowCount > 0
     }
 
-    /// Counts one upload more that is made of each of the sessions. A second run after an unanswered commit
-    /// may count it twice, which errs on the side of fewer.
+    /// Counts one more final upload for each of the sessions. A second run after an unacknowledged
+    /// commit may count twice, and so only allows fewer.
     func use(_ parts: [SessionID]) throws {
         _ = try query(
             "UPDATE session SET composition_count = composition_count + 1 WHERE id = ANY($1)",

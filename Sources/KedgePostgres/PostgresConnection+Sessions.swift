@@ -2,19 +2,19 @@ internal import KedgeEngine
 internal import KedgeModel
 
 extension PostgresConnection {
-    /// The session of this id, or nil.
+    /// Returns the session, or nil.
     func session(_ id: SessionID) throws -> SessionRow? {
         try session("WHERE id = $1", [.text(id.text)])
     }
 
-    /// The session of this id, kept from changing until the transaction ends: everything that
-    /// changes a session, its chunks or partials locks its row first, so finalizing, canceling and
-    /// committing exclude each other. Rows that only point to the session can still be added.
+    /// Returns the session and locks its row until the transaction ends. Every change of a session,
+    /// its chunks or partials takes this lock first, so finalizing, canceling and committing
+    /// exclude each other. Rows that only refer to the session can still be added.
     func lockedSession(_ id: SessionID) throws -> SessionRow? {
         try session("WHERE id = $1 FOR NO KEY UPDATE", [.text(id.text)])
     }
 
-    /// The same.
+    /// Returns the session and locks its row until the transaction ends.
     ///
     /// - Throws: `notFound` when there is none, `wrongState` when it is in another state.
     func lockedSession(_ id: SessionID, in states: SessionState...) throws -> SessionRow {
@@ -25,19 +25,18 @@ extension PostgresConnection {
         return session
     }
 
-    /// Tells other nodes that something happened to the session, once the transaction is committed.
+    /// Notifies other nodes of a change to the session, when the transaction commits.
     ///
-    /// Only for what somebody may wait for, never with every commit of a chunk: the server puts
-    /// notifications in order under one lock for all databases, held through the flush of the
-    /// commit.
+    /// Only for changes that a client may wait for, not for each commit of a chunk: the server
+    /// orders notifications under one lock for all databases, held until the commit is flushed.
     func notify(_ id: SessionID) throws {
         _ = try query("SELECT pg_notify('\(Self.channel)', $1)::text", [.text(id.text)])
     }
 
-    /// The channel of hints.
+    /// The channel of change notifications.
     static let channel = "kedge_session"
 
-    /// True when the chunks cover the whole file.
+    /// Whether the chunks cover the whole file.
     func isComplete(_ session: SessionRow) throws -> Bool {
         guard let fileSize = session.record.fileSize else { return false }
         var row = try query(

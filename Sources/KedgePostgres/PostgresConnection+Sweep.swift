@@ -1,10 +1,10 @@
 internal import KedgeEngine
 internal import KedgeModel
 
-// Rows that another transaction holds are skipped: it changes them, or sweeps them itself.
+// Rows locked by another transaction are skipped: it changes or sweeps them itself.
 extension PostgresConnection {
-    /// Ends open sessions whose time is over. One whose finalize was promised is not left alone,
-    /// only slow: it stays.
+    /// Expires open sessions whose time is over. A session with a finalize job is not abandoned,
+    /// only slow, and stays.
     func expireOpenSessions(at now: Timestamp, limit: Int) throws -> [SessionID] {
         try query(
             """
@@ -19,7 +19,7 @@ extension PostgresConnection {
         ).identifiers()
     }
 
-    /// Forgets sessions nobody can continue or adopt any more.
+    /// Deletes sessions that no client can continue or adopt any more.
     func forgetEndedSessions(expiredBefore graceEnd: Timestamp, limit: Int) throws -> [SessionID] {
         try forget(
             """
@@ -30,7 +30,7 @@ extension PostgresConnection {
             """, graceEnd, limit)
     }
 
-    /// Forgets sessions whose file was deleted.
+    /// Deletes sessions whose file was deleted.
     func forgetSessionsOfDeletedFiles(
         expiredBefore graceEnd: Timestamp, limit: Int
     ) throws -> [SessionID] {
@@ -44,8 +44,8 @@ extension PostgresConnection {
             """, graceEnd, limit)
     }
 
-    /// Removes leases that nobody will ask about: of sessions that are not open any more, and those
-    /// over for so long that the writer they fence off is gone, too.
+    /// Removes leases that are not needed any more: of sessions that are not open, and those that
+    /// expired ten minutes ago, when the fenced-off writer is gone as well.
     func dropStaleWriters() throws {
         _ = try query(
             """
@@ -56,7 +56,7 @@ extension PostgresConnection {
             """)
     }
 
-    /// Removes the sessions; chunks, partials and idempotency keys go with them, bytes become
+    /// Deletes the sessions with their chunks, partials and idempotency keys; their bytes become
     /// garbage.
     private func forget(
         _ condemned: String, _ graceEnd: Timestamp, _ limit: Int

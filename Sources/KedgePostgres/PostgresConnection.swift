@@ -1,20 +1,20 @@
 import CPostgres
 internal import Glibc
 
-/// One connection. It belongs to the thread that made it; its calls block that thread, each for a
+/// One connection. It belongs to the thread that made it. Its calls block that thread, each for a
 /// bounded time.
 ///
-/// Statements are unnamed and sent with their parameters, so that a pooler may run each transaction
-/// on another server connection. Cancelling goes by closing the socket: PQcancel would connect
-/// again, without TLS and without an end to its wait.
+/// Statements are unnamed and sent with their parameters, so a pooler may run each transaction on
+/// another server connection. A statement is cancelled by closing the socket: `PQcancel` would
+/// connect again, without TLS and without a timeout.
 @safe final class PostgresConnection {
     private let pointer: OpaquePointer
     /// Longest wait for the end of a statement.
     private let answerTimeout: Duration
-    /// Set once an answer did not come in time: the next one might be taken for it.
+    /// Set after a timeout: a late answer might be taken for that of the next statement.
     private var isAbandoned = false
 
-    /// Connects; blocks at most as long as `connect_timeout` for each host and address.
+    /// Connects. Blocks for at most `connect_timeout` for each host and address.
     init(
         _ parameters: [(keyword: String, value: String)], answerTimeout: Duration
     ) throws(PostgresFailure) {
@@ -25,7 +25,7 @@ internal import Glibc
         self.answerTimeout = answerTimeout
         guard unsafe PQstatus(pointer) == CONNECTION_OK, unsafe PQsetnonblocking(pointer, 1) == 0
         else { throw PostgresFailure(kind: .lost, text: lastMessage) }
-        // Notices would go to the standard error otherwise.
+        // Otherwise libpq writes notices to the standard error.
         unsafe PQsetNoticeProcessor(pointer, { _, _ in }, nil)
     }
 
@@ -33,7 +33,7 @@ internal import Glibc
 
     /// Runs one statement with parameters.
     ///
-    /// - Parameter timeout: Longest wait for its end; nil for the usual one.
+    /// - Parameter timeout: Longest wait for its end; nil for the default.
     func query(
         _ sql: String, _ values: [PostgresValue] = [], timeout: Duration? = nil
     ) throws(PostgresFailure) -> PostgresResult {
@@ -45,7 +45,7 @@ internal import Glibc
         return result
     }
 
-    /// Runs statements without parameters in one round trip; values in results are text.
+    /// Runs statements without parameters in one round trip. Values in results are text.
     @discardableResult
     func script(_ sql: String, timeout: Duration? = nil) throws(PostgresFailure) -> [PostgresResult]
     {
@@ -53,15 +53,15 @@ internal import Glibc
         return try results(until: .after(timeout ?? answerTimeout))
     }
 
-    /// False when the connection broke, also while it was idle.
+    /// Whether the connection works; detects a connection that broke while it was idle.
     var isUsable: Bool {
         guard !isAbandoned, unsafe PQstatus(pointer) == CONNECTION_OK else { return false }
-        // An idle server says nothing but good-bye; consuming notices the end of the stream.
+        // An idle server only sends its farewell; consuming notices the end of the stream.
         guard wait(for: POLLIN, until: .after(.zero)) else { return true }
         return unsafe PQconsumeInput(pointer) == 1 && PQstatus(pointer) == CONNECTION_OK
     }
 
-    /// Waits until the server sends something by itself; returns the payloads of notifications.
+    /// Waits until the server sends something unprompted. Returns the payloads of notifications.
     func notifications(until deadline: Deadline) throws(PostgresFailure) -> [String] {
         _ = wait(for: POLLIN, until: deadline)
         guard unsafe PQconsumeInput(pointer) == 1 else { throw lost() }
@@ -75,7 +75,7 @@ internal import Glibc
 
     private static func connect(_ parameters: [(keyword: String, value: String)]) -> OpaquePointer?
     {
-        // Copies that C can keep for the time of the call.
+        // Copies that stay valid during the call.
         let keywords = unsafe parameters.map { unsafe strdup($0.keyword) }
         let values = unsafe parameters.map { unsafe strdup($0.value) }
         defer {
@@ -92,7 +92,7 @@ internal import Glibc
     }
 
     private func send(_ sql: String, _ values: [PostgresValue]) -> Int32 {
-        // One block for all of them; a pointer into it must not be nil for a value of no bytes.
+        // One block for all values; a pointer into it must not be nil for an empty value.
         let block = values.reduce(into: [UInt8]()) { $0 += $1.bytes ?? [] } + [0]
         return unsafe block.withUnsafeBytes { memory in
             var pointers = unsafe [UnsafePointer<CChar>?]()
@@ -110,13 +110,14 @@ internal import Glibc
         }
     }
 
-    /// Everything that the server answers, read to the end.
+    /// Reads all results of the server, to the end.
     private func results(until deadline: Deadline) throws(PostgresFailure) -> [PostgresResult] {
         try flush(until: deadline)
         var results: [PostgresResult] = []
         while let result = try next(until: deadline) { results.append(result) }
         if let failure = results.lazy.compactMap(\.failure).first {
-            // A server that goes says why and hangs up; libpq says the latter in its own words.
+            // A terminating server sends its reason and closes; libpq reports the close in its own
+            // words.
             throw unsafe PQstatus(pointer) == CONNECTION_OK || failure.endsConnection
                 ? failure : lost()
         }
@@ -125,7 +126,8 @@ internal import Glibc
 
     private func next(until deadline: Deadline) throws(PostgresFailure) -> PostgresResult? {
         while unsafe PQisBusy(pointer) == 1 {
-            // Not for long at a time: over TLS bytes may wait inside of OpenSSL, where poll(2) does not see them.
+            // Short waits: over TLS, bytes may wait inside OpenSSL, where poll(2) does not see
+            // them.
             if !wait(for: POLLIN, until: .after(min(deadline.remaining, .milliseconds(250)))) {
                 guard !deadline.isOver else { throw late() }
             }
@@ -134,7 +136,8 @@ internal import Glibc
         return unsafe PQgetResult(pointer).map { unsafe PostgresResult($0) }
     }
 
-    /// Sends what is buffered. The server may have to be read meanwhile, or both sides would wait.
+    /// Sends the buffered bytes. Reads meanwhile, since otherwise both sides might wait for each
+    /// other.
     private func flush(until deadline: Deadline) throws(PostgresFailure) {
         while true {
             let rest = unsafe PQflush(pointer)
@@ -145,13 +148,13 @@ internal import Glibc
         }
     }
 
-    /// Waits until the socket is ready; false when the time is over first.
+    /// Waits until the socket is ready; false on a timeout.
     private func wait(for events: Int32, until deadline: Deadline) -> Bool {
         var entry = pollfd(fd: unsafe PQsocket(pointer), events: Int16(events), revents: 0)
         while true {
             let count = unsafe poll(&entry, 1, deadline.remainingMilliseconds)
             if count > 0 { return true }
-            // Interrupted: the rest of the time is still ours. Any other error shows when reading.
+            // After an interruption the wait continues. Any other error shows when reading.
             if count == 0 || errno != EINTR { return count != 0 }
         }
     }
@@ -166,7 +169,7 @@ internal import Glibc
         return PostgresFailure(kind: .late, text: "PostgreSQL did not answer in time")
     }
 
-    /// What libpq says of the connection: hosts and reasons, never the password.
+    /// libpq's message about the connection: hosts and reasons, never the password.
     private var lastMessage: String {
         let text = unsafe String(cString: PQerrorMessage(pointer))
         return String(text.split(whereSeparator: \.isNewline).joined(separator: "; "))

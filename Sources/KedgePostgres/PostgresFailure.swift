@@ -1,15 +1,15 @@
 internal import KedgeEngine
 
-/// Something that went wrong between us and the server. The text is for logs: it may name hosts and
-/// tables, but holds no password and no values.
+/// A failure of the connection or of a statement. The text is for logs: it may name hosts and
+/// tables, but contains no password and no values.
 struct PostgresFailure: Error {
     enum Kind: Equatable {
-        /// The server refused a statement; SQLSTATE, and the constraint when one was violated.
+        /// The server refused a statement: SQLSTATE, and the violated constraint if any.
         case refused(state: String, constraint: String?)
         /// The connection could not be made, or broke.
         case lost
-        /// The server did not answer in time. The connection is unusable, for the answer may still
-        /// come.
+        /// The server did not answer in time. The connection is unusable, since the answer may
+        /// still arrive.
         case late
         /// An answer that makes no sense: a mistake of ours.
         case nonsense
@@ -18,11 +18,11 @@ struct PostgresFailure: Error {
     let kind: Kind
     let text: String
 
-    /// True when the connection is of no use any more.
+    /// Whether the connection is unusable now.
     ///
-    /// PostgreSQL says so with class 08, and 57P01 to 57P03 when it goes or is not there yet; with
-    /// 25006 it is a standby now, so that the primary must be looked for. A standby refuses what only a primary
-    /// has, unlogged tables and transactions that write, with 0A000; we ask for nothing else that it could mean.
+    /// PostgreSQL reports it with class 08, and with 57P01 to 57P03 when it shuts down or starts.
+    /// 25006 means that the server has become a standby. A standby also refuses unlogged tables and
+    /// writing transactions with 0A000; no other statement of ours causes that code.
     var endsConnection: Bool {
         switch kind {
         case .lost, .late: true
@@ -33,25 +33,25 @@ struct PostgresFailure: Error {
         }
     }
 
-    /// True when the transaction lost against another one and can win the next time: serialization
-    /// failure and deadlock.
+    /// Whether the transaction lost against another one and may succeed in a retry: serialization
+    /// failure or deadlock.
     var isConflict: Bool {
         if case .refused(let state, _) = kind { ["40001", "40P01"].contains(state) } else { false }
     }
 
-    /// True when a row with the same key was there.
+    /// Whether a row with the same key exists.
     func violatesUnique(_ constraint: String) -> Bool {
         kind == .refused(state: "23505", constraint: constraint)
     }
 
-    /// True when the server says that what it stored is damaged.
+    /// Whether the server reports that its stored data is damaged.
     var isDamage: Bool {
         if case .refused(let state, _) = kind { state.hasPrefix("XX00") } else { false }
     }
 }
 
 extension MetadataError {
-    /// Translates whatever an operation threw.
+    /// Translates any error of an operation.
     init(_ error: any Error) {
         switch error {
         case let error as MetadataError: self = error
@@ -67,9 +67,9 @@ extension MetadataError {
         }
         switch state {
         case "53100": self = .full(failure.text)
-        // A lock or a statement took too long; transactions kept losing against others.
+        // A timeout of a lock or a statement, or repeated conflicts with other transactions.
         case "55P03", "57014", "40001", "40P01": self = .unavailable(failure.text)
-        // Class 53: out of memory, of connections and the like.
+        // Class 53: insufficient resources, such as memory or connections.
         case _ where state.hasPrefix("53") || failure.endsConnection:
             self = .unavailable(failure.text)
         default: self = .failed(failure.text)

@@ -2,10 +2,10 @@ internal import Dispatch
 internal import KedgeEngine
 internal import KedgeLocks
 
-/// A fixed number of threads, each with its own connection, that take operations from one queue.
+/// A fixed number of threads, each with its own connection, that run operations from one queue.
 ///
-/// libpq blocks, and Swift's cooperative pool must not. An operation is never abandoned because its
-/// task was cancelled: what may have been written is always reported.
+/// libpq blocks, and Swift's cooperative pool must not. Cancelling a task does not abandon its
+/// operation: the outcome of a write is always reported.
 final class PostgresPool: Sendable {
     private struct Job: Sendable {
         let deadline: Deadline
@@ -15,7 +15,7 @@ final class PostgresPool: Sendable {
     private struct State {
         var jobs: [Job] = []
         var isStopped = false
-        /// Threads that have not ended.
+        /// Running threads.
         var threadCount = 0
         var whenStopped: [CheckedContinuation<Void, Never>] = []
     }
@@ -24,7 +24,7 @@ final class PostgresPool: Sendable {
     private let available = DispatchSemaphore(value: 0)
     private let configuration: PostgresConfiguration
 
-    /// Starts the threads. They connect when the first operation comes.
+    /// Starts the threads. They connect with the first operation.
     init(
         _ string: ConnectionString, configuration: PostgresConfiguration, clock: DatabaseClock,
         onNotice: @escaping @Sendable (String) -> Void
@@ -45,7 +45,7 @@ final class PostgresPool: Sendable {
         }
     }
 
-    /// Runs an operation on a thread of the pool. Its deadline counts from now.
+    /// Runs an operation on a thread of the pool. Its timeout starts now.
     func run<Value: Sendable>(
         _ body: @escaping @Sendable (DatabaseLink, Deadline) throws -> Value
     ) async throws -> Value {
@@ -53,7 +53,7 @@ final class PostgresPool: Sendable {
             let job = Job(deadline: .after(configuration.patience)) { link, deadline in
                 continuation.resume(
                     returning: Result {
-                        // Whoever waits behind it has not waited so long yet.
+                        // Fail it at once: the operations behind it have waited for less time.
                         guard !deadline.isOver else {
                             throw MetadataError.unavailable("the database is too busy")
                         }
@@ -65,7 +65,7 @@ final class PostgresPool: Sendable {
         return try result.get()
     }
 
-    /// Lets what waits finish, refuses everything after it, and returns once the connections are
+    /// Finishes the queued operations, refuses later ones, and returns when the connections are
     /// closed.
     func close() async {
         stopTaking()
@@ -87,7 +87,7 @@ final class PostgresPool: Sendable {
         for _ in 0..<threadCount { available.signal() }
     }
 
-    /// Puts the job in the queue; returns why not.
+    /// Queues the job, or returns the reason for refusing it.
     private func add(_ job: Job) -> MetadataError? {
         let refusal: MetadataError? = state.withLock { state in
             if state.isStopped { return .unavailable("the database is closed") }

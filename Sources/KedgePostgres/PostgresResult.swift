@@ -1,10 +1,10 @@
 import CPostgres
 
-/// The rows that a statement answered, in binary format. For the thread of its connection.
+/// The rows of a statement's result, in binary format. For use on the connection's thread.
 @safe final class PostgresResult {
     private let pointer: OpaquePointer
 
-    /// Takes over what libpq handed out.
+    /// Takes ownership of libpq's result.
     init(_ pointer: OpaquePointer) { unsafe self.pointer = pointer }
 
     deinit { unsafe PQclear(pointer) }
@@ -17,10 +17,10 @@ import CPostgres
 
     var firstRow: PostgresRow? { rowCount > 0 ? PostgresRow(result: self, index: 0) : nil }
 
-    /// The word with which the server ended the statement, such as `COMMIT`.
+    /// The server's tag for the end of the statement, such as `COMMIT`.
     var commandTag: String { unsafe String(cString: PQcmdStatus(pointer)) }
 
-    /// Why the server refused the statement; nil when it did not.
+    /// The reason for which the server refused the statement; nil if it did not.
     var failure: PostgresFailure? {
         switch unsafe PQresultStatus(pointer) {
         case PGRES_TUPLES_OK, PGRES_COMMAND_OK, PGRES_EMPTY_QUERY: return nil
@@ -34,7 +34,8 @@ import CPostgres
         }
     }
 
-    /// A field of the error, by its letter in the protocol (libpq's names for them are macros).
+    /// Returns a field of the error, by its letter in the protocol. libpq's names for them are
+    /// macros.
     private func field(_ code: CChar) -> String? {
         unsafe PQresultErrorField(pointer, Int32(code)).map { unsafe String(cString: $0) }
     }
@@ -64,7 +65,7 @@ struct PostgresRow {
         self.index = index
     }
 
-    /// The bytes of the next column; nil for NULL.
+    /// Reads the bytes of the next column; nil for NULL.
     mutating func optionalBytes() -> [UInt8]? {
         defer { column += 1 }
         return unsafe result.withCell(index, column) { cell in
@@ -72,12 +73,12 @@ struct PostgresRow {
         }
     }
 
-    /// The text of the next column; nil for NULL.
+    /// Reads the text of the next column; nil for NULL.
     mutating func optionalText() -> String? {
         optionalBytes().map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// The `bigint` or `integer` of the next column; nil for NULL.
+    /// Reads the `bigint` or `integer` of the next column; nil for NULL.
     mutating func optionalInteger() -> Int64? {
         defer { column += 1 }
         return unsafe result.withCell(index, column) { cell in
@@ -89,10 +90,10 @@ struct PostgresRow {
     mutating func integer() throws -> Int64 { try present(optionalInteger()) }
     mutating func bytes() throws -> [UInt8] { try present(optionalBytes()) }
 
-    /// The `boolean` of the next column.
+    /// Reads the `boolean` of the next column.
     mutating func bool() throws -> Bool { try bytes() == [1] }
 
-    /// The elements of the array in the next column; empty for NULL.
+    /// Reads the elements of the array in the next column; empty for NULL.
     mutating func array<Element>(_ decode: (UnsafeRawBufferPointer?) throws -> Element) throws
         -> [Element]
     {

@@ -2,14 +2,14 @@ package import KedgeEngine
 package import KedgeModel
 
 extension PostgresStore: CheckedRows {
-    /// Asks the server what it knows itself: pages whose checksum was wrong, indexes and
-    /// constraints that are marked as not valid. It does not read the tables: that is for
-    /// `pg_amcheck`, which reads the whole database and is run beside the service.
+    /// Reports the faults that the server itself has found: pages with a wrong checksum, and
+    /// indexes and constraints marked as not valid. It does not read the tables. `pg_amcheck` does,
+    /// and can run beside the service.
     package func databaseFaults() async throws -> [CheckFinding] {
         do {
             return try await single { try $0.faults() }
         } catch MetadataError.failed {
-            // Damage so bad that the check itself could not be run to its end.
+            // The damage is so severe that the check itself failed.
             return [CheckFinding(.databaseDamaged, "database", "it cannot be read to its end")]
         }
     }
@@ -23,7 +23,7 @@ extension PostgresStore: CheckedRows {
 
     package func promisedByteCount() async throws -> Int64 {
         try await single { db in
-            // Everything is read for it, which takes as long as that takes.
+            // Reads all rows, hence the long timeout.
             var row = try db.query(
                 """
                 SELECT ((SELECT coalesce(sum(byte_count), 0) FROM (

@@ -2,7 +2,7 @@ package import KedgeEngine
 package import KedgeModel
 
 extension PostgresStore {
-    /// Twice is once: the second run finds the chunks committed.
+    /// Idempotent: a second run finds the chunks committed.
     package func commit(
         _ chunks: [CommittedChunk], touching touch: SessionTouch
     ) async throws -> [ChunkOutcome] {
@@ -24,14 +24,14 @@ extension PostgresStore {
             }
             let hasConflict = outcomes.contains { if case .conflict = $0 { true } else { false } }
             if hasConflict { throw Undone(value: outcomes) }
-            // After looking for conflicts, as what is stored may be of a layout that has no such
-            // chunk.
+            // After the search for conflicts, since a stored chunk may belong to a layout without
+            // this index.
             for chunk in new where stored[chunk.index] == nil { try session.check(chunk) }
             return outcomes
         }
     }
 
-    /// Twice is once: the same partial replaces itself.
+    /// Idempotent: the partial replaces itself.
     package func savePartial(
         _ partial: PartialRecord, touching touch: SessionTouch
     ) async throws {
@@ -42,19 +42,20 @@ extension PostgresStore {
         }
     }
 
-    /// Twice is once: there is nothing to forget any more.
+    /// Idempotent: a missing partial is not an error.
     package func discardPartial(
         of id: SessionID, index: Int, isRival: Bool, by writer: WriterToken?
     ) async throws {
         try await write { db in
-            // A session that is gone took its partials along, which is what is asked for.
+            // The partials of a deleted session are deleted, too.
             guard let session = try db.lockedSession(id) else { return }
             if let writer { try db.check(writer, of: id) }
             try db.discardPartial(index, isRival: isRival, of: session, by: writer)
         }
     }
 
-    /// Twice is once: what a second run would drop came after the first, which its revision shows.
+    /// A second run discards nothing that was added after the first: the revision shows it, and the
+    /// run throws `writerReplaced`.
     package func takeBackChunks(touching touch: SessionTouch) async throws {
         try await write { db in
             let session = try db.lockedSession(touch.id, in: .open)
@@ -80,7 +81,8 @@ extension PostgresStore {
         }
     }
 
-    /// Twice drops chunks that came in between once more: the client sends them again.
+    /// Not idempotent: a second run also discards chunks that were added in between, and the client
+    /// sends them again.
     package func dropChunks(_ indexes: [Int], of id: SessionID) async throws {
         try await write { db in
             let session = try db.lockedSession(id, in: .open, .finalizing)
@@ -104,7 +106,7 @@ extension PostgresStore {
         }
     }
 
-    /// Twice is once: the second one is not farther.
+    /// Idempotent: a prefix that is not longer changes nothing.
     package func savePrefix(
         _ prefix: HashCheckpoint, of id: SessionID, knowing revision: Int64?
     ) async throws {

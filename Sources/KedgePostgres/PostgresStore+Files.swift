@@ -39,15 +39,15 @@ extension PostgresStore {
                 var row = row
                 return try row.digest()
             }
-            // Fewer after the file was deleted and its session forgotten; half a list would be
-            // taken for the whole.
+            // There are fewer after the file was deleted and its session removed. A part of the
+            // list would be taken for all of it.
             let layout = ChunkLayout(fileSize: file.byteCount, chunkSize: file.chunkSize)
             guard digests.count == layout.chunkCount else { throw MetadataError.notFound }
             return digests
         }
     }
 
-    /// Twice is once: it is deleted already.
+    /// Idempotent: a deleted file stays as it is.
     package func deleteFile(_ id: FileID, owner: OwnerID, at now: Timestamp) async throws {
         try await write { db in
             guard let file = try db.lockedFile(id), file.owner == owner else {
@@ -77,7 +77,7 @@ extension PostgresStore {
 }
 
 extension PostgresConnection {
-    /// The file of this id, deleted or not.
+    /// Returns the file, deleted or not.
     func file(_ id: FileID) throws -> FileRecord? {
         try query(
             "SELECT \(FileRecord.columns) FROM \(FileRecord.source) WHERE file.id = $1",
@@ -94,10 +94,10 @@ extension PostgresConnection {
         ).firstRow.map { try FileRecord($0) }
     }
 
-    /// Leaves the blob to the sweep when its last file is gone.
+    /// Leaves the blob to the sweep when its last file is deleted.
     fileprivate func letGo(ofBlob digest: SHA256Digest) throws {
-        // Locked before the next statement looks for files: whoever makes one out of this blob, or
-        // deletes another, has ended by then, or begins afterwards.
+        // Locked before the next statement looks for files: a transaction that creates or deletes a
+        // file of this blob has ended by then, or begins afterwards.
         var blob = try query(
             "SELECT staging_key FROM blob WHERE sha256 = $1 FOR UPDATE", [.digest(digest)]
         ).firstRow
@@ -112,7 +112,7 @@ extension PostgresConnection {
 }
 
 extension FileRecord {
-    /// What ``init(_:)`` reads, in order, from ``source``.
+    /// The columns that ``init(_:)`` reads from ``source``, in order.
     static let columns = """
         file.id, file.owner, file.session_id, file.file_name, file.mime_type, file.byte_count, \
         file.sha256, file.chunk_size, file.created_at, file.deleted_at, blob.location, \

@@ -2,7 +2,7 @@ package import KedgeEngine
 package import KedgeModel
 
 extension PostgresStore {
-    /// Twice is once: the second run answers what the first one stored.
+    /// Idempotent: a second run returns the stored values of the first.
     package func beginFinalize(
         of id: SessionID, digest: SHA256Digest, fileID: FileID
     ) async throws -> SessionRecord {
@@ -24,7 +24,7 @@ extension PostgresStore {
         }
     }
 
-    /// Twice is once: the second run answers the file.
+    /// Idempotent: a second run returns the file.
     package func completeFinalize(
         of id: SessionID, at now: Timestamp, location: String?, keepUntil: Timestamp
     ) async throws -> FileRecord {
@@ -55,11 +55,11 @@ extension PostgresStore {
         }
     }
 
-    /// Twice is once: it is open already.
+    /// Idempotent: an open session stays open.
     package func reopen(_ id: SessionID) async throws {
         try await write { db in
             let session = try db.lockedSession(id, in: .open, .finalizing)
-            // The promise of an open session ends here, too.
+            // An open session may have a finalize job, too.
             _ = try db.query(
                 "DELETE FROM finalize_job WHERE session = $1", [.int8(session.number)])
             guard session.record.state == .finalizing else { return }
@@ -69,13 +69,13 @@ extension PostgresStore {
                     revision = revision + 1, reset_revision = revision + 1
                 WHERE number = $1
                 """, [.int8(session.number)])
-            // The blob may be there although this session does not need it any more.
+            // The blob may exist although this session does not need it any more.
             if let digest = session.record.finalDigest { try db.makeGarbage(unlessNeeded: digest) }
             try db.notify(id)
         }
     }
 
-    /// Twice is once: the same holder has it already.
+    /// Idempotent: the same holder keeps the job.
     package func takeFinalize(
         of id: SessionID, expecting expected: SHA256Digest?, lease: WorkLease
     ) async throws -> Bool {
@@ -102,7 +102,7 @@ extension PostgresStore {
         }
     }
 
-    /// Twice is once: it sets the same lease.
+    /// Idempotent: sets the same lease.
     package func renewFinalize(of id: SessionID, lease: WorkLease) async throws {
         try await write { db in
             guard let session = try db.lockedSession(id) else { return }
@@ -115,7 +115,7 @@ extension PostgresStore {
         }
     }
 
-    /// Twice is once: it is gone already.
+    /// Idempotent: a missing job is not an error.
     package func dropFinalize(of id: SessionID, by lease: WorkLease) async throws {
         try await write { db in
             _ = try db.query(
@@ -127,8 +127,8 @@ extension PostgresStore {
         }
     }
 
-    /// A second run after an unanswered commit takes others, and those of the first are taken again
-    /// when their lease is over: later, but not lost.
+    /// A second run after an unacknowledged commit takes other jobs. Those of the first run are
+    /// taken again when their lease expires: later, but not lost.
     package func takeAbandonedFinalizes(
         lease: WorkLease, limit: Int
     ) async throws -> [FinalizeJob] {

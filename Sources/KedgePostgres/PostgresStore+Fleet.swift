@@ -4,7 +4,7 @@ package import KedgeModel
 extension PostgresStore {
     package func changes(of id: SessionID, since revision: Int64) async throws -> SessionChanges? {
         try await single { db in
-            // One statement, so that everything is from one moment.
+            // One statement, so that the result is one snapshot.
             let found = try db.query(
                 """
                 SELECT \(SessionRow.columns),
@@ -46,10 +46,10 @@ extension PostgresStore {
         }
     }
 
-    /// Both statements may run twice: a token that has the chunk is granted it again.
+    /// Idempotent: a token that holds the chunk is granted it again.
     ///
-    /// A grant is durable in the logged rows of the chunk's partials: they name the new writer, so
-    /// it may acknowledge what is there before it has saved a byte of its own.
+    /// A grant is durable in the logged rows of the chunk's partials, which name the new writer. So
+    /// the writer may acknowledge the stored bytes before it has saved any of its own.
     package func claimWriter(
         _ token: WriterToken, of id: SessionID, lease: Duration, takesOver: Bool
     ) async throws -> WriterClaim {
@@ -62,9 +62,8 @@ extension PostgresStore {
         }
     }
 
-    /// A statement that may run twice: it sets the same lease. A row that was lost in a crash of
-    /// the database is not made anew: it could outlive the writer, who may be giving it back at
-    /// this moment.
+    /// Idempotent: sets the same leases. A row that was lost in a crash of the database is not
+    /// recreated: it could outlive its writer, which may be releasing it at this moment.
     package func renewWriters(
         _ tokens: [(id: SessionID, token: WriterToken)], lease: Duration
     ) async throws -> [WriterToken] {
@@ -94,11 +93,11 @@ extension PostgresStore {
         }
     }
 
-    /// A statement that may run twice: the row is gone already, or the lease over. Who waits for the chunk is
-    /// told.
+    /// Idempotent: the row is gone, or the lease has expired. Notifies a writer that waits for the
+    /// chunk.
     ///
-    /// As long as the chunk is not committed the row stays, so that a writer that was fenced off before stays
-    /// so: its late partial would replace a longer one that was acknowledged since.
+    /// The row stays until the chunk is committed, so that a writer that was fenced off stays
+    /// fenced off: its late partial would replace a longer one that was acknowledged since.
     package func releaseWriter(_ token: WriterToken, of id: SessionID) async throws {
         try await single { db in
             _ = try db.query(
@@ -125,7 +124,7 @@ extension PostgresStore {
 }
 
 extension PostgresConnection {
-    /// - Returns: The token of the writer that has the chunk, when that is another one.
+    /// Claims the chunk. Returns the token of the writer that holds it, if it is another one.
     fileprivate func claim(
         _ token: WriterToken, of id: SessionID, lease: Duration, takesOver: Bool
     ) throws -> String? {
@@ -162,7 +161,7 @@ extension PostgresConnection {
     }
 
     /// Names the writer in the rows of the chunk's partials and raises their revision, as a save
-    /// would. Not in one transaction with the claim: that would lock the lease before the session.
+    /// does. Not in one transaction with the claim, which would lock the lease before the session.
     fileprivate func takeOverPartials(_ token: WriterToken, of id: SessionID) throws {
         _ = try query(
             """
@@ -187,7 +186,7 @@ extension PostgresConnection {
 }
 
 extension SessionChanges {
-    /// Reads the session, then a column for each part of its chunks and partials.
+    /// Reads the session, then the columns of its chunks and partials.
     fileprivate init(_ row: PostgresRow, since known: Int64) throws {
         var row = row
         let session = try SessionRow(&row)

@@ -1,15 +1,15 @@
 internal import KedgeEngine
 
-/// The database has an older schema than the program's, or none.
+/// An error for a database without a schema, or with an older one than the program's.
 package struct OlderSchemaError: Error, Hashable, Sendable {
     package let found: Int
     package let known: Int
 }
 
 extension PostgresStore {
-    /// Connects as ``open(url:configuration:onNotice:)`` does, but brings no schema up to date.
+    /// Connects like ``open(url:configuration:onNotice:)``, but does not migrate the schema.
     ///
-    /// - Throws: ``OlderSchemaError``, and as the other one.
+    /// - Throws: ``OlderSchemaError``, and the errors of ``open(url:configuration:onNotice:)``.
     package static func openUnchanged(
         url: String, onNotice: @escaping @Sendable (String) -> Void
     ) async throws -> PostgresStore {
@@ -29,13 +29,13 @@ extension PostgresStore {
         await pool.close()
         let known = EmbeddedMigrations.all.count
         guard found >= known else { throw OlderSchemaError(found: found, known: known) }
-        // With nothing to bring up to date it changes nothing.
+        // The schema is current, so this changes nothing.
         return try await open(url: url, configuration: configuration, onNotice: onNotice)
     }
 }
 
 extension PostgresConnection {
-    /// Number of the migration that came last; 0 in a database that never was ours.
+    /// Number of the last migration; 0 in a database without our schema.
     fileprivate func newestMigration() throws -> Int {
         let table = try query("SELECT to_regclass('schema_migration')::text").firstRow
         guard var table, table.optionalText() != nil else { return 0 }

@@ -1,10 +1,10 @@
 package import KedgeEngine
 package import KedgeModel
 
-// Each writing operation may run a second time after a commit whose answer was lost; the comments say why
-// that is harmless.
+// A writing operation may run a second time after a commit that was not acknowledged. The comments
+// state why that is harmless.
 extension PostgresStore {
-    /// Twice is once: the row is there already, and a generation more does no harm.
+    /// Idempotent: the row exists already, and another generation does no harm.
     package func supersede(_ blob: SupersededBlob, at now: Timestamp) async throws -> Bool {
         try await write { db in
             let isSpare =
@@ -60,12 +60,12 @@ extension PostgresStore {
         }
     }
 
-    /// Twice is once: it is forgotten already.
+    /// Idempotent: a missing row is not an error.
     package func forgetSuperseded(_ blob: SupersededBlob) async throws {
         try await write { try $0.forget(blob) }
     }
 
-    /// Twice is once: the second run finds the copy in its place.
+    /// Idempotent: a second run finds the copy in place.
     package func restoreSuperseded(
         _ blob: SupersededBlob, of target: ScrubTarget, lease: WorkLease, nextAt: Timestamp,
         keepUntil: Timestamp
@@ -108,7 +108,7 @@ extension PostgresStore {
         }
     }
 
-    /// Twice is once: it sets the same time.
+    /// Idempotent: sets the same time.
     package func keepSuperseded(at locations: [String], until time: Timestamp) async throws {
         try await write { db in
             _ = try db.query(
@@ -119,7 +119,8 @@ extension PostgresStore {
         }
     }
 
-    /// What a first run took whose commit was not answered is taken again when its lease is over.
+    /// The target of a first run without an acknowledged commit is claimed again when its lease
+    /// expires.
     package func claimScrub(lease: WorkLease) async throws -> ScrubTarget? {
         try await write { db in
             while let target = try db.dueScrub(at: lease.now) {
@@ -136,7 +137,7 @@ extension PostgresStore {
         }
     }
 
-    /// Twice is once: it sets the same values.
+    /// Idempotent: sets the same values.
     package func renewScrub(
         _ target: ScrubTarget, lease: WorkLease, checkedByteCount: Int64
     ) async throws -> Bool {
@@ -154,8 +155,8 @@ extension PostgresStore {
         }
     }
 
-    /// A second run after an unanswered commit finds its lease ended and answers false: the verdict counts, and
-    /// one line less is in the log.
+    /// A second run after an unacknowledged commit finds its lease ended and returns false. The
+    /// verdict counts; the log has one entry less.
     package func finishScrub(
         _ target: ScrubTarget, _ verdict: ScrubVerdict, lease: WorkLease, nextAt: Timestamp
     ) async throws -> Bool {
@@ -173,7 +174,7 @@ extension PostgresStore {
         }
     }
 
-    /// A second run after an unanswered commit says that it was marked before: one line less in a log.
+    /// A second run after an unacknowledged commit returns false; the log has one entry less.
     package func markDamaged(_ file: FileRecord, at now: Timestamp) async throws -> Bool {
         try await write { db in
             try db.query(
@@ -188,7 +189,7 @@ extension PostgresStore {
         }
     }
 
-    /// Twice is once: the rows are there already.
+    /// Idempotent: existing rows stay.
     package func addMissingScrubs(
         after digest: SHA256Digest?, at now: Timestamp
     ) async throws -> SHA256Digest? {
@@ -263,7 +264,7 @@ extension PostgresStore {
 }
 
 extension PostgresConnection {
-    /// Other bytes are the blob from now on: nothing is known of them yet.
+    /// Schedules a scrub of the blob's new bytes and clears what was known about the old ones.
     func beginScrub(of digest: SHA256Digest, byteCount: Int64, at now: Timestamp) throws {
         _ = try query(
             """
@@ -276,8 +277,8 @@ extension PostgresConnection {
             """, [.digest(digest), .int8(byteCount), .time(now)])
     }
 
-    /// Forgets what is known of a blob that no file needs any more. Copies that have a location become
-    /// garbage; others go with the blob.
+    /// Deletes the scrub state of a blob that no file needs. Copies with a location become garbage;
+    /// the others are removed with the blob.
     func dropScrub(of digest: SHA256Digest) throws {
         _ = try query("DELETE FROM blob_scrub WHERE sha256 = $1", [.digest(digest)])
         let copies = try supersededBlobs(of: digest)
@@ -313,7 +314,7 @@ extension PostgresConnection {
         if gone.rowCount > 0, blob.location != nil { try add(.staging(blob.key)) }
     }
 
-    /// The next blob that is due, locked; those that another node is about to take are passed over.
+    /// Locks and returns the next due blob. Blobs that another node is about to take are skipped.
     fileprivate func dueScrub(at now: Timestamp) throws -> ScrubTarget? {
         for condition in ScrubTarget.urgency {
             let row = try query(
@@ -331,7 +332,7 @@ extension PostgresConnection {
 }
 
 extension SupersededBlob {
-    /// What ``init(_:)`` reads, in order.
+    /// The columns that ``init(_:)`` reads, in order.
     static let columns = "sha256, byte_count, staging_key, location, keep_until"
 
     init(_ row: PostgresRow) throws {

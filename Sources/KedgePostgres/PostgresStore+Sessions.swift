@@ -2,12 +2,12 @@ package import KedgeEngine
 package import KedgeModel
 
 extension PostgresStore {
-    /// Twice is once: a second run finds the session under its id, or under the key.
+    /// Idempotent: a second run finds the session by its id or its key.
     package func createSession(
         _ record: SessionRecord, idempotencyKey: IdempotencyKey?, adopting: SessionID?,
         in room: SessionRoom?
     ) async throws -> CreateOutcome {
-        // Of two creates with one key the later one waits for the earlier one's row, and then looks
+        // Of two creates with one key, the later one waits for the earlier one's row and then runs
         // again.
         try await write(retryingDuplicatesOf: "idempotency_key_pkey") { db in
             if let key = idempotencyKey,
@@ -56,7 +56,7 @@ extension PostgresStore {
             revision: all.revision)
     }
 
-    /// Twice is once: the size is there already.
+    /// Idempotent: the same size changes nothing.
     package func declareSize(_ byteCount: Int64, of id: SessionID) async throws {
         try await write { db in
             guard let session = try db.lockedSession(id) else { throw MetadataError.notFound }
@@ -77,7 +77,7 @@ extension PostgresStore {
         }
     }
 
-    /// Twice is once: it is canceled already.
+    /// Idempotent: a canceled session stays canceled.
     package func cancelSession(_ id: SessionID, owner: OwnerID) async throws {
         try await write { db in
             guard let session = try db.lockedSession(id), session.record.owner == owner else {
@@ -133,7 +133,7 @@ extension PostgresStore {
 }
 
 extension SessionRow {
-    /// Offset after the last byte that a chunk or a partial claims.
+    /// Offset after the last byte of the chunks and partials.
     fileprivate static let claimedEnd = """
         greatest(\
         (SELECT idx * chunk.chunk_size + byte_count FROM chunk \

@@ -6,12 +6,12 @@ extension PostgresStore {
         try await single { try $0.stagingState(of: key)?.text }
     }
 
-    /// Twice is once: the state is recorded already, and answered.
+    /// Idempotent: a second run finds and returns the recorded state.
     package func setStagingState(
         _ state: String?, of key: StagingKey, replacing expected: String?
     ) async throws -> String? {
         try await write { db in
-            // The condition is looked at again when the row was changed while it was waited for.
+            // The server evaluates the condition again if it waited for a change of the row.
             _ = try db.query(
                 """
                 UPDATE session SET staging_state = $2
@@ -22,7 +22,7 @@ extension PostgresStore {
         }
     }
 
-    /// Twice is once: the first one to say so is ourselves.
+    /// Idempotent: a second run finds its own identity.
     package func bind(toBytesAt identity: String) async throws {
         try await write { db in
             _ = try db.query(
@@ -35,13 +35,13 @@ extension PostgresStore {
     }
 }
 
-/// What is recorded for a staging area: perhaps nothing.
+/// The recorded state of a staging area; may be empty.
 private struct StagingState {
     let text: String?
 }
 
 extension PostgresConnection {
-    /// Nil when no session has the key.
+    /// Returns nil when no session has the key.
     fileprivate func stagingState(of key: StagingKey) throws -> StagingState? {
         var row = try query(
             "SELECT staging_state FROM session WHERE staging_key = $1", [.text(key.text)]

@@ -14,8 +14,8 @@ extension PostgresStore {
         }
     }
 
-    /// A second run after an unanswered commit finds less, and the answer names less: it is for
-    /// dropping what memory holds of the sessions, which is found out otherwise, too.
+    /// A second run after an unacknowledged commit returns fewer sessions. The result only evicts
+    /// them from memory, which happens otherwise, too.
     package func expireSessions(
         now: Timestamp, graceEnd: Timestamp, limit: Int
     ) async throws -> [SessionID] {
@@ -30,7 +30,8 @@ extension PostgresStore {
         }
     }
 
-    /// What a first run took whose commit was not answered is taken again when its lease is over.
+    /// The garbage of a first run without an acknowledged commit is claimed again when its lease
+    /// expires.
     package func claimGarbage(
         now: Timestamp, leaseUntil: Timestamp, limit: Int
     ) async throws -> [Garbage] {
@@ -59,7 +60,7 @@ extension PostgresStore {
         }
     }
 
-    /// Twice is once: it is forgotten already.
+    /// Idempotent: a missing row is not an error.
     package func forgetGarbage(
         _ garbage: Garbage, claimedUntil end: Timestamp
     ) async throws {
@@ -70,7 +71,7 @@ extension PostgresStore {
         }
     }
 
-    /// Twice is once: the row is there already.
+    /// Idempotent: an existing row stays.
     package func leaveToSweep(_ key: StagingKey) async throws {
         try await write { db in
             let isTaken =

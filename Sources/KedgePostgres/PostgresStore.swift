@@ -3,10 +3,10 @@ package import KedgeFiles
 internal import KedgeLocks
 package import KedgeModel
 
-/// Remembers sessions, chunks and files in one PostgreSQL database that any number of nodes share.
+/// Stores sessions, chunks and files in one PostgreSQL database, shared by any number of nodes.
 ///
-/// Every operation is one transaction, or one statement that may run twice; see ``DatabaseLink``.
-/// It works behind a pooler in transaction mode. Nothing here blocks the caller's thread.
+/// Every operation is one transaction, or one idempotent statement; see ``DatabaseLink``. The store
+/// works behind a pooler in transaction mode. It never blocks the caller's thread.
 package final class PostgresStore: FleetMetadataStore {
     private let pool: PostgresPool
     private let clock: DatabaseClock
@@ -19,14 +19,14 @@ package final class PostgresStore: FleetMetadataStore {
         self.listener = listener
     }
 
-    /// Connects, checks that the server keeps what it acknowledges, and brings the schema up to
-    /// date. Several nodes may do that at once.
+    /// Connects, checks that the server keeps acknowledged writes, and migrates the schema. Several
+    /// nodes may do so at once.
     ///
     /// - Parameters:
     ///   - url: See ``ConnectionString/init(_:)``.
-    ///   - onNotice: Told of trouble that was dealt with, for the log; called on any thread.
-    /// - Throws: ``PostgresStoreError``, or ``MetadataError``: `unavailable` while there is no
-    ///   server.
+    ///   - onNotice: Receives handled failures for the log; called on any thread.
+    /// - Throws: ``PostgresStoreError``, or ``MetadataError``: `unavailable` if the server cannot
+    ///   be reached.
     package static func open(
         url: String, configuration: PostgresConfiguration = PostgresConfiguration(),
         onNotice: @escaping @Sendable (String) -> Void
@@ -60,7 +60,7 @@ package final class PostgresStore: FleetMetadataStore {
     }
 
     package func checkHealth() async throws {
-        // Makes the transaction a real commit, flushed like any other, that changes no table.
+        // Makes the transaction a real commit, flushed like any other, without changing a table.
         try await write { db in
             _ = try db.query("SELECT pg_logical_emit_message(true, 'kedge', '')::text")
         }
@@ -71,8 +71,8 @@ package final class PostgresStore: FleetMetadataStore {
         await pool.close()
     }
 
-    /// Runs statements that each are a transaction of their own and may safely run twice: looking,
-    /// and changes that find themselves done already.
+    /// Runs statements that each are their own transaction and idempotent: reads, and changes that
+    /// find themselves done.
     func single<Value: Sendable>(
         _ body: @escaping @Sendable (PostgresConnection) throws -> Value
     ) async throws(MetadataError) -> Value {

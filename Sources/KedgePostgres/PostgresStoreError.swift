@@ -1,13 +1,13 @@
-/// Why a database is not used. Each is for the one who configures the service; none holds a secret.
+/// The reasons to refuse a database, for the operator of the service. None contains a secret.
 package enum PostgresStoreError: Error, Hashable, Sendable {
-    /// The URL cannot be read; the text says which part.
+    /// The URL is malformed; the text names the part.
     case invalidURL(String)
     case serverTooOld(found: Int, needed: Int)
-    /// A setting of the server under which it may lose what it has acknowledged.
+    /// A setting of the server under which it may lose acknowledged writes.
     case unsafeSetting(name: String, value: String)
-    /// A later version of the program has been here; what it stored would be misread.
+    /// A newer version of the program has migrated the database; its rows would be misread.
     case newerSchema(found: Int, known: Int)
-    /// The text of a migration that was applied differs from the one in the program.
+    /// The text of an applied migration differs from the program's.
     case editedMigration(number: Int, name: String)
 }
 

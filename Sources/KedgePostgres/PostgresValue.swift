@@ -1,7 +1,7 @@
 internal import KedgeModel
 
-/// A parameter of a statement, in PostgreSQL's binary format. Its type goes along, so that the
-/// server does not guess.
+/// A statement's parameter, in PostgreSQL's binary format. It has an explicit type, so the server
+/// does not infer one.
 struct PostgresValue {
     /// The object identifier of the type, from `pg_type.dat`; these never change.
     let type: UInt32
@@ -22,8 +22,8 @@ struct PostgresValue {
         PostgresValue(type: 23, bytes: bigEndian(Int32(clamping: value)))
     }
 
-    /// A NUL in the text is refused by the server: the length goes along, so nothing is cut off
-    /// there.
+    /// Encodes a text. The server refuses a NUL in it: the length is explicit, so the text is not
+    /// cut off there.
     static func text(_ value: String?) -> PostgresValue {
         PostgresValue(type: 25, bytes: value.map { Array($0.utf8) })
     }
@@ -46,8 +46,8 @@ struct PostgresValue {
 
     static func byteas(_ values: [[UInt8]]) -> PostgresValue { array(1001, of: 17, values) }
 
-    /// One dimension, as `array_recv` reads it: number of dimensions, whether there are NULLs, type
-    /// of the elements, length and lower bound, then each element with its length.
+    /// Encodes one dimension in the format of `array_recv`: number of dimensions, whether there are
+    /// NULLs, type of the elements, length and lower bound, then each element with its length.
     private static func array(
         _ type: UInt32, of element: UInt32, _ elements: [[UInt8]?]
     ) -> PostgresValue {

@@ -1,7 +1,7 @@
 internal import KedgeEngine
 internal import KedgeModel
 
-// A list of chunks comes as one array for each column, so that a session and all it has is one row.
+// A list of chunks arrives as one array per column, so that a session with its lists is one row.
 
 extension CommittedChunk {
     /// Reads arrays of indexes, byte counts, digests and locations.
@@ -22,8 +22,8 @@ extension CommittedChunk {
 }
 
 extension PartialRecord {
-    /// Reads arrays of indexes, byte counts, hash states, declared digests, locations, and kinds: 1 is a
-    /// partial in doubt, 2 a rival.
+    /// Reads arrays of indexes, byte counts, hash states, declared digests, locations and kinds.
+    /// Kind 1 is a partial in doubt, 2 a rival.
     static func list(_ row: inout PostgresRow) throws -> [PartialRecord] {
         let indexes = try row.integers()
         let byteCounts = try row.integers()

@@ -1,21 +1,21 @@
 internal import KedgeHash
 internal import KedgeModel
 
-/// One numbered step of the schema, as text.
+/// One numbered step of the schema, as SQL text.
 struct SchemaMigration: Sendable {
     let number: Int
     let name: String
     let sql: String
 
-    /// Digest of the text, by which a later change is noticed.
+    /// Digest of the text, to detect a later change.
     var fingerprint: String { SHA256Hasher.digest(of: Array(sql.utf8)).hex }
 }
 
-/// Brings a database to the newest schema that the program knows, and never back.
+/// Migrates a database to the newest schema that the program knows; never downgrades.
 struct SchemaMigrations: Sendable {
     private let migrations: [SchemaMigration]
 
-    /// - Precondition: The numbers are 1, 2, 3 and so on; the build refuses anything else.
+    /// - Precondition: The numbers are 1, 2, 3 and so on; the build refuses other numbers.
     init(_ migrations: [SchemaMigration]) {
         precondition(
             migrations.map(\.number) == Array(1..<migrations.count + 1),
@@ -23,26 +23,27 @@ struct SchemaMigrations: Sendable {
         self.migrations = migrations
     }
 
-    /// The schema of this store.
+    /// The migrations of this store.
     static let ours = SchemaMigrations(
         EmbeddedMigrations.all.map {
             SchemaMigration(number: $0.number, name: $0.name, sql: $0.sql)
         })
 
-    /// Applies what is missing, each migration in its own transaction; blocks until it is done.
+    /// Applies the missing migrations, each in its own transaction. Blocks until they are done.
     ///
-    /// Several nodes may do this at once: one works, the others wait for its lock and then find
-    /// nothing left to do. No lock is taken when there is nothing to do.
+    /// Several nodes may do this at once: one migrates, the others wait for its lock and then find
+    /// nothing to do. An up-to-date schema takes no lock.
     ///
-    /// - Throws: ``PostgresStoreError`` before anything is changed, or the failure of a statement;
-    ///   then the migrations before the failing one stay applied.
+    /// - Throws: ``PostgresStoreError`` before any change, or the failure of a statement. The
+    ///   migrations before the failing one stay applied.
     func migrate(_ link: DatabaseLink, patience: Duration) throws {
         let deadline = Deadline.after(patience)
         while try !isUpToDate(link, until: deadline) {
             do {
                 try applyNext(on: link.connected(until: deadline), patience)
             } catch let failure as PostgresFailure {
-                // The connection takes its transaction along; asking how far it came is enough.
+                // Closing the connection rolls its transaction back; the loop then reads how far it
+                // got.
                 link.disconnect()
                 let isTransient =
                     failure.endsConnection || failure.isConflict || failure.isLockTimeout
@@ -61,10 +62,10 @@ struct SchemaMigrations: Sendable {
         }
     }
 
-    /// Applies one migration, unless another node has done so meanwhile.
+    /// Applies the next migration, unless another node has just done so.
     private func applyNext(on db: PostgresConnection, _ patience: Duration) throws {
-        // Short waits for locks, and many of them: while ALTER TABLE waits for one, every reader of
-        // the table waits behind it.
+        // Many short waits for locks: while `ALTER TABLE` waits for one, every reader of the table
+        // waits behind it.
         try db.script(
             """
             BEGIN;
@@ -97,7 +98,7 @@ struct SchemaMigrations: Sendable {
             [.int4(migration.number), .text(migration.name), .text(migration.fingerprint)])
     }
 
-    /// How many migrations the database has, all of them equal to ours.
+    /// Number of the database's migrations, after checking that they equal ours.
     private func checkedCount(in db: PostgresConnection) throws -> Int {
         let rows = try db.query("SELECT number, sha256 FROM schema_migration ORDER BY number").rows
             .map { row in
@@ -114,7 +115,7 @@ struct SchemaMigrations: Sendable {
         return rows.count
     }
 
-    /// Names the lock: "kedge" in ASCII, as far as it fits, and "migr".
+    /// The lock's numbers: the ASCII of "kedg" and "migr".
     private static let lock = "\(0x6b65_6467), \(0x6d69_6772)"
 
     private static let historyTable = """
@@ -128,6 +129,6 @@ struct SchemaMigrations: Sendable {
 }
 
 extension PostgresFailure {
-    /// True when somebody else held a lock for too long.
+    /// Whether another transaction held a lock for too long.
     fileprivate var isLockTimeout: Bool { kind == .refused(state: "55P03", constraint: nil) }
 }

@@ -1,9 +1,9 @@
-/// Looks whether the server keeps what it acknowledges.
+/// Checks that the server keeps acknowledged writes.
 enum ServerCheck {
-    /// `pg_xact_status` and `xid8` are there since 13.
+    /// The first version with `pg_xact_status` and `xid8`.
     private static let neededVersion = 13
 
-    /// - Throws: ``PostgresStoreError``, or a failure of the connection.
+    /// Throws a ``PostgresStoreError`` for an unsuitable server, or a failure of the connection.
     static func run(on connection: PostgresConnection, _ string: ConnectionString) throws {
         let result = try connection.query(
             """
@@ -18,7 +18,7 @@ enum ServerCheck {
         if string.allowsUnsafe { return }
         for name in ["fsync", "full_page_writes", "synchronous_commit"] {
             let value = try row.text()
-            // The other values of synchronous_commit flush at least to the disk of the primary.
+            // The other values of `synchronous_commit` flush at least to the primary's disk.
             guard value != "off" else {
                 throw PostgresStoreError.unsafeSetting(name: name, value: value)
             }

@@ -2,17 +2,17 @@ internal import Foundation
 internal import KedgeEngine
 internal import KedgeModel
 
-/// A session with the key under which other rows point to it.
+/// A session with its row number, to which other rows refer.
 struct SessionRow {
     let number: Int64
     var record: SessionRecord
-    /// True while the bytes on their way in are this session's.
+    /// Whether the session owns its received bytes.
     let hasStaging: Bool
     let stagingState: String?
     let revision: Int64
     let resetRevision: Int64
 
-    /// What ``init(_:)`` reads, in order.
+    /// The columns that ``init(_:)`` reads, in order.
     static let columns = """
         session.number, session.id, session.owner, session.staging_key, session.file_name, \
         session.mime_type, session.file_size, session.chunk_size, session.declared_sha256, \
@@ -21,7 +21,7 @@ struct SessionRow {
         session.staging_state, session.revision, session.reset_revision, session.parts
         """
 
-    /// Reads a row that has nothing else.
+    /// Reads a row that has only these columns.
     init(_ row: PostgresRow) throws {
         var row = row
         try self.init(&row)
@@ -36,8 +36,8 @@ struct SessionRow {
         hasStaging = stagingKey != nil
         record = SessionRecord(
             id: id, owner: owner,
-            // A session that gave its bytes up reads back with the key it would make for itself;
-            // in such a state nobody touches bytes.
+            // A session that gave up its bytes reads back with its default key. In such a state no
+            // code uses the bytes.
             stagingKey: stagingKey.map { StagingKey($0) } ?? StagingKey(id),
             fileName: try row.text(), mimeType: row.optionalText(),
             fileSize: row.optionalInteger(), chunkSize: try row.integer(),
@@ -75,7 +75,7 @@ extension PostgresRow {
         Timestamp(millisecondsSinceEpoch: try integer())
     }
 
-    /// - Throws: When the column holds something else than an identifier.
+    /// Reads an identifier; throws `failed` when the column does not hold one.
     mutating func identifier<ID: RandomIdentifier>() throws -> ID { try ID(stored: try text()) }
 
     mutating func digest() throws -> SHA256Digest {
@@ -85,7 +85,7 @@ extension PostgresRow {
         return digest
     }
 
-    /// The digest in the next column; nil for NULL.
+    /// Reads the digest in the next column; nil for NULL.
     mutating func optionalDigest() throws -> SHA256Digest? {
         guard let bytes = optionalBytes() else { return nil }
         guard let digest = SHA256Digest(bytes: bytes) else {

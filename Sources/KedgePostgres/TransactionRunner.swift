@@ -1,38 +1,36 @@
 internal import KedgeEngine
 
-/// Ends a transaction without changes and still answers.
+/// Rolls a transaction back and still returns a value.
 struct Undone<Value: Sendable>: Error {
     let value: Value
 }
 
 extension DatabaseLink {
-    /// Most conflicts with other transactions, or lost connections, that one operation puts up
-    /// with.
+    /// Largest number of attempts of one operation.
     private static let attemptLimit = 5
 
-    /// Runs statements that each are a transaction of their own and may safely run twice. A lost
-    /// connection is replaced and everything done again.
+    /// Runs statements that each are their own transaction and idempotent. After a lost connection
+    /// all of them run again.
     func single<Value: Sendable>(
         until deadline: Deadline, _ body: (PostgresConnection) throws -> Value
     ) throws -> Value {
         try retrying(until: deadline, also: { _ in false }, body)
     }
 
-    /// Runs the body in a transaction that is durable when this returns, and again when it lost
-    /// against another one, or the connection broke.
+    /// Runs the body in a transaction that is durable when this returns. Retries it after a
+    /// conflict with another transaction or a lost connection.
     ///
-    /// READ COMMITTED with explicit locks: each statement of the body sees what others committed
-    /// before it, so whoever decides something locks first and looks in a later statement. Locks
-    /// are taken in the order session, chunks, blob, blob_scrub, superseded_blob, garbage.
+    /// READ COMMITTED with explicit locks: each statement sees the transactions committed before
+    /// it, so a decision first locks and then reads in a later statement. Locks are taken in the
+    /// order session, chunks, blob, blob_scrub, superseded_blob, garbage.
     ///
-    /// When the answer to COMMIT does not come, the outcome is asked for under the number of the
-    /// transaction. Where the server cannot say, the body runs again: every body is written so that
-    /// a second run after a success finds that and answers accordingly. When even that cannot be
-    /// found out in time, the operation fails as unavailable, and what it did may be there; the
-    /// caller asks again.
+    /// If COMMIT is not acknowledged, the outcome is looked up by the transaction's number. If the
+    /// server does not know it, the body runs again: every body detects an earlier success and
+    /// returns accordingly. If the outcome cannot be found in time, the operation fails as
+    /// `unavailable` although its changes may be committed; the caller retries.
     ///
     /// - Parameter constraint: A unique constraint whose violation means that another node was
-    ///   faster: the body runs again and finds that node's row.
+    ///   faster. The body runs again and finds that node's row.
     func write<Value: Sendable>(
         until deadline: Deadline, retryingDuplicatesOf constraint: String? = nil,
         _ body: (PostgresConnection) throws -> Value
@@ -53,7 +51,7 @@ extension DatabaseLink {
                 return try attempt(connection)
             } catch let failure as PostgresFailure {
                 if failure.endsConnection { disconnect() }
-                // One that came too late would do so again; it has cost its time already.
+                // A timeout would probably recur, and has used its time already.
                 let isTransient =
                     failure.isConflict || isWorthAnotherTry(failure)
                     || (failure.endsConnection && failure.kind != .late)
@@ -76,7 +74,7 @@ extension DatabaseLink {
             life = try self.life(of: connection)
             number = try connection.begin(configuration)
         } catch {
-            // A transaction that failed half-way into its beginning would refuse everything that follows.
+            // A transaction that failed while it began would refuse all following statements.
             disconnect()
             throw error
         }
@@ -93,10 +91,11 @@ extension DatabaseLink {
         } catch let failure where failure.leavesCommitUnknown {
             note(failure)
             disconnect()
-            // The time of the operation may be over; finding out what it did gets as much again.
+            // The operation's time may be over; the lookup gets as much again.
             let limit = Deadline.after(configuration.patience)
             guard try wasCommitted(number, in: life, until: limit) else { throw failure.toRetry }
-            // It may be committed here and not on the standby it waited for. A commit waits for all before it.
+            // It may be committed here but not on the synchronous standby. This commit waits for
+            // all earlier ones.
             try connected(until: limit).commitSomething()
         }
         return value
@@ -108,16 +107,16 @@ extension DatabaseLink {
         do {
             try connection.script("ROLLBACK")
         } catch {
-            // The server rolls back what its client left behind; the body's own error is what
-            // matters.
+            // The server rolls back the transaction of a closed connection. The body's error
+            // matters more.
             disconnect()
         }
     }
 
-    /// What became of a transaction whose COMMIT was not answered. False when it was rolled back,
-    /// and when nobody can say: then it runs again.
+    /// Whether a transaction with an unacknowledged COMMIT was committed. False when it was rolled
+    /// back or when the server does not know; then it runs again.
     ///
-    /// - Throws: `unavailable` when that could not be found out in time.
+    /// - Throws: `unavailable` when the outcome could not be found in time.
     private func wasCommitted(
         _ number: String, in life: String?, until deadline: Deadline
     ) throws -> Bool {
@@ -146,9 +145,8 @@ extension DatabaseLink {
 }
 
 extension PostgresConnection {
-    /// Begins a transaction; returns its number. One round trip, with limits that end with the
-    /// transaction, because behind a pooler the server's connection goes to somebody else
-    /// afterwards.
+    /// Begins a transaction and returns its number, in one round trip. The limits end with the
+    /// transaction, since behind a pooler the server's connection then serves another client.
     fileprivate func begin(_ configuration: PostgresConfiguration) throws -> String {
         let results = try script(
             """
@@ -165,13 +163,13 @@ extension PostgresConnection {
         return number
     }
 
-    /// A commit that changes nothing but is as durable as any.
+    /// Commits a transaction that changes nothing but is as durable as any other.
     fileprivate func commitSomething() throws {
         _ = try query("SELECT pg_logical_emit_message(true, 'kedge', '')")
     }
 
     fileprivate func commit() throws(PostgresFailure) {
-        // A transaction that failed before ends with this word and no error.
+        // A failed transaction ends with this tag and without an error.
         if try script("COMMIT").last?.commandTag == "ROLLBACK" {
             throw PostgresFailure(kind: .nonsense, text: "a failed transaction was committed")
         }
@@ -179,11 +177,11 @@ extension PostgresConnection {
 }
 
 extension PostgresFailure {
-    /// True when a COMMIT that failed so may have happened: no answer, or one that only says that
-    /// the connection ends, which the server also sends to those that wait for a standby after the
-    /// commit.
+    /// Whether a COMMIT that failed like this may have succeeded. Either there was no answer, or
+    /// the answer only reports the end of the connection. The server also sends that to a commit
+    /// that waits for a standby.
     fileprivate var leavesCommitUnknown: Bool { endsConnection }
 
-    /// The same as the failure of a connection that is replaced: the transaction runs again.
+    /// A copy of the failure as a lost connection, so that the transaction runs again.
     fileprivate var toRetry: PostgresFailure { PostgresFailure(kind: .lost, text: text) }
 }

@@ -1,47 +1,48 @@
-/// Why the address of a bucket cannot be used, in one line.
+/// The reason why a bucket's URL cannot be used, in one line.
 package struct S3ConfigurationError: Error, Hashable, Sendable, CustomStringConvertible {
     package let description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// Where a bucket is and how it is used.
+/// The location of a bucket, and how it is used.
 package struct S3Configuration: Hashable, Sendable {
-    /// Where requests carry the name of the bucket.
+    /// The part of a request's URL that contains the bucket's name.
     package enum AddressingStyle: String, Hashable, Sendable {
         case path
         case virtual
     }
 
     package let bucket: String
-    /// Ends in a slash unless it is empty. Everything of this store is below it.
+    /// The prefix of all keys of this store; ends in a slash unless it is empty.
     package let prefix: String
     let endpoint: S3Endpoint
     package let region: String
     package let style: AddressingStyle
-    /// True when readers are sent to the store itself, with an address that is good for some minutes.
+    /// Whether downloads are redirected to presigned URLs of the store, valid for some minutes.
     package let redirectsReaders: Bool
-    /// Where bytes lie between their arrival and their upload, in files without a name.
+    /// Directory of the unnamed files that buffer bytes between arrival and upload.
     package let spoolDirectory: String
-    /// True when the SHA-256 of each object and part goes along as a checksum that the store keeps. A store
-    /// that does not know them is noticed, too.
+    /// Whether to send the SHA-256 of each object and part as a checksum for the store to keep. A
+    /// store that refuses checksums is detected and gets none.
     package let sendsChecksums: Bool
-    /// Bytes of saved chunks that stay in the spool for hashing, for all sessions together; 1 GiB. With
-    /// less, files whose chunks come out of order are read back from the bucket more often.
+    /// Bytes of saved chunks that the spools of all sessions keep for hashing; 1 GiB. With less,
+    /// files whose chunks arrive out of order are read back from the bucket more often.
     package var spoolBudgetByteCount: Int64 = 1 << 30
-    /// Free space of the spool's disk that uploads never use, in bytes.
+    /// Free bytes of the spool's disk that uploads never use.
     package var spoolReserveByteCount: Int64 = 64 << 20
-    /// Connections to the store; 64. Each chunk on its way needs one.
+    /// Largest number of connections to the store; 64. Each chunk in flight needs one.
     package var maxConnectionCount = 64
-    /// How long a request may be repeated at least while the store fails; 60 seconds. Large ones get more.
+    /// Shortest total timeout of a request with its retries; 60 seconds. Large requests get more.
     package var patience = Duration.seconds(60)
 
-    /// How long nothing is copied within the store after that has failed once; 10 minutes.
+    /// Pause of copies within the store after one has failed; 10 minutes.
     package var copyPause = Duration.seconds(600)
 
-    /// Reads `s3://bucket/prefix?endpoint=&region=&style=path|virtual&redirect=on|off&spool=&checksum=auto|off`.
+    /// Parses `s3://bucket/prefix?…`. The parameters are `endpoint`, `region`, `style` (`path` or
+    /// `virtual`), `redirect` (`on` or `off`), `spool` and `checksum` (`auto` or `off`).
     ///
-    /// - Parameter environment: `AWS_REGION`, `AWS_DEFAULT_REGION` and `TMPDIR` fill what is left out.
+    /// - Parameter environment: `AWS_REGION`, `AWS_DEFAULT_REGION` and `TMPDIR` are the defaults.
     package init(
         url: String, environment: [String: String]
     ) throws(S3ConfigurationError) {
@@ -63,7 +64,7 @@ package struct S3Configuration: Hashable, Sendable {
         self.style = style
         redirectsReaders = try Self.flag("redirect", in: parameters, on: "on", usual: false)
         sendsChecksums = try Self.flag("checksum", in: parameters, on: "auto", usual: true)
-        // Not /tmp, which is memory on many systems.
+        // Not `/tmp`, which is in memory on many systems.
         spoolDirectory = parameters["spool"] ?? environment["TMPDIR"] ?? "/var/tmp"
         guard spoolDirectory.hasPrefix("/") else {
             throw S3ConfigurationError("spool is not an absolute path")

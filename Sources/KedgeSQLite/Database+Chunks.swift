@@ -4,7 +4,7 @@ internal import KedgeEngine
 internal import KedgeModel
 
 extension Database {
-    /// The committed chunks in order.
+    /// Returns the committed chunks in order.
     func chunks(of session: SessionRow) throws -> [CommittedChunk] {
         var chunks: [CommittedChunk] = []
         try forEachRow(
@@ -16,7 +16,7 @@ extension Database {
         return chunks
     }
 
-    /// The partial chunks in order, then the rivals.
+    /// Returns the partial chunks in order, then the rivals.
     func partials(of session: SessionRow) throws -> [PartialRecord] {
         let partials = try rows(
             """
@@ -31,7 +31,7 @@ extension Database {
         return partials + rivals
     }
 
-    /// The digest of a committed chunk; nil when it is not committed.
+    /// Returns the digest of a chunk; nil when it is not committed.
     func digest(ofChunk index: Int, of session: SessionRow) throws -> SHA256Digest? {
         try row(
             "SELECT sha256 FROM chunk WHERE session = ? AND idx = ?", [session.number, index])?
@@ -98,14 +98,14 @@ extension Database {
         try run("DELETE FROM \(table) WHERE session = ? AND idx = ?", [session.number, index])
     }
 
-    /// Forgets all partials and rivals.
+    /// Deletes all partials and rivals.
     func deletePartials(of session: SessionRow) throws {
         for table in ["partial_chunk", "rival_partial"] {
             try run("DELETE FROM \(table) WHERE session = ?", [session.number])
         }
     }
 
-    /// True when the chunks cover the whole file.
+    /// Whether the chunks cover the whole file.
     func isComplete(_ session: SessionRow) throws -> Bool {
         guard let fileSize = session.record.fileSize else { return false }
         let row = try row(
@@ -118,7 +118,7 @@ extension Database {
 }
 
 extension CommittedChunk {
-    /// - Parameter row: Index, byte count, digest and location, in this order.
+    /// Reads the columns index, byte count, digest and location, in this order.
     init(_ row: Row) throws {
         self.init(
             index: row[0], byteCount: row[1], digest: try row.chunkDigest(at: 2), location: row[3])
@@ -139,7 +139,7 @@ extension PartialRecord {
 }
 
 extension Row {
-    /// The digest in a column that is never NULL, without copying the column.
+    /// Reads a digest that is never NULL, without copying the column.
     func chunkDigest(at index: Int) throws -> SHA256Digest {
         let digest = try withUnsafeData(atIndex: index) { data in
             data.flatMap { SHA256Digest(bytes: [UInt8]($0)) }

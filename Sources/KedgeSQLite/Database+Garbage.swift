@@ -4,7 +4,7 @@ internal import KedgeEngine
 internal import KedgeModel
 
 extension Database {
-    /// True while a file or a finalizing session needs the blob.
+    /// Whether a file or a finalizing session needs the blob.
     func isNeeded(_ digest: SHA256Digest) throws -> Bool {
         try exists(
             """
@@ -14,24 +14,24 @@ extension Database {
             """, [digest.data])
     }
 
-    /// Leaves the bytes of a session, as it was before it ended, to the sweep.
+    /// Leaves a session's bytes to the sweep. Takes the session as it was before it ended.
     func makeGarbage(ofBytesOf session: SessionRow) throws {
         if session.hasStaging {
             try add(.staging(session.record.stagingKey, state: session.stagingState))
         }
-        // A session that was finalizing may have its blob already.
+        // A finalizing session may already have its blob.
         if session.record.state == .finalizing, let digest = session.record.finalDigest {
             try makeGarbage(unlessNeeded: digest)
         }
     }
 
-    /// Leaves a blob to the sweep unless somebody needs it. Called after the row that needed it has
-    /// changed, in the same transaction.
+    /// Leaves a blob to the sweep unless it is needed. Called in the transaction that changed the
+    /// row that needed it, after that change.
     func makeGarbage(unlessNeeded digest: SHA256Digest) throws {
         if try !isNeeded(digest) { try add(.blob(digest)) }
     }
 
-    /// Lets go of a blob that has a row, unless a file needs it. Called as ``makeGarbage(unlessNeeded:)`` is.
+    /// Deletes the row of a blob that no file needs. Called like ``makeGarbage(unlessNeeded:)``.
     func dropBlob(unlessNeeded digest: SHA256Digest) throws {
         let isNeeded = try exists(
             "SELECT 1 FROM file WHERE sha256 = ? AND deleted_at IS NULL", [digest.data])

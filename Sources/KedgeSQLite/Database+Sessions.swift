@@ -3,19 +3,19 @@ internal import KedgeEngine
 internal import KedgeModel
 
 extension Database {
-    /// The session of this id, or nil.
+    /// Returns the session, or nil.
     func session(_ id: SessionID) throws -> SessionRow? {
         try row("SELECT \(SessionRow.columns) FROM session WHERE id = ?", [id.text])
             .map { try SessionRow($0) }
     }
 
-    /// - Throws: `notFound` when there is none.
+    /// Returns the session; throws `notFound` when there is none.
     func knownSession(_ id: SessionID) throws -> SessionRow {
         guard let session = try session(id) else { throw MetadataError.notFound }
         return session
     }
 
-    /// - Throws: `notFound` when there is none, `wrongState` when it is in another state.
+    /// Returns the session. Throws `notFound` when there is none, `wrongState` for another state.
     func session(_ id: SessionID, in states: SessionState...) throws -> SessionRow {
         let session = try knownSession(id)
         guard states.contains(session.record.state) else {
@@ -24,11 +24,11 @@ extension Database {
         return session
     }
 
-    /// Inserts the record as it is; returns the row's number.
+    /// Inserts the record unchanged. Returns the row's number.
     ///
     /// - Parameters:
-    ///   - client: The network that began it.
-    ///   - isEmpty: True while it is to count as one without a byte.
+    ///   - client: The client's network.
+    ///   - isEmpty: Whether the session counts as one without a byte.
     func insert(_ record: SessionRecord, of client: String?, isEmpty: Bool) throws -> Int64 {
         try run(
             """
@@ -50,7 +50,7 @@ extension Database {
         return lastInsertedRowID
     }
 
-    /// Writes what goes along with a commit.
+    /// Records the touch that accompanies a commit. The prefix is only replaced by a longer one.
     func touch(_ session: SessionRow, _ touch: SessionTouch) throws {
         try run(
             """
@@ -67,7 +67,7 @@ extension Database {
             ])
     }
 
-    /// Records how far the whole-file hash has come, if that is farther than what is recorded.
+    /// Records the state of the whole-file hash, unless the recorded one covers as many bytes.
     func save(_ prefix: HashCheckpoint, of session: SessionRow) throws {
         try run(
             """
@@ -76,7 +76,7 @@ extension Database {
             """, [prefix.offset, prefix.state.data, session.number])
     }
 
-    /// Offset after the last byte that a chunk or a partial claims.
+    /// Returns the offset after the last byte of the chunks and partials.
     func claimedEnd(of session: SessionRow) throws -> Int64 {
         let ends = try ["chunk", "partial_chunk"].map { table in
             try row(

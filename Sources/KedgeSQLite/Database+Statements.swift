@@ -2,26 +2,26 @@ internal import Foundation
 internal import GRDB
 internal import KedgeModel
 
-// Every statement is compiled once and kept by the connection; every value is a bound parameter.
+// The connection caches compiled statements. All values are bound parameters.
 extension Database {
-    /// Runs a statement; returns how many rows it changed.
+    /// Runs a statement. Returns the number of changed rows.
     @discardableResult
     func run(_ sql: String, _ arguments: StatementArguments) throws -> Int {
         try cachedStatement(sql: sql).execute(arguments: arguments)
         return changesCount
     }
 
-    /// The first row, if any.
+    /// Returns the first row, if any.
     func row(_ sql: String, _ arguments: StatementArguments) throws -> Row? {
         try Row.fetchOne(try cachedStatement(sql: sql), arguments: arguments)
     }
 
-    /// All rows.
+    /// Returns all rows.
     func rows(_ sql: String, _ arguments: StatementArguments) throws -> [Row] {
         try Row.fetchAll(try cachedStatement(sql: sql), arguments: arguments)
     }
 
-    /// Hands each row to the closure without keeping it: for results of many rows.
+    /// Calls the closure for each row without keeping it, for large results.
     func forEachRow(
         _ sql: String, _ arguments: StatementArguments, _ body: (Row) throws -> Void
     ) throws {
@@ -29,18 +29,18 @@ extension Database {
         while let row = try rows.next() { try body(row) }
     }
 
-    /// True when the query has a row.
+    /// Whether the query has a row.
     func exists(_ sql: String, _ arguments: StatementArguments) throws -> Bool {
         try row(sql, arguments) != nil
     }
 }
 
 extension SHA256Digest {
-    /// The form in a column.
+    /// The digest as a column's value.
     var data: Data { Data(bytes) }
 }
 
 extension [UInt8] {
-    /// The form in a column.
+    /// The bytes as a column's value.
     var data: Data { Data(self) }
 }

@@ -3,23 +3,23 @@ internal import GRDB
 package import KedgeFiles
 internal import KedgeMigrations
 
-/// Why the rows of a data directory cannot be looked at.
+/// The reasons why a data directory's rows cannot be inspected.
 package enum DatabaseCopyError: Error, Hashable, Sendable {
     /// There is no database.
     case missing
-    /// It has another schema than this program; the service or `kedge migrate` brings it up to date.
+    /// The schema differs from the program's; the service or `kedge migrate` updates it.
     case otherSchema(found: Int, known: Int)
-    /// It is damaged so badly that SQLite does not open it.
+    /// The damage is so severe that SQLite does not open the database.
     case damaged
 }
 
-/// A database as it is now, opened without touching the original.
+/// A copy of a database, to inspect it without touching the original.
 ///
-/// SQLite cannot read a database in WAL mode and leave its directory as it was: opening makes side
-/// files, closing moves the log into the database. So a look works on a copy with its log, which needs
-/// as much room in the directory for temporary files, and goes at the end.
+/// SQLite cannot read a database in WAL mode without changing its directory: opening creates side
+/// files, and closing moves the log into the database. The copy includes the log. It takes as much
+/// space in the temporary directory, and is removed at the end.
 package final class DatabaseCopy: Sendable {
-    /// The copy, open.
+    /// The opened copy.
     package let store: SQLiteStore
     private let directory: String
     private let pool: BlockingPool
@@ -30,9 +30,9 @@ package final class DatabaseCopy: Sendable {
         self.pool = pool
     }
 
-    /// Copies and opens. Nobody else may use the original meanwhile.
+    /// Copies and opens a database. No other process may use the original meanwhile.
     ///
-    /// - Throws: ``DatabaseCopyError``, or what the file system or SQLite says.
+    /// - Throws: ``DatabaseCopyError``, or an error of the file system or SQLite.
     package static func make(
         of path: String, pool: BlockingPool, fileSystem: any FileSystem = POSIXFileSystem()
     ) async throws -> DatabaseCopy {
@@ -41,28 +41,28 @@ package final class DatabaseCopy: Sendable {
             let directory = try makeDirectory()
             do {
                 let target = directory + "/kedge.sqlite"
-                // The log, and the journal of a database that was never in WAL mode.
+                // The log, or the journal of a database that was never in WAL mode.
                 for suffix in ["", "-wal", "-journal"] {
                     try copy(path + suffix, to: target + suffix, in: fileSystem)
                 }
                 return (directory, try open(target))
             } catch {
-                // The error is what matters; what stays is in the directory for temporary files.
+                // The first error matters; leftovers are in the temporary directory.
                 try? FileManager.default.removeItem(atPath: directory)
                 throw error
             }
         }
-        // Nobody trusts a copy that failed: whatever is asked next is refused with the same error.
+        // After a fatal failure every later operation on the copy fails with the same error.
         let commits = GroupCommit(queue: queue, onFatal: { _ in })
         return DatabaseCopy(
             store: SQLiteStore(queue: queue, pool: pool, commits: commits), directory: directory,
             pool: pool)
     }
 
-    /// Closes the copy and removes it.
+    /// Closes and removes the copy.
     package func close() async {
-        // Nothing in the copy is of use any more, so no error is either. What cannot be removed is in
-        // the directory for temporary files, which the system clears.
+        // The copy is not needed any more, so errors do not matter. Leftovers are in the temporary
+        // directory, which the system clears.
         try? await store.close()
         try? await pool.run { [directory] in
             try FileManager.default.removeItem(atPath: directory)
@@ -78,7 +78,7 @@ package final class DatabaseCopy: Sendable {
         return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// Copies a file in pieces of 1 MiB; an absent one is no error.
+    /// Copies a file in pieces of 1 MiB; an absent one is not an error.
     private static func copy(
         _ source: String, to target: String, in fileSystem: any FileSystem
     ) throws(FileError) {
@@ -112,7 +112,7 @@ package final class DatabaseCopy: Sendable {
         }
     }
 
-    /// - Throws: ``DatabaseCopyError/otherSchema(found:known:)``.
+    /// Throws ``DatabaseCopyError/otherSchema(found:known:)`` unless the schema is the program's.
     static func requireSchema(of queue: DatabaseQueue) throws {
         let found = try queue.read { db in
             try db.tableExists("schema_migration")

@@ -2,11 +2,11 @@ package import GRDB
 package import KedgeEngine
 internal import KedgeLocks
 
-/// Runs operations on one connection, those that wait at the same time in one transaction.
+/// Runs operations on one connection and commits those that wait together in one transaction.
 ///
-/// A commit costs a sync of the disk whether it carries one operation or two hundred. While one
-/// commit is under way the next operations gather, and all of them share the next one. Nobody hears
-/// of an operation's success before the commit that carries it has returned.
+/// A commit costs one sync of the disk, for one operation or two hundred. The operations that
+/// arrive during a commit share the next one. An operation is acknowledged only after its commit
+/// has returned.
 package final class GroupCommit: Sendable {
     private struct State {
         var waiting: [any QueuedOperation] = []
@@ -14,14 +14,14 @@ package final class GroupCommit: Sendable {
         var isFinished = false
         var fatalFailure: MetadataError?
 
-        /// Why nothing is accepted any more.
+        /// The reason to refuse further operations.
         var refusal: MetadataError? {
             fatalFailure ?? (isFinished ? .unavailable("the database is closed") : nil)
         }
     }
 
-    /// Most operations that may wait. The layers above admit far fewer requests; this bounds what a
-    /// mistake there can do to memory.
+    /// Largest number of waiting operations. The layers above admit far fewer requests; this bounds
+    /// the memory that a mistake there could take.
     private static let waitingLimit = 10_000
 
     private let state = Mutex(State())
@@ -29,10 +29,12 @@ package final class GroupCommit: Sendable {
     private let commit: @Sendable (Database) throws -> Void
     private let onFatal: @Sendable (String) -> Void
 
+    /// Creates a queue of operations.
+    ///
     /// - Parameters:
-    ///   - onFatal: Called at most once, when the disk under the database failed in a way after
-    ///     which nobody can say what is stored. The process should end: opening the database anew
-    ///     reads what is really there.
+    ///   - onFatal: Called at most once, when the disk failed in a way that leaves the stored
+    ///     content unknown. The process should end: opening the database again reads what is really
+    ///     stored.
     ///   - commit: Ends a transaction; tests make it fail.
     package init(
         queue: DatabaseQueue, onFatal: @escaping @Sendable (String) -> Void,
@@ -43,23 +45,23 @@ package final class GroupCommit: Sendable {
         self.commit = commit
     }
 
-    /// Runs the body with others in a transaction and returns once that is committed. When the body
-    /// throws, its own changes are undone and those of the others stay. Not cancelled by the task.
+    /// Runs the body in a shared transaction and returns once that is committed. If the body
+    /// throws, only its own changes are rolled back. Cancelling the task does not stop it.
     package func write<Value: Sendable>(
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(MetadataError) -> Value {
         try await perform(writes: true, body)
     }
 
-    /// Runs the body on the same connection: it sees everything that was reported as written, and
-    /// is only answered once what it saw is committed.
+    /// Runs the body on the same connection: it sees all acknowledged writes. It returns once the
+    /// changes that it may have seen are committed.
     package func read<Value: Sendable>(
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(MetadataError) -> Value {
         try await perform(writes: false, body)
     }
 
-    /// Lets what waits finish and refuses everything after it.
+    /// Finishes the queued operations and refuses later ones.
     package func finish() async throws(MetadataError) {
         try await perform(writes: false, isLast: true) { _ in }
     }
@@ -76,7 +78,7 @@ package final class GroupCommit: Sendable {
         return try result.get()
     }
 
-    /// Puts the operation in the queue; returns why not.
+    /// Queues the operation, or returns the reason for refusing it.
     private func add(_ operation: any QueuedOperation, isLast: Bool) -> MetadataError? {
         let (refusal, mustStart): (MetadataError?, Bool) = state.withLock { state in
             if let refusal = state.refusal { return (refusal, false) }
@@ -111,7 +113,7 @@ package final class GroupCommit: Sendable {
     private func run(_ batch: [any QueuedOperation], in db: Database) {
         let isWriting = batch.contains(where: \.writes)
         do {
-            // Immediate: a transaction that starts with reading could find itself unable to write.
+            // Immediate: a transaction that begins with a read might be unable to write later.
             if isWriting { try db.beginTransaction(.immediate) }
             for operation in batch { try operation.run(in: db) }
             if isWriting { try commit(db) }
@@ -122,14 +124,15 @@ package final class GroupCommit: Sendable {
         }
     }
 
-    /// Undoes the transaction; ends everything when the connection cannot be trusted any more.
+    /// Rolls the transaction back. Refuses all further operations when the connection is not
+    /// reliable.
     private func rollBack(after error: any Error, in db: Database) -> MetadataError {
         let failure = MetadataError(error)
         var isFatal = SQLiteFailure.isFatal(error)
         do {
             if db.isInsideTransaction { try db.rollback() }
         } catch {
-            // The first error is the one to report; this one only says that there is no way back.
+            // The first error is reported; this one only shows that the rollback failed.
             isFatal = true
         }
         guard isFatal else { return failure }
@@ -137,8 +140,8 @@ package final class GroupCommit: Sendable {
             defer { state.fatalFailure = failure }
             return state.fatalFailure == nil
         }
-        // Before anybody is answered: when the process ends here, the outcome stays what it is,
-        // unknown, instead of being reported as a failure.
+        // Before the operations are answered: if the process ends here, their outcome stays unknown
+        // instead of being reported as a failure.
         if isFirst { onFatal("\(failure)") }
         return failure
     }

@@ -2,15 +2,15 @@ internal import GRDB
 internal import KedgeEngine
 internal import KedgeLocks
 
-/// An operation that waits for its transaction, and somebody who waits for the operation.
+/// An operation that waits for its transaction, with a waiting caller.
 protocol QueuedOperation: Sendable {
-    /// False when it only looks.
+    /// False for a read.
     var writes: Bool { get }
-    /// Runs the operation and keeps its result; an error of its own is part of the result.
+    /// Runs the operation and keeps its result, including its own error.
     ///
-    /// - Throws: Errors after which the whole transaction is lost.
+    /// - Throws: Errors that lose the whole transaction.
     func run(in db: Database) throws
-    /// Tells the one who waits: the failure of the whole transaction, or the operation's result.
+    /// Resumes the caller with the failure of the whole transaction, or the operation's result.
     func finish(_ failure: MetadataError?)
 }
 
@@ -37,8 +37,8 @@ final class ResultOperation<Value: Sendable>: QueuedOperation {
             result.withLock { $0 = .success(value) }
         } catch {
             result.withLock { $0 = .failure(MetadataError(error)) }
-            // A full disk, for one, ends the whole transaction, and what others had written is
-            // gone. Going on would put the rest into transactions of their own.
+            // Some errors, such as a full disk, roll back the whole transaction. The operations
+            // after it would then run in transactions of their own.
             let isLost = isInTransaction && !db.isInsideTransaction
             if isLost || SQLiteFailure.isFatal(error) { throw error }
         }
@@ -49,7 +49,7 @@ final class ResultOperation<Value: Sendable>: QueuedOperation {
         continuation.resume(returning: failure.map { .failure($0) } ?? own)
     }
 
-    /// When the body throws, its changes alone are undone.
+    /// Runs the body; if it throws, only its changes are rolled back.
     private func runInSavepoint(of db: Database) throws -> Value {
         var value: Value?
         try db.inSavepoint {

@@ -1,13 +1,13 @@
 internal import GRDB
 internal import KedgeEngine
 
-/// What SQLite's result codes (sqlite.org/rescode.html) mean for the store.
+/// Interprets SQLite's result codes (sqlite.org/rescode.html).
 enum SQLiteFailure {
-    /// True when nobody can say any more what the disk holds.
+    /// Whether the content of the disk is unknown now.
     ///
     /// After a failed write or sync the kernel may have marked pages clean that never reached the
-    /// disk: trying again would succeed and be a lie. A damaged database must not be written to.
-    /// A full disk is not among them: SQLite rolls back and the database is whole.
+    /// disk, and a retry would succeed wrongly. A damaged database must not be written to. A full
+    /// disk is not fatal: SQLite rolls back and the database stays intact.
     static func isFatal(_ error: any Error) -> Bool {
         guard let error = error as? DatabaseError else { return false }
         switch error.resultCode {
@@ -17,7 +17,7 @@ enum SQLiteFailure {
         }
     }
 
-    /// I/O errors that happen before anything is written.
+    /// I/O errors that occur before anything is written.
     private static let harmlessIOErrors: Set<Int32> = Set(
         [
             ResultCode.SQLITE_IOERR_READ, .SQLITE_IOERR_SHORT_READ, .SQLITE_IOERR_NOMEM,
@@ -27,7 +27,7 @@ enum SQLiteFailure {
 }
 
 extension MetadataError {
-    /// Translates whatever an operation threw. The text is for logs: it names SQL, but no values.
+    /// Translates any error of an operation. The text is for logs: it contains SQL, but no values.
     init(_ error: any Error) {
         if let error = error as? MetadataError {
             self = error

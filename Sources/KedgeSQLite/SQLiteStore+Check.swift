@@ -11,7 +11,7 @@ extension SQLiteStore: CheckedRows {
                 return damage.isEmpty ? try db.brokenReferences() : damage
             }
         } catch MetadataError.failed {
-            // Damage so bad that the check itself could not be run to its end.
+            // The damage is so severe that the check itself failed.
             return [CheckFinding(.databaseDamaged, "database", "it cannot be read to its end")]
         }
     }
@@ -126,7 +126,7 @@ extension SQLiteStore: CheckedRows {
 }
 
 extension Database {
-    /// What SQLite says of its pages, indexes and constraints; at most a hundred lines.
+    /// Runs SQLite's check of pages, indexes and constraints; reports at most a hundred findings.
     fileprivate func damage() throws -> [CheckFinding] {
         try rows("PRAGMA integrity_check", [])
             .map { $0[0] as String }
@@ -134,7 +134,7 @@ extension Database {
             .map { CheckFinding(.databaseDamaged, "database", $0) }
     }
 
-    /// Rows without the row they point to, counted by table.
+    /// Reports rows that refer to a missing row, counted by table.
     fileprivate func brokenReferences() throws -> [CheckFinding] {
         try rows(
             """

@@ -53,7 +53,7 @@ extension SQLiteStore {
         of id: SessionID, index: Int, isRival: Bool, by writer: WriterToken?
     ) async throws {
         try await commits.write { db in
-            // A session that is gone took its partials along, which is what is asked for.
+            // The partials of a deleted session are deleted, too.
             guard let session = try db.session(id) else { return }
             try db.deletePartial(index, isRival: isRival, of: session)
         }
@@ -87,7 +87,7 @@ extension SQLiteStore {
                 "UPDATE session SET prefix_offset = NULL, prefix_state = NULL WHERE number = ?",
                 [session.number])
             try db.dropFinalize(of: session)
-            // Of nothing there is nothing to go on with.
+            // No chunks are left: clear the staging state.
             if try !db.exists("SELECT 1 FROM chunk WHERE session = ?", [session.number]) {
                 try db.run(
                     "UPDATE session SET staging_state = NULL WHERE number = ?", [session.number])

@@ -38,8 +38,8 @@ extension SQLiteStore {
                 WHERE file.id = ? ORDER BY chunk.idx
                 """, [file.id.text]
             ) { digests.append(try $0.chunkDigest(at: 0)) }
-            // Fewer after the file was deleted and its session forgotten; half a list would be
-            // taken for the whole.
+            // There are fewer after the file was deleted and its session removed. A part of the
+            // list would be taken for all of it.
             let layout = ChunkLayout(fileSize: file.byteCount, chunkSize: file.chunkSize)
             guard digests.count == layout.chunkCount else { throw MetadataError.notFound }
             return digests
@@ -78,7 +78,7 @@ extension SQLiteStore {
 }
 
 extension Database {
-    /// The file of this id, deleted or not.
+    /// Returns the file, deleted or not.
     func file(_ id: FileID) throws -> FileRecord? {
         try row(
             "SELECT \(FileRecord.columns) FROM \(FileRecord.source) WHERE file.id = ?", [id.text]

@@ -59,7 +59,7 @@ extension SQLiteStore {
     package func reopen(_ id: SessionID) async throws {
         try await commits.write { db in
             let session = try db.session(id, in: .open, .finalizing)
-            // The promise of an open session ends here, too.
+            // An open session may have a finalize job, too.
             try db.dropFinalize(of: session)
             guard session.record.state == .finalizing else { return }
             try db.run(
@@ -67,14 +67,14 @@ extension SQLiteStore {
                 UPDATE session SET state = 'open', file_id = NULL, final_sha256 = NULL
                 WHERE number = ?
                 """, [session.number])
-            // The blob may be there although this session does not need it any more.
+            // The blob may exist although this session does not need it any more.
             if let digest = session.record.finalDigest { try db.makeGarbage(unlessNeeded: digest) }
         }
     }
 }
 
 extension Database {
-    /// Makes the file of a finalizing session and completes the session.
+    /// Creates the file of a finalizing session and completes the session.
     fileprivate func makeFile(of session: SessionRow, at now: Timestamp) throws {
         try run(
             """
@@ -95,8 +95,8 @@ extension Database {
         try deletePartials(of: session)
     }
 
-    /// Remembers where the file's blob is. The same bytes elsewhere are superseded; what else is left of the
-    /// staging area becomes garbage.
+    /// Records the location of the file's blob. An older blob of the same bytes is superseded. The
+    /// rest of the staging area becomes garbage.
     fileprivate func keepBlob(
         of session: SessionRow, at location: String, keepUntil: Timestamp
     ) throws {
@@ -110,7 +110,7 @@ extension Database {
                     digest: digest, byteCount: size,
                     key: StagingKey(old["staging_key"] as String), location: old["location"],
                     keepUntil: keepUntil))
-            // It comes back, with whatever else is left there, when the copy is given up.
+            // The area becomes garbage again when the superseded copy is released.
             try forget(.staging(StagingKey(old["staging_key"] as String)))
         }
         try run(

@@ -177,7 +177,8 @@ extension SQLiteStore {
         }
     }
 
-    /// Does nothing: the migration made the rows of files that were there before, and no other node makes files.
+    /// Does nothing: the migration added the rows of existing files, and no other node creates
+    /// files.
     package func addMissingScrubs(
         after digest: SHA256Digest?, at now: Timestamp
     ) async throws -> SHA256Digest? { nil }
@@ -236,7 +237,7 @@ extension SQLiteStore {
 }
 
 extension Database {
-    /// Other bytes are the blob from now on: nothing is known of them yet.
+    /// Schedules a scrub of the blob's new bytes and clears what was known about the old ones.
     func beginScrub(of digest: SHA256Digest, byteCount: Int64, at now: Timestamp) throws {
         try run(
             """
@@ -248,8 +249,8 @@ extension Database {
             """, [digest.data, byteCount, now.millisecondsSinceEpoch])
     }
 
-    /// Forgets what is known of a blob that no file needs any more. Copies that have a location become
-    /// garbage; others go with the blob.
+    /// Deletes the scrub state of a blob that no file needs. Copies with a location become garbage;
+    /// the others are removed with the blob.
     func dropScrub(of digest: SHA256Digest) throws {
         try run("DELETE FROM blob_scrub WHERE sha256 = ?", [digest.data])
         let copies = try rows(
@@ -282,7 +283,8 @@ extension Database {
         try row("SELECT location FROM blob WHERE sha256 = ?", [digest.data])?["location"]
     }
 
-    /// Leases of other holders are those of processes that ended: this database has one at a time.
+    /// Returns the next due blob. Leases of other holders have lapsed, since this database has one
+    /// process at a time.
     fileprivate func dueScrub(_ lease: WorkLease) throws -> ScrubTarget? {
         for condition in ScrubTarget.urgency {
             let row = try row(
@@ -320,7 +322,7 @@ extension ScrubTarget {
 }
 
 extension Row {
-    /// - Throws: `failed` for a column without a digest.
+    /// Reads a digest; throws `failed` for NULL.
     fileprivate func knownDigest(_ column: String) throws -> SHA256Digest {
         guard let digest = try digest(column) else {
             throw MetadataError.failed("a row of a blob has no digest")

@@ -117,7 +117,7 @@ extension SQLiteStore {
 }
 
 extension Database {
-    /// What a create with this key came to before; nil when there was none.
+    /// Returns the outcome of an earlier create with this key; nil when there was none.
     fileprivate func earlierOutcome(
         of key: IdempotencyKey, owner: OwnerID
     ) throws -> CreateOutcome? {
@@ -132,7 +132,7 @@ extension Database {
         return .replayed(try SessionRow(row).record)
     }
 
-    /// The session to adopt, when it fits the new one.
+    /// Returns the session to adopt, if the new one can adopt it.
     fileprivate func session(
         _ id: SessionID?, fitting record: SessionRecord
     ) throws -> SessionRow? {
@@ -140,7 +140,7 @@ extension Database {
         return old
     }
 
-    /// True when one of the sessions has as many as may be.
+    /// Whether one of the sessions has reached the limit of final uploads that use it.
     fileprivate func areUsedUp(_ parts: [SessionID], at limit: Int) throws -> Bool {
         try exists(
             """
@@ -149,7 +149,7 @@ extension Database {
             """, [Self.list(parts), limit])
     }
 
-    /// Counts one upload more that is made of each of the sessions.
+    /// Counts one more final upload for each of the sessions.
     fileprivate func use(_ parts: [SessionID]) throws {
         try run(
             """
@@ -158,7 +158,7 @@ extension Database {
             """, [Self.list(parts)])
     }
 
-    /// The identifiers, which have hexadecimal digits only, as JSON.
+    /// Returns the identifiers as JSON. They only contain hexadecimal digits.
     private static func list(_ ids: some Sequence<SessionID>) -> String {
         "[" + ids.map { "\"\($0.text)\"" }.joined(separator: ",") + "]"
     }
@@ -167,11 +167,11 @@ extension Database {
         try row("SELECT count(*) FROM session WHERE state = 'open'", [])?[0] ?? 0
     }
 
-    /// Forgets the oldest session without a byte of the client that has most of them.
+    /// Deletes the oldest empty session of the client that has the most of them.
     ///
-    /// - Returns: Nil when every open session has bytes, or is about to.
+    /// - Returns: Nil when every open session has bytes or a writer.
     fileprivate func makeRoom(besides busy: Set<SessionID>) throws -> SessionID? {
-        // The planner would rather sort all that is open, which takes three times as long.
+        // Without the hint, the planner sorts all open sessions, which takes three times as long.
         let row = try row(
             """
             SELECT \(SessionRow.columns) FROM session WHERE number = (
@@ -184,20 +184,20 @@ extension Database {
             """, [Self.list(busy)])
         guard let row else { return nil }
         let session = try SessionRow(row)
-        // Its idempotency key goes with it.
+        // The idempotency key is deleted with it.
         try run("DELETE FROM session WHERE number = ?", [session.number])
         try makeGarbage(ofBytesOf: session)
         return session.record.id
     }
 
-    /// Inserts the session, with the bytes of the one it adopts.
+    /// Inserts the session, with the bytes of the adopted one.
     fileprivate func insert(
         _ record: SessionRecord, of client: String?, adopting old: SessionRow?
     ) throws -> (number: Int64, record: SessionRecord) {
         guard let old else {
             return (try insert(record, of: client, isEmpty: record.parts == nil), record)
         }
-        // The old row lets go first: two sessions never have the same key.
+        // The old row releases its key first: two sessions never share a staging key.
         try run(
             """
             UPDATE session SET state = 'expired', staging_key = NULL, staging_state = NULL,
@@ -219,7 +219,7 @@ extension Database {
 }
 
 extension SessionRow {
-    /// True when the bytes received for this session can be those of the new one.
+    /// Whether the new session can adopt the bytes received for this one.
     fileprivate func canBeAdopted(by new: SessionRecord) -> Bool {
         hasStaging && record.isAdoptable(by: new)
     }

@@ -26,7 +26,7 @@ extension SQLiteStore {
             }
             let rest = limit - changed.count
             for session in try db.forgettableSessions(expiredBefore: graceEnd, limit: rest) {
-                // Chunks, partials and the idempotency key go with it.
+                // Chunks, partials and the idempotency key are deleted with it.
                 try db.run("DELETE FROM session WHERE number = ?", [session.number])
                 try db.makeGarbage(ofBytesOf: session)
                 if !changed.contains(session.record.id) { changed.append(session.record.id) }
@@ -93,7 +93,8 @@ extension Database {
         ).map { try SessionRow($0) }
     }
 
-    /// Sessions nobody can continue or adopt any more, and those whose file was deleted.
+    /// Returns sessions that no client can continue or adopt any more, and those whose file was
+    /// deleted.
     fileprivate func forgettableSessions(
         expiredBefore graceEnd: Timestamp, limit: Int
     ) throws -> [SessionRow] {

@@ -3,7 +3,7 @@ internal import GRDB
 package import KedgeEngine
 package import KedgeModel
 
-// Finalizes that were promised, and what the byte store has recorded for it.
+// Finalize jobs, and the records of the byte store.
 extension SQLiteStore {
     package func takeFinalize(
         of id: SessionID, expecting expected: SHA256Digest?, lease: WorkLease
@@ -54,7 +54,7 @@ extension SQLiteStore {
             let (now, until) = (
                 lease.now.millisecondsSinceEpoch, lease.until.millisecondsSinceEpoch
             )
-            // One whose first transaction was its last has no job yet.
+            // A process that stopped after its first transaction has left a session without a job.
             try db.run(
                 """
                 INSERT INTO finalize_job (session, holder, lease_until)

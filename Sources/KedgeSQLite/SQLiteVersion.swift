@@ -1,6 +1,6 @@
 internal import GRDB
 
-/// A SQLite library that is older than what this store is tested with.
+/// An error for a SQLite library older than the tested ones.
 package struct UntestedSQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
     package let version: String
 
@@ -12,17 +12,17 @@ package struct UntestedSQLiteError: Error, Hashable, Sendable, CustomStringConve
     }
 }
 
-/// The number of a release of SQLite.
+/// A version number of SQLite.
 package struct SQLiteVersion: Hashable, Comparable, Sendable, CustomStringConvertible {
-    /// Debian 12's. Its known fault ("The WAL-Reset Bug", sqlite.org/wal.html) needs two connections, and
-    /// the store has one.
+    /// The version of Debian 12. Its known fault ("The WAL-Reset Bug", sqlite.org/wal.html) needs
+    /// two connections, and the store has one.
     package static let oldestTested = SQLiteVersion(numbers: [3, 40, 1])
 
     private let numbers: [Int]
 
     private init(numbers: [Int]) { self.numbers = numbers }
 
-    /// Nil for text that is no number of a release.
+    /// Parses a version number; nil for other text.
     package init?(_ text: String) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         let numbers = parts.compactMap { Int($0) }
@@ -36,9 +36,9 @@ package struct SQLiteVersion: Hashable, Comparable, Sendable, CustomStringConver
         left.numbers.lexicographicallyPrecedes(right.numbers)
     }
 
-    /// Blocks.
+    /// Checks the library's version; blocks.
     ///
-    /// - Throws: ``UntestedSQLiteError``
+    /// - Throws: ``UntestedSQLiteError``.
     package static func requireTested() throws {
         let text = try DatabaseQueue().read { db in
             try String.fetchOne(db, sql: "SELECT sqlite_version()") ?? ""
@@ -46,7 +46,7 @@ package struct SQLiteVersion: Hashable, Comparable, Sendable, CustomStringConver
         try requireTested(text)
     }
 
-    /// - Throws: ``UntestedSQLiteError``
+    /// Throws ``UntestedSQLiteError`` for an older version.
     package static func requireTested(_ text: String) throws {
         guard let version = SQLiteVersion(text), version >= oldestTested else {
             throw UntestedSQLiteError(version: text)

@@ -3,13 +3,13 @@ internal import GRDB
 internal import KedgeEngine
 internal import KedgeModel
 
-/// A session with the key under which other rows point to it.
+/// A session with its row number, to which other rows refer.
 struct SessionRow {
     let number: Int64
     var record: SessionRecord
-    /// True while the bytes on their way in are this session's.
+    /// Whether the session owns its received bytes.
     let hasStaging: Bool
-    /// What the byte store recorded for them.
+    /// The state that the byte store recorded for them.
     let stagingState: String?
 
     static let columns = """
@@ -31,8 +31,8 @@ struct SessionRow {
         }
         record = SessionRecord(
             id: id, owner: OwnerID(row["owner"]),
-            // A session that gave its bytes up reads back with the key it would make for itself;
-            // in such a state nobody touches bytes.
+            // A session that gave up its bytes reads back with its default key. In such a state no
+            // code uses the bytes.
             stagingKey: stagingKey.map { StagingKey($0) } ?? StagingKey(id),
             fileName: row["file_name"], mimeType: row["mime_type"], fileSize: row["file_size"],
             chunkSize: row["chunk_size"], declaredDigest: try row.digest("declared_sha256"),
@@ -69,7 +69,7 @@ extension Row {
         Timestamp(millisecondsSinceEpoch: self[column])
     }
 
-    /// - Throws: When the column holds something else than an identifier.
+    /// Reads an identifier; throws `failed` when the column does not hold one.
     func identifier<ID: RandomIdentifier>(_ column: String) throws -> ID {
         guard let id = ID(self[column] as String) else {
             throw MetadataError.failed("column \(column) holds no identifier")
@@ -77,7 +77,7 @@ extension Row {
         return id
     }
 
-    /// The digest in a column; nil for NULL.
+    /// Reads the digest in a column; nil for NULL.
     func digest(_ column: String) throws -> SHA256Digest? {
         guard let data = self[column] as Data? else { return nil }
         guard let digest = SHA256Digest(bytes: [UInt8](data)) else {

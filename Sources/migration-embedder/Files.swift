@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Names in a folder; those that start with a dot belong to editors and systems and are left out.
+/// Returns the names in a folder, without hidden files, which belong to editors and systems.
 func listNames(in folder: String) throws(EmbeddingError) -> [String] {
     guard let directory = opendir(folder) else { throw failure("open", folder) }
     defer { closedir(directory) }
@@ -14,7 +14,7 @@ func listNames(in folder: String) throws(EmbeddingError) -> [String] {
     return names
 }
 
-/// The whole text of a file, which must be UTF-8.
+/// Returns the text of a file, which must be UTF-8.
 func readText(at path: String) throws(EmbeddingError) -> String {
     guard let file = fopen(path, "r") else { throw failure("open", path) }
     defer { fclose(file) }

@@ -1,9 +1,10 @@
 internal import Glibc
 
-/// Writes a Swift file that holds the text of every migration in a folder.
+/// Writes a Swift file with the text of every migration in a folder.
 ///
-/// Usage: `migration-embedder FOLDER OUTPUT`. The folder holds `NNNN_name.sql` files and nothing
-/// else, numbered from 0001 without gaps. No Foundation: the tool is built before everything else.
+/// Usage: `migration-embedder FOLDER OUTPUT`. The folder contains only `NNNN_name.sql` files,
+/// numbered from 0001 without gaps. Uses no Foundation, because the tool is built before everything
+/// else.
 @main
 struct MigrationEmbedder {
     static func main() {
@@ -22,7 +23,7 @@ struct MigrationEmbedder {
         }
     }
 
-    /// Ends the build with a message in the form that build systems show.
+    /// Ends the build with an error message in the format that build systems recognize.
     private static func stop(_ message: String) -> Never {
         let line = Array("error: \(message)\n".utf8)
         write(STDERR_FILENO, line, line.count)
@@ -30,7 +31,7 @@ struct MigrationEmbedder {
     }
 }
 
-/// Why a folder cannot be embedded.
+/// The reason that a folder cannot be embedded.
 struct EmbeddingError: Error {
     let message: String
 }

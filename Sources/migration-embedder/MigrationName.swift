@@ -4,7 +4,7 @@ struct MigrationName {
     let name: String
     let fileName: String
 
-    /// Reads a file name; nil when it has another form.
+    /// Parses a file name; nil when it has another form.
     init?(_ fileName: String) {
         let bytes = Array(fileName.utf8)
         let suffix = Array(".sql".utf8)
@@ -22,10 +22,10 @@ struct MigrationName {
         self.fileName = fileName
     }
 
-    /// The migrations in order.
+    /// Returns the migrations in order.
     ///
-    /// - Throws: When a name has another form, or the numbers are not 1, 2, 3 and so on: a gap or a
-    ///   duplicate is what a merge of two branches leaves behind.
+    /// - Throws: An error when a name has another form, or the numbers are not 1, 2, 3 and so on. A
+    ///   merge of two branches can leave a gap or a duplicate.
     static func ordered(_ fileNames: [String]) throws(EmbeddingError) -> [MigrationName] {
         var names: [MigrationName] = []
         for fileName in fileNames.sorted() {

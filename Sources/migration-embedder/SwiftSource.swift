@@ -12,7 +12,8 @@ enum SwiftSource {
 
             """
         for (name, sql) in migrations {
-            // The compiler would turn CR LF into LF and the fingerprint would no longer be the file's.
+            // The compiler would turn CR LF into LF, and the fingerprint would no longer match the
+            // file.
             guard !sql.utf8.contains(0x0D), !sql.utf8.contains(0) else {
                 throw EmbeddingError(
                     message: "\(name.fileName) contains a carriage return or a zero byte")
@@ -24,7 +25,8 @@ enum SwiftSource {
         return text + "    ]\n}\n"
     }
 
-    /// Length of the longest run of `#`: one more makes a fence that the text cannot close or escape.
+    /// Returns the length of the longest run of `#`. A delimiter with one more cannot occur in the
+    /// text.
     private static func longestFence(in sql: String) -> Int {
         var longest = 0
         var current = 0

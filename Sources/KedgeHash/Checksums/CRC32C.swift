@@ -1,12 +1,12 @@
 /// The cyclic redundancy check with Castagnoli's polynomial (RFC 3720, section 12.1).
 ///
-/// Eight bytes at a time over eight tables ("slicing"), which needs no instructions that some processors do
-/// not have.
+/// Processes eight bytes at a time with eight tables ("slicing"), which needs no special
+/// instructions.
 struct CRC32C: Sendable {
-    /// The remainder, with the first bit lowest, inverted as the check begins and ends.
+    /// The inverted remainder, with the first bit lowest.
     private var remainder: UInt32 = .max
 
-    /// The check value in network order, as it travels.
+    /// The check value in network byte order, as sent on the wire.
     var bytes: [UInt8] { withUnsafeBytes(of: (~remainder).bigEndian) { Array($0) } }
 
     mutating func update(_ bytes: UnsafeRawBufferPointer) {
@@ -33,10 +33,11 @@ struct CRC32C: Sendable {
         crc >> 8 ^ tables[Int(UInt8(truncatingIfNeeded: crc) ^ byte)]
     }
 
-    /// 0x1EDC6F41 with its bits in the other order.
+    /// 0x1EDC6F41 with its bits reversed.
     private static let polynomial: UInt32 = 0x82F6_3B78
 
-    /// Eight tables of 256: what a byte makes of the remainder when so many bytes follow it.
+    /// Eight tables of 256 entries: the effect of a byte on the remainder when 0 to 7 bytes follow
+    /// it.
     private static let tables: [UInt32] = {
         var tables = (0..<256).map { byte in
             (0..<8).reduce(UInt32(byte)) { crc, _ in

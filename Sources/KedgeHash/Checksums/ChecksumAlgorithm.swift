@@ -1,7 +1,7 @@
-/// A checksum that a client may send along with bytes; the raw value is its name on the wire.
+/// A checksum that a client may send with its bytes; the raw value is its name on the wire.
 ///
-/// All of them find damage. Only SHA-256 and SHA-512 also withstand somebody who makes other bytes with the
-/// same checksum on purpose, so a file is never named by another one.
+/// All of them detect damage. Only SHA-256 and SHA-512 also withstand deliberate collisions, so a
+/// file is never named by another one.
 package enum ChecksumAlgorithm: String, CaseIterable, Sendable {
     case sha1
     case sha256

@@ -3,9 +3,9 @@ internal import KedgeModel
 
 /// A running checksum of any ``ChecksumAlgorithm``.
 ///
-/// A value: a copy goes on independently. That is why libcrypto's plain structures are used instead of
-/// `EVP_MD_CTX` (EVP_DigestInit(3)): a context of that kind is a handle, and would have to be copied on the
-/// heap for every buffer. Updating is a blocking computation; large buffers belong on a pool of threads.
+/// A value: copies continue independently. So it uses libcrypto's plain structures: an `EVP_MD_CTX`
+/// (EVP_DigestInit(3)) is a handle, and every buffer would need a copy of it on the heap. An update
+/// blocks; large buffers belong on a thread pool.
 package struct ChecksumHasher: Sendable {
     private enum State: Sendable {
         case sha1(SHA_CTX)
@@ -41,7 +41,7 @@ package struct ChecksumHasher: Sendable {
         }
     }
 
-    /// Goes on over these bytes.
+    /// Hashes more bytes.
     package mutating func update(_ bytes: UnsafeRawBufferPointer) {
         guard let base = bytes.baseAddress, !bytes.isEmpty else { return }
         switch state {
@@ -63,10 +63,10 @@ package struct ChecksumHasher: Sendable {
         }
     }
 
-    /// Goes on over these bytes.
+    /// Hashes more bytes.
     package mutating func update(_ bytes: [UInt8]) { bytes.withUnsafeBytes { update($0) } }
 
-    /// The checksum of the bytes seen so far, as it travels; the hasher itself can go on.
+    /// Returns the checksum of the bytes so far, as sent on the wire; the hasher can continue.
     package func checksum() -> [UInt8] {
         switch state {
         case .sha1(var context): finished { SHA1_Final($0, &context) }

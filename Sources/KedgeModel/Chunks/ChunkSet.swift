@@ -1,27 +1,28 @@
-/// A set of chunk indexes, kept as a bit set so that it can be stored and compared cheaply.
+/// A set of chunk indexes in a bit set, which is cheap to store and compare.
 public struct ChunkSet: Sendable {
     private var words: [UInt64] = []
     /// Number of chunks in the set.
     public private(set) var count = 0
-    /// All indexes below this one are in the set, so contiguous progress is found in O(1).
+    /// Number of consecutive chunks in the set from index 0. Kept up to date, so that reading it is
+    /// O(1).
     public private(set) var contiguousCount = 0
 
-    /// The set of no chunks.
+    /// Creates an empty set.
     public init() {}
 
-    /// The set of the indexes given.
+    /// Creates a set of the given indexes.
     public init(_ indexes: some Sequence<Int>) {
         for index in indexes { insert(index) }
     }
 
-    /// True when the chunk is in the set; false for an index that was never inserted.
+    /// Returns true when the chunk is in the set; false for any other index, also one out of
+    /// bounds.
     public func contains(_ index: Int) -> Bool {
         guard index >= 0, index / 64 < words.count else { return false }
         return words[index / 64] & (1 << UInt64(index % 64)) != 0
     }
 
-    /// Adds a chunk; returns false when it was there already. Completion order does not matter
-    /// (R127).
+    /// Adds a chunk, in any order; returns false when the set already has it.
     ///
     /// - Precondition: `0 <= index < ChunkLayout.maxChunkCount`.
     @discardableResult
@@ -37,7 +38,7 @@ public struct ChunkSet: Sendable {
         return true
     }
 
-    /// Takes a chunk out; returns false when it was not there.
+    /// Removes a chunk; returns false when the set does not have it.
     @discardableResult
     public mutating func remove(_ index: Int) -> Bool {
         guard contains(index) else { return false }
@@ -55,21 +56,22 @@ public struct ChunkSet: Sendable {
         return result
     }
 
-    /// The runs of neighbouring indexes in rising order.
+    /// The runs of consecutive indexes in rising order.
     public var ranges: [ClosedRange<Int>] {
         var result: [ClosedRange<Int>] = []
         forEachRun { result.append($0) }
         return result
     }
 
-    /// The runs of indexes below `chunkCount` that are not in the set.
+    /// Returns the runs of indexes below `chunkCount` that are not in the set.
     public func missingRanges(of chunkCount: Int) -> [ClosedRange<Int>] {
         var result: [ClosedRange<Int>] = []
         forEachRun(inside: false, below: chunkCount) { result.append($0) }
         return result
     }
 
-    /// Lends the runs of neighbouring indexes in rising order, without a list of them.
+    /// Calls the closure with each run of consecutive indexes in rising order, without building a
+    /// list.
     package func forEachRun(_ body: (ClosedRange<Int>) -> Void) {
         forEachRun(inside: true, below: words.count * 64, body)
     }
@@ -83,9 +85,10 @@ public struct ChunkSet: Sendable {
         }
     }
 
-    /// The first index from `start` on that is in the set, or that is not; `end` when none is below it.
+    /// Returns the first index from `start` on that is in the set, or not in it; `end` when there
+    /// is none below.
     ///
-    /// Looks at 64 chunks at a time: a session may have a million of them.
+    /// Checks 64 chunks at a time: a session may have a million.
     private func firstIndex(inside: Bool, from start: Int, below end: Int) -> Int {
         var index = start
         while index < end {
@@ -99,17 +102,18 @@ public struct ChunkSet: Sendable {
 }
 
 extension ChunkSet: Hashable {
-    /// Compares the chunks, not the storage: removing may leave empty words at the end.
+    /// Compares the chunks, not the storage: removals may leave empty words at the end.
     public static func == (left: ChunkSet, right: ChunkSet) -> Bool {
         left.serialized == right.serialized
     }
 
-    /// Feeds what equality compares.
+    /// Hashes the chunks.
     public func hash(into hasher: inout Hasher) { hasher.combine(serialized) }
 }
 
 extension ChunkSet {
-    /// One bit a chunk, lowest index in the lowest bit of the first byte, no trailing zero bytes.
+    /// One bit per chunk, the lowest index in the lowest bit of the first byte, without trailing
+    /// zero bytes.
     public var serialized: [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(words.count * 8)
@@ -122,7 +126,7 @@ extension ChunkSet {
         return bytes
     }
 
-    /// Reads ``serialized`` bytes; nil when they name more chunks than a file may have.
+    /// Parses ``serialized`` bytes; nil when they have more chunks than a file may have.
     public init?(serialized bytes: some Collection<UInt8>) {
         guard bytes.count <= ChunkLayout.maxChunkCount / 8 else { return nil }
         for (place, byte) in bytes.enumerated() where byte != 0 {

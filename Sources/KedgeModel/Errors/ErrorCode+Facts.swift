@@ -1,5 +1,5 @@
 extension ErrorCode {
-    /// The row of the table for this code.
+    /// The code's row in the table.
     public var facts: ErrorFacts {
         switch self {
         case .sessionNotFound, .sessionExpired, .sessionClosed, .chunkOutOfBounds,
@@ -80,7 +80,7 @@ extension ErrorCode {
         }
     }
 
-    /// What tus 1.0 has statuses of its own for.
+    /// Codes with a status of their own in tus 1.0.
     private var uploadFacts: ErrorFacts {
         switch self {
         case .uploadChecksumMismatch:
@@ -134,7 +134,7 @@ extension ErrorCode {
         }
     }
 
-    /// What the client finds at an address that is likely not the one that was meant.
+    /// Codes for an address that is probably wrong.
     private var addressFacts: ErrorFacts {
         switch self {
         case .nameNotFound:

@@ -1,9 +1,8 @@
-/// Every error that Kedge reports, on either side of the wire.
+/// All errors that Kedge reports, on the server and the client.
 ///
-/// The raw value is the stable text that travels (`code` in a problem document) and that clients
-/// store. ``facts`` is the one table of what a code means: HTTP status, exit status of the command,
-/// whether trying again can help, and a sentence for a person. Documentation and the OpenAPI
-/// contract are checked against it; nothing else invents a status.
+/// The raw value is stable: it is the `code` of a problem document, and clients store it. ``facts``
+/// is the only table of HTTP statuses, exit statuses, retry decisions and sentences. Tests check
+/// the documentation and the OpenAPI contract against it.
 public enum ErrorCode: String, CaseIterable, Sendable, Codable {
     // Sessions and chunks.
     case sessionNotFound = "SESSION_NOT_FOUND"
@@ -24,7 +23,7 @@ public enum ErrorCode: String, CaseIterable, Sendable, Codable {
     case fileTooLarge = "FILE_TOO_LARGE"
     case storageFull = "STORAGE_FULL"
     case tooManySessions = "TOO_MANY_SESSIONS"
-    // Uploads in the tus dialect.
+    // The tus front end.
     case uploadChecksumMismatch = "UPLOAD_CHECKSUM_MISMATCH"
     case uploadIsFinal = "UPLOAD_IS_FINAL"
     case uploadVersionUnsupported = "UPLOAD_VERSION_UNSUPPORTED"
@@ -34,7 +33,7 @@ public enum ErrorCode: String, CaseIterable, Sendable, Codable {
     case fileDamaged = "FILE_DAMAGED"
     case preconditionFailed = "PRECONDITION_FAILED"
     case rangeNotSatisfiable = "RANGE_NOT_SATISFIABLE"
-    // Requests in general.
+    // Requests.
     case badRequest = "BAD_REQUEST"
     case routeNotFound = "ROUTE_NOT_FOUND"
     case methodNotAllowed = "METHOD_NOT_ALLOWED"
@@ -46,7 +45,7 @@ public enum ErrorCode: String, CaseIterable, Sendable, Codable {
     case busy = "BUSY"
     case unavailable = "UNAVAILABLE"
     case internalError = "INTERNAL_ERROR"
-    // The client's own.
+    // The client.
     case fileMissing = "FILE_MISSING"
     case fileChanged = "FILE_CHANGED"
     case fileTruncated = "FILE_TRUNCATED"
@@ -70,49 +69,49 @@ public enum ErrorCode: String, CaseIterable, Sendable, Codable {
     case usage = "USAGE"
 }
 
-/// What an ``ErrorCode`` means.
+/// The properties of an ``ErrorCode``.
 public struct ErrorFacts: Sendable {
-    /// HTTP status of the answer; nil for codes that only a client makes.
+    /// HTTP status of the response; nil for codes of the client.
     public let httpStatus: Int?
     /// Exit status of the command when a transfer ends with this code.
     public let exitStatus: Int32
-    /// True when the same request can succeed later without anybody changing anything.
+    /// True when a retry of the same request can succeed without any other change.
     public let isRetryable: Bool
-    /// A sentence for a person; safe for strangers.
+    /// A sentence for people, safe to show to any client.
     public let sentence: String
 }
 
-/// Exit statuses of the command, a small stable set.
+/// Exit statuses of the command: a small, stable set.
 public enum ExitStatus {
-    /// Everything that was asked for is done.
+    /// The command has done everything it was asked to do.
     public static let success: Int32 = 0
-    /// Any error that has no status of its own.
+    /// Any error without a status of its own.
     public static let failure: Int32 = 1
-    /// It has to be asked differently: another flag, destination or moment.
+    /// Wrong usage: it needs another flag, destination or moment.
     public static let usage: Int32 = 2
-    /// The service refuses its configuration: a setting, the place that it names, or a library. Starting
-    /// again does not help before that is changed.
+    /// The service refuses its configuration: a setting, a location that it names, or a library. A
+    /// restart does not help before that changes.
     public static let configuration = usage
-    /// Of several files, some were transferred and some were not.
+    /// Some of several files were transferred, and some were not.
     public static let someFailed: Int32 = 3
-    /// The server was out of reach, unavailable, or the connection did not hold.
+    /// The server was unreachable or unavailable, or the connection broke.
     public static let network: Int32 = 5
-    /// No such session, file or transfer, or it is gone.
+    /// The session, file or transfer does not exist, or no longer exists.
     public static let notFound: Int32 = 6
-    /// Bytes do not have the size or SHA-256 that they should have.
+    /// Bytes do not have the expected size or SHA-256.
     public static let integrity: Int32 = 7
-    /// No room for the bytes, on this machine or on the server.
+    /// The disk of this machine or the server's storage is full.
     public static let diskFull: Int32 = 8
-    /// The local file to upload is missing or no longer what it was.
+    /// The local file to upload is missing or has changed.
     public static let sourceChanged: Int32 = 9
-    /// The server has too much in flight, a newer request took over, or a process holds the data.
+    /// The server is overloaded, a newer request took over, or another process holds the data.
     public static let busy: Int32 = 10
-    /// The file on the server is no longer the version the download began with.
+    /// The file on the server is no longer the version that the download started with.
     public static let remoteChanged: Int32 = 11
-    /// The server does not take a file or body of this size.
+    /// The server does not accept a file or body of this size.
     public static let tooLarge: Int32 = 12
-    /// Stopped by SIGINT: 128 and the number of the signal, as shells count.
+    /// Stopped by SIGINT: 128 plus the signal number, as in shells.
     public static let interrupted: Int32 = 130
-    /// Stopped by SIGTERM: 128 and the number of the signal, as shells count.
+    /// Stopped by SIGTERM: 128 plus the signal number, as in shells.
     public static let terminated: Int32 = 143
 }

@@ -1,4 +1,4 @@
-/// Any generator of random numbers, as one type: chance is a parameter, so that a run can be repeated.
+/// A type-erased random number generator. Randomness is a parameter, so that a run can be repeated.
 package struct AnyGenerator: RandomNumberGenerator {
     private var base: any RandomNumberGenerator
 

@@ -1,17 +1,17 @@
 /// Rules for the display name of a file.
 ///
-/// A name is a label: it never becomes a path on the server. It is still checked, because it
-/// travels into headers, logs and the disks of those who download it (R47).
+/// A name is a label and never becomes a path on the server. It is still checked, because it ends
+/// up in headers, logs and the file systems of downloading clients.
 public enum FileName {
-    /// Longest accepted name in UTF-8 bytes; common file systems take no more.
+    /// Maximum length of a name in UTF-8 bytes, the limit of common file systems.
     public static let maxByteCount = 255
 
-    /// True when the name can be stored and sent to anybody as it is.
+    /// Returns true when the name can be stored and sent unchanged.
     ///
-    /// Refused: empty, `.` and `..`, path separators, control characters (C0, DEL, C1), line and
-    /// paragraph separators, and bidirectional overrides, embeddings and isolates, which can make `exe`
-    /// read as `txt`. Marks of direction (U+200E, U+200F) and joiners (U+200C, U+200D) are ordinary in
-    /// names of many languages.
+    /// Refuses empty names, `.` and `..`, path separators, control characters (C0, DEL, C1), and
+    /// line and paragraph separators. Also refuses bidirectional overrides, embeddings and
+    /// isolates, which can make `exe` read as `txt`. Direction marks (U+200E, U+200F) and joiners
+    /// (U+200C, U+200D) are allowed: names in many languages need them.
     public static func isValid(_ name: String) -> Bool {
         guard !name.isEmpty, name.utf8.count <= maxByteCount, name != ".", name != ".." else {
             return false
@@ -19,8 +19,8 @@ public enum FileName {
         return name.unicodeScalars.allSatisfy { !isForbidden($0) }
     }
 
-    /// The name with `_` in place of characters that no name has. Separators stay: those are a matter of
-    /// what the name is.
+    /// Returns the name with `_` in place of characters that no name may have. Keeps path
+    /// separators.
     public static func replacingUnfit(_ name: String) -> String {
         guard name.unicodeScalars.contains(where: isUnfit) else { return name }
         var scalars = String.UnicodeScalarView()
@@ -28,8 +28,8 @@ public enum FileName {
         return String(scalars)
     }
 
-    /// A valid name close to the given one: the last path component, with forbidden characters
-    /// replaced by `_`, cut to the longest accepted length at a character boundary.
+    /// Returns a valid name close to the given one: the last path component, with `_` in place of
+    /// forbidden characters, cut to the maximum length at a character boundary.
     public static func sanitized(_ name: String) -> String {
         let last = name.split(separator: "/").last.map(String.init) ?? ""
         var scalars = String.UnicodeScalarView()

@@ -1,8 +1,8 @@
-/// Text forms of binary values, written here because the pure target imports no Foundation.
+/// Text forms of binary values, written here because this target does not import Foundation.
 public enum Hex {
     private static let digits = Array("0123456789abcdef".utf8)
 
-    /// Lower-case hexadecimal text of the bytes.
+    /// Returns lowercase hexadecimal text of the bytes.
     public static func encode(_ bytes: some Sequence<UInt8>) -> String {
         var text: [UInt8] = []
         for byte in bytes {
@@ -12,7 +12,7 @@ public enum Hex {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Bytes of hexadecimal text in any case, or nil when a character or the length is wrong.
+    /// Decodes hexadecimal text in either case; nil when a character or the length is wrong.
     public static func decode(_ text: some StringProtocol) -> [UInt8]? {
         var bytes: [UInt8] = []
         var high: UInt8?
@@ -43,7 +43,7 @@ public enum Base64 {
     private static let alphabet = Array(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
-    /// Padded base64 text of the bytes.
+    /// Returns padded base64 text of the bytes.
     public static func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         var position = 0
@@ -64,7 +64,7 @@ public enum Base64 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Bytes of padded base64 text, or nil when it is not exactly that.
+    /// Decodes padded base64 text; nil for any other text.
     public static func decode(_ text: some StringProtocol) -> [UInt8]? {
         let characters = Array(text.utf8)
         guard characters.count.isMultiple(of: 4) else { return nil }
@@ -79,7 +79,7 @@ public enum Base64 {
                 bits = bits << 6 | UInt32(value)
             }
             bits <<= UInt32(6 * padding)
-            // Bits hidden under the padding must be zero, so that one value has one text.
+            // Bits under the padding must be zero, so that each value has one text.
             guard bits & (padding == 0 ? 0 : padding == 1 ? 0xFF : 0xFFFF) == 0 else { return nil }
             let decoded = [UInt8(bits >> 16 & 255), UInt8(bits >> 8 & 255), UInt8(bits & 255)]
             bytes.append(contentsOf: decoded.dropLast(padding))

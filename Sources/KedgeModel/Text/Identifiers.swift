@@ -1,22 +1,23 @@
-/// Text identifiers that we make ourselves: 128 random bits as 32 lower-case hexadecimal digits.
+/// A text identifier made by Kedge: 128 random bits as 32 lowercase hexadecimal digits.
 ///
-/// They are unguessable, safe in paths, URLs and SQL, and checked byte by byte before any look-up.
+/// Identifiers are unguessable and safe in paths, URLs and SQL. Text is checked byte by byte before
+/// any lookup.
 public protocol RandomIdentifier: Hashable, Sendable, Codable, CustomStringConvertible {
-    /// The 32 lower-case hexadecimal digits.
+    /// The 32 lowercase hexadecimal digits.
     var text: String { get }
     /// Wraps text that ``isWellFormed(_:)`` accepted.
     init(wellFormed text: String)
 }
 
 extension RandomIdentifier {
-    /// Draws a new identifier from the system's generator: the only one outside tests.
+    /// Returns a new identifier from the system's generator, the only one outside tests.
     public static func random() -> Self {
-        // Drawn inside the standard library: a generator of ours without state would have no bytes,
-        // and the thread sanitizer takes the address that all of them share for one variable.
+        // Uses the standard library's calls. A stateless generator of our own would have no bytes,
+        // and the thread sanitizer mistakes the address that all of them share for one variable.
         Self(words: (.random(in: .min ... .max), .random(in: .min ... .max)))
     }
 
-    /// Draws a new identifier from the generator.
+    /// Returns a new identifier from the generator.
     public static func random(using generator: inout some RandomNumberGenerator) -> Self {
         Self(words: (generator.next(), generator.next()))
     }
@@ -28,13 +29,13 @@ extension RandomIdentifier {
         self.init(wellFormed: Hex.encode(bytes))
     }
 
-    /// Reads an identifier from the wire; nil unless it is exactly 32 lower-case hex digits.
+    /// Parses an identifier; nil unless it is exactly 32 lowercase hexadecimal digits.
     public init?(_ text: some StringProtocol) {
         guard Self.isWellFormed(text) else { return nil }
         self.init(wellFormed: String(text))
     }
 
-    /// True for exactly 32 lower-case hexadecimal digits.
+    /// Returns true for exactly 32 lowercase hexadecimal digits.
     public static func isWellFormed(_ text: some StringProtocol) -> Bool {
         let bytes = text.utf8
         return bytes.count == 32
@@ -47,7 +48,7 @@ extension RandomIdentifier {
     /// The 32 digits, for paths, URLs and logs.
     public var description: String { text }
 
-    /// Reads one string, checked like any other text from the wire.
+    /// Decodes a string, with the same check as other text from the wire.
     ///
     /// - Throws: `DecodingError.dataCorrupted` unless it is well formed.
     public init(from decoder: any Decoder) throws {
@@ -60,33 +61,33 @@ extension RandomIdentifier {
         self = value
     }
 
-    /// Writes the 32 digits as one string.
+    /// Encodes the 32 digits as a string.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(text)
     }
 }
 
-/// Names one upload session on a server.
+/// The identifier of an upload session on a server.
 public struct SessionID: RandomIdentifier {
-    /// The 32 lower-case hexadecimal digits.
+    /// The 32 lowercase hexadecimal digits.
     public let text: String
-    /// Wraps text that was checked before; text from outside goes through `init?(_:)`.
+    /// Wraps text that is already checked; unchecked text goes through `init?(_:)`.
     public init(wellFormed text: String) { self.text = text }
 }
 
-/// Names one finished file on a server (`remoteFileId` on the wire).
+/// The identifier of a finished file on a server (`remoteFileId` on the wire).
 public struct FileID: RandomIdentifier {
-    /// The 32 lower-case hexadecimal digits.
+    /// The 32 lowercase hexadecimal digits.
     public let text: String
-    /// Wraps text that was checked before; text from outside goes through `init?(_:)`.
+    /// Wraps text that is already checked; unchecked text goes through `init?(_:)`.
     public init(wellFormed text: String) { self.text = text }
 }
 
-/// Names one transfer in the client's own store.
+/// The identifier of a transfer in the client's store.
 public struct TransferID: RandomIdentifier {
-    /// The 32 lower-case hexadecimal digits.
+    /// The 32 lowercase hexadecimal digits.
     public let text: String
-    /// Wraps text that was checked before; text from outside goes through `init?(_:)`.
+    /// Wraps text that is already checked; unchecked text goes through `init?(_:)`.
     public init(wellFormed text: String) { self.text = text }
 }

@@ -1,7 +1,7 @@
-/// JSON text without blanks, written from left to right. Whoever writes keeps to the grammar; commas
-/// come by themselves.
+/// Writes compact JSON from left to right. The caller keeps to the grammar; commas are added
+/// automatically.
 struct JSONText {
-    /// What is written so far, in UTF-8.
+    /// The UTF-8 text so far.
     private(set) var bytes: [UInt8] = []
 
     mutating func object(_ members: (inout JSONText) -> Void) {
@@ -18,7 +18,7 @@ struct JSONText {
         bytes.append(UInt8(ascii: "]"))
     }
 
-    /// Names the member whose value follows.
+    /// Writes the name of the member whose value follows.
     mutating func name(_ key: some CodingKey) {
         string(key.stringValue)
         bytes.append(UInt8(ascii: ":"))
@@ -49,7 +49,7 @@ struct JSONText {
     mutating func number(_ value: Int64) {
         separate()
         if value < 0 { bytes.append(UInt8(ascii: "-")) }
-        // A `String` for each number would take most of the time of a long list.
+        // Without a `String` for each number, which would take most of the time of a long list.
         var low = bytes.count
         var rest = value.magnitude
         repeat {
@@ -76,7 +76,8 @@ struct JSONText {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// Strings end in quotes, so these bytes are punctuation and not part of one.
+    /// Writes a comma where one is needed. Strings end in quotes, so these last bytes are
+    /// punctuation.
     private mutating func separate() {
         switch bytes.last {
         case nil, UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: ":"): break
@@ -84,8 +85,8 @@ struct JSONText {
         }
     }
 
-    /// What stands for a character that RFC 8259 section 7 has a short escape for, and does not let stand
-    /// for itself.
+    /// The short escape of a character that must not appear unescaped (RFC 8259 section 7); nil
+    /// when there is none.
     private static func escape(_ scalar: Unicode.Scalar) -> String? {
         switch scalar {
         case "\"": "\\\""

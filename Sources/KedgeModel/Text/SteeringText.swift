@@ -1,8 +1,8 @@
-/// Characters that steer what shows them: a terminal obeys controls, and marks of writing direction make a
-/// text look like another. Output for terminals and logs carries them as escapes.
+/// Characters that control their display: a terminal obeys control characters, and direction marks
+/// make one text look like another. Output for terminals and logs escapes them.
 package enum SteeringText {
-    /// True for C0 and C1 controls, DEL, line and paragraph separators, marks of writing direction and the
-    /// byte order mark. Joiners are letters' business and not among them.
+    /// Returns true for C0 and C1 controls, DEL, line and paragraph separators, direction marks and
+    /// the byte order mark. Returns false for joiners, which are part of words.
     package static func steers(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0...0x1F, 0x7F...0x9F: true
@@ -11,7 +11,7 @@ package enum SteeringText {
         }
     }
 
-    /// The text with `\u{…}` in place of each such character.
+    /// Returns the text with `\u{…}` in place of each such character.
     package static func escaped(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: steers) else { return text }
         var result = String.UnicodeScalarView()
@@ -25,8 +25,8 @@ package enum SteeringText {
         return String(result)
     }
 
-    /// JSON of one line with `\uXXXX` in place of each such character. They only occur inside strings there,
-    /// and mean the same in both forms (RFC 8259 section 7).
+    /// Returns one-line JSON with `\uXXXX` in place of each such character. They occur only inside
+    /// strings, where both forms mean the same (RFC 8259 section 7).
     package static func escaped(json: some Sequence<UInt8>) -> [UInt8] {
         let bytes = Array(json)
         guard bytes.contains(where: { $0 >= 0x7F }) else { return bytes }
@@ -38,7 +38,7 @@ package enum SteeringText {
         return result
     }
 
-    /// Appends a character as it stands in a JSON string, apart from quote and backslash.
+    /// Appends a character in the form it has in a JSON string, except for quotes and backslashes.
     static func append(_ scalar: Unicode.Scalar, to json: inout [UInt8]) {
         guard steers(scalar) else {
             json.append(contentsOf: String(scalar).utf8)

@@ -5,11 +5,11 @@ extension Timestamp {
         "Aug": "08", "Sep": "09", "Oct": "10", "Nov": "11", "Dec": "12",
     ]
 
-    /// Reads an HTTP date (RFC 9110 section 5.6.7), for example `Sun, 06 Nov 1994 08:49:37 GMT`.
+    /// Parses an HTTP date (RFC 9110 section 5.6.7), for example `Sun, 06 Nov 1994 08:49:37 GMT`.
     ///
-    /// Nil for anything else, the two obsolete forms included. The name of the day need not be that
-    /// of the date. Written here because Foundation's `DateFormatter` can trap on a letter that a
-    /// combining mark follows, and a stranger chooses the text.
+    /// Nil for anything else, also for the two obsolete forms. The day name need not match the
+    /// date. Written by hand because Foundation's `DateFormatter` can trap on a letter followed by
+    /// a combining mark, and any client can send such text.
     public init?(httpDate text: some StringProtocol) {
         let bytes = Array(text.utf8)
         guard bytes.count == 29 else { return nil }

@@ -1,19 +1,19 @@
-/// A point in time with millisecond resolution, as stores keep it and RFC 3339 writes it.
+/// A point in time with millisecond resolution, as stores and RFC 3339 text represent it.
 public struct Timestamp: Hashable, Comparable, Sendable {
     /// Milliseconds since 1970-01-01T00:00:00Z.
     public var millisecondsSinceEpoch: Int64
 
-    /// Takes any count; times before 1970 are negative.
+    /// Accepts any count; times before 1970 are negative.
     public init(millisecondsSinceEpoch: Int64) {
         self.millisecondsSinceEpoch = millisecondsSinceEpoch
     }
 
-    /// Earlier times are less.
+    /// Returns true when the left time is earlier.
     public static func < (left: Timestamp, right: Timestamp) -> Bool {
         left.millisecondsSinceEpoch < right.millisecondsSinceEpoch
     }
 
-    /// The time that lies `duration` later; saturates instead of trapping.
+    /// Returns the time `duration` later; saturates instead of trapping.
     public func advanced(by duration: Duration) -> Timestamp {
         let parts = duration.components
         let limit = Int64.max / 4
@@ -25,7 +25,7 @@ public struct Timestamp: Hashable, Comparable, Sendable {
             millisecondsSinceEpoch: overflow ? saturated : min(max(sum, -limit), limit))
     }
 
-    /// The time from `other` to this one.
+    /// Returns the time from `other` to this one.
     public func duration(since other: Timestamp) -> Duration {
         .milliseconds(millisecondsSinceEpoch) - .milliseconds(other.millisecondsSinceEpoch)
     }
@@ -36,7 +36,7 @@ extension Timestamp: CustomStringConvertible, Codable {
     public var description: String {
         let dayMilliseconds: Int64 = 86_400_000
         let days = Self.floorDivide(millisecondsSinceEpoch, dayMilliseconds)
-        // Not by multiplying back: that would overflow on the first day that the number can hold.
+        // Not by multiplying back, which would overflow on the first representable day.
         let remainder = millisecondsSinceEpoch % dayMilliseconds
         let rest = remainder < 0 ? remainder + dayMilliseconds : remainder
         let (year, month, day) = Self.civil(fromDays: days)
@@ -46,7 +46,7 @@ extension Timestamp: CustomStringConvertible, Codable {
             + Self.pad(seconds % 60, 2) + "." + Self.pad(rest % 1000, 3) + "Z"
     }
 
-    /// Reads RFC 3339 text in UTC (`Z`), with or without a fraction; nil for anything else.
+    /// Parses RFC 3339 text in UTC (`Z`), with or without a fraction; nil for anything else.
     public init?(_ text: String) {
         let characters = Array(text.utf8)
         guard characters.count >= 20, characters.last == UInt8(ascii: "Z") else { return nil }
@@ -74,14 +74,14 @@ extension Timestamp: CustomStringConvertible, Codable {
         }
         let days = Self.days(year: year, month: month, day: day)
         let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second
-        // A leap second that ends the year 9999 is in a year that has no text.
+        // A leap second at the end of the year 9999 falls in a year without a text form.
         guard seconds < 253_402_300_800 else { return nil }
         self.init(millisecondsSinceEpoch: seconds * 1000 + milliseconds)
     }
 
-    /// Reads RFC 3339 text in UTC.
+    /// Decodes RFC 3339 text in UTC.
     ///
-    /// - Throws: `DecodingError.dataCorrupted` for other text, offsets other than `Z` included.
+    /// - Throws: `DecodingError.dataCorrupted` for other text, also for offsets other than `Z`.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)
@@ -92,7 +92,7 @@ extension Timestamp: CustomStringConvertible, Codable {
         self = value
     }
 
-    /// Writes the text of ``description``.
+    /// Encodes the text of ``description``.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(description)
@@ -116,7 +116,7 @@ extension Timestamp: CustomStringConvertible, Codable {
         return value % divisor < 0 ? quotient - 1 : quotient
     }
 
-    /// Gregorian date of a day number; the era arithmetic is that of ISO 8601's proleptic calendar.
+    /// Returns the date of a day number in the proleptic Gregorian calendar of ISO 8601.
     private static func civil(fromDays days: Int64) -> (Int64, Int64, Int64) {
         let shifted = days + 719_468
         let era = floorDivide(shifted, 146_097)

@@ -1,9 +1,9 @@
-/// Strict reading of non-negative decimal integers from the wire.
+/// Strict parsing of non-negative decimal integers from the wire.
 public enum WireInteger {
-    /// Reads ASCII digits only: no sign, no spaces, no exponent, no Unicode digits, no overflow.
+    /// Parses ASCII digits only: no sign, no spaces, no exponent, no Unicode digits, no overflow.
     ///
-    /// An arithmetic trap on such text would let a stranger stop the process, so every step is
-    /// checked. Leading zeros are accepted because RFC 9110 allows them (`1*DIGIT`).
+    /// Every step is checked, because an arithmetic trap would let any client stop the process.
+    /// Leading zeros are accepted because RFC 9110 allows them (`1*DIGIT`).
     public static func parse(_ text: some StringProtocol) -> Int64? {
         guard !text.isEmpty else { return nil }
         var value: Int64 = 0

@@ -1,79 +1,79 @@
-/// Where a transfer stands; one state machine for uploads and downloads (R3, R34).
+/// The state of a transfer; one state machine for uploads and downloads.
 public enum TransferState: String, CaseIterable, Sendable, Codable {
-    /// Waiting: for a worker, for the network, or for its time to try again. Not a failure (R104).
+    /// Waiting for a worker, for the network or for the next retry. Not a failure.
     case queued
     /// Bytes of an upload are moving.
     case uploading
     /// Bytes of a download are moving.
     case downloading
-    /// Stopped by a person or by a constraint; the reason stands beside it.
+    /// Stopped by the user, a stopping process or a constraint; the reason is stored with it.
     case paused
-    /// Stopped by an error that trying again by itself would not cure.
+    /// Stopped by an error that an automatic retry would not fix.
     case failed
-    /// Done: verified, and for a download promoted to its destination.
+    /// Done and verified; a download is also promoted to its destination.
     case completed
-    /// Given up by a person; the record stays, the partial bytes go.
+    /// Canceled by the user; the record stays, the partial bytes are discarded.
     case canceled
 
-    /// True when nothing but an explicit retry can follow.
+    /// True when the transfer does not run again without an explicit retry or restart.
     public var isFinal: Bool { self == .completed || self == .canceled || self == .failed }
 }
 
-/// Which way the bytes go.
+/// The direction of a transfer.
 public enum TransferDirection: String, Sendable, Codable {
     /// From a local file to a server.
     case upload
     /// From a server to a local file.
     case download
 
-    /// The state of a transfer of this direction while a worker runs it.
+    /// The state of a running transfer of this direction.
     public var runningState: TransferState { self == .upload ? .uploading : .downloading }
 }
 
-/// Why a transfer is paused (R106).
+/// The reason that a transfer is paused.
 public enum PauseReason: String, Sendable, Codable {
-    /// Somebody asked for it.
+    /// The user asked for it.
     case user
-    /// The process that ran it is ending; the next one goes on.
+    /// The process that ran it is stopping; the next process resumes it.
     case shutdown
-    /// A constraint of the host is not met, for example an unmetered network.
+    /// A constraint is not met, for example an unmetered network.
     case constraint
 }
 
-/// Something that happens to a transfer.
+/// An event in the life of a transfer.
 public enum TransferEvent: Hashable, Sendable {
-    /// A worker takes it up.
+    /// A worker starts the transfer.
     case start
-    /// The worker cannot go on now but will by itself: offline, backing off, process ending.
+    /// The worker cannot continue now but will later: offline, backing off, or process stopping.
     case wait
-    /// A person, a stopping process or a constraint holds it; a paused one stays paused.
+    /// The user, a stopping process or a constraint pauses it; no effect on a paused transfer.
     case pause(PauseReason)
-    /// The hold is lifted. A waiting or running transfer just goes on.
+    /// The pause ends. No effect on a waiting or running transfer.
     case resume
-    /// An error that waiting would not cure, or one try too many.
+    /// An error that waiting would not fix, or too many attempts.
     case fail
-    /// Everything arrived and was verified.
+    /// All bytes arrived and were verified.
     case complete
-    /// A person gives it up; allowed in every state but `completed`.
+    /// The user cancels it; allowed in every state but `completed`.
     case cancel
-    /// Somebody asks a failed, canceled or paused transfer to run again.
+    /// The user runs a failed, canceled or paused transfer again.
     case retry
-    /// A completed download lost its ground, for example the file at its destination was removed.
+    /// The transfer starts over, for example because a downloaded file was removed.
     case restart
 }
 
 /// An event that the state does not allow.
 public struct IllegalTransition: Error, Hashable, Sendable {
-    /// Where the transfer stood, and still stands.
+    /// The state, which does not change.
     public let state: TransferState
-    /// What was refused.
+    /// The refused event.
     public let event: TransferEvent
 }
 
 extension TransferState {
-    /// The state after an event, as a pure function.
+    /// Returns the state after an event; a pure function.
     ///
-    /// - Throws: ``IllegalTransition`` when the event has no meaning in this state.
+    /// - Throws: ``IllegalTransition`` when the state does not allow the event.
     public func applying(
         _ event: TransferEvent, direction: TransferDirection
     ) throws(IllegalTransition) -> TransferState {

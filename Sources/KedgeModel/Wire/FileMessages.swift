@@ -1,15 +1,15 @@
-/// Answer to finalize and to `POST /files` (R66).
+/// Response to finalize and to `POST /files`.
 public struct FinalizeResponse: Codable, Hashable, Sendable {
-    /// Names the file from now on; asking again gives the same one.
+    /// The id of the file; repeated requests return the same one.
     public var remoteFileId: FileID
-    /// SHA-256 that the server computed over the whole file; the client compares it (R65, R78).
+    /// SHA-256 that the server computed over the whole file, for the client to compare.
     public var fileHashSha256: SHA256Digest
-    /// Bytes of the whole file.
+    /// Size of the file in bytes.
     public var size: Int64
-    /// Strong entity tag with its quotes, as `GET /files/{id}` sends it.
+    /// Strong entity tag with its quotes, as in `GET /files/{id}`.
     public var etag: String
 
-    /// The answer for a file that is durable and visible.
+    /// Creates the response for a durable, visible file.
     public init(remoteFileId: FileID, fileHashSha256: SHA256Digest, size: Int64, etag: String) {
         self.remoteFileId = remoteFileId
         self.fileHashSha256 = fileHashSha256
@@ -18,30 +18,30 @@ public struct FinalizeResponse: Codable, Hashable, Sendable {
     }
 }
 
-/// Answer to a request that began or went on with a resumable upload when more bytes are to come.
+/// Response to a request that created or continued a resumable upload that is not complete.
 public struct UploadReceipt: Codable, Hashable, Sendable {
-    /// Names the upload in every dialect.
+    /// The id of the upload in every protocol.
     public var sessionId: SessionID
-    /// Bytes from the start of the file that are durable.
+    /// Number of durable bytes from the start of the file.
     public var receivedBytes: Int64
 
-    /// The answer for bytes that are on stable storage.
+    /// Creates the response for durable bytes.
     public init(sessionId: SessionID, receivedBytes: Int64) {
         self.sessionId = sessionId
         self.receivedBytes = receivedBytes
     }
 }
 
-/// Answer to finalize while long work runs (202).
+/// Response to finalize while it is in progress (202).
 public struct FinalizePending: Codable, Hashable, Sendable {
     /// The session to finalize again after `Retry-After`.
     public var sessionId: SessionID
-    /// `open` from this server: nothing has been decided yet.
+    /// `open` from this server: the result is not decided yet.
     public var state: SessionState
-    /// Bytes from the start of the file that the whole-file hash has seen.
+    /// Number of bytes from the start of the file that are hashed.
     public var verifiedBytes: Int64
 
-    /// The answer while the whole-file hash is behind.
+    /// Creates the response while the whole-file hash is behind.
     public init(sessionId: SessionID, state: SessionState, verifiedBytes: Int64) {
         self.sessionId = sessionId
         self.state = state
@@ -49,29 +49,29 @@ public struct FinalizePending: Codable, Hashable, Sendable {
     }
 }
 
-/// Answer to `GET /files/{id}/meta` (R87).
+/// Response to `GET /files/{id}/meta`.
 public struct FileMeta: Codable, Hashable, Sendable {
-    /// What `GET /files/{id}` takes.
+    /// The id for `GET /files/{id}`.
     public var remoteFileId: FileID
-    /// The label that the uploader gave (R47); never a path, see ``FileName``.
+    /// The uploader's label; never a path, see ``FileName``.
     public var fileName: String
-    /// Bytes of the whole file.
+    /// Size of the file in bytes.
     public var size: Int64
-    /// What the downloaded bytes must have before they are promoted (R94).
+    /// SHA-256 that downloaded bytes must have before they are promoted.
     public var sha256: SHA256Digest
-    /// As the uploader declared it, never sniffed; nil when it declared none.
+    /// The type that the uploader declared, never sniffed; nil when it declared none.
     public var mimeType: String?
-    /// Strong entity tag with its quotes, for `If-Range` and `If-Match` (R99).
+    /// Strong entity tag with its quotes, for `If-Range` and `If-Match`.
     public var etag: String
-    /// Bytes a chunk of the upload had; the digests of ``FileChunks`` follow it.
+    /// Chunk size of the upload in bytes, which the digests of ``FileChunks`` use.
     public var chunkSize: Int64
-    /// When the upload was finalized.
+    /// The time at which the upload was finalized.
     public var createdAt: Timestamp
-    /// Since when the server knows that its copy is damaged; nil for a file that can be read. Told in lists
-    /// alone: everything else that is asked of such a file answers `FILE_DAMAGED`.
+    /// The time since which the server knows that its copy is damaged; nil for an intact file. Only
+    /// lists contain it: any other request for such a file fails with `FILE_DAMAGED`.
     public var damagedAt: Timestamp?
 
-    /// Describes a finished file; but for ``damagedAt``, none of it ever changes.
+    /// Creates the description of a finished file. Except for ``damagedAt``, it never changes.
     public init(
         remoteFileId: FileID, fileName: String, size: Int64, sha256: SHA256Digest,
         mimeType: String?, etag: String, chunkSize: Int64, createdAt: Timestamp,
@@ -89,14 +89,15 @@ public struct FileMeta: Codable, Hashable, Sendable {
     }
 }
 
-/// Answer to `GET /files/{id}/chunks`: lets a downloader verify, and fetch again, one chunk (R93).
+/// Response to `GET /files/{id}/chunks`, with which a client verifies single chunks and fetches
+/// them again.
 public struct FileChunks: Codable, Hashable, Sendable {
-    /// Bytes in every chunk but the last, which may be short.
+    /// Size of every chunk in bytes, except that the last may be short.
     public var chunkSize: Int64
-    /// Digest of each chunk in the order of the file; empty for a file of no bytes.
+    /// Digest of each chunk, in order; empty for an empty file.
     public var sha256: [SHA256Digest]
 
-    /// The whole list: digests are not paged, ``ChunkLayout/maxChunkCount`` bounds them.
+    /// Creates the complete list. It is not paged, because ``ChunkLayout/maxChunkCount`` bounds it.
     public init(chunkSize: Int64, sha256: [SHA256Digest]) {
         self.chunkSize = chunkSize
         self.sha256 = sha256
@@ -105,12 +106,12 @@ public struct FileChunks: Codable, Hashable, Sendable {
 
 /// One page of `GET /files`, newest first.
 public struct FileList: Codable, Hashable, Sendable {
-    /// At most as many as `limit` asked for.
+    /// The files, at most `limit`.
     public var files: [FileMeta]
-    /// Opaque; send it as `after` for the next page. Absent on the last page.
+    /// Opaque cursor; send it as `after` for the next page. Absent on the last page.
     public var next: String?
 
-    /// A page, and the cursor of the one after it.
+    /// Creates a page with the cursor of the next one.
     public init(files: [FileMeta], next: String?) {
         self.files = files
         self.next = next

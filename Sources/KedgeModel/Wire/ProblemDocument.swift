@@ -1,35 +1,35 @@
-/// An error as it travels: `application/problem+json` (RFC 9457).
+/// An error on the wire: `application/problem+json` (RFC 9457).
 ///
-/// Members that belong to one code only are optional here, so that one type serves both ends.
+/// Members for single codes are optional, so that client and server use one type.
 public struct ProblemDocument: Codable, Hashable, Sendable {
-    /// `urn:kedge:error:` and the code; names the problem and leads nowhere.
+    /// `urn:kedge:error:` and the code: an identifier, not an address.
     public var type: String
-    /// The sentence that the table has for the code. For people: programs compare ``code``.
+    /// The code's sentence in the table. For people: programs compare ``code``.
     public var title: String
-    /// HTTP status of the answer, repeated for readers that see only the body.
+    /// HTTP status of the response, for readers that see only the body.
     public var status: Int
-    /// What is special about this case, safe for strangers; nil when the title says it all.
+    /// Details of this case, safe to show to any client; nil when the title is enough.
     public var detail: String?
-    /// Text of an ``ErrorCode``, for programs to decide by. Kept as text, because a newer server
-    /// may know codes that we do not.
+    /// Text of an ``ErrorCode``, for programs. A string, because a newer server may have codes that
+    /// this version does not know.
     public var code: String
-    /// The answer's `X-Request-Id`, which finds the log line; nil when none came along.
+    /// The `X-Request-Id` of the response, which finds the log line; nil when there was none.
     public var requestId: String?
-    /// `MISSING_CHUNKS`: the absent chunks as inclusive runs `[first, last]`.
+    /// `MISSING_CHUNKS`: the missing chunks as inclusive runs `[first, last]`.
     public var missingRanges: [[Int]]?
-    /// `OFFSET_MISMATCH`: where in the file the next byte is expected.
+    /// `OFFSET_MISMATCH`: offset of the next expected byte in the file.
     public var expectedOffset: Int64?
-    /// `CHUNK_HASH_MISMATCH`, `INTEGRITY_MISMATCH`: the digest the server computed;
-    /// `CHUNK_CONFLICT`: the one that was sent.
+    /// `CHUNK_HASH_MISMATCH`, `INTEGRITY_MISMATCH`: the digest that the server computed.
+    /// `CHUNK_CONFLICT`: the digest that was sent.
     public var actualSha256: SHA256Digest?
-    /// The digest that ``actualSha256`` was held against, under the same codes.
+    /// The digest that ``actualSha256`` was compared with, for the same codes.
     public var expectedSha256: SHA256Digest?
-    /// `FILE_TOO_LARGE`: the largest size taken, in bytes.
+    /// `FILE_TOO_LARGE`: the maximum size in bytes.
     public var maxBytes: Int64?
     /// `UNAVAILABLE` from `/readyz`: what is missing, such as `descriptors`, `store` or `stopping`.
     public var reason: String?
 
-    /// The document of a code, with the table's sentence as title.
+    /// Creates the document of a code, with the table's sentence as its title.
     public init(code: ErrorCode, detail: String? = nil, requestId: String? = nil) {
         self.type = "urn:kedge:error:\(code.rawValue)"
         self.title = code.facts.sentence

@@ -1,26 +1,27 @@
-/// The version of this program; the contract in `openapi/kedge.yaml` has the same.
+/// The version of this program, equal to the one in `openapi/kedge.yaml`.
 public enum KedgeVersion {
-    /// By the rules of Semantic Versioning.
+    /// The version, following Semantic Versioning.
     public static let current = "0.1.0"
 }
 
-/// Answer to `GET /readyz` of a service that can do its work: what answers here, and what it takes.
+/// Response to `GET /readyz` of a ready service: its version, protocols and limits.
 public struct ServerDescription: Codable, Hashable, Sendable {
-    /// The value of ``service`` of every Kedge.
+    /// The value of ``service`` for every Kedge server.
     public static let serviceName = "kedge"
 
     /// `ready`.
     public var status: String
-    /// ``serviceName``; tells a Kedge from anything else that answers 200. Nil from older ones.
+    /// ``serviceName``; distinguishes Kedge from other servers that respond with 200. Nil from
+    /// older versions.
     public var service: String?
     /// Version of the program.
     public var version: String?
-    /// Ways to upload, in which the same session can be written.
+    /// The upload protocols; any of them can write the same session.
     public var protocols: [SpokenProtocol]?
-    /// What the service takes.
+    /// The limits of the service.
     public var limits: SessionLimits?
 
-    /// The description of a service that is ready.
+    /// Creates the description of a ready service.
     public init(protocols: [SpokenProtocol], limits: SessionLimits) {
         self.status = "ready"
         self.service = Self.serviceName
@@ -30,16 +31,16 @@ public struct ServerDescription: Codable, Hashable, Sendable {
     }
 }
 
-/// A way to upload that a server speaks.
+/// An upload protocol of a server.
 public struct SpokenProtocol: Codable, Hashable, Sendable {
     /// `native`, `tus` or `resumable-upload`.
     public var name: String
-    /// Where uploads begin.
+    /// The path at which uploads are created.
     public var path: String
-    /// Versions of the protocol; empty for one without.
+    /// Versions of the protocol; empty for a protocol without versions.
     public var versions: [String]
 
-    /// A protocol at its path.
+    /// Creates the description of a protocol at its path.
     public init(name: String, path: String, versions: [String] = []) {
         self.name = name
         self.path = path

@@ -1,24 +1,25 @@
-/// Body of `POST /uploads/sessions` (R47–R51).
+/// Body of `POST /uploads/sessions`.
 public struct CreateSessionRequest: Codable, Hashable, Sendable {
-    /// Display name, refused unless ``FileName/isValid(_:)`` accepts it (R47).
+    /// Display name, refused unless ``FileName/isValid(_:)`` accepts it.
     public var fileName: String
-    /// Bytes of the whole file; 0 is a file without chunks (R48).
+    /// Size of the file in bytes; 0 is a file without chunks.
     public var fileSize: Int64
-    /// Media type to store and give back; nil when the client does not know it (R49).
+    /// Media type to store and return; nil when the client does not know it.
     public var mimeType: String?
-    /// Wished bytes a chunk; nil leaves it to the server, whose answer counts (R50).
+    /// Preferred chunk size in bytes; nil for the server's choice. The size in the response
+    /// applies.
     public var chunkSize: Int64?
-    /// What the whole file must have at finalize; nil when not known yet (R51).
+    /// Expected SHA-256 of the whole file; nil when it is not known yet.
     public var fileHashSha256: SHA256Digest?
-    /// Text of the client's own, kept with the session, 8 KiB in all by default; nil is none.
+    /// The client's own text, stored with the session, 8 KiB in total by default; nil for none.
     public var metadata: [String: String]?
-    /// An expired session whose bytes to take over; nil starts empty.
+    /// An expired session whose bytes to adopt; nil starts empty.
     ///
     /// One that does not fit (other owner, size, chunk size or digest, or bytes already swept) is
-    /// passed over without an error: ``CreateSessionResponse/receivedBytes`` tells.
+    /// ignored without an error. ``CreateSessionResponse/receivedBytes`` shows the outcome.
     public var adoptSessionId: SessionID?
 
-    /// The message for a file of known size; what is left out the server decides.
+    /// Creates the message for a file of known size; the server decides what is omitted.
     public init(
         fileName: String, fileSize: Int64, mimeType: String? = nil, chunkSize: Int64? = nil,
         fileHashSha256: SHA256Digest? = nil, metadata: [String: String]? = nil,
@@ -35,7 +36,7 @@ public struct CreateSessionRequest: Codable, Hashable, Sendable {
 }
 
 extension CreateSessionRequest {
-    /// Reads the message; an error names the member that is wrong.
+    /// Decodes the message; an error names the invalid member.
     public init(from decoder: any Decoder) throws {
         let members = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
@@ -55,8 +56,7 @@ extension CreateSessionRequest {
 }
 
 extension KeyedDecodingContainer {
-    /// Foundation throws an error of its own for a number that does not fit its type, and it has no
-    /// member's name.
+    /// Adds the member's name to Foundation's error for a number that does not fit its type.
     fileprivate func namingMember<Value>(_ key: Key, _ decode: () throws -> Value) throws -> Value {
         do {
             return try decode()
@@ -69,20 +69,20 @@ extension KeyedDecodingContainer {
     }
 }
 
-/// Bounds that a server announces with each session (R54).
+/// The limits that a server announces with each session.
 public struct SessionLimits: Codable, Hashable, Sendable {
-    /// Smallest chunk size of a session, in bytes; a smaller wish becomes this.
+    /// Smallest chunk size of a session in bytes; smaller preferences are raised to it.
     public var minChunkSize: Int64
-    /// Largest chunk size of a session, in bytes; a larger wish becomes this.
+    /// Largest chunk size of a session in bytes; larger preferences are lowered to it.
     public var maxChunkSize: Int64
-    /// Largest file taken, in bytes; above it `FILE_TOO_LARGE`.
+    /// Maximum file size in bytes; larger files fail with `FILE_TOO_LARGE`.
     public var maxFileSize: Int64
-    /// Chunks that one client should have in flight: advice, not enforced a session.
+    /// Recommended number of chunks in flight per client; not enforced per session.
     public var maxConcurrentChunks: Int
-    /// True when a body may end before its chunk does; servers of earlier versions say nothing.
+    /// True when a body may end before its chunk does; nil from servers of earlier versions.
     public var partialBodies: Bool?
 
-    /// The limits of one server; they may differ after its next start.
+    /// Creates the limits of one server; they may change with its next start.
     public init(
         minChunkSize: Int64, maxChunkSize: Int64, maxFileSize: Int64, maxConcurrentChunks: Int,
         partialBodies: Bool? = nil
@@ -97,42 +97,43 @@ public struct SessionLimits: Codable, Hashable, Sendable {
 
 /// States of an upload session on the server.
 public enum SessionState: String, CaseIterable, Codable, Sendable {
-    /// Takes chunks.
+    /// Accepts chunks.
     case open
-    /// All bytes are verified and on their way to become a file; takes no more.
+    /// All bytes are verified and become a file; accepts no more.
     case finalizing
-    /// A file exists.
+    /// The file exists.
     case completed
-    /// Given up by the server. This one never does: a refused finalize leaves it open.
+    /// Failed on the server. This server never uses it: a refused finalize leaves the session open.
     case failed
-    /// Given up by the client; the bytes go.
+    /// Canceled by the client; the bytes are discarded.
     case canceled
-    /// Idle past `expiresAt`; the bytes stay a grace period for adoption.
+    /// Idle past `expiresAt`; the bytes stay for a grace period, for adoption.
     case expired
 }
 
-/// Answer to `POST /uploads/sessions` (R52–R54).
+/// Response to `POST /uploads/sessions`.
 public struct CreateSessionResponse: Codable, Hashable, Sendable {
-    /// Unguessable, and part of every later address (R52).
+    /// Unguessable id, part of every later URL.
     public var sessionId: SessionID
-    /// When the session ends unless there is activity, which moves it on (R53).
+    /// The time at which the session expires; activity extends it.
     public var expiresAt: Timestamp
-    /// `open`, unless a replayed request finds a session that has moved on.
+    /// `open`, unless a replayed request finds a session that has progressed.
     public var state: SessionState
-    /// Bytes of the whole file, as declared.
+    /// Size of the file in bytes, as declared.
     public var fileSize: Int64
-    /// Bytes in every chunk but the last, frozen; may not be what was wished for (R28).
+    /// Size of every chunk but the last, in bytes, fixed for the session; may differ from the
+    /// preference.
     public var chunkSize: Int64
-    /// Chunks to send; 0 for a file of no bytes, which can be finalized at once (R29).
+    /// Number of chunks; 0 for an empty file, which can be finalized at once.
     public var totalChunks: Int
-    /// Bytes already there: above zero after an adoption or a replayed request.
+    /// Number of bytes already received: above zero after an adoption or a replayed request.
     public var receivedBytes: Int64
-    /// What this server takes (R54).
+    /// The limits of this server.
     public var limits: SessionLimits
-    /// Header fields that a chunk is to carry (R54); `Content-Digest` may stand in for the hash.
+    /// Header fields that a chunk must have; `Content-Digest` may replace the hash.
     public var requiredHeaders: [String]
 
-    /// The answer for a session, new or found by its Idempotency-Key.
+    /// Creates the response for a session, new or found by its Idempotency-Key.
     public init(
         sessionId: SessionID, expiresAt: Timestamp, state: SessionState, fileSize: Int64,
         chunkSize: Int64, totalChunks: Int, receivedBytes: Int64, limits: SessionLimits,
@@ -150,20 +151,20 @@ public struct CreateSessionResponse: Codable, Hashable, Sendable {
     }
 }
 
-/// Answer to `PUT /uploads/sessions/{id}/chunks/{index}`.
+/// Response to `PUT /uploads/sessions/{id}/chunks/{index}`.
 public struct ChunkReceipt: Codable, Hashable, Sendable {
-    /// The chunk, counted from 0.
+    /// Index of the chunk, from 0.
     public var index: Int
     /// Digest of the whole chunk, also when only its rest was sent.
     public var sha256: SHA256Digest
-    /// Durable bytes of the whole session, partial chunks included.
+    /// Number of durable bytes of the session, partial chunks included.
     public var receivedBytes: Int64
-    /// Chunks of the session that are complete and durable.
+    /// Number of chunks of the session that are complete and durable.
     public var receivedChunkCount: Int
-    /// Chunks of the whole file; nil while its size is unknown.
+    /// Number of chunks of the file; nil while its size is unknown.
     public var totalChunks: Int?
 
-    /// The promise that the chunk survives a crash (R59).
+    /// Creates the acknowledgement of a chunk that survives a crash.
     public init(
         index: Int, sha256: SHA256Digest, receivedBytes: Int64, receivedChunkCount: Int,
         totalChunks: Int?
@@ -176,16 +177,16 @@ public struct ChunkReceipt: Codable, Hashable, Sendable {
     }
 }
 
-/// A chunk whose first bytes are durable on the server; sending goes on after them.
+/// A chunk whose first bytes are durable on the server; the client continues after them.
 public struct PartialChunk: Codable, Hashable, Sendable {
-    /// The chunk, counted from 0.
+    /// Index of the chunk, from 0.
     public var index: Int
-    /// Durable bytes from the start of the chunk; above zero.
+    /// Number of durable bytes from the start of the chunk; above zero.
     public var receivedBytes: Int64
-    /// Digest of those bytes; nil unless it was asked for.
+    /// Digest of those bytes; nil unless requested.
     public var sha256: SHA256Digest?
 
-    /// One chunk to go on with; a chunk without durable bytes is just missing.
+    /// Creates a partial chunk; a chunk without durable bytes is simply missing.
     public init(index: Int, receivedBytes: Int64, sha256: SHA256Digest? = nil) {
         self.index = index
         self.receivedBytes = receivedBytes
@@ -193,11 +194,11 @@ public struct PartialChunk: Codable, Hashable, Sendable {
     }
 }
 
-/// Body of `POST /uploads/sessions/{id}/finalize` (R63).
+/// Body of `POST /uploads/sessions/{id}/finalize`.
 public struct FinalizeRequest: Codable, Hashable, Sendable {
-    /// What the whole file must have, besides what was declared; nil asks for no more (R65).
+    /// Expected SHA-256 of the whole file, besides the declared one; nil for no further check.
     public var fileHashSha256: SHA256Digest?
 
-    /// The message; without a digest it means the same as an empty body.
+    /// Creates the message; without a digest it is equivalent to an empty body.
     public init(fileHashSha256: SHA256Digest? = nil) { self.fileHashSha256 = fileHashSha256 }
 }

@@ -1,12 +1,12 @@
 extension SessionStatus: Codable {
-    /// Members on the wire.
+    /// Names of the members on the wire.
     enum CodingKeys: String, CodingKey {
         case sessionId, state, fileName, fileSize, chunkSize, totalChunks
         case receivedChunks, receivedDigests, receivedRanges, receivedBytes, partialChunks
         case expiresAt, fileHashSha256, remoteFileId, limits
     }
 
-    /// Writes every member; ``text(_:)`` can be shorter.
+    /// Encodes every member; ``text(_:)`` can be shorter.
     public func encode(to encoder: any Encoder) throws {
         var members = encoder.container(keyedBy: CodingKeys.self)
         try members.encode(sessionId, forKey: .sessionId)
@@ -26,11 +26,11 @@ extension SessionStatus: Codable {
         try members.encodeIfPresent(limits, forKey: .limits)
     }
 
-    /// Reads either form: the runs where there are any, else the list of chunks.
+    /// Decodes either form: the ranges if present, otherwise the list of chunks.
     ///
-    /// Chunks that no file can have are passed over.
+    /// Ignores chunk indexes that no file can have.
     ///
-    /// - Throws: `DecodingError`, also for runs that do not rise.
+    /// - Throws: `DecodingError`, also for ranges that are not in rising order.
     public init(from decoder: any Decoder) throws {
         let members = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
@@ -63,7 +63,7 @@ extension SessionStatus: Codable {
         var received = ChunkSet()
         var previous: Int?
         for run in runs {
-            // Runs that cover each other would let a few bytes ask for very much work.
+            // Overlapping ranges would let a few bytes cause a lot of work.
             guard run.count == 2, run[0] <= run[1], previous.map({ $0 < run[0] }) ?? true else {
                 throw DecodingError.dataCorruptedError(
                     forKey: .receivedRanges, in: members,

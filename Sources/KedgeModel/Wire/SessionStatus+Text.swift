@@ -1,18 +1,18 @@
 extension SessionStatus {
-    /// How much an answer says about the received chunks.
+    /// The form in which a response lists the received chunks.
     package enum Form: CaseIterable, Sendable {
         /// `receivedChunks` and `receivedRanges`.
         case full
-        /// `receivedRanges` only: short as long as there are few gaps.
+        /// Only `receivedRanges`, which is short while there are few gaps.
         case ranges
-        /// `receivedRanges`, and the digests of everything that was received.
+        /// `receivedRanges`, and the digests of all received chunks.
         case digests
     }
 
-    /// The JSON text in UTF-8, with sorted members.
+    /// Returns the JSON text in UTF-8, with sorted members.
     ///
-    /// Written by hand, because a general encoder takes a tenth of a second for 100,000 chunks; a test
-    /// holds it to the bytes of one.
+    /// Written by hand, because a general encoder takes a tenth of a second for 100,000 chunks. A
+    /// test compares its output with that of an encoder.
     package func text(_ form: Form) -> [UInt8] {
         var text = JSONText()
         text.object { status in

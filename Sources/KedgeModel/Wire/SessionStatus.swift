@@ -1,37 +1,37 @@
-/// Answer to `GET /uploads/sessions/{id}` (R61, R62).
+/// Response to `GET /uploads/sessions/{id}`.
 public struct SessionStatus: Hashable, Sendable {
-    /// The session that was asked for.
+    /// The id of the session.
     public var sessionId: SessionID
-    /// Never `expired`: that is answered with `SESSION_EXPIRED`.
+    /// Never `expired`: the response is `SESSION_EXPIRED` then.
     public var state: SessionState
-    /// The label that was declared (R47).
+    /// The declared label.
     public var fileName: String
-    /// Bytes of the whole file; nil while unknown, which no native session is.
+    /// Size of the file in bytes; nil while unknown. Always known in the native protocol.
     public var fileSize: Int64?
-    /// Bytes in every chunk but the last, frozen for the session (R28).
+    /// Size of every chunk but the last, in bytes, fixed for the session.
     public var chunkSize: Int64
-    /// Chunks of the whole file; nil while its size is unknown.
+    /// Number of chunks of the file; nil while its size is unknown.
     public var totalChunks: Int?
-    /// Chunks that are durable; they need not be sent again (R61).
+    /// Durable chunks, which need not be sent again.
     ///
-    /// Kept as the set, so that the two forms it has on the wire cannot disagree.
+    /// A set, so that its two forms on the wire cannot disagree.
     public var received: ChunkSet
-    /// Digests of the chunks in ``received``, in the same order; nil unless they were asked for.
+    /// Digests of the chunks in ``received``, in the same order; nil unless requested.
     public var receivedDigests: [SHA256Digest]?
-    /// Durable bytes, partial chunks included.
+    /// Number of durable bytes, partial chunks included.
     public var receivedBytes: Int64
-    /// Interrupted chunks in rising order, each going on after its last durable byte.
+    /// Interrupted chunks in rising order; each continues after its last durable byte.
     public var partialChunks: [PartialChunk]
-    /// When the session ends unless there is activity, which moves it on (R53).
+    /// The time at which the session expires; activity extends it.
     public var expiresAt: Timestamp
-    /// The digest declared, then the file's own; nil while neither is known.
+    /// The declared digest, later the file's own; nil while neither is known.
     public var fileHashSha256: SHA256Digest?
-    /// The file; nil until the session is completed (R32).
+    /// The id of the file; nil until the session is completed.
     public var remoteFileId: FileID?
-    /// What the server takes; nil from servers of earlier versions.
+    /// The limits of the server; nil from servers of earlier versions.
     public var limits: SessionLimits?
 
-    /// What is known of a session at one moment.
+    /// Creates a snapshot of a session.
     public init(
         sessionId: SessionID, state: SessionState, fileName: String, fileSize: Int64?,
         chunkSize: Int64, totalChunks: Int?, received: ChunkSet, receivedBytes: Int64,
@@ -53,9 +53,9 @@ public struct SessionStatus: Hashable, Sendable {
         self.limits = limits
     }
 
-    /// Indexes of the received chunks in rising order; made anew each time.
+    /// Indexes of the received chunks in rising order; computed on each access.
     public var receivedChunks: [Int] { received.indexes }
 
-    /// The received chunks as inclusive runs `[first, last]` in rising order; made anew each time.
+    /// Received chunks as inclusive runs `[first, last]` in rising order; computed on each access.
     public var receivedRanges: [[Int]] { received.ranges.map { [$0.lowerBound, $0.upperBound] } }
 }

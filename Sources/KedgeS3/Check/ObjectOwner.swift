@@ -1,18 +1,18 @@
 internal import KedgeEngine
 internal import KedgeModel
 
-/// What the name of an object says of it.
+/// The owner of an object, as its key shows.
 enum ObjectOwner: Hashable, Sendable {
-    /// It belongs to a session, or has become the blob of one.
+    /// The object belongs to a session, or has become its blob.
     case staging(StagingKey)
-    /// It was made to see whether that works.
+    /// A probe of the health check or of the copy trial.
     case probe
-    /// This store gives no such name.
+    /// Not a key of this store.
     case unknown
 }
 
 extension ObjectKeys {
-    /// Whose object it is.
+    /// Returns the owner of an object.
     func owner(of object: String) -> ObjectOwner {
         guard object.hasPrefix(prefix) else { return .unknown }
         let names = object.dropFirst(prefix.count).split(
@@ -25,7 +25,7 @@ extension ObjectKeys {
         }
     }
 
-    /// A session's key, alone or with the digest of the only chunk.
+    /// Parses a session's key, alone or with the digest of the only chunk.
     private func ownerOfObject(_ name: Substring) -> ObjectOwner {
         let parts = name.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
         let key = String(parts[0])
@@ -35,7 +35,7 @@ extension ObjectKeys {
         return isNamed && SessionID.isWellFormed(key) ? .staging(StagingKey(key)) : .unknown
     }
 
-    /// The chunk's index, offset, length and mark.
+    /// Parses the chunk's index, and the piece's offset, length and mark.
     private func ownerOfPiece(_ name: Substring, in key: Substring) -> ObjectOwner {
         let parts = name.split(separator: "-", omittingEmptySubsequences: false)
         let key = String(key)

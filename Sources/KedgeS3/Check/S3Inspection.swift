@@ -1,9 +1,10 @@
 package import KedgeEngine
 internal import KedgeModel
 
-/// Looks at what is below the prefix of a bucket, and changes nothing.
+/// Inspects the objects below the prefix of a bucket, without changing them.
 ///
-/// Objects are asked for with HEAD, or listed. The parts of an unfinished upload can only be listed.
+/// Objects are looked up with HEAD, or listed. The parts of an unfinished upload can only be
+/// listed.
 package struct S3Inspection: CheckedBytes {
     let store: S3Store
 
@@ -27,12 +28,12 @@ package struct S3Inspection: CheckedBytes {
         try await S3StagingCheck(of: session, in: self)
     }
 
-    /// Objects come first, then unfinished uploads, each as the staging area it belongs to.
+    /// Reports objects first, then unfinished uploads, each as the staging area it belongs to.
     package func forEachEntry(_ body: (StoredEntry) async throws -> Void) async throws {
         var last: ObjectOwner?
         try await forEachObject(below: store.keys.prefix) { object in
             let owner = store.keys.owner(of: object)
-            // Pieces of one area follow each other.
+            // Pieces of one area are adjacent in the listing.
             defer { last = owner }
             switch owner {
             case .staging(let key):
@@ -55,7 +56,7 @@ package struct S3Inspection: CheckedBytes {
     }
 
     package func hasEntry(_ bytes: StoredBytes) async throws -> Bool {
-        // Blobs have no names of their own here.
+        // Blobs have no keys of their own here.
         guard case .staging(let key) = bytes else { return false }
         let keys = store.keys
         for prefix in [keys.objects(of: key), keys.pieces(of: key)] {
@@ -68,14 +69,14 @@ package struct S3Inspection: CheckedBytes {
             .contains { $0.key == keys.assembled(key) }
     }
 
-    /// Size and tag of an object; nil when there is none.
+    /// Returns the size and tag of an object; nil when there is none.
     func head(of object: String) async throws -> ObjectHead? {
         try await seeing { () async throws(S3Failure) in
             try await store.client.headObject(object)
         }
     }
 
-    /// Asks the store and translates what goes wrong.
+    /// Runs a request and translates its failure.
     ///
     /// - Throws: ``ByteStoreError``, `CancellationError`.
     func seeing<Value: Sendable>(
@@ -84,7 +85,7 @@ package struct S3Inspection: CheckedBytes {
         do throws(S3Failure) {
             return try await work()
         } catch {
-            // A request that was cancelled fails like any other.
+            // A cancelled request fails like any other.
             try Task.checkCancellation()
             throw ByteStoreError(error)
         }
@@ -103,7 +104,7 @@ extension S3Inspection {
                 try await store.client.listObjects(prefix: prefix, after: token)
             }
             for key in page.keys { try await body(key) }
-            // A store that begins anew would never come to an end.
+            // Guards against a store that returns one token forever.
             guard let next = page.next, next != token else { return }
             token = next
         }
@@ -123,7 +124,7 @@ extension S3Inspection {
         }
     }
 
-    /// A page of unfinished uploads; none where the store does not list them.
+    /// Returns a page of unfinished uploads; empty if the store does not list them.
     private func uploads(
         below prefix: String, after marker: UploadMarker?
     ) async throws -> (uploads: [UploadMarker], next: UploadMarker?) {
@@ -139,6 +140,6 @@ extension S3Inspection {
 }
 
 extension S3Store {
-    /// Looks at the place of this store.
+    /// Checks for the objects of this store.
     package var inspection: S3Inspection { S3Inspection(store: self) }
 }

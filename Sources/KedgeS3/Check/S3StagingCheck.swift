@@ -2,16 +2,16 @@ internal import KedgeEngine
 internal import KedgeHash
 internal import KedgeModel
 
-/// Looks at the bytes of one session on their way into the bucket.
+/// Checks the staged bytes of one session in the bucket.
 struct S3StagingCheck: CheckedStaging {
-    /// What collects the chunks.
+    /// The place where the chunks are collected.
     enum Collector: Sendable {
-        /// Nothing has been begun, or what was is gone.
+        /// Nothing was begun, or it is gone.
         case nothing
         case upload(UploadReference)
-        /// An upload of a store that lists no parts.
+        /// An upload in a store that does not list parts.
         case unlisted
-        /// They are one object already.
+        /// The chunks are assembled into one object.
         case object(key: String, ObjectHead)
     }
 
@@ -59,10 +59,10 @@ struct S3StagingCheck: CheckedStaging {
 
     // MARK: One chunk
 
-    /// What the collector has of some chunks.
+    /// The collected bytes of some chunks.
     private enum Collected {
         case parts([Int: UploadedPart])
-        /// All of the file up to here.
+        /// All bytes of the file up to this offset.
         case bytes(until: Int64)
     }
 
@@ -76,7 +76,7 @@ struct S3StagingCheck: CheckedStaging {
             if let parts = try await place.parts(of: assembled, upload, indexes) {
                 return .parts(parts)
             }
-            // Completed since it was looked for.
+            // The upload was completed in the meantime.
             return .bytes(until: try await place.head(of: assembled)?.byteCount ?? 0)
         }
     }
@@ -92,7 +92,7 @@ struct S3StagingCheck: CheckedStaging {
             guard let part = parts[chunk.index + 1], part.byteCount == chunk.byteCount else {
                 return false
             }
-            // A repeated part may have another tag although its bytes are the same.
+            // A repeated part may have a different tag although its bytes are equal.
             return part.tag == tag || part.checksum == Base64.encode(chunk.digest.bytes)
         }
     }
@@ -126,7 +126,7 @@ extension S3Inspection {
         return .object(key: object, head)
     }
 
-    /// What an upload has come to: a stop may have kept its completion from being recorded.
+    /// Returns the state of an upload. It may be complete although a crash prevented its record.
     fileprivate func collector(
         _ upload: UploadReference, of object: String
     ) async throws -> S3StagingCheck.Collector {
@@ -140,7 +140,7 @@ extension S3Inspection {
         }
     }
 
-    /// The parts that have these chunks; nil when there is no such upload.
+    /// Lists the parts of these chunks; nil when there is no such upload.
     ///
     /// - Throws: ``PartsUnlisted``, ``ByteStoreError``, `CancellationError`.
     fileprivate func parts(
@@ -180,5 +180,5 @@ extension S3Inspection {
     }
 }
 
-/// The store lists no parts.
+/// An error for a store that does not list parts.
 private struct PartsUnlisted: Error {}

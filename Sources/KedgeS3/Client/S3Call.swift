@@ -4,7 +4,7 @@ internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
 
-/// Bytes that a request sends, with their digest, which the signature covers.
+/// The bytes of a request, and their digest for the signature.
 struct S3Body: Sendable {
     let content: CurlRequestBody
     let digest: SHA256Digest
@@ -21,19 +21,19 @@ struct S3Body: Sendable {
 
 /// One request to the store, before it is signed.
 struct S3Call: Sendable {
-    /// For logs, for example `UploadPart`.
+    /// The S3 operation, for logs; for example `UploadPart`.
     let operation: String
     let method: HTTPRequest.Method
-    /// Nil for what concerns the bucket.
+    /// Nil for a request about the bucket.
     var key: String?
     var query: [QueryItem] = []
     var fields: [(name: String, value: String)] = []
     var body: S3Body?
-    /// How long the store may think without sending a byte.
+    /// Longest time that the store may be silent.
     var stallTimeout: Duration?
-    /// Replaces the patience of the configuration.
+    /// Replaces the timeout of the configuration.
     var patience: Duration?
-    /// The status that means success, beside 200.
+    /// The status of a success, besides 200.
     var success = 200
 
     init(_ operation: String, _ method: HTTPRequest.Method, key: String? = nil) {
@@ -42,22 +42,22 @@ struct S3Call: Sendable {
         self.key = key
     }
 
-    /// The slowest rate at which a body is taken to be moving, in bytes per second.
+    /// The slowest expected rate of a body, in bytes per second.
     private static let slowestRate: Int64 = 256 << 10
 
-    /// How long the call may take with all its repetitions.
+    /// Returns the timeout of the call, including its retries.
     func timeLimit(_ usual: Duration) -> Duration {
         (patience ?? usual) + .seconds((body?.content.byteCount ?? 0) / Self.slowestRate)
     }
 }
 
-/// What decides when to try again. A parameter, so that tests neither wait nor toss coins.
+/// The pauses between retries. A parameter, so that tests neither wait nor depend on chance.
 package struct S3Pacing: Sendable {
     private static let base = Duration.milliseconds(100)
     private static let longest = Duration.seconds(5)
 
     var sleep: @Sendable (Duration) async throws -> Void
-    /// A number from 0 to 1.
+    /// Returns a number from 0 to 1.
     var random: @Sendable () -> Double
 
     package init(
@@ -70,8 +70,8 @@ package struct S3Pacing: Sendable {
         self.random = random
     }
 
-    /// How long to wait before the next try: anything up to a bound that doubles, so that many who failed
-    /// together do not come back together.
+    /// Returns the pause before the next attempt: random up to a bound that doubles, so that
+    /// clients that failed together do not retry together.
     func delay(afterTries count: Int, asked: Duration?) -> Duration {
         let bound = min(Self.longest, Self.base * (1 << min(count, 16)))
         let jittered = bound * random()

@@ -2,16 +2,17 @@ internal import HTTPTypes
 internal import KedgeEngine
 internal import KedgeModel
 
-// Parts whose bytes are in the bucket already: the store copies them by itself.
+// Parts that the store copies from objects of the bucket.
 extension S3Client {
-    /// The slowest rate at which a store is taken to be copying, in bytes per second.
+    /// The slowest expected rate of a copy, in bytes per second.
     private static let slowestCopyRate = 4 << 20
 
-    /// Has the store copy a range of an object of the bucket into a part. Durable when it returns.
+    /// Makes the store copy a range of an object of the bucket into a part. Durable when it
+    /// returns.
     ///
     /// - Returns: The part's tag.
-    /// - Throws: Also when the store has copied other bytes than those of the digest, or does not say what it
-    ///   has copied. Then the part is nobody's until it is sent.
+    /// - Throws: Also when the copy's digest is wrong or missing. The part must then be uploaded
+    ///   again.
     /// - Precondition: The upload has checksums.
     func copyPart(
         _ number: Int, of key: String, _ upload: UploadReference, from source: CopySource,
@@ -26,7 +27,7 @@ extension S3Client {
             ("x-amz-copy-source", "/\(configuration.bucket)/\(name)"),
             ("x-amz-copy-source-if-match", source.tag),
         ]
-        // Ranges are for objects of more than 5 MiB alone.
+        // Only objects of more than 5 MiB allow a range.
         if range != 0..<source.byteCount {
             call.fields.append(
                 ("x-amz-copy-source-range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)"))

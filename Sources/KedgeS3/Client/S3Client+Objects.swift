@@ -3,16 +3,16 @@ internal import KedgeCurl
 internal import KedgeLocks
 internal import KedgeModel
 
-/// What a store says of an object without its bytes.
+/// An object's size and tag.
 struct ObjectHead: Hashable, Sendable {
     let byteCount: Int64
-    /// Opaque: it names a state of the object, and is no hash.
+    /// Opaque: it identifies a state of the object and is no hash.
     let tag: String?
 }
 
-/// Bytes of an object on their way.
+/// A response with bytes of an object.
 struct ObjectBytes: Sendable {
-    /// Which of the object's bytes they are.
+    /// The range of the object that the body contains.
     let range: ByteRange
     let tag: String?
     let body: CurlResponseBody
@@ -21,7 +21,7 @@ struct ObjectBytes: Sendable {
 extension S3Client {
     private static let checksumField = "x-amz-checksum-sha256"
 
-    /// Stores an object; repeating it does no harm. Durable when it returns.
+    /// Stores an object. Idempotent; durable when it returns.
     ///
     /// - Returns: Its tag.
     func putObject(_ key: String, _ body: S3Body, patience: Duration? = nil) async throws(S3Failure)
@@ -32,7 +32,8 @@ extension S3Client {
         return try await put(call, body, withChecksum: learned.withLock { $0.takesChecksums })
     }
 
-    /// Sends bytes with their checksum if the store takes one, and learns when it does not.
+    /// Sends bytes with their checksum, unless the store refuses checksums. Remembers such a
+    /// refusal.
     func put(
         _ call: S3Call, _ body: S3Body, withChecksum: Bool
     ) async throws(S3Failure) -> String {
@@ -78,8 +79,8 @@ extension S3Client {
 
     /// Begins to read bytes of an object.
     ///
-    /// - Parameter tag: The state of the object that is wanted; nil for any.
-    /// - Throws: A failure of status 412 when the object is another by now.
+    /// - Parameter tag: The expected state of the object; nil for any.
+    /// - Throws: A failure of status 412 when the object has changed.
     func getObject(
         _ key: String, _ range: ByteRange, tag: String?
     ) async throws(S3Failure) -> ObjectBytes {
@@ -94,7 +95,7 @@ extension S3Client {
                     detail: "GetObject: the answer has another range")
             }
             let foundTag = response.head.headerFields[.eTag]
-            // Not every store looks at the condition.
+            // Not every store evaluates the condition.
             if let tag, let foundTag, foundTag != tag {
                 throw S3Failure(
                     code: "PreconditionFailed", status: 412, detail: "GetObject: another object")
@@ -103,15 +104,15 @@ extension S3Client {
         }
     }
 
-    /// The bytes that the answer has. A store may ignore the range and send the whole object, and some send
-    /// the range with the status of a whole object.
+    /// Returns the range that the answer contains. A store may ignore the range and send the whole
+    /// object, and some send the range with status 200.
     private static func range(in head: HTTPResponse) -> ByteRange? {
         if let range = head.headerFields[.contentRange] { return ContentRange(range)?.range }
         return head.headerFields[.contentLength].flatMap { WireInteger.parse($0) }
             .map { ByteRange(start: 0, end: $0) }
     }
 
-    /// Size and tag of an object; nil when there is none.
+    /// Returns the size and tag of an object; nil when there is none.
     func headObject(_ key: String) async throws(S3Failure) -> ObjectHead? {
         do throws(S3Failure) {
             let (fields, _) = try await answer(S3Call("HeadObject", .head, key: key))
@@ -127,10 +128,10 @@ extension S3Client {
         }
     }
 
-    /// Asks in a way whose answer has words: what sends requests astray says 404, too, and must not make
-    /// anybody believe that bytes are gone.
+    /// Confirms that an object is absent, with a request whose answer has a body. A misdirected
+    /// request also gets a 404, and must not make present bytes look lost.
     ///
-    /// - Throws: Unless the store says that there is no such object.
+    /// - Throws: Unless the store itself reports that there is no such object.
     private func confirmAbsence(of key: String) async throws(S3Failure) {
         do throws(S3Failure) {
             _ = try await getObject(key, ByteRange(start: 0, end: 1), tag: nil)
@@ -143,7 +144,7 @@ extension S3Client {
             isTransient: true)
     }
 
-    /// Removes an object; an absent one is no error.
+    /// Deletes an object. Idempotent: an absent one is not an error.
     func deleteObject(_ key: String, patience: Duration? = nil) async throws(S3Failure) {
         var call = S3Call("DeleteObject", .delete, key: key)
         call.success = 204
@@ -155,9 +156,9 @@ extension S3Client {
         }
     }
 
-    /// Keys that begin with the prefix, a page of them.
+    /// Lists a page of the keys with a prefix.
     ///
-    /// - Returns: The keys, and where the next page begins; nil after the last.
+    /// - Returns: The keys, and the token of the next page; nil after the last.
     func listObjects(
         prefix: String, after token: String?
     ) async throws(S3Failure) -> (keys: [String], next: String?) {
@@ -171,7 +172,7 @@ extension S3Client {
         )
     }
 
-    /// The root element of an answer.
+    /// Sends the call and returns the root element of the answer.
     func list(_ call: S3Call) async throws(S3Failure) -> XMLElement {
         let (_, body) = try await answer(call)
         guard let root = XMLElement(document: body) else {

@@ -6,25 +6,25 @@ internal import KedgeModel
 /// A multipart upload.
 struct UploadReference: Hashable, Sendable {
     let id: String
-    /// True when it was begun with checksums: then every part and the completion carry one.
+    /// True for an upload begun with checksums: every part and the completion carry one.
     let hasChecksums: Bool
 }
 
 /// One part of a multipart upload.
 struct UploadedPart: Hashable, Sendable {
     let number: Int
-    /// Opaque; what the store answered to the part.
+    /// The part's `ETag`; opaque.
     var tag: String
     let byteCount: Int64
-    /// Base64; nil when the store keeps none.
+    /// Base64; nil if the store keeps none.
     let checksum: String?
 }
 
 extension S3Client {
-    /// How long a store may be silent while it puts parts together.
+    /// Longest silence of a store while it assembles parts.
     static let completionTimeout = Duration.seconds(300)
 
-    /// Begins a multipart upload. One whose answer is lost stays behind, and is found by listing.
+    /// Begins a multipart upload. If the answer is lost, the upload stays and is found by listing.
     func createUpload(_ key: String) async throws(S3Failure) -> UploadReference {
         guard learned.withLock({ $0.takesChecksums }) else {
             return try await createUpload(key, withChecksums: false)
@@ -52,7 +52,7 @@ extension S3Client {
         return UploadReference(id: id, hasChecksums: withChecksums)
     }
 
-    /// Stores a part; repeating it does no harm. Durable when it returns.
+    /// Stores a part. Idempotent; durable when it returns.
     ///
     /// - Returns: Its tag.
     func uploadPart(
@@ -65,7 +65,7 @@ extension S3Client {
         return try await put(call, body, withChecksum: upload.hasChecksums)
     }
 
-    /// Makes the parts an object. A failure leaves open whether it happened.
+    /// Assembles the parts into an object. After a failure the outcome is unknown.
     func completeUpload(
         of key: String, _ upload: UploadReference, _ parts: [UploadedPart]
     ) async throws(S3Failure) {
@@ -73,7 +73,7 @@ extension S3Client {
         call.query = [QueryItem("uploadId", upload.id)]
         call.fields.append(("content-type", "application/xml"))
         call.stallTimeout = Self.completionTimeout
-        // It may have to wait for its own work to end.
+        // A retry may have to wait until the store has finished the first attempt.
         call.patience = configuration.patience * 5
         call.body = S3Body(Array(Self.completion(of: parts).utf8))
         _ = try await late(
@@ -84,12 +84,13 @@ extension S3Client {
             ])
     }
 
-    /// The document of an answer whose status is sent before the work is done, so that only the body tells how
-    /// it ended.
+    /// Sends a call whose status arrives before the work is done, and returns the answer's root
+    /// element. Only the body shows the outcome.
     ///
     /// - Parameters:
-    ///   - repeatsMalformed: An answer that is no document is worth another try.
-    ///   - finalCodes: Errors that are not; others that come with status 200 say nothing about it.
+    ///   - repeatsMalformed: Whether to retry after a body that is no document.
+    ///   - finalCodes: Error codes that are not retried. Others with status 200 do not show the
+    ///     outcome.
     func late(
         _ call: S3Call, _ name: String, repeatsMalformed: Bool, finalCodes: Set<String>
     ) async throws(S3Failure) -> XMLElement {
@@ -130,7 +131,8 @@ extension S3Client {
         return text + "</CompleteMultipartUpload>"
     }
 
-    /// Gives an upload up; an absent one is no error. Parts on their way may still arrive.
+    /// Aborts an upload. Idempotent: an absent one is not an error. Parts in flight may still
+    /// arrive.
     func abortUpload(of key: String, _ id: String) async throws(S3Failure) {
         var call = S3Call("AbortMultipartUpload", .delete, key: key)
         call.query = [QueryItem("uploadId", id)]
@@ -142,7 +144,7 @@ extension S3Client {
         }
     }
 
-    /// Parts of an upload, a page of them.
+    /// Lists a page of an upload's parts.
     ///
     /// - Returns: The parts, and the number after which the next page begins; nil after the last.
     func listParts(
@@ -165,9 +167,9 @@ extension S3Client {
         return (parts, hasMore ? parts.last?.number : nil)
     }
 
-    /// Uploads whose key begins with the prefix, a page of them.
+    /// Lists a page of the uploads whose key has the prefix.
     ///
-    /// - Returns: The uploads, and where the next page begins; nil after the last.
+    /// - Returns: The uploads, and the marker of the next page; nil after the last.
     func listUploads(
         prefix: String, after marker: (key: String, id: String)?
     ) async throws(S3Failure) -> (

@@ -4,19 +4,19 @@ internal import KedgeFiles
 internal import KedgeLocks
 internal import KedgeModel
 
-/// Speaks to one bucket: signs, sends, and tries again what can be tried again.
+/// A client for one bucket: signs and sends requests, and retries transient failures.
 final class S3Client: Sendable {
-    /// What the process has learned about the store.
+    /// Properties of the store that the process has discovered.
     struct Learned {
         var region: String
-        /// The store's clock less ours.
+        /// The store's clock minus ours.
         var clockOffset = Duration.zero
         var takesChecksums: Bool
     }
 
-    /// An answer with at most a thousand entries is well below.
+    /// Limit of an answer in bytes; one with a thousand entries is much smaller.
     private static let maxAnswerByteCount = 4 << 20
-    /// How often bytes are sent again that arrived as others.
+    /// Largest number of retries after the store received damaged bytes.
     private static let maxDamageCount = 2
 
     let configuration: S3Configuration
@@ -43,7 +43,7 @@ final class S3Client: Sendable {
 
     func close() async { await http.shutdown() }
 
-    /// The bytes and fields of a successful answer.
+    /// Sends the call and returns the fields and the body of a successful answer.
     func answer(_ call: S3Call) async throws(S3Failure) -> (fields: HTTPFields, body: [UInt8]) {
         try await perform(call) { (response) async throws(S3Failure) in
             do throws(CurlError) {
@@ -55,9 +55,10 @@ final class S3Client: Sendable {
         }
     }
 
-    /// Sends the call, again and again while that may help and its time is not over.
+    /// Sends the call, and retries it while that may help and its timeout is not over.
     ///
-    /// - Parameter take: Reads a successful answer. What it throws counts like a failed request.
+    /// - Parameter take: Reads a successful answer. An error that it throws counts as a failed
+    ///   request.
     func perform<Value: Sendable>(
         _ call: S3Call, take: (CurlResponse) async throws(S3Failure) -> Value
     ) async throws(S3Failure) -> Value {
@@ -79,7 +80,8 @@ final class S3Client: Sendable {
         }
     }
 
-    /// Signs the address of an object, so that everybody who has it can read for a while.
+    /// Returns a presigned URL of an object. Until it expires, any client that has it can read the
+    /// object.
     func presignedURL(
         of key: String, query: [QueryItem], expiresAfterSeconds: Int
     ) async throws -> String {
@@ -111,7 +113,7 @@ extension S3Client {
         }
         var request = signed(call, with: used)
         request.stallTimeout = call.stallTimeout
-        // A body that is read by and by has no end of its own; one that is sent has.
+        // A GET body is read at the reader's pace, so only other requests get a timeout.
         if call.method != .get { request.timeout = end - .now }
         do throws(S3Failure) {
             let response = try await send(request, call.operation)
@@ -136,7 +138,7 @@ extension S3Client {
     }
 
     private func failure(in response: CurlResponse, _ operation: String) async -> S3Failure {
-        // Without the body the status has to do.
+        // Without the body, the status describes the failure.
         let body = try? await response.body.collect(upTo: 64 << 10)
         return S3Failure(response.head, body: body ?? [], operation)
     }
@@ -180,7 +182,7 @@ extension S3Client {
 // MARK: - Trying again
 
 extension S3Client {
-    /// What has been tried for one call.
+    /// The attempts of one call.
     private struct Attempts {
         var count = 0
         var damageCount = 0
@@ -189,7 +191,7 @@ extension S3Client {
         var hasRenewedCredentials = false
     }
 
-    /// How long to wait before the next try; nil when another would not help.
+    /// Returns the pause before the next attempt; nil when a retry would not help.
     private func delay(
         before attempts: inout Attempts, after failure: S3Failure
     ) async -> Duration? {
@@ -216,10 +218,10 @@ extension S3Client {
         return pacing.delay(afterTries: attempts.count, asked: failure.retryAfter)
     }
 
-    /// Less does not make a store refuse a signature.
+    /// A smaller clock offset does not invalidate a signature.
     private static let bearableOffset = Duration.seconds(60)
 
-    /// How far the store's clock is ahead of ours, when that may be why it refused.
+    /// Returns how far the store's clock is ahead of ours, if that may be the reason for a refusal.
     private func clockOffset(in failure: S3Failure) -> Duration? {
         guard failure.isSkew || failure.isUnexplained, let date = failure.date else { return nil }
         let offset = date.duration(since: clock.now())

@@ -1,11 +1,11 @@
 /// Scheme and host of a store.
 package struct S3Endpoint: Hashable, Sendable {
     let scheme: String
-    /// With the port unless it is the scheme's own, as the `Host` field has it.
+    /// Includes the port, unless it is the scheme's default, as in the `Host` field.
     let host: String
 
-    /// Reads the beginning of an address: `http://host` or `https://host`, with or without a port. Nil for
-    /// anything else, such as a name and password; a path behind it is passed over.
+    /// Parses the start of a URL: `http://host` or `https://host`, with an optional port. A path is
+    /// ignored. Nil for anything else, such as a user name and password.
     init?(_ url: String) {
         guard let separator = url.firstRange(of: "://") else { return nil }
         let scheme = url[..<separator.lowerBound].lowercased()

@@ -3,32 +3,32 @@ internal import KedgeCurl
 internal import KedgeEngine
 internal import KedgeModel
 
-/// A request that failed, with what matters for trying again.
+/// A failed request, with the details that decide about a retry.
 struct S3Failure: Error, Sendable {
-    /// The store's own code, for example `SlowDown`; where the answer has none, `HTTP503`, or what the
-    /// connection failed with.
+    /// The store's own code, for example `SlowDown`. Without one, `HTTP503` or similar, or the code
+    /// of the connection's failure.
     let code: String
-    /// 0 when there was no answer.
+    /// The status; 0 without an answer.
     var status = 0
-    /// For logs: the operation and what the store said.
+    /// For logs: the operation and the store's message.
     let detail: String
     var isTransient = false
-    /// How long the store asked to be left alone.
+    /// The pause that the store requested.
     var retryAfter: Duration?
-    /// Where the bucket is, in an answer that says so.
+    /// The bucket's region, if the answer names it.
     var region: String?
-    /// The store's time of day.
+    /// The store's clock.
     var date: Timestamp?
 
-    /// There is no such object, or no such upload: the store itself says so. A 404 without its words may come
-    /// from anything on the way, and is no proof that bytes are gone.
+    /// Whether the store itself reports that the object or upload does not exist. A 404 without the
+    /// store's code may come from any intermediary and proves nothing.
     var isAbsence: Bool { ["NoSuchKey", "NoSuchUpload"].contains(code) }
-    /// Absent, perhaps: what an answer without a body can say.
+    /// Whether the object may be absent: an answer without a body cannot prove it.
     var isUnexplainedAbsence: Bool { ["HTTP404", "NotFound"].contains(code) }
     var isMissingUpload: Bool { code == "NoSuchUpload" }
-    /// The store does not know the operation.
+    /// Whether the store does not support the operation.
     var isUnsupported: Bool { status == 501 || code == "NotImplemented" || status == 405 }
-    /// Bytes were not those that were announced.
+    /// Whether the store received other bytes than announced.
     var isDamage: Bool {
         ["BadDigest", "XAmzContentSHA256Mismatch", "IncompleteBody", "InvalidDigest"].contains(code)
     }
@@ -37,7 +37,8 @@ struct S3Failure: Error, Sendable {
         ["ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "TokenRefreshRequired"]
             .contains(code)
     }
-    /// A refusal without a code, as answers to HEAD are: it may be the clock or the credentials.
+    /// A refusal without a code, as in answers to HEAD. The clock or the credentials may be the
+    /// reason.
     var isUnexplained: Bool { code == "HTTP400" || code == "HTTP403" }
     var isElsewhere: Bool {
         [301, 307].contains(status) || code == "AuthorizationHeaderMalformed"
@@ -51,7 +52,7 @@ extension S3Failure {
             isTransient: error.isTransient)
     }
 
-    /// A failure in the words of the answer.
+    /// Reads the failure from an answer.
     init(_ head: HTTPResponse, body: [UInt8], _ operation: String) {
         let error = XMLElement(document: body)?.first("Error")
         let code = error?.text(of: "Code") ?? "HTTP\(head.status.code)"
@@ -71,7 +72,7 @@ extension S3Failure {
         case "RequestTimeout", "SlowDown", "InternalError", "ServiceUnavailable", "Throttling",
             "OperationAborted":
             true
-        // Without the store's words it comes from something on the way. Answers to HEAD never have any.
+        // Without the store's code, an intermediary has sent it. Answers to HEAD never have a code.
         case "HTTP404": operation != "HeadObject"
         default: [408, 429, 500, 502, 503, 504].contains(status)
         }
@@ -83,7 +84,7 @@ extension S3Failure: CustomStringConvertible {
 }
 
 extension ByteStoreError {
-    /// Translates what a request failed with. The text is for logs.
+    /// Translates a failed request. The text is for logs.
     init(_ failure: S3Failure) {
         if failure.isAbsence {
             self = .notFound

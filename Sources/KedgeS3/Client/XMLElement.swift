@@ -1,5 +1,5 @@
-/// One element of an answer, with what is in it. Attributes, comments and processing instructions are
-/// passed over; namespaces stay part of names. Strict otherwise: what is not well-formed is nothing.
+/// One element of an answer, with its content. Attributes, comments and processing instructions are
+/// skipped; namespaces stay part of names. Text that is not well-formed is refused.
 struct XMLElement: Sendable {
     private static let maxDepth = 16
 
@@ -7,7 +7,7 @@ struct XMLElement: Sendable {
     private(set) var text = ""
     private(set) var children: [XMLElement] = []
 
-    /// The root of a document; nil when the bytes are no document of this simple kind, or have a document
+    /// Parses a document and returns its root; nil when it is not well-formed or has a document
     /// type, whose entities could grow without bound.
     init?(document bytes: [UInt8]) {
         guard let text = String(validating: bytes, as: UTF8.self) else { return nil }
@@ -20,13 +20,13 @@ struct XMLElement: Sendable {
 
     private init(name: String) { self.name = name }
 
-    /// The text of the first child of this name.
+    /// Returns the text of the first child with this name.
     func text(of child: String) -> String? { children.first { $0.name == child }?.text }
 
-    /// Children of this name.
+    /// Returns the children with this name.
     func all(_ child: String) -> [XMLElement] { children.filter { $0.name == child } }
 
-    /// The first element of this name at any depth, this one included.
+    /// Returns the first element with this name at any depth, including this one.
     func first(_ wanted: String) -> XMLElement? {
         if name == wanted { return self }
         for child in children {
@@ -35,7 +35,7 @@ struct XMLElement: Sendable {
         return nil
     }
 
-    /// Text with what XML does not let stand for itself replaced.
+    /// Escapes the special characters of XML.
     static func escape(_ text: String) -> String {
         var escaped = ""
         for character in text {
@@ -53,7 +53,8 @@ struct XMLElement: Sendable {
     private struct Scanner {
         var rest: Substring.UTF8View
 
-        /// Passes over what may stand around the root; false when it does not end.
+        /// Skips blanks, comments and processing instructions around the root; false when one does
+        /// not end.
         mutating func skipBetween() -> Bool {
             while true {
                 rest = rest.drop { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
@@ -78,7 +79,7 @@ struct XMLElement: Sendable {
                     guard take("</"), self.name() == name, endTag() == false,
                         let decoded = XMLElement.decode(text)
                     else { return nil }
-                    // Between children there are only blanks.
+                    // Text between children is only blanks.
                     element.text = element.children.isEmpty ? decoded : ""
                     return element
                 } else if rest.starts(with: "<!--".utf8) {
@@ -94,7 +95,7 @@ struct XMLElement: Sendable {
             return nil
         }
 
-        /// Reads to the end of a tag; true when the element is an empty one.
+        /// Reads to the end of a tag. Returns true for an empty element, nil for a malformed tag.
         private mutating func endTag() -> Bool? {
             var quote: UInt8?
             var previous: UInt8?
@@ -142,7 +143,7 @@ struct XMLElement: Sendable {
         }
     }
 
-    /// Replaces the five entities of XML and numbers; nil for others.
+    /// Replaces XML's five entities and character references; nil for others.
     private static func decode(_ text: String) -> String? {
         guard text.contains("&") else { return text }
         var decoded = ""

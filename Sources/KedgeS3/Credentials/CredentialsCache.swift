@@ -1,10 +1,10 @@
 internal import KedgeFiles
 internal import KedgeModel
 
-/// Credentials of the first source that has some, kept until shortly before they expire. However many
-/// requests ask at once, one fetches them.
+/// Caches the credentials of the first source that has any, until shortly before they expire.
+/// Concurrent requests share one fetch.
 actor CredentialsCache: CredentialsProvider {
-    /// How long before their end credentials are renewed. Longer than a signed request may wait in line.
+    /// Time before expiry at which credentials are renewed; longer than a signed request may wait.
     private static let margin = Duration.seconds(300)
 
     private let sources: [any CredentialsSource]
@@ -22,7 +22,7 @@ actor CredentialsCache: CredentialsProvider {
         do {
             return try await load()
         } catch {
-            // What still works is better than nothing: the next request tries again.
+            // Credentials that still work are kept; the next request tries again.
             if let current, !isOver(current) { return current }
             throw error
         }
@@ -34,7 +34,8 @@ actor CredentialsCache: CredentialsProvider {
 
     private func load() async throws -> S3Credentials {
         if let loading { return try await loading.value }
-        // Awaited by everybody who needs the credentials, so that no single one's end stops it.
+        // Awaited by every request that needs the credentials. A task, so that cancelling one of
+        // them does not stop the fetch.
         let task = Task { [sources] in try await Self.first(of: sources) }
         loading = task
         defer { loading = nil }

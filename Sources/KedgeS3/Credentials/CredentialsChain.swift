@@ -1,18 +1,19 @@
 internal import KedgeCurl
 package import KedgeFiles
 
-/// Where credentials are looked for, in the order that AWS tools use.
+/// The sources of credentials, in the order that AWS tools use.
 package enum CredentialsChain {
-    /// Environment, shared file, web identity, container endpoint, metadata service of the instance.
+    /// Returns a provider for the standard sources: environment, shared file, web identity,
+    /// container endpoint, metadata service of the instance.
     ///
-    /// - Parameter environment: The variables of the process.
+    /// - Parameter environment: The process's environment variables.
     package static func standard(
         environment: [String: String], region: String, pool: BlockingPool,
         fileSystem: any FileSystem = POSIXFileSystem(), clock: any WallClock = SystemWallClock()
     ) -> any CredentialsProvider {
         let files = SmallFiles(fileSystem: fileSystem, pool: pool)
         var direct = CurlClient.Configuration()
-        // A proxy would ask its own metadata service.
+        // A proxy would query its own metadata service.
         direct.usesEnvironmentProxy = false
         direct.connectTimeout = .seconds(2)
         let near = MetadataService(http: CurlClient(configuration: direct))

@@ -1,5 +1,5 @@
-/// The members of a flat JSON object whose values are strings, as services hand out credentials.
-/// Others are passed over; nil for what is no such object.
+/// Reads the string members of a flat JSON object, the form of credentials from services. Skips
+/// other members; nil for other JSON.
 enum JSONMembers {
     static func read(_ text: String) -> [String: String]? {
         var rest = text.unicodeScalars[...]
@@ -29,7 +29,7 @@ enum JSONMembers {
         return true
     }
 
-    /// A string; nil, and nothing taken, when there is none.
+    /// Reads a string; nil, without consuming anything, when there is none.
     private static func string(from rest: inout Substring.UnicodeScalarView) -> String? {
         let start = rest
         guard take("\"", from: &rest) else { return nil }

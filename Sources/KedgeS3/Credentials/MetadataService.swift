@@ -1,17 +1,17 @@
 internal import HTTPTypes
 internal import KedgeCurl
 
-/// Asks the small services that hand out credentials.
+/// A client for services that issue credentials.
 struct MetadataService: Sendable {
-    /// They are near. Where there is none, a start must not wait long to learn it.
+    /// These services are near, and without one the start must not be delayed for long.
     private static let timeout = Duration.seconds(5)
     private static let maxByteCount = 256 << 10
 
     let http: CurlClient
 
-    /// The text of a successful answer.
+    /// Sends a request and returns the text of a successful answer.
     ///
-    /// - Throws: ``CredentialsError`` for anything else; it names the host alone.
+    /// - Throws: ``CredentialsError`` otherwise; it only names the host.
     func text(
         _ method: HTTPRequest.Method, _ url: String, fields: [(String, String)] = [],
         body: String? = nil, timeout: Duration = timeout
@@ -35,7 +35,7 @@ struct MetadataService: Sendable {
 }
 
 extension HTTPField.Name {
-    /// - Precondition: The name is one of ours, and a token.
+    /// Makes a field's name from a literal, which must be a token.
     static func named(_ name: String) -> HTTPField.Name {
         guard let field = HTTPField.Name(name) else {
             preconditionFailure("\(name) is not the name of a field")

@@ -2,7 +2,7 @@ package import KedgeModel
 
 /// A text that appears in no description, dump or reflection.
 package struct Secret: Hashable, Sendable {
-    /// The text itself. Only signatures and the requests for credentials need it.
+    /// The text itself, only for signatures and for requests of credentials.
     let text: String
 
     package init(_ text: String) { self.text = text }
@@ -14,13 +14,13 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
     package var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
-/// What requests are signed with.
+/// The keys that sign requests.
 package struct S3Credentials: Hashable, Sendable {
     package let accessKeyID: String
     package let secretAccessKey: Secret
-    /// Goes along with credentials that last for a while.
+    /// Present with temporary credentials.
     package let sessionToken: Secret?
-    /// When they stop being accepted; nil when they last.
+    /// The time at which they expire; nil if they do not.
     package let expiresAt: Timestamp?
 
     package init(
@@ -34,24 +34,24 @@ package struct S3Credentials: Hashable, Sendable {
     }
 }
 
-/// Why there are no credentials. The text names places and never contains a secret.
+/// The reason for missing credentials. The text names sources and never contains a secret.
 package struct CredentialsError: Error, Hashable, Sendable, CustomStringConvertible {
     package let description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// Hands out credentials for each request.
+/// Provides the credentials of each request.
 package protocol CredentialsProvider: Sendable {
-    /// Credentials that are good now.
+    /// Returns valid credentials.
     ///
     /// - Throws: ``CredentialsError`` when there are none.
     func credentials() async throws -> S3Credentials
-    /// A store refused these: the next ones are fetched anew.
+    /// Invalidates credentials that the store refused; the next call fetches new ones.
     func forget(_ refused: S3Credentials) async
 }
 
-/// The same credentials for ever.
+/// Credentials that never change.
 package struct FixedCredentials: CredentialsProvider {
     private let value: S3Credentials
 
@@ -61,8 +61,8 @@ package struct FixedCredentials: CredentialsProvider {
     package func forget(_ refused: S3Credentials) async {}
 }
 
-/// One place in which credentials may be found.
+/// A source of credentials.
 protocol CredentialsSource: Sendable {
-    /// The credentials; nil when this place is not in use.
+    /// Returns the credentials; nil when this source is not configured.
     func load() async throws -> S3Credentials?
 }

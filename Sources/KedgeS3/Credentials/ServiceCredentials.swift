@@ -4,7 +4,8 @@ internal import KedgeModel
 /// Credentials from the endpoint of a container platform (`AWS_CONTAINER_CREDENTIALS_FULL_URI` or
 /// `..._RELATIVE_URI`).
 struct ContainerCredentials: CredentialsSource {
-    /// Addresses that plain HTTP may go to: the secrets would be read on the way to others.
+    /// Hosts that may be asked over plain HTTP. On the way to other hosts the secrets could be
+    /// read.
     private static let plainHosts: Set = [
         "127.0.0.1", "localhost", "[::1]", "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]",
     ]
@@ -48,7 +49,7 @@ struct ContainerCredentials: CredentialsSource {
     }
 }
 
-/// Credentials of the instance's own role, from its metadata service, version 2.
+/// Credentials of the instance's role, from the instance metadata service, version 2.
 struct InstanceCredentials: CredentialsSource {
     let environment: [String: String]
     let service: MetadataService
@@ -69,7 +70,7 @@ struct InstanceCredentials: CredentialsSource {
     }
 }
 
-/// The form in which both of them answer.
+/// Reads the answer format of both services.
 enum ServiceAnswer {
     static func credentials(in answer: String) throws -> S3Credentials {
         guard let members = JSONMembers.read(answer), let id = members["AccessKeyId"],

@@ -1,6 +1,6 @@
-/// Credentials in the file that AWS tools share, `~/.aws/credentials`, read anew each time.
+/// Credentials from the shared file of AWS tools, `~/.aws/credentials`, read each time.
 ///
-/// `AWS_PROFILE` names the section, `AWS_SHARED_CREDENTIALS_FILE` another file.
+/// `AWS_PROFILE` selects the section, `AWS_SHARED_CREDENTIALS_FILE` another file.
 struct SharedFileCredentials: CredentialsSource {
     let environment: [String: String]
     let files: SmallFiles
@@ -31,7 +31,7 @@ struct SharedFileCredentials: CredentialsSource {
         return environment["HOME"].map { "\($0)/.aws/credentials" }
     }
 
-    /// The lines `name = value` of one section.
+    /// Reads the `name = value` lines of one section.
     static func values(of profile: String, in text: String) -> [String: String] {
         var values: [String: String] = [:]
         var isInSection = false

@@ -7,7 +7,7 @@ struct SmallFiles: Sendable {
     let fileSystem: any FileSystem
     let pool: BlockingPool
 
-    /// The content; nil when there is no such file.
+    /// Reads the file; nil when it does not exist.
     func text(at path: String) async throws -> String? {
         do {
             return try await pool.run {

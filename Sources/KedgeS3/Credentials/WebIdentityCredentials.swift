@@ -1,8 +1,8 @@
 internal import HTTPTypes
 internal import KedgeModel
 
-/// Credentials for a token that the platform keeps in a file, as Kubernetes does
-/// (`AWS_WEB_IDENTITY_TOKEN_FILE`, `AWS_ROLE_ARN`), from AWS's token service.
+/// Credentials from AWS's token service, in exchange for a token in a file, as on Kubernetes
+/// (`AWS_WEB_IDENTITY_TOKEN_FILE`, `AWS_ROLE_ARN`).
 struct WebIdentityCredentials: CredentialsSource {
     let environment: [String: String]
     let region: String

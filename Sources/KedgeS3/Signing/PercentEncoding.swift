@@ -1,9 +1,9 @@
-/// Percent-encoding as signatures want it: everything but the unreserved characters of RFC 3986
-/// section 2.3, in UTF-8, with upper-case digits.
+/// Percent-encoding for signatures: everything but the unreserved characters of RFC 3986 section
+/// 2.3, in UTF-8, with upper-case digits.
 enum PercentEncoding {
     private static let digits = Array("0123456789ABCDEF".utf8)
 
-    /// - Parameter keepingSlashes: For paths, whose slashes separate.
+    /// Encodes a text; in a path, the slashes are separators and stay.
     static func encode(_ text: some StringProtocol, keepingSlashes: Bool = false) -> String {
         var bytes: [UInt8] = []
         for byte in text.utf8 {
@@ -18,8 +18,8 @@ enum PercentEncoding {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The text behind the encoding; nil when a percent sign has no two digits behind it, or the bytes
-    /// are not UTF-8. A plus sign stays one.
+    /// Decodes a text; nil for a percent sign without two digits, or bytes that are not UTF-8. A
+    /// plus sign stays unchanged.
     static func decode(_ text: some StringProtocol) -> String? {
         var bytes: [UInt8] = []
         var rest = Array(text.utf8)[...]

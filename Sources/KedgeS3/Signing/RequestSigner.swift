@@ -1,7 +1,7 @@
 internal import KedgeHash
 internal import KedgeModel
 
-/// Signs requests as AWS Signature Version 4 has it.
+/// Signs requests with AWS Signature Version 4.
 ///
 /// https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html
 struct RequestSigner: Sendable {
@@ -11,14 +11,14 @@ struct RequestSigner: Sendable {
     let region: String
     var service = "s3"
 
-    /// The value of the `Authorization` field.
+    /// Returns the value of the `Authorization` field.
     func authorization(for request: SignableRequest, at time: SigningTime) -> String {
         let credential = "\(credentials.accessKeyID)/\(scope(at: time))"
         return "\(Self.algorithm) Credential=\(credential), "
             + "SignedHeaders=\(request.signedFields), Signature=\(signature(of: request, at: time))"
     }
 
-    /// The query that makes the request one for everybody who has it.
+    /// Returns the query of a presigned URL.
     func presignedQuery(
         for request: SignableRequest, at time: SigningTime, expiresAfterSeconds: Int
     ) -> String {
@@ -51,7 +51,7 @@ struct RequestSigner: Sendable {
     }
 }
 
-/// A time in the form in which signatures carry it.
+/// A time in the format of signatures.
 struct SigningTime: Hashable, Sendable {
     /// For example `20130524T000000Z`.
     let text: String

@@ -1,7 +1,7 @@
 internal import KedgeHash
 internal import KedgeModel
 
-/// A name and a value of a query, not encoded yet.
+/// A name and a value of a query, not yet encoded.
 struct QueryItem: Hashable, Sendable {
     let name: String
     let value: String
@@ -12,20 +12,20 @@ struct QueryItem: Hashable, Sendable {
     }
 }
 
-/// What of a request a signature covers.
+/// The parts of a request that a signature covers.
 struct SignableRequest: Sendable {
-    /// In place of the digest of a body that is not covered.
+    /// Replaces the digest of an unsigned body.
     static let unsignedPayload = "UNSIGNED-PAYLOAD"
-    /// The digest of no bytes.
+    /// The digest of an empty body.
     static let emptyPayload = SHA256Hasher.digest(of: []).hex
 
     var method: String
-    /// As in the `Host` field: with the port unless it is the scheme's own.
+    /// The `Host` field: with the port unless it is the scheme's default.
     var host: String
-    /// Percent-encoded, once.
+    /// Percent-encoded once.
     var path: String
     var query: [QueryItem] = []
-    /// Fields beside `Host` that are covered.
+    /// Signed fields besides `Host`.
     var fields: [(name: String, value: String)] = []
     /// 64 hexadecimal digits, or ``unsignedPayload``.
     var payloadHash: String
@@ -39,7 +39,7 @@ struct SignableRequest: Sendable {
             .joined(separator: "&")
     }
 
-    /// Names of the fields that are covered.
+    /// Names of the signed fields.
     var signedFields: String {
         canonicalFields.map(\.name).joined(separator: ";")
     }
@@ -57,7 +57,7 @@ struct SignableRequest: Sendable {
             .sorted { $0.0 < $1.0 }
     }
 
-    /// Without blanks around, and with one in place of several.
+    /// Removes outer blanks and collapses inner ones.
     private static func trimmed(_ value: String) -> String {
         value.split(separator: " ", omittingEmptySubsequences: true).joined(separator: " ")
     }

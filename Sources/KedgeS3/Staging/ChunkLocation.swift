@@ -1,11 +1,11 @@
-/// Where the bytes of a whole chunk are, as its row says.
+/// The place of a complete chunk's bytes, as recorded in its row.
 enum ChunkLocation: Hashable, Sendable {
-    /// In a part of the session's multipart upload, whose number follows from the chunk's index.
+    /// A part of the session's multipart upload. Its number follows from the chunk's index.
     case part(tag: String)
-    /// In an object of their own: the file has no other chunk.
+    /// An object of its own: the file has no other chunk.
     case object(tag: String)
 
-    /// Nil for a text that this store has not made.
+    /// Parses the recorded text; nil for a text that this store has not written.
     init?(_ text: String?) {
         guard let text, let colon = text.firstIndex(of: ":") else { return nil }
         let tag = String(text[text.index(after: colon)...])
@@ -24,14 +24,14 @@ enum ChunkLocation: Hashable, Sendable {
     }
 }
 
-/// What is recorded of a staging area beside its chunks.
+/// The recorded state of a staging area, besides its chunks.
 enum StagingState: Hashable, Sendable {
     /// The multipart upload that collects the chunks.
     case upload(UploadReference)
-    /// The object that they have become.
+    /// The object that the chunks were assembled into.
     case object(key: String)
 
-    /// Nil for a text that this store has not made.
+    /// Parses the recorded text; nil for a text that this store has not written.
     init?(_ text: String?) {
         guard let text, let colon = text.firstIndex(of: ":") else { return nil }
         let rest = String(text[text.index(after: colon)...])

@@ -2,21 +2,22 @@ internal import KedgeEngine
 internal import KedgeHash
 internal import KedgeModel
 
-/// Names of objects below the prefix. They are made of ids and digests of ours alone, and their first
-/// characters are random, so that a store can spread them.
+/// Keys of the objects below the prefix. They consist only of our own ids and digests. Their first
+/// characters are random, so a store can distribute them.
 struct ObjectKeys: Hashable, Sendable {
     let prefix: String
 
-    /// Where the parts of a file with several chunks become one.
+    /// The object into which the parts of a file with several chunks are assembled.
     func assembled(_ key: StagingKey) -> String { "\(prefix)objects/\(key)" }
 
-    /// A file that came as one chunk, or has no bytes. The digest is part of the name, so that nothing that
-    /// arrives late can put other bytes in its place.
+    /// The object of a file with one chunk or no bytes. The key contains the digest, so no late
+    /// request can replace the bytes by others.
     func whole(_ key: StagingKey, _ digest: SHA256Digest) -> String {
         "\(prefix)objects/\(key)-\(digest.hex)"
     }
 
-    /// What the names of both kinds begin with. Keys of sessions have one length, so it is nobody else's.
+    /// The common prefix of both kinds. Session keys have a fixed length, so it matches no other
+    /// session.
     func objects(of key: StagingKey) -> String { assembled(key) }
 
     func piece(_ piece: Piece, ofChunk index: Int, _ key: StagingKey) -> String {
@@ -25,13 +26,13 @@ struct ObjectKeys: Hashable, Sendable {
 
     func pieces(of key: StagingKey) -> String { "\(prefix)pieces/\(key)/" }
 
-    /// An object that is written and removed to see whether that works.
+    /// A key for an object that a check writes and removes.
     func probe() -> String { "\(prefix)health/\(SessionID.random())" }
 
-    /// False for a location that another place has recorded.
+    /// Whether a location is a blob's key below this prefix.
     func isBlob(_ location: String) -> Bool { location.hasPrefix("\(prefix)objects/") }
 
-    /// The one object that the chunks are to become.
+    /// The object that the chunks become.
     func blob(of file: StagedFile) -> String {
         if file.chunks.isEmpty { return whole(file.key, SHA256Hasher.digest(of: [])) }
         if case .object = ChunkLocation(file.chunks[0].location), file.chunks.count == 1 {

@@ -1,13 +1,13 @@
 internal import KedgeModel
 
-/// Bytes of a chunk that is not complete, in an object of their own.
+/// Bytes of an incomplete chunk, in an object of their own.
 struct Piece: Hashable, Sendable {
     private static let markLength = 16
 
     /// Offset in the file.
     let start: Int64
     let byteCount: Int64
-    /// First half of the first half of the SHA-256, in hexadecimal: tells other bytes in the same place apart.
+    /// First 16 hexadecimal digits of the SHA-256; distinguishes bytes at the same place.
     let mark: String
 
     init(start: Int64, byteCount: Int64, digest: SHA256Digest) {
@@ -31,15 +31,16 @@ struct Piece: Hashable, Sendable {
     var end: Int64 { start + byteCount }
     var range: Range<Int64> { start..<end }
 
-    /// True when these are the bytes.
+    /// Whether the mark matches the digest of the bytes.
     func isMarked(_ digest: SHA256Digest) -> Bool { digest.hex.hasPrefix(mark) }
 
     fileprivate var text: String { "\(start)+\(byteCount)+\(mark)" }
 }
 
-/// The pieces that together are the first bytes of a chunk, in order and without gaps.
+/// The pieces that form the first bytes of a chunk, in order and without gaps.
 struct PieceList: Hashable, Sendable {
-    /// More are merged, so that the text stays short and a chunk is put together from few.
+    /// Largest number of pieces before they are merged, to keep the text and the number of reads
+    /// small.
     static let maxCount = 32
     private static let kind = "pieces:"
 
@@ -47,8 +48,8 @@ struct PieceList: Hashable, Sendable {
 
     init(_ pieces: [Piece]) { self.pieces = pieces }
 
-    /// The list that a location names; empty without one, nil for a text that this store has not made or
-    /// that does not begin at the chunk's start.
+    /// Parses a location. Empty without one; nil for a text that this store has not written or that
+    /// does not begin at the chunk's start.
     init?(_ text: String?, from start: Int64) {
         guard let text else {
             pieces = []
@@ -66,6 +67,6 @@ struct PieceList: Hashable, Sendable {
 
     var text: String { Self.kind + pieces.map(\.text).joined(separator: ",") }
 
-    /// Where the bytes end; nil when there are none.
+    /// Offset of the end of the bytes; nil when there are none.
     var end: Int64? { pieces.last?.end }
 }

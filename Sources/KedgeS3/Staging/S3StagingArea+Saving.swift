@@ -38,8 +38,8 @@ extension S3StagingArea {
         let range = place.start..<place.end
         let pin = spool.pin(range)
         defer { spool.unpin(pin) }
-        // The pieces stay until the area goes: should the row of the chunk not be written, the one of the
-        // partial still names them.
+        // The pieces stay until the area is removed: if the chunk's row is not written, the
+        // partial's row still refers to them.
         if try await fetchMissing(list, ofChunk: place.index) { try await check(range, digest) }
         try checkHolds(range)
         return try await save(
@@ -83,11 +83,11 @@ extension S3StagingArea {
             tag: try await store.client.uploadPart(place.index + 1, of: object, upload, body))
     }
 
-    /// Has the store copy the chunk from where its bytes are, too; nil when they have to be sent.
+    /// Makes the store copy the chunk from a known source; nil when it must be uploaded.
     private func copyPart(
         _ place: ChunkPlace, _ digest: SHA256Digest, to upload: UploadReference
     ) async -> String? {
-        // Only a checksum tells that the store has copied what it should.
+        // Only a checksum proves that the store copied the right bytes.
         guard upload.hasChecksums, let copy = copy(of: place), await store.copyTrial.copies() else {
             return nil
         }
@@ -96,7 +96,7 @@ extension S3StagingArea {
                 place.index + 1, of: store.keys.assembled(key), upload, from: copy.source,
                 copy.range, digest: digest)
         } catch {
-            // Whatever it is, the bytes are here and can be sent.
+            // After any failure the bytes are still here and can be uploaded.
             await store.copyTrial.pause()
             return nil
         }
@@ -120,7 +120,7 @@ extension S3StagingArea {
         guard found == digest else { throw ByteStoreError.notFound }
     }
 
-    /// Brings pieces into the spool that are not there; true when there were some.
+    /// Fetches the pieces that the spool does not hold; returns whether there were any.
     private func fetchMissing(_ list: PieceList, ofChunk index: Int) async throws -> Bool {
         let missing = list.pieces.filter { !hasAtHand($0) }
         for piece in missing {
@@ -155,7 +155,7 @@ extension S3StagingArea {
 extension Spool {
     private static let stepByteCount = 256 << 10
 
-    /// Reads and hashes the range, which is held; blocks.
+    /// Reads and hashes a held range; blocks.
     func digest(of range: Range<Int64>) throws -> SHA256Digest {
         var hasher = SHA256Hasher()
         try withUnsafeTemporaryAllocation(byteCount: Self.stepByteCount, alignment: 4096) {

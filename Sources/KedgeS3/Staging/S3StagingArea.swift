@@ -4,16 +4,16 @@ internal import KedgeHash
 internal import KedgeLocks
 internal import KedgeModel
 
-/// The bytes of one session on their way into the bucket.
+/// The staged bytes of one session.
 ///
-/// They wait in a spool on this node until their chunk is complete, and become one part then; those of a
-/// chunk that breaks off become a piece, from which any node can go on.
+/// They wait in a spool on this node until their chunk is complete, and then become one part. The
+/// bytes of an interrupted chunk become a piece, from which any node can continue.
 final class S3StagingArea: StagingArea {
     private struct State {
-        /// Pieces whose bytes the spool holds as they are in the bucket.
+        /// Pieces whose bytes in the spool equal those in the bucket.
         var piecesAtHand: Set<Piece> = []
         var object: S3BlobReader?
-        /// Where bytes of a range are, too.
+        /// Copy sources of ranges.
         var copies: [(range: Range<Int64>, source: CopySource)] = []
         var isClosed = false
     }
@@ -42,7 +42,8 @@ final class S3StagingArea: StagingArea {
         try await store.onPool { [spool] in try spool.write(buffer.bytes, at: offset) }
     }
 
-    /// A spool of its own: in the bucket nothing lies over anything else, because a piece's name has its digest.
+    /// Opens an area with a spool of its own. In the bucket there are no conflicts: a piece's key
+    /// contains its digest.
     func openRival(_ place: ChunkPlace, isKept: Bool) async throws -> any StagingArea {
         S3StagingArea(key, store: store)
     }
@@ -64,7 +65,7 @@ final class S3StagingArea: StagingArea {
         }
     }
 
-    /// An object that has the bytes of the chunk, and where in it.
+    /// Returns an object that contains the bytes of the chunk, and their range in it.
     func copy(of place: ChunkPlace) -> (source: CopySource, range: Range<Int64>)? {
         let wanted = place.start..<place.end
         let found = state.withLock { state in
@@ -96,8 +97,8 @@ final class S3StagingArea: StagingArea {
     }
 
     func release(below offset: Int64) async {
-        // The spool closes files, which may take a moment. A store that is closed has no pool
-        // to do it on, and nothing is lost: no name leads to a spool's files.
+        // The spool closes files, which may take a moment. A closed store has no pool for it, but
+        // nothing is lost: the files have no names.
         try? await store.onPool { [spool] in spool.forget(0..<max(0, offset)) }
     }
 
@@ -116,7 +117,7 @@ final class S3StagingArea: StagingArea {
         }
     }
 
-    /// True when the spool holds the piece's bytes, and not others in their place.
+    /// Whether the spool holds the piece's bytes, and no others in their place.
     func hasAtHand(_ piece: Piece) -> Bool {
         state.withLock { $0.piecesAtHand.contains(piece) } && spool.holds(piece.range)
     }
@@ -125,7 +126,7 @@ final class S3StagingArea: StagingArea {
         state.withLock { _ = $0.piecesAtHand.insert(piece) }
     }
 
-    /// A reader of the object that the area has become; one for all reads, so that they stream.
+    /// Returns the reader of the assembled object. All reads share it, so that they stream.
     private func assembledReader(reaching end: Int64) async throws -> S3BlobReader {
         if let reader = state.withLock({ $0.object }) { return reader }
         guard case .object(let object) = StagingState(try await store.records.state(of: key))

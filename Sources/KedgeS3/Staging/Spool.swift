@@ -3,12 +3,12 @@ internal import KedgeFiles
 internal import KedgeLocks
 internal import KedgeModel
 
-/// The bytes of one session that this node has at hand: in files that have no name, and so are gone when
-/// the process is. Nothing in here counts. Offsets are those of the file; every call that touches files
+/// The bytes of one session on this node, in unnamed files that disappear with the process. The
+/// content is not durable. Offsets are those of the uploaded file. Every call that accesses files
 /// blocks.
 ///
-/// The bytes lie in segments of 32 MiB, so that those nobody needs any more free their space without help
-/// of the file system.
+/// The bytes are in segments of 32 MiB, so that unneeded segments free their space on any file
+/// system.
 final class Spool: Sendable {
     static let segmentByteCount: Int64 = 32 << 20
 
@@ -18,11 +18,11 @@ final class Spool: Sendable {
         /// Ranges that are being written or sent; their segments stay.
         var pins: [Int: Range<Int64>] = [:]
         var nextPin = 0
-        /// Held for those who use it, and for nobody else.
+        /// Ranges that are removed when their last pin is.
         var doomed = RangeSet<Int64>()
         var isClosed = false
 
-        /// Forgets what is doomed and no longer in use; returns how many bytes that were.
+        /// Removes the doomed ranges that are not pinned. Returns their size in bytes.
         mutating func sweep() -> Int64 {
             var gone = doomed
             for pin in pins.values { gone.remove(contentsOf: pin) }
@@ -68,14 +68,14 @@ final class Spool: Sendable {
         let added = state.withLock { state in
             let before = RangeSet(range).intersection(state.held)
             state.held.insert(contentsOf: range)
-            // Also of a chunk that was saved before and is sent again.
+            // Also for a saved chunk that is sent again.
             state.doomed.remove(contentsOf: range)
             return Int64(range.count) - before.ranges.reduce(0) { $0 + Int64($1.count) }
         }
         budget.add(added)
     }
 
-    /// Fills the whole of the memory with the bytes from the offset, which are held.
+    /// Fills the memory with held bytes from the offset.
     func read(into memory: UnsafeMutableRawBufferPointer, at offset: Int64) throws {
         try forEachPart(of: offset..<offset + Int64(memory.count)) { file, place, part in
             let start = Int(part.lowerBound - offset)
@@ -93,7 +93,7 @@ final class Spool: Sendable {
 
     // MARK: Lifetime of ranges
 
-    /// Keeps the range from being forgotten until ``unpin(_:)``.
+    /// Keeps the range until ``unpin(_:)``.
     func pin(_ range: Range<Int64>) -> Int {
         state.withLock { state in
             state.nextPin += 1
@@ -110,7 +110,7 @@ final class Spool: Sendable {
         budget.add(-gone)
     }
 
-    /// Forgets the range; what is in use of it, when the use is over.
+    /// Removes the range; pinned bytes are removed when they are unpinned.
     func forget(_ range: Range<Int64>) {
         let gone = state.withLock { state in
             state.doomed.formUnion(RangeSet(range).intersection(state.held))
@@ -119,7 +119,7 @@ final class Spool: Sendable {
         budget.add(-gone)
     }
 
-    /// Forgets everything. Uses under way come to their end.
+    /// Removes everything. Running reads and writes finish.
     func close() {
         let gone = state.withLock { state in
             defer { state = State(isClosed: true) }
@@ -138,7 +138,8 @@ final class Spool: Sendable {
         index * segmentByteCount..<(index + 1) * segmentByteCount
     }
 
-    /// Calls the body with the file of each segment, the place in it, and the part of the range there.
+    /// Calls the body for each segment: its file, the offset in it, and the part of the range in
+    /// it.
     private func forEachPart(
         of range: Range<Int64>, _ body: (any OpenFile, Int64, Range<Int64>) throws -> Void
     ) throws {
@@ -152,13 +153,14 @@ final class Spool: Sendable {
 
     private func file(ofSegment index: Int64) throws -> any OpenFile {
         if let file = try existing(index) { return file }
-        // Without a name as soon as it is there: nobody else can open it, and no crash leaves bytes behind.
+        // The name is removed at once: no other process can open the file, and no crash leaves it
+        // behind.
         let path = "\(directory)/kedge-spool-\(SessionID.random())"
         let made = try fileSystem.open(path, .createNew)
         try fileSystem.remove(path)
         return try state.withLock { state in
             if state.isClosed { throw ByteStoreError.failed("the staging area is closed") }
-            // Another writer of the segment may have been faster.
+            // A concurrent writer may have created the segment.
             if let file = state.segments[index] { return file }
             state.segments[index] = made
             return made
@@ -182,9 +184,9 @@ final class SpoolBudget: Sendable {
 
     func add(_ byteCount: Int64) { used.withLock { $0 += byteCount } }
 
-    /// True when bytes that are saved should go.
+    /// Whether saved bytes should be removed.
     var isExceeded: Bool { used.withLock { $0 > limit } }
 
-    /// Bytes that are held now.
+    /// Bytes that the spools hold now.
     var usedByteCount: Int64 { used.withLock { $0 } }
 }

@@ -1,14 +1,13 @@
 internal import KedgeCurl
 
-/// A range of a spool as the body of a request. It is read from the page cache mostly, and can be sent
-/// again.
+/// A range of a spool as the body of a request. Mostly read from the page cache; can be sent again.
 final class SpoolBody: CurlRequestBodySource {
     let byteCount: Int64
     private let start: Int64
     private let spool: Spool
     private let pin: Int
 
-    /// - Parameter range: Is held by the spool, and stays so until this body goes.
+    /// Pins a range that the spool holds, for the lifetime of this body.
     init(_ range: Range<Int64>, of spool: Spool) {
         byteCount = Int64(range.count)
         start = range.lowerBound

@@ -1,8 +1,8 @@
 internal import KedgeEngine
 internal import KedgeModel
 
-/// Knows the multipart upload of one session: begins it when the first part comes, and finds the one
-/// that another node has begun.
+/// The multipart upload of one session. Begins it with the first part, or finds the one of another
+/// node.
 actor UploadKeeper {
     private let key: StagingKey
     private let objectKey: String
@@ -18,7 +18,7 @@ actor UploadKeeper {
         self.records = records
     }
 
-    /// The upload to send parts to.
+    /// Returns the upload for the next part.
     func upload() async throws -> UploadReference {
         if let known { return known }
         if let finding { return try await finding.value }
@@ -31,18 +31,18 @@ actor UploadKeeper {
         return found
     }
 
-    /// The store does not know the upload: the one that has taken its place.
+    /// Returns the upload that replaces one unknown to the store.
     ///
-    /// - Throws: `notFound` when there is none, and all that was saved is gone.
+    /// - Throws: `notFound` when there is none, and all saved chunks are lost.
     func replacement(for lost: UploadReference) async throws -> UploadReference {
         if known == lost { known = nil }
         switch StagingState(try await records.state(of: key)) {
         case .upload(let other) where other != lost: return try await upload()
         case .object:
-            // Completed by another node: whoever still sends parts has been replaced.
+            // Another node has completed it; the writer of this part was replaced.
             throw ByteStoreError.failed("the staging area is an object already")
         case .upload, nil:
-            // The record stays: only who may take the chunks back may take it back, too.
+            // The record stays: it is invalidated together with the chunks.
             throw ByteStoreError.notFound
         }
     }
@@ -76,12 +76,12 @@ actor UploadKeeper {
     }
 
     private func abandon(_ upload: UploadReference) async {
-        // The removal of the area lists what is left.
+        // The removal of the area finds the upload by listing.
         try? await client.abortUpload(of: objectKey, upload.id)
     }
 }
 
-/// Records of staging areas, whose errors come as those of a byte store.
+/// Staging records whose errors are translated to ``ByteStoreError``.
 struct SafeRecords: Sendable {
     let records: any StagingRecords
 

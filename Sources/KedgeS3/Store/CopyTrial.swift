@@ -1,12 +1,12 @@
 internal import KedgeEngine
 internal import KedgeModel
 
-/// Finds out whether the store copies parts, and tells the SHA-256 of what it has copied.
+/// Finds out whether the store copies parts and reports the SHA-256 of the copy.
 ///
-/// It tries that with an upload of its own: a store that does not know the operation may take the request for a
-/// part without bytes, and not let it be replaced.
+/// The trial uses an upload of its own: a store without the operation may take the request for an
+/// empty part, and not allow to replace it.
 actor CopyTrial {
-    /// How long each request of a try may be repeated: whoever waits for it can send the bytes.
+    /// Timeout of each request of the trial. Short, since the bytes can be uploaded instead.
     private static let patience = Duration.seconds(5)
 
     private let client: S3Client
@@ -20,11 +20,11 @@ actor CopyTrial {
         self.keys = keys
     }
 
-    /// True when it is worth asking the store for a copy.
+    /// Whether to request a copy from the store.
     func copies() async -> Bool {
         if let pauseEnd, ContinuousClock.now < pauseEnd { return false }
         if let verdict { return verdict }
-        // Awaited by all who want to know.
+        // Awaited by every caller of `copies()`.
         let task = running ?? Task { await self.tried() }
         running = task
         let found = await task.value
@@ -37,10 +37,11 @@ actor CopyTrial {
         return found
     }
 
-    /// A copy has failed: for a while none is asked for, since each may cost the time of many tries.
+    /// Stops copies for a while after one failed, since each failure may take as long as many
+    /// retries.
     func pause() { pauseEnd = .now + client.configuration.copyPause }
 
-    /// What the store can do; nil when it has not become clear.
+    /// Runs the trial; nil when the result is unclear.
     private func tried() async -> Bool? {
         let (object, target) = (keys.probe(), keys.probe())
         let verdict: Bool?
@@ -49,7 +50,7 @@ actor CopyTrial {
         } catch {
             verdict = Self.cannotCopy.contains(error.code) || error.isUnsupported ? false : nil
         }
-        // Best effort: what stays is known by its name as a probe's.
+        // Best effort: a leftover is recognized as a probe by its key.
         try? await client.deleteObject(object, patience: Self.patience)
         return verdict
     }
@@ -74,7 +75,7 @@ actor CopyTrial {
         } catch {
             result = .failure(error)
         }
-        // Best effort, too.
+        // Best effort, as above.
         try? await client.abortUpload(of: target, upload.id)
         try result.get()
         return upload.hasChecksums

@@ -3,29 +3,30 @@ internal import KedgeEngine
 internal import KedgeFiles
 internal import KedgeModel
 
-/// Reads one object. Reads that follow one another share a request, whose answer waits in the connection
-/// and not in memory.
+/// Reads one object. Consecutive reads share a request, whose answer waits in the connection
+/// instead of memory.
 actor S3BlobReader: BlobReader {
-    /// What the first request asks for at least: a small read elsewhere must not cost a connection.
+    /// Smallest range of the first request, so that a small read elsewhere does not cost a
+    /// connection.
     private static let firstWindow: Int64 = 1 << 20
     private static let longestWindow: Int64 = 256 << 20
-    /// How often one read is begun again after its connection was lost.
+    /// Largest number of consecutive attempts without progress.
     private static let maxTryCount = 5
 
-    /// An answer that is being read.
+    /// A response that is being read.
     private struct Stream {
         var body: CurlResponseBody.AsyncIterator
-        /// Offset of what comes next, counted without `rest`.
+        /// Offset of the next byte to return, the first of `rest`.
         var offset: Int64
         var end: Int64
-        /// Received, and not handed out yet.
+        /// Received, but not yet returned.
         var rest: ArraySlice<UInt8> = []
     }
 
     nonisolated let byteCount: Int64
     private let object: String
     private let client: S3Client
-    /// Names the state of the object that is read, so that bytes of two never mix.
+    /// Identifies the state of the object, so that bytes of two states never mix.
     private var tag: String?
     private var stream: Stream?
     private var nextWindow = firstWindow
@@ -65,11 +66,11 @@ actor S3BlobReader: BlobReader {
 
     func close() async {
         isClosed = true
-        // Dropping it ends the request.
+        // Dropping the stream ends the request.
         stream = nil
     }
 
-    /// Hands out bytes that are there, or waits for some; returns how many.
+    /// Returns received bytes, or waits for some. Returns their number.
     private func fill(_ buffer: IOBuffer, from start: Int64, to end: Int64) async throws -> Int {
         var current = try await stream(at: start, for: end - start)
         stream = nil
@@ -86,7 +87,7 @@ actor S3BlobReader: BlobReader {
         current.rest = current.rest.dropFirst(taken)
         current.offset += Int64(taken)
         let isOver = current.offset == current.end
-        // A whole answer frees its connection for the next request.
+        // A complete answer frees its connection for the next request.
         if isOver { _ = try await Self.next(&current) }
         if !isClosed, !isOver { stream = current }
         return taken
@@ -100,10 +101,10 @@ actor S3BlobReader: BlobReader {
         }
     }
 
-    /// The stream that stands at the offset; another one is opened when there is none.
+    /// Returns the stream at the offset, or opens one.
     private func stream(at offset: Int64, for wanted: Int64) async throws -> Stream {
         if let stream, stream.offset == offset { return stream }
-        // Reads that go on get longer answers; one elsewhere begins small.
+        // Consecutive reads get longer ranges; a read elsewhere starts small.
         let follows = stream == nil
         stream = nil
         nextWindow = follows ? nextWindow : Self.firstWindow

@@ -16,7 +16,7 @@ extension S3Store {
         }
     }
 
-    /// Makes the chunks one object and returns its key.
+    /// Assembles the chunks into one object and returns its key.
     private func assembled(_ file: StagedFile) async throws -> String {
         let object = keys.blob(of: file)
         let wanted = StagingState.object(key: object).text
@@ -47,7 +47,7 @@ extension S3Store {
             default: throw error
             }
         }
-        // A repeated part may have another tag although its bytes are the same.
+        // A repeated part may have a different tag although its bytes are equal.
         let fresh = try await replaced(parts, of: object, upload)
         do throws(S3Failure) {
             try await client.completeUpload(of: object, upload, fresh)
@@ -57,7 +57,8 @@ extension S3Store {
         }
     }
 
-    /// The upload is gone. Another node, or an earlier try whose answer was lost, may have completed it.
+    /// Checks that an unknown upload was completed, by another node or by an attempt whose answer
+    /// was lost.
     private func checkCompleted(_ file: StagedFile, _ object: String) async throws {
         let found = try await client.headObject(object)
         guard found?.byteCount == file.byteCount else { throw ByteStoreError.notFound }
@@ -74,9 +75,9 @@ extension S3Store {
         }
     }
 
-    /// The parts with the tags that they have now.
+    /// Returns the parts with their current tags.
     ///
-    /// - Throws: `notFound` unless each is known to have our bytes.
+    /// - Throws: `notFound` unless each part is known to contain our bytes.
     private func replaced(
         _ parts: [UploadedPart], of object: String, _ upload: UploadReference
     ) async throws -> [UploadedPart] {

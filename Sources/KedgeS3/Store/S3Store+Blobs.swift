@@ -2,7 +2,7 @@ package import KedgeEngine
 package import KedgeModel
 
 extension S3Store {
-    /// How long an address for readers is good. A download that has begun goes on.
+    /// Lifetime of a presigned URL. A download that has begun continues.
     private static let publicSeconds = 900
     private static let replaceableFields: Set = [
         "content-type", "content-disposition", "content-language", "content-encoding",
@@ -18,7 +18,7 @@ extension S3Store {
         return S3BlobReader(object, byteCount: name.byteCount, tag: found.tag, client: client)
     }
 
-    /// Does nothing: blobs here are named by their location, and go with their staging area.
+    /// Does nothing: blobs have a location here, and are removed with their staging area.
     package func removeBlob(_ digest: SHA256Digest) async throws {}
 
     package func publicURL(

@@ -2,7 +2,8 @@ package import KedgeEngine
 internal import KedgeModel
 
 extension S3Store {
-    /// Pages of a listing, and tries of an abort, that one removal looks at. The rest is for the next one.
+    /// Limits of one removal: pages of a listing, and attempts of an abort. The next removal
+    /// continues.
     private static let maxRounds = 100
     private static let maxAbortCount = 5
 
@@ -14,7 +15,7 @@ extension S3Store {
             switch StagingState(state) {
             case .upload(let upload): try await abort(upload.id, of: object)
             case .object(let key) where key != location && keys.isBlob(key):
-                // Also where listings show nothing.
+                // Also for a store that does not list objects.
                 try await client.deleteObject(key)
             case .object, nil: break
             }
@@ -24,8 +25,7 @@ extension S3Store {
         }
     }
 
-    /// Gives an upload up. Parts that were on their way bring some stores to keep it, so it is aborted
-    /// until it is gone.
+    /// Aborts an upload until it is gone. Some stores keep it when parts are in flight.
     private func abort(_ id: String, of object: String) async throws {
         for _ in 0..<Self.maxAbortCount {
             try await client.abortUpload(of: object, id)
@@ -66,7 +66,7 @@ extension S3Store {
                 guard error.isUnsupported || error.isAbsence else { throw error }
                 return
             }
-            // A store that answers with other keys than it was asked for must not cost anybody a file.
+            // Protects files from a store that lists other keys than requested.
             for key in page.keys where key != kept && key.hasPrefix(prefix) {
                 try await client.deleteObject(key)
             }

@@ -3,15 +3,15 @@ package import KedgeFiles
 internal import KedgeLocks
 internal import KedgeModel
 
-/// Keeps bytes in a bucket of an S3-compatible store, where any number of nodes share them.
+/// Stores bytes in a bucket of an S3-compatible store, shared by any number of nodes.
 ///
-/// The chunks of a session are the parts of a multipart upload; a file of one chunk is one object. What is
-/// not complete yet is durable as pieces. On the node itself there is nothing but a spool without names.
+/// The chunks of a session are the parts of a multipart upload; a file of one chunk is one object.
+/// Incomplete chunks are durable as pieces. The node itself only has a spool of unnamed files.
 package final class S3Store: ByteStore {
-    /// Sizes of chunks that S3 takes as parts: at least 5 MiB apart from the last. Parts could have up to
-    /// 5 GiB; the limit keeps what one failed request sends again within reason.
+    /// Chunk sizes that S3 accepts as parts: at least 5 MiB except for the last. S3 allows parts of
+    /// up to 5 GiB; the lower limit bounds what a retry sends again.
     package static let chunkSizes: ClosedRange<Int64> = 5 << 20...512 << 20
-    /// Parts that one object may have.
+    /// Largest number of parts of one object.
     package static let maxChunkCount = 10_000
 
     let client: S3Client
@@ -19,16 +19,18 @@ package final class S3Store: ByteStore {
     let keys: ObjectKeys
     let budget: SpoolBudget
     let copyTrial: CopyTrial
-    /// For bytes that come from the bucket and go into a spool.
+    /// Buffers for bytes from the bucket to a spool.
     let buffers = BufferPool(bufferCapacity: 256 << 10, keptCount: 4)
     private let configuration: S3Configuration
     private let fileSystem: any FileSystem
     private let pool: BlockingPool
     private let lastProof = Mutex<ContinuousClock.Instant?>(nil)
 
+    /// Creates a store. Sends no request.
+    ///
     /// - Parameters:
-    ///   - records: Where the multipart upload of each session is remembered.
-    ///   - pool: Runs everything that touches the spool.
+    ///   - records: Records the multipart upload of each session.
+    ///   - pool: Runs all accesses to the spool.
     package init(
         _ configuration: S3Configuration, credentials: any CredentialsProvider,
         records: any StagingRecords, pool: BlockingPool,
@@ -52,12 +54,13 @@ package final class S3Store: ByteStore {
     package var isShared: Bool { true }
     package var assembles: Bool { true }
 
-    /// Makes nothing in the bucket: the first part does.
+    /// Opens a staging area. Creates nothing in the bucket; the first part does.
     package func openStaging(_ key: StagingKey) async throws -> any StagingArea {
         S3StagingArea(key, store: self)
     }
 
-    /// Space for the spool, which is what an upload needs on this node; nobody can ask a bucket for its own.
+    /// The free space of the spool, which an upload needs on this node. A bucket does not report
+    /// its own.
     package func availableBytes() async throws -> Int64 {
         let free = try await onPool { [self] in
             try fileSystem.availableBytes(at: configuration.spoolDirectory)
@@ -65,9 +68,10 @@ package final class S3Store: ByteStore {
         return max(0, free - configuration.spoolReserveByteCount)
     }
 
-    /// How long a success speaks for the store, so that frequent probes of many nodes cost little.
+    /// Time during which a success is reused, so that frequent health checks of many nodes cost
+    /// little.
     private static let proofLifetime = Duration.seconds(5)
-    /// Whoever asks wants to know how it is now.
+    /// A short timeout, since a health check asks for the current state.
     private static let probePatience = Duration.seconds(5)
 
     package func checkHealth() async throws {
@@ -88,7 +92,7 @@ package final class S3Store: ByteStore {
         Spool(in: configuration.spoolDirectory, fileSystem: fileSystem, budget: budget)
     }
 
-    /// True when readers are to fetch bytes from the store themselves.
+    /// Whether downloads are redirected to the store.
     var redirectsReaders: Bool { configuration.redirectsReaders }
 
     // MARK: Ways to run work
@@ -104,7 +108,7 @@ package final class S3Store: ByteStore {
         }
     }
 
-    /// Asks the store and translates what goes wrong.
+    /// Runs a request and translates its failure.
     func seeing<Value: Sendable>(
         _ work: () async throws(S3Failure) -> Value
     ) async throws(ByteStoreError) -> Value {
@@ -115,13 +119,13 @@ package final class S3Store: ByteStore {
         }
     }
 
-    /// The same for work that is brought to its end although the calling task is cancelled: the bytes of an
-    /// upload that was cut are saved just then.
+    /// Runs work to its end even if the calling task is cancelled: a cut upload saves its bytes at
+    /// that moment. Translates its errors.
     func seeingThrough<Value: Sendable>(
         _ work: @escaping @Sendable () async throws -> Value
     ) async throws(ByteStoreError) -> Value {
         do {
-            // Awaited here; a task of its own only because cancellation stops at it.
+            // Awaited here. A task of its own only to shield the work from cancellation.
             return try await Task { try await work() }.value
         } catch {
             throw ByteStoreError(anything: error)
@@ -130,7 +134,7 @@ package final class S3Store: ByteStore {
 }
 
 extension ByteStoreError {
-    /// Translates what work in this module throws. The text is for logs.
+    /// Translates any error of this module. The text is for logs.
     init(anything error: any Error) {
         switch error {
         case let error as ByteStoreError: self = error
