@@ -60,14 +60,3 @@ enum Main {
         return parserStatus == .validationFailure ? ExitStatus.usage : ExitStatus.failure
     }
 }
-
-/// A failed command: its message and exit status.
-struct CommandFailure: Error {
-    let message: String?
-    let exitStatus: Int32
-
-    init(_ message: String?, exitStatus: Int32 = ExitStatus.failure) {
-        self.message = message
-        self.exitStatus = exitStatus
-    }
-}

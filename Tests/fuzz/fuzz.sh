@@ -22,8 +22,9 @@ done
 parsers=(
     Sources/KedgeServer/HTTP/{ContentDisposition,EntityTags,RangeHeader}.swift
     Sources/KedgeCurl/{ResponseHeadParser,URLOrigin}.swift
-    Sources/KedgeClient/Server/URLText.swift
-    Sources/KedgeClient/Download/{RangeValidator,RangeVerdict,RemoteFile}.swift
+    Sources/KedgeClient/Transport/URLText.swift
+    Sources/KedgeClient/Model/{RangeValidator,RemoteFile}.swift
+    Sources/KedgeClient/Download/RangeVerdict.swift
     Sources/kedge/Terminal/{PrintableText,ShellText}.swift
     Sources/migration-embedder/MigrationName.swift
 )

@@ -4,15 +4,21 @@ internal import KedgeModel
 
 // Makes chunks and partials durable: bytes first, then their rows.
 extension LiveSession {
-    /// Commits the chunk of a pass, together with its step in the whole-file hash.
-    func commitDurably(_ chunk: CommittedChunk, of pass: ChunkPass) async throws {
-        guard let before = pass.fileHashBefore, let after = pass.fileHash else {
-            return try await commitDurably([chunk], staging: pass.staging)
+    /// Commits a chunk, together with its step in the whole-file hash.
+    ///
+    /// - Parameter step: The file's hash before and after the chunk; nil if it was not computed
+    ///   with this chunk.
+    func commitDurably(
+        _ chunk: CommittedChunk, staging: any StagingArea,
+        step: (before: SHA256Hasher, after: SHA256Hasher)?
+    ) async throws {
+        guard let (before, after) = step else {
+            return try await commitDurably([chunk], staging: staging)
         }
         // Announced before the sync, so that the next chunk need not wait for it.
         prefix.turns.announce(after, from: before)
         do {
-            try await commitDurably([chunk], staging: pass.staging)
+            try await commitDurably([chunk], staging: staging)
         } catch {
             prefix.turns.withdraw(stepAt: before.byteCount)
             throw error

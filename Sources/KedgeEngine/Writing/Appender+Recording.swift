@@ -17,7 +17,8 @@ extension Appender {
             return
         }
         try await requireDeclaredDigest(chunk)
-        try await live.commitDurably(chunk, of: pass)
+        try await live.commitDurably(
+            chunk, staging: pass.staging, step: pass.hashStep)
         await live.followPrefix()
     }
 

@@ -29,7 +29,7 @@ struct ChunkPass {
     /// The hashes up to the last written byte.
     private var hashes: ChunkHashes
     /// The file's hash before the chunk, once the chunk has its turn.
-    private(set) var fileHashBefore: SHA256Hasher?
+    private var fileHashBefore: SHA256Hasher?
     /// The chunk's turn in the file's hash; nil if the hash is not computed with this chunk, or is
     /// already being computed.
     private var turn: HashTurn?
@@ -70,7 +70,13 @@ struct ChunkPass {
     var verified: SHA256Hasher { hashes.chunk }
 
     /// The file's hash after the chunk, if it was computed with this chunk.
-    var fileHash: SHA256Hasher? { hashes.file }
+    private var fileHash: SHA256Hasher? { hashes.file }
+
+    /// The file's hash before and after the chunk, if it was computed with this chunk.
+    var hashStep: (before: SHA256Hasher, after: SHA256Hasher)? {
+        guard let before = fileHashBefore, let after = fileHash else { return nil }
+        return (before, after)
+    }
 
     /// The checksums of the append's whole body, across chunks.
     var appendHash: AppendHash? { hashes.append }

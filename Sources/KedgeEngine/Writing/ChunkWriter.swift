@@ -78,7 +78,8 @@ struct ChunkWriter {
         }
         try await requireEnd(of: body, reader, parts: parts)
         let committed = CommittedChunk(index: put.index, byteCount: chunk.byteCount, digest: digest)
-        try await live.commitDurably(committed, of: pass)
+        try await live.commitDurably(
+            committed, staging: pass.staging, step: pass.hashStep)
         await live.followPrefix()
     }
 

@@ -17,7 +17,7 @@ struct ParseRefusal {
             code: .badRequest,
             detail: isTooLarge ? "The head is larger than this server takes." : nil,
             requestId: requestID)
-        body = JSONBody.encode(document)
+        body = JSONOutput.encode(document)
     }
 
     /// The head, with the fields that the middleware adds to every error. It closes the connection,

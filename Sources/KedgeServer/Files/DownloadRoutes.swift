@@ -154,8 +154,3 @@ struct DownloadRoutes: Sendable {
         ).responseBody(pieces)
     }
 }
-
-/// No byte of the file is in the requested range.
-struct RangeNotSatisfiable: Error {
-    let fileSize: Int64
-}

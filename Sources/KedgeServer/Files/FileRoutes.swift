@@ -5,9 +5,6 @@ internal import KedgeModel
 
 /// Operations on whole files: upload in one request, list, metadata, chunk digests, delete.
 struct FileRoutes: Sendable {
-    /// Name of a file whose upload names none.
-    private static let defaultFileName = "file"
-
     let engine: TransferEngine
 
     /// `POST /files`: stores the body as a file. Also starts a resumable upload for clients that
@@ -22,23 +19,16 @@ struct FileRoutes: Sendable {
         let body = try RequestByteBody(request, context: context)
         let (digest, checksum) = try ResumableUploadDigests.whole(request.headers)
         let new = NewSession(
-            fileName: try Self.fileName(of: request), fileSize: body.announcedByteCount,
+            fileName: try ContentDisposition.fileName(of: request),
+            fileSize: body.announcedByteCount,
             mimeType: request.headers[.contentType], client: context.client)
         let file = try await engine.ingest(
             new, owner: context.principal.owner, expecting: digest, checksum: checksum,
             body: body)
         context.notes.set("file.id", file.id)
-        var response = Self.created(file)
+        var response = Response.created(file)
         // A client that declares the upload complete gets this confirmed.
         if call.completes == true { response.headers.set(call.stateFields(isComplete: true)) }
-        return response
-    }
-
-    /// The response for a new file.
-    static func created(_ file: FileRecord) -> Response {
-        var response = Response.json(FinalizeResponse(file), status: .created)
-        response.headers[.location] = "/files/\(file.id)"
-        response.headers[.eTag] = file.etag
         return response
     }
 
@@ -97,22 +87,6 @@ struct FileRoutes: Sendable {
         context.notes.set("file.id", id)
         try await engine.deleteFile(id, owner: context.principal.owner)
         return Response(status: .noContent)
-    }
-
-    /// A safe file name from `Content-Disposition`, or a default without one.
-    ///
-    /// - Throws: `BAD_REQUEST` for a name that cannot be decoded.
-    static func fileName(of request: Request) throws -> String {
-        guard let header = request.headers[.contentDisposition] else { return defaultFileName }
-        // The first of repeated parameters counts, so this adds a name only to a field without one.
-        let named = "\(header); filename=\(defaultFileName)"
-        guard
-            let name = ContentDisposition.fileName(in: header)
-                ?? ContentDisposition.fileName(in: named)
-        else {
-            throw EngineError(.badRequest, "Content-Disposition holds no readable file name.")
-        }
-        return FileName.sanitized(name)
     }
 }
 

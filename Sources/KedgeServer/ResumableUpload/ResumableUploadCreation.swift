@@ -62,7 +62,7 @@ extension ResumableUploadRoutes {
         var metadata: [String: String] = [:]
         if let version = call.dialect.interopVersion { metadata[versionKey] = String(version) }
         return NewSession(
-            fileName: try FileRoutes.fileName(of: request), fileSize: length,
+            fileName: try ContentDisposition.fileName(of: request), fileSize: length,
             mimeType: request.headers[.contentType],
             declaredDigest: try ResumableUploadDigests.representation(request.headers),
             metadata: metadata)
@@ -129,7 +129,7 @@ extension ResumableUploadRoutes {
 
     /// The response with the file, whichever request completed the upload.
     func answer(with file: FileRecord, _ call: ResumableUploadCall) -> Response {
-        var response = FileRoutes.created(file)
+        var response = Response.created(file)
         response.headers[.contentLocation] = "/files/\(file.id)"
         response.headers[.reprDigest] = DigestHeader.rfc9530(file.digest)
         response.headers.set(call.stateFields(isComplete: true, offset: file.byteCount))

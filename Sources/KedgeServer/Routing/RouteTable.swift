@@ -2,23 +2,6 @@ internal import HTTPTypes
 internal import Hummingbird
 package import KedgeEngine
 
-/// One operation of the HTTP interface.
-struct Route: Sendable {
-    let method: HTTPRequest.Method
-    /// Path with parameters in braces, as in the OpenAPI contract.
-    let path: String
-    let handle: @Sendable (Request, KedgeRequestContext) async throws -> Response
-
-    init(
-        _ method: HTTPRequest.Method, _ path: String,
-        _ handle: @escaping @Sendable (Request, KedgeRequestContext) async throws -> Response
-    ) {
-        self.method = method
-        self.path = path
-        self.handle = handle
-    }
-}
-
 /// All operations. The router is built from this list, and a test compares it with the contract in
 /// `openapi/kedge.yaml`.
 struct RouteTable: Sendable {

@@ -29,12 +29,6 @@ public struct TransferError: Error, Sendable {
     }
 }
 
-extension TransferError {
-    /// Whether a retry can succeed without any other change. Depends on the underlying request
-    /// failure too. Local failures are not retryable.
-    public var isRetryable: Bool { (cause as? RequestFailure)?.isRetryable ?? false }
-}
-
 extension TransferError: Equatable {
     /// Compares the codes only.
     public static func == (left: TransferError, right: TransferError) -> Bool {

@@ -26,27 +26,6 @@ protocol UploadDoor: Sendable {
     func remove(_ address: UploadAddress) async throws
 }
 
-/// Capabilities that a server reports; nil where it reports none.
-struct UploadOffer: Sendable, Equatable {
-    /// Maximum size of an upload.
-    var maxSize: Int64?
-    /// Maximum size of one request's body.
-    var maxAppendSize: Int64?
-    /// Minimum size of each body but the last.
-    var minAppendSize: Int64?
-    /// Checksum algorithm for the bodies.
-    var checksum: ChecksumAlgorithm?
-    /// False if the server reports that it does not support removal.
-    var offersRemoval = true
-
-    /// Adopts the limits of a later answer.
-    mutating func update(with newer: UploadOffer?) {
-        maxSize = newer?.maxSize ?? maxSize
-        maxAppendSize = newer?.maxAppendSize ?? maxAppendSize
-        minAppendSize = newer?.minAppendSize ?? minAppendSize
-    }
-}
-
 /// Name, type, size and digest of the file to upload.
 struct UploadDescription: Sendable {
     let fileName: String
@@ -54,13 +33,6 @@ struct UploadDescription: Sendable {
     let byteCount: Int64
     /// SHA-256 of the whole file, if already known.
     let digest: SHA256Digest?
-}
-
-/// Address of an upload, with the version of its protocol.
-struct UploadAddress: Sendable, Equatable {
-    let url: String
-    /// Version of the IETF draft; nil for the form without one, and for other protocols.
-    let interopVersion: Int?
 }
 
 /// A newly created upload.

@@ -4,12 +4,11 @@ internal import Hummingbird
 internal import KedgeEngine
 internal import KedgeFiles
 internal import KedgeModel
-internal import NIOCore
 
 /// A JSON body exceeds the size limit.
 struct TooLargeBodyError: Error {}
 
-/// Reads small JSON bodies and encodes JSON responses.
+/// Reads small JSON bodies.
 enum JSONBody {
     /// Maximum size of a JSON body, in bytes.
     static let maxByteCount = 64 << 10
@@ -35,18 +34,6 @@ enum JSONBody {
         } catch let error as DecodingError {
             throw EngineError(
                 .badRequest, explain(error), cause: String(reflecting: error))
-        }
-    }
-
-    /// The JSON text of a message, with sorted members. Escaped so that it is safe to show in a
-    /// terminal.
-    static func encode(_ value: some Encodable) -> ByteBuffer {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        do {
-            return ByteBuffer(bytes: SteeringText.escaped(json: try encoder.encode(value)))
-        } catch {
-            preconditionFailure("the wire messages can be encoded: \(error)")
         }
     }
 
@@ -79,24 +66,5 @@ enum JSONBody {
             }
         guard !path.isEmpty else { return "The body is not a JSON object of the expected form." }
         return "The member \(path.map(\.stringValue).joined(separator: ".")) is missing or wrong."
-    }
-}
-
-extension Response {
-    /// A JSON response with sorted members.
-    static func json(
-        _ value: some Encodable, status: HTTPResponse.Status = .ok,
-        contentType: String = "application/json"
-    ) -> Response {
-        Response(
-            status: status, headers: [.contentType: contentType],
-            body: ResponseBody(byteBuffer: JSONBody.encode(value)))
-    }
-
-    /// A JSON response from encoded text.
-    static func json(text: [UInt8]) -> Response {
-        Response(
-            status: .ok, headers: [.contentType: "application/json"],
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: text)))
     }
 }

@@ -63,16 +63,3 @@ struct FileBody: TransportBodySource {
         return count
     }
 }
-
-/// Only the ctime of the file differs from the record. The bytes read so far must be compared
-/// before more are sent.
-struct SourceTouched: Error {
-    /// Current identity of the file.
-    let current: SourceIdentity
-}
-
-/// The file is not the recorded one.
-struct SourceChanged: Error {
-    /// Current identity of the file; nil if the change was noticed during a read.
-    let current: SourceIdentity?
-}

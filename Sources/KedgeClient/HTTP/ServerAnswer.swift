@@ -1,0 +1,17 @@
+internal import Foundation
+internal import GRDB
+internal import KedgeModel
+
+/// The server's last answer, for diagnosis.
+package struct ServerAnswer: Sendable, Equatable {
+    package let status: Int
+    package var requestID: String?
+    /// Host and port of the URL that answered; nil where unknown.
+    package var host: String?
+    package var port: Int?
+
+    var place: String? {
+        guard let host, let port else { return nil }
+        return "\(host):\(port)"
+    }
+}

@@ -1,0 +1,16 @@
+internal import KedgeFiles
+internal import KedgeHash
+internal import KedgeModel
+
+/// Only the ctime of the file differs from the record. The bytes read so far must be compared
+/// before more are sent.
+struct SourceTouched: Error {
+    /// Current identity of the file.
+    let current: SourceIdentity
+}
+
+/// The file is not the recorded one.
+struct SourceChanged: Error {
+    /// Current identity of the file; nil if the change was noticed during a read.
+    let current: SourceIdentity?
+}

@@ -1,0 +1,10 @@
+internal import HTTPTypes
+internal import KedgeHash
+internal import KedgeModel
+
+/// Address of an upload, with the version of its protocol.
+struct UploadAddress: Sendable, Equatable {
+    let url: String
+    /// Version of the IETF draft; nil for the form without one, and for other protocols.
+    let interopVersion: Int?
+}
