@@ -1,6 +1,6 @@
 vcl 4.1;
 
-# Varnish in front of Kedge. It answers 503 after a 104: kedge.interim-never.yaml goes with it.
+# Varnish in front of Kedge. It answers 503 after a 104: use kedge.interim-never.yaml with it.
 #
 # Adapt the address. Start it with `varnishd -f varnish.vcl -a 127.0.0.1:8081`.
 
@@ -14,7 +14,7 @@ backend kedge {
 }
 
 sub vcl_recv {
-    # Nothing is kept here: files are private, and bodies pass while they arrive. Varnish adds
+    # No caching: files are private, and bodies pass while they arrive. Varnish adds
     # X-Forwarded-For: put 127.0.0.1 into the setting trustedProxies.
     return (pass);
 }
