@@ -167,7 +167,8 @@ let package = Package(
 
         // The real binary as separate processes; built beside the tests.
         .testTarget(
-            name: "KedgeCommandTests", dependencies: ["KedgeLocks", "KedgeHash", "KedgeModel"]),
+            name: "KedgeCommandTests",
+            dependencies: ["KedgeHash", "KedgeLocks", "KedgeModel", "KedgeTesting"]),
         .testTarget(name: "KedgeModelTests", dependencies: ["KedgeModel", "KedgeTesting"]),
         .testTarget(name: "KedgeContainersTests", dependencies: ["KedgeContainers"]),
         .testTarget(
@@ -219,7 +220,9 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOResumableUpload", package: "swift-nio-extras"),
             ]),
-        .testTarget(name: "KedgeCurlTests", dependencies: ["KedgeLocks", "KedgeCurl", httpTypes]),
+        .testTarget(
+            name: "KedgeCurlTests",
+            dependencies: ["KedgeCurl", "KedgeLocks", "KedgeTesting", httpTypes]),
 
         .executableTarget(
             name: "kedge",

@@ -1,8 +1,8 @@
 internal import KedgeModel
 
 /// Advice to the user about a failure; nil where nothing is known to help.
-enum FailureAdvice {
-    static func text(for record: TransferRecord) -> String? {
+package enum FailureAdvice {
+    package static func text(for record: TransferRecord) -> String? {
         guard let code = record.status.lastErrorCode else { return nil }
         return local(code, record) ?? remote(code, record)
             ?? (code.facts.isRetryable && code != .protocolViolation

@@ -11,6 +11,7 @@ public struct RemoteAPI: Sendable {
     ///
     /// - Parameters:
     ///   - after: `next` of the previous page; nil for the first.
+    ///   - limit: Maximum number of files on the page; nil for the server's default.
     ///   - onlyDamaged: Only files whose copy is known to be damaged.
     public func listFiles(
         after: String? = nil, limit: Int? = nil, onlyDamaged: Bool = false

@@ -28,7 +28,8 @@ extension TransferClient {
     /// Makes a failed, canceled or paused transfer ready to run again. A waiting transfer retries
     /// at once.
     ///
-    /// - Parameter fromScratch: Discards all progress: new session, new temporary file.
+    /// `fromScratch` discards all progress: the transfer gets a new session or temporary file.
+    ///
     /// - Throws: `TRANSFER_NOT_FOUND`; `ILLEGAL_TRANSITION` for a completed transfer, and if
     ///   another unfinished transfer has replaced this one. Also for a canceled download whose URL
     ///   had a password, a query or a fragment: the record no longer contains them.

@@ -16,7 +16,7 @@ extension TransferClient {
     /// `queued`.
     ///
     /// Cancelling the task saves all progress, leaves the transfer paused for the next run
-    /// (``PauseReason/shutdown``) and returns.
+    /// (`PauseReason.shutdown`) and returns.
     ///
     /// - Throws: `TRANSFER_NOT_FOUND`; `STORE_DAMAGED` if the records cannot be written. Failures
     ///   of the transfer itself are in the snapshot.

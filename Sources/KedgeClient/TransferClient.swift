@@ -20,19 +20,18 @@ internal import Logging
 /// print(result.state, result.remoteFileID ?? "-")
 /// ```
 public final class TransferClient: Sendable {
-    let configuration: ClientConfiguration
+    package let configuration: ClientConfiguration
     let serverURL: String
     let environment: ClientEnvironment
-    let store: TransferStore
+    package let store: TransferStore
     let api: ServerAPI
-    let owner: LeaseOwner
+    package let owner: LeaseOwner
     let pool: BlockingPool
     let slots: RunSlots
     let runs = ActiveRuns()
 
-    /// Opens the records and starts the transport.
+    /// Opens the records and starts the transport, by default ``CurlTransport``.
     ///
-    /// - Parameter transport: Nil for ``CurlTransport``.
     /// - Throws: `USAGE` for an invalid server URL and for an unreadable CA file; `STORE_DAMAGED`
     ///   if the records are unusable or were written by a newer kedge.
     public convenience init(
@@ -119,7 +118,9 @@ public final class TransferClient: Sendable {
     /// makes it ready to run. Nothing is fetched before ``run(_:)``, except the file's name if the
     /// destination is a directory.
     ///
-    /// - Parameter destination: Path of the verified file; in a directory it keeps the remote name.
+    /// The destination is the path of the verified file, or a directory in which the file keeps its
+    /// remote name.
+    ///
     /// - Throws: `DESTINATION_EXISTS` if another unfinished transfer writes to the destination.
     public func enqueueDownload(
         _ reference: RemoteReference, to destination: String,

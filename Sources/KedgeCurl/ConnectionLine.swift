@@ -4,12 +4,22 @@
 /// one is free. libcurl has `CURLMOPT_MAX_HOST_CONNECTIONS`, but 7.88.1 at times never starts a
 /// waiting transfer (one in thirty runs of the test for it). Later versions count the wait as
 /// connect time (https://github.com/curl/curl/issues/21396).
-struct ConnectionLine {
+package struct ConnectionLine {
     /// A waiting request.
-    struct Entry: Sendable {
+    package struct Entry: Sendable {
         let request: CurlRequest
-        let exchange: Exchange
+        package let exchange: Exchange
         let deadline: ContinuousClock.Instant?
+
+        package init(
+            request: CurlRequest,
+            exchange: Exchange,
+            deadline: ContinuousClock.Instant?
+        ) {
+            self.request = request
+            self.exchange = exchange
+            self.deadline = deadline
+        }
     }
 
     private struct Origin {
@@ -20,15 +30,15 @@ struct ConnectionLine {
     private let maxConnectionsPerOrigin: Int
     private var origins: [URLOrigin: Origin] = [:]
     /// A time not later than the earliest deadline in the queue.
-    private(set) var nextDeadline: ContinuousClock.Instant?
+    package private(set) var nextDeadline: ContinuousClock.Instant?
 
-    init(maxConnectionsPerOrigin: Int) {
+    package init(maxConnectionsPerOrigin: Int) {
         precondition(maxConnectionsPerOrigin > 0, "without connections nothing can be sent")
         self.maxConnectionsPerOrigin = maxConnectionsPerOrigin
     }
 
     /// Admits a request, or appends it to the queue. Returns whether it was admitted.
-    mutating func enter(_ entry: Entry) -> Bool {
+    package mutating func enter(_ entry: Entry) -> Bool {
         var origin = origins[entry.exchange.origin] ?? Origin()
         defer { origins[entry.exchange.origin] = origin }
         if origin.activeCount < maxConnectionsPerOrigin {
@@ -43,7 +53,7 @@ struct ConnectionLine {
     }
 
     /// Releases the place of an admitted request, and gives it to the one that waited longest.
-    mutating func leave(_ key: URLOrigin) -> Entry? {
+    package mutating func leave(_ key: URLOrigin) -> Entry? {
         guard var origin = origins[key], origin.activeCount > 0 else {
             preconditionFailure("only what has entered leaves")
         }
@@ -59,12 +69,12 @@ struct ConnectionLine {
     }
 
     /// Removes a request that has ended from the queue.
-    mutating func remove(_ exchange: Exchange) {
+    package mutating func remove(_ exchange: Exchange) {
         origins[exchange.origin]?.waiting.removeAll { $0.exchange === exchange }
     }
 
     /// Removes and returns the requests whose deadline has passed.
-    mutating func removeExpired(now: ContinuousClock.Instant) -> [Entry] {
+    package mutating func removeExpired(now: ContinuousClock.Instant) -> [Entry] {
         guard let nextDeadline, now >= nextDeadline else { return [] }
         var expired: [Entry] = []
         for key in origins.keys {

@@ -20,7 +20,7 @@ package struct CurlError: Error, Sendable {
     /// The underlying error: for ``Code/bodyReadFailed``, the error of the body source.
     package let cause: (any Error)?
 
-    init(
+    package init(
         _ code: Code, for subject: Subject, reason: Reason? = nil, curlCode: Int32 = 0,
         detail: String, cause: (any Error)? = nil
     ) {
@@ -53,10 +53,20 @@ package struct CurlError: Error, Sendable {
     }
 
     /// The request that an error is about. A type of its own, so that all errors name it alike.
-    struct Subject: Sendable {
+    package struct Subject: Sendable {
         let operation: String
         let host: String?
         var port: Int?
+
+        package init(
+            operation: String,
+            host: String?,
+            port: Int? = nil
+        ) {
+            self.operation = operation
+            self.host = host
+            self.port = port
+        }
     }
 }
 

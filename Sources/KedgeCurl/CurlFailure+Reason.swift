@@ -62,7 +62,7 @@ extension CurlFailure {
 
     /// Translates OpenSSL's verification result. A success means a wrong host name, which libcurl
     /// itself compares afterwards.
-    static func certificateReason(_ verification: Int) -> CurlError.Reason {
+    package static func certificateReason(_ verification: Int) -> CurlError.Reason {
         switch verification {
         case Verification.nothingWrong, Verification.unset, Verification.wrongHost:
             .certificateWrongHost

@@ -3,7 +3,7 @@ import CCurl
 /// Translates libcurl's results into ``CurlError/Code``.
 ///
 /// https://curl.se/libcurl/c/libcurl-errors.html
-enum CurlFailure {
+package enum CurlFailure {
     /// `CURLE_SSL_CONNECT_ERROR` as a plain number.
     static let handshakeFailed = Int32(CURLE_SSL_CONNECT_ERROR.rawValue)
 

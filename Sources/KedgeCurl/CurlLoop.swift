@@ -1,7 +1,7 @@
 import KedgeLocks
 
 /// The thread that runs libcurl for one client, and the queue of commands to it.
-final class CurlLoop: Sendable {
+package final class CurlLoop: Sendable {
     /// A command to the thread. One about an exchange that is over is ignored.
     enum Command: Sendable {
         case start(CurlRequest, Exchange)
@@ -31,7 +31,7 @@ final class CurlLoop: Sendable {
     private let configuration: CurlClient.Configuration
     private let inbox = Mutex(Inbox())
 
-    init(configuration: CurlClient.Configuration) {
+    package init(configuration: CurlClient.Configuration) {
         self.configuration = configuration
     }
 

@@ -84,7 +84,7 @@ extension EasyHandle {
 
 extension Duration {
     /// Whole milliseconds, rounded up so that a short wait never becomes zero.
-    var wholeMilliseconds: Int {
+    package var wholeMilliseconds: Int {
         let (seconds, attoseconds) = components
         let milliseconds = (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
         guard seconds < Int64(Int32.max) / 1000 else { return Int(Int32.max) }

@@ -5,7 +5,7 @@ import KedgeLocks
 ///
 /// The curl thread delivers the head, the bytes and the end. The caller waits for them, cancels or
 /// abandons. Either side may come first, and the first end wins. No call here blocks the thread.
-final class Exchange: Sendable {
+package final class Exchange: Sendable {
     /// The reader's answer to a delivery of bytes.
     enum Appetite {
         case more
@@ -36,11 +36,11 @@ final class Exchange: Sendable {
     }
 
     let subject: CurlError.Subject
-    let origin: URLOrigin
+    package let origin: URLOrigin
     private let loop: CurlLoop
     private let state = Mutex(State())
 
-    init(operation: String, origin: URLOrigin, loop: CurlLoop) {
+    package init(operation: String, origin: URLOrigin, loop: CurlLoop) {
         self.subject = CurlError.Subject(
             operation: operation, host: origin.host, port: Int(origin.port))
         self.origin = origin

@@ -1,11 +1,11 @@
-import HTTPTypes
+package import HTTPTypes
 
 /// Builds a response head from the lines libcurl reports, one call per line.
 ///
 /// libcurl reports every header block of an exchange: interim responses (RFC 9110, section 15.2),
 /// then the final one, then trailers. Only the final block counts.
-struct ResponseHeadParser {
-    enum Event {
+package struct ResponseHeadParser {
+    package enum Event {
         case incomplete
         case complete(HTTPResponse)
         case tooLarge
@@ -23,12 +23,12 @@ struct ResponseHeadParser {
     private var phase = Phase.statusLine
     private var head = HTTPResponse(status: .ok)
 
-    init(maxByteCount: Int) {
+    package init(maxByteCount: Int) {
         self.maxByteCount = maxByteCount
     }
 
     /// Consumes one line, with or without its line break.
-    mutating func consume(_ line: [UInt8]) -> Event {
+    package mutating func consume(_ line: [UInt8]) -> Event {
         if phase == .done { return .incomplete }
         // Never reset, so that endless interim responses are bounded as well.
         byteCount += line.count

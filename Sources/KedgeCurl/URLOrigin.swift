@@ -1,13 +1,13 @@
 import CCurl
 
 /// The part of a URL that decides which connections it can use, by libcurl's own parser.
-struct URLOrigin: Hashable, Sendable {
+package struct URLOrigin: Hashable, Sendable {
     let scheme: String
     let host: String
     let port: String
 
     /// Parses an absolute URL; nil if libcurl would not accept it.
-    init?(_ url: String) {
+    package init?(_ url: String) {
         // libcurl reads up to a NUL and would connect to a different host than the text names.
         guard !url.utf8.contains(0) else { return nil }
         guard let parsed = unsafe curl_url() else { return nil }

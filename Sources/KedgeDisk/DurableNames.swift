@@ -1,10 +1,10 @@
-internal import KedgeFiles
+package import KedgeFiles
 internal import KedgeLocks
 internal import KedgeModel
 
 /// Creates and syncs directories, and remembers which of them are known to be durable. Every call
 /// blocks.
-final class DurableNames: Sendable {
+package final class DurableNames: Sendable {
     /// The sync state of a directory. Syncs run one at a time: the kernel reports a failure once,
     /// so a concurrent call would succeed although nothing was written.
     private final class Directory: Sendable {
@@ -23,7 +23,7 @@ final class DurableNames: Sendable {
     private let state = Mutex(State())
     private let fileSystem: any FileSystem
 
-    init(_ fileSystem: any FileSystem) { self.fileSystem = fileSystem }
+    package init(_ fileSystem: any FileSystem) { self.fileSystem = fileSystem }
 
     /// Creates the directory and its missing parents up to `root`, and syncs their names.
     ///
@@ -61,7 +61,7 @@ final class DurableNames: Sendable {
 
     /// Makes the names in the directory durable, also after a failed sync of this or an earlier
     /// process.
-    func sync(_ directory: String) throws(FileError) {
+    package func sync(_ directory: String) throws(FileError) {
         let known = state.withLock { state in
             let known = state.directories[directory] ?? Directory()
             state.directories[directory] = known

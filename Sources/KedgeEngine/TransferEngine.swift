@@ -10,7 +10,7 @@ package import Logging
 /// gets the response.
 package final class TransferEngine: Sendable {
     let parts: EngineParts
-    let registry: SessionRegistry
+    package let registry: SessionRegistry
     let digestLocks = KeyedLock<SHA256Digest>()
     let finalizeLocks = KeyedLock<SessionID>()
     let fillLocks = KeyedLock<Int>()

@@ -7,8 +7,8 @@ enum SwiftSource {
             // Made by migration-embedder; changes here are lost.
 
             /// The numbered migrations, in order.
-            enum EmbeddedMigrations {
-                static let all: [(number: Int, name: String, sql: String)] = [
+            package enum EmbeddedMigrations {
+                package static let all: [(number: Int, name: String, sql: String)] = [
 
             """
         for (name, sql) in migrations {

@@ -1,11 +1,11 @@
 import HTTPTypes
+import KedgeClient
 import KedgeLocks
 import KedgeModel
+import KedgeTesting
 import Testing
 
-@testable import KedgeClient
-
-/// R126: as many chunks in flight as were set, and never one more.
+/// R126: the client keeps as many chunks in flight as configured, and never one more.
 @Suite(.timeLimit(.minutes(1)))
 struct ConnectionsTests {
     private let scene: Scene
@@ -13,7 +13,7 @@ struct ConnectionsTests {
 
     init() throws { scene = try Scene() }
 
-    /// Requests that move chunks and are under way when as many wait as will.
+    /// Returns how many chunk requests are in flight once no further one starts.
     private func arrivals(
         _ connections: Int?, begin: (TransferClient) async throws -> TransferID
     ) async throws -> Int {
@@ -24,9 +24,9 @@ struct ConnectionsTests {
         let client = try await scene.client { $0.connections = connections }
         let id = try await begin(client)
         let run = Task { try await client.run(id) }
-        let count = { gate.arrivals.withLock { $0 } }
+        let count = { gate.arrivalCount }
         _ = try await eventually { count() >= min(connections ?? 4, 8) }
-        // One too many would follow at once.
+        // A request too many would follow at once.
         try await Task.sleep(for: .milliseconds(200))
         let held = count()
         gate.open()
@@ -50,7 +50,7 @@ struct ConnectionsTests {
         #expect(held == connections ?? 4)
     }
 
-    @Test func `the server's limit counts`() async throws {
+    @Test func `the server's limit caps the chunks in flight`() async throws {
         let path = try scene.write("source.bin", bytes)
         let held = try await arrivals(20) { client in
             try await client.enqueueUpload(path: path)

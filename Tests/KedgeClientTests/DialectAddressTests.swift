@@ -1,12 +1,11 @@
 import HTTPTypes
+import KedgeClient
 import KedgeLocks
 import KedgeModel
 import Logging
 import Testing
 
-@testable import KedgeClient
-
-/// A user and password in the server's URL: they go where they have to, and are told to nobody.
+/// User and password in the server's URL: only the server's origin gets them, and no log has them.
 @Suite(.timeLimit(.minutes(1)))
 struct DialectAddressTests {
     private let bytes = Scene.bytes(600_000)
@@ -27,7 +26,7 @@ struct DialectAddressTests {
     @Test(
         arguments: DialectScene.dialects,
         ["http://up.test/files/", "http://other:one@up.test/files/", "/files/", ""])
-    func `they go along to each address of the origin, and into none`(
+    func `user and password are sent to each address of the origin and stored in none`(
         dialect: UploadDialect, prefix: String
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -42,7 +41,7 @@ struct DialectAddressTests {
     }
 
     @Test(arguments: DialectScene.dialects)
-    func `another origin gets neither`(dialect: UploadDialect) async throws {
+    func `another origin gets neither user nor password`(dialect: UploadDialect) async throws {
         let scene = try DialectScene(dialect)
         scene.set { $0.location = { "http://elsewhere.test/u/\($0)" } }
         scene.expectUploaded(try await upload(scene), bytes)
@@ -50,7 +49,7 @@ struct DialectAddressTests {
     }
 
     @Test(arguments: DialectScene.dialects)
-    func `neither they nor the query of an address are logged`(
+    func `neither user and password nor the query of an address is logged`(
         dialect: UploadDialect
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -74,22 +73,22 @@ struct DialectAddressTests {
             ("http://h/p@q?r@s#t@u", "http://h/p@q?r@s#t@u"), ("http://a@b@h/", "http://h/"),
             ("/p@q", "/p@q"),
         ])
-    func `user and password are cut out of the text alone`(url: String, expected: String) {
+    func `only user and password are cut out of a URL`(url: String, expected: String) {
         #expect(URLText.withoutUserInfo(url) == expected)
     }
 
-    @Test func `user and password are those of the other URL`() {
+    @Test func `a URL takes user and password of the other URL`() {
         #expect(URLText.url("http://h/p", withUserInfoOf: "https://a:b@i") == "http://a:b@h/p")
         #expect(URLText.url("http://c@h/p", withUserInfoOf: "http://a@h") == "http://a@h/p")
         #expect(URLText.url("http://c@h/p", withUserInfoOf: "http://h") == "http://h/p")
     }
 
-    @Test func `what is logged of a URL has no secret`() {
+    @Test func `the logged form of a URL has no secret`() {
         #expect(URLText.redacted("https://a:b@h:1/p/q?r=s#t") == "https://h:1/p/q")
     }
 }
 
-/// What was logged, as text.
+/// The logged lines.
 private final class Lines: Sendable {
     private let lines = Mutex<[String]>([])
     var all: [String] { lines.withLock { $0 } }

@@ -1,17 +1,16 @@
 import HTTPTypes
+import KedgeClient
 import KedgeLocks
 import KedgeModel
 import Testing
 
-@testable import KedgeClient
-
-/// What is waited for, how long, and what is counted as a try.
+/// Waits, timeouts and the counting of attempts in tus and IETF resumable uploads.
 @Suite(.timeLimit(.minutes(2)))
 struct DialectPatienceTests {
     private let bytes = Scene.bytes(600_000)
 
     @Test(arguments: DialectScene.dialects, [502, 503, 504])
-    func `a server that is there and takes no bytes is not asked for ever`(
+    func `a reachable server that takes no bytes is not retried forever`(
         dialect: UploadDialect, status: Int
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -20,13 +19,13 @@ struct DialectPatienceTests {
         #expect(snapshot.state == .failed)
         #expect(snapshot.errorCode == .unavailable)
         #expect(scene.seen("PATCH").count == 12)
-        // Not one of them short, with all of the bounds that grow: next to impossible.
+        // The bounds of the waits grow, so it is next to impossible that all waits are short.
         let longest = scene.scene.delays.withLock { $0.max() } ?? .zero
         #expect(longest > .seconds(1))
     }
 
     @Test(arguments: DialectScene.dialects)
-    func `a server that answers nothing but that it is away is waited for`(
+    func `a server that answers every request with 503 is waited for`(
         dialect: UploadDialect
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -35,7 +34,7 @@ struct DialectPatienceTests {
         scene.expectUploaded(try await scene.upload(bytes), bytes)
     }
 
-    @Test func `limits that keep changing do not make it begin again with large pieces`()
+    @Test func `limits that keep changing do not make the client start again with large pieces`()
         async throws
     {
         let scene = try DialectScene(.resumableUpload)
@@ -53,9 +52,11 @@ struct DialectPatienceTests {
         #expect(scene.seen("PATCH").count < 20)
     }
 
-    @Test func `a server that refuses what it asks for is not fed for ever`() async throws {
+    @Test func `a server that refuses the sizes that it asks for is not retried forever`()
+        async throws
+    {
         let scene = try DialectScene(.resumableUpload)
-        // Each time a little less than what it just refused.
+        // Each limit is a little less than the size that the server just refused.
         let least = Int(PieceSize.initial) - 1
         scene.set { $0.limit = "min-append-size=\(least)" }
         let counter = Counter()
@@ -72,7 +73,7 @@ struct DialectPatienceTests {
     }
 
     @Test(arguments: DialectScene.dialects, [500, 503, 429, 423, 408])
-    func `a finished upload is waited for when the server does not say`(
+    func `the lookup of a finished upload is retryable when the server cannot answer it`(
         dialect: UploadDialect, status: Int
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -88,7 +89,7 @@ struct DialectPatienceTests {
     }
 
     @Test(arguments: DialectScene.dialects, [404, 410, 405, 200, 303])
-    func `a finished upload that is none any more is not found`(
+    func `a finished upload that the server no longer has is not found`(
         dialect: UploadDialect, status: Int
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -102,7 +103,7 @@ struct DialectPatienceTests {
     }
 
     @Test(arguments: DialectScene.dialects, ["circle", "certificate", "token", "offline"])
-    func `only what can pass is said to be worth another try`(
+    func `only a transient failure of the lookup is reported as retryable`(
         dialect: UploadDialect, trouble: String
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -121,7 +122,10 @@ struct DialectPatienceTests {
         #expect(error?.isRetryable == (trouble == "offline"))
     }
 
-    @Test func `natively, too, only what can pass is said to be worth another try`() async throws {
+    @Test
+    func `in the native protocol only a transient failure of the lookup is reported as retryable`()
+        async throws
+    {
         let scene = try Scene()
         let path = try scene.write("source.bin", bytes)
         let client = try await scene.client()
@@ -138,7 +142,7 @@ struct DialectPatienceTests {
         }
     }
 
-    /// A server whose answer to the creation does not say where the upload stands.
+    /// Makes a server whose answer to the creation does not report the upload's state.
     private func sceneWithoutFirstState() throws -> DialectScene {
         let scene = try DialectScene(.resumableUpload)
         scene.plan(.rewrite { $0.fields[.named("Upload-Complete")] = nil }, count: 1000) {
@@ -148,7 +152,7 @@ struct DialectPatienceTests {
     }
 
     @Test(arguments: [nil, 423, 429, 500, 503])
-    func `an upload that was begun is asked until it answers, and no other is begun`(
+    func `the state of a created upload is requested until it is known, and no other is created`(
         status: Int?
     ) async throws {
         let scene = try sceneWithoutFirstState()
@@ -159,7 +163,7 @@ struct DialectPatienceTests {
     }
 
     @Test(arguments: [200, 404, 405])
-    func `what was begun and is no upload is said so at once, and forgotten`(
+    func `a created resource that is no upload fails the transfer at once and is forgotten`(
         status: Int
     ) async throws {
         let scene = try sceneWithoutFirstState()
@@ -173,7 +177,7 @@ struct DialectPatienceTests {
     }
 
     // R139.
-    @Test func `pieces of a chunk are no tries of it`() async throws {
+    @Test func `the pieces of a chunk do not count as attempts`() async throws {
         let scene = try DialectScene(.resumableUpload)
         scene.set { $0.limit = "max-append-size=16384" }
         let snapshot = try await scene.upload(bytes)
@@ -185,7 +189,7 @@ struct DialectPatienceTests {
 
     // R139.
     @Test(arguments: ["idle", "busy", "offset"])
-    func `a piece that brought nothing is one try`(kind: String) async throws {
+    func `a piece that brought no bytes counts as one attempt`(kind: String) async throws {
         let scene = try DialectScene(.resumableUpload)
         let replies = [
             "idle": Reply(

@@ -1,11 +1,10 @@
 import HTTPTypes
+import KedgeClient
 import KedgeLocks
 import KedgeModel
 import Testing
 
-@testable import KedgeClient
-
-/// Servers that say what cannot be, and addresses that lead elsewhere.
+/// Servers that report impossible offsets, and addresses that lead to other origins.
 @Suite(.timeLimit(.minutes(2)))
 struct DialectRefusalTests {
     private let bytes = Scene.bytes(600_000)
@@ -40,12 +39,12 @@ struct DialectRefusalTests {
     }
 
     @Test(arguments: DialectScene.dialects)
-    func `an offset that always falls back is not followed for ever`(
+    func `an offset that always falls back is not followed forever`(
         dialect: UploadDialect
     ) async throws {
         let scene = try DialectScene(dialect)
         scene.set { $0.limit = "max-append-size=100000" }
-        // It loses everything whenever it is asked.
+        // The server loses everything whenever the client asks for the offset.
         scene.plan(.fail(.dropped), count: 1000) { seen in
             seen.method == "PATCH" && seen.fields[.uploadOffset] != "0"
         }
@@ -59,7 +58,7 @@ struct DialectRefusalTests {
     }
 
     @Test(arguments: DialectScene.dialects)
-    func `a server that takes bytes and stays where it is is not fed for ever`(
+    func `a server that takes bytes and keeps its offset is not retried forever`(
         dialect: UploadDialect
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -77,7 +76,9 @@ struct DialectRefusalTests {
     }
 
     @Test(arguments: DialectScene.dialects)
-    func `an upload of another size is not touched`(dialect: UploadDialect) async throws {
+    func `an upload that has another size on the server fails the transfer`(dialect: UploadDialect)
+        async throws
+    {
         let scene = try DialectScene(dialect)
         scene.plan(.fail(.dropped)) { $0.method == "PATCH" }
         scene.plan(.rewrite { $0.fields[.uploadLength] = "7" }) { $0.method == "HEAD" }
@@ -112,7 +113,7 @@ struct DialectRefusalTests {
     }
 
     @Test(arguments: DialectScene.dialects, ["Location", "redirect"])
-    func `bytes that were to be encrypted are not sent in clear`(
+    func `an upload that begins over HTTPS sends no bytes over HTTP`(
         dialect: UploadDialect, way: String
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -133,7 +134,7 @@ struct DialectRefusalTests {
     }
 
     @Test(arguments: DialectScene.dialects, [301, 302, 307, 308])
-    func `a redirect of the creation ends the upload and tells the address`(
+    func `a redirect of the creation ends the upload with the new address in its message`(
         dialect: UploadDialect, status: Int
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -146,7 +147,7 @@ struct DialectRefusalTests {
         #expect(snapshot.errorCode == .redirected)
         #expect(snapshot.message.contains(there))
         #expect(scene.seen("POST").count == 1)
-        // The same command goes on where there is no redirect any more.
+        // The same command continues once the server no longer redirects.
         let client = try await scene.client()
         let id = try await scene.enqueue(client)
         #expect(id == snapshot.id)
@@ -154,7 +155,7 @@ struct DialectRefusalTests {
     }
 
     @Test(arguments: DialectScene.dialects)
-    func `a body that is too large for something on the way is sent in smaller ones`(
+    func `a body that is too large for an intermediary is sent in smaller ones`(
         dialect: UploadDialect
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -167,7 +168,7 @@ struct DialectRefusalTests {
     }
 
     @Test(arguments: DialectScene.dialects)
-    func `a refusal ends the transfer`(dialect: UploadDialect) async throws {
+    func `a refused creation ends the transfer`(dialect: UploadDialect) async throws {
         for (status, code) in [403: ErrorCode.badRequest, 413: .fileTooLarge] {
             let scene = try DialectScene(dialect)
             scene.plan(.answer(Reply(status: status)), count: 1000) { $0.method == "POST" }

@@ -1,17 +1,17 @@
 import HTTPTypes
+import KedgeClient
 import KedgeHash
 import KedgeLocks
 import KedgeModel
+import KedgeTesting
 import Testing
 
-@testable import KedgeClient
-
-/// When an upload counts as done, and when not: by the server's last word, and for the bytes that were sent.
+/// Completion of an upload: the server's last answer decides, about the bytes that were sent.
 @Suite(.timeLimit(.minutes(2)))
 struct DialectTrustTests {
     private let bytes = Scene.bytes(600_000)
 
-    /// The server says that it has half, so often as it is asked, and then knows nothing of the upload.
+    /// Makes the server report half of the bytes `count` times and then forget the upload.
     private func loseHalf(_ scene: DialectScene, count: Int) {
         scene.plan(
             .rewrite { reply in
@@ -28,7 +28,7 @@ struct DialectTrustTests {
     }
 
     @Test(arguments: DialectScene.dialects, [1, 2])
-    func `a server that lost what it had acknowledged does not have the file`(
+    func `an upload whose acknowledged bytes the server lost is not complete`(
         dialect: UploadDialect, count: Int
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -38,7 +38,9 @@ struct DialectTrustTests {
     }
 
     @Test(arguments: DialectScene.dialects)
-    func `nor does it after a kill, whatever the record says`(dialect: UploadDialect) async throws {
+    func `after a kill an upload whose acknowledged bytes the server lost is not complete`(
+        dialect: UploadDialect
+    ) async throws {
         let scene = try DialectScene(dialect)
         try scene.scene.write("source.bin", bytes)
         let (id, stopped) = try await scene.stopUpload(at: "HEAD")
@@ -50,7 +52,7 @@ struct DialectTrustTests {
 
     // R79, R119.
     @Test(arguments: DialectScene.dialects)
-    func `what had another digest twice is not taken for the file later`(
+    func `an upload that had another digest twice is not taken for the file later`(
         dialect: UploadDialect
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -69,8 +71,8 @@ struct DialectTrustTests {
         #expect(snapshot.id == failed.id)
     }
 
-    // R117, R118. Larger pieces than what is read at once are read while they are sent.
-    @Test func `a file that changes while its last bytes are sent from it is uploaded anew`()
+    // R117, R118. Pieces that are larger than one read are read while they are sent.
+    @Test func `a file that changes while its last bytes are sent is uploaded anew`()
         async throws
     {
         let scene = try DialectScene(.resumableUpload)
@@ -96,20 +98,20 @@ struct DialectTrustTests {
 
     // R117, R118.
     @Test(arguments: DialectScene.dialects, [600_000, 599_000])
-    func `a file that changes while it is read for its hash alone is uploaded anew`(
+    func `a file that changes while it is read only for its hash is uploaded anew`(
         dialect: UploadDialect, arrivedCount: Int
     ) async throws {
         let scene = try DialectScene(dialect)
         try scene.scene.write("source.bin", bytes)
         let (id, _) = try await scene.stopUpload(at: "PATCH")
-        // All of it, or nearly, arrived before the kill, and nothing of that was recorded.
+        // All or nearly all bytes arrived before the kill, and the record has none of them.
         try scene.scene.forgetHash()
         let (place, newer) = (scene.scene, Scene.bytes(600_000, seed: 8))
         scene.set { state in
             state.uploads["1"]?.bytes = Array(bytes.prefix(arrivedCount))
             state.uploads["1"]?.isComplete = arrivedCount == bytes.count
         }
-        // What is missing is read first, to be sent.
+        // The client first reads the missing bytes to send them.
         place.files.beforeRead(after: arrivedCount < bytes.count ? 1 : 0) {
             do {
                 try place.write("source.bin", newer)
@@ -126,7 +128,7 @@ struct DialectTrustTests {
     @Test(
         arguments: DialectScene.dialects,
         [Reply(status: 200), Reply(status: 303), Reply(status: 403), Reply(status: 400)])
-    func `what answers at the address afterwards takes nothing back`(
+    func `a later answer at the upload's address does not invalidate a completed upload`(
         dialect: UploadDialect, reply: Reply
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -135,7 +137,9 @@ struct DialectTrustTests {
         #expect(scene.seen("HEAD").count == 1)
     }
 
-    @Test func `nor after a kill where the last byte is the end`() async throws {
+    @Test func `after a kill a later answer does not invalidate a tus upload that has all bytes`()
+        async throws
+    {
         let scene = try DialectScene(.tus)
         try scene.scene.write("source.bin", bytes)
         let (id, _) = try await scene.stopUpload(at: "HEAD")
@@ -145,7 +149,9 @@ struct DialectTrustTests {
     }
 
     @Test(arguments: DialectScene.dialects)
-    func `an answer of something else before that is no end`(dialect: UploadDialect) async throws {
+    func `a foreign answer at the upload's address does not complete an unfinished upload`(
+        dialect: UploadDialect
+    ) async throws {
         let scene = try DialectScene(dialect)
         scene.plan(.fail(.dropped), count: 1000) { $0.method == "PATCH" }
         scene.plan(.answer(Reply(status: 200)), count: 1000) { $0.method == "HEAD" }

@@ -1,16 +1,16 @@
 import HTTPTypes
+import KedgeClient
 import KedgeHash
 import KedgeLocks
 import KedgeModel
+import KedgeTesting
 import Testing
 
-@testable import KedgeClient
-
-/// Uploads in tus and IETF resumable uploads to a server that is not ours: what both must do.
+/// Behaviour that tus and IETF resumable uploads share, against a server that is not Kedge.
 @Suite(.timeLimit(.minutes(2)))
 struct DialectUploadTests {
     private let bytes = Scene.bytes(600_000)
-    /// More than the first piece.
+    /// More bytes than the first piece.
     private let large = Scene.bytes(9 << 20)
 
     @Test(arguments: DialectScene.dialects)
@@ -55,7 +55,7 @@ struct DialectUploadTests {
 
     // R132.
     @Test(arguments: DialectScene.dialects)
-    func `a link that dies every few kilobytes still finishes where bytes are kept`(
+    func `an upload over a link that dies every few kilobytes finishes if the server keeps bytes`(
         dialect: UploadDialect
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -64,7 +64,7 @@ struct DialectUploadTests {
     }
 
     @Test(arguments: DialectScene.dialects)
-    func `pieces shrink until they get through where broken requests lose all`(
+    func `pieces shrink until they get through to a server that discards broken requests`(
         dialect: UploadDialect
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -77,7 +77,7 @@ struct DialectUploadTests {
 
     // R1, R6, R105, R134.
     @Test(arguments: DialectScene.dialects)
-    func `after a kill the next client goes on where the server stands`(
+    func `after a kill the next client continues at the server's offset`(
         dialect: UploadDialect
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -94,7 +94,7 @@ struct DialectUploadTests {
             #expect(try await run.value.pauseReason == .shutdown)
         }
         gate.open()
-        // More arrived than was told, as with a kill between the two.
+        // More bytes arrived than were acknowledged, as with a kill between the two.
         scene.set { state in
             state.faults = []
             let kept = state.uploads["1"]?.bytes.count ?? 0
@@ -113,7 +113,7 @@ struct DialectUploadTests {
     }
 
     @Test(arguments: DialectScene.dialects, [404, 410])
-    func `an upload that is gone is begun anew`(
+    func `an upload that the server no longer has is begun anew`(
         dialect: UploadDialect, status: Int
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -126,7 +126,7 @@ struct DialectUploadTests {
     }
 
     @Test(arguments: DialectScene.dialects)
-    func `a server that forgets every upload is not fed for ever`(
+    func `a server that forgets every upload is not retried forever`(
         dialect: UploadDialect
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -138,7 +138,7 @@ struct DialectUploadTests {
     }
 
     @Test(arguments: DialectScene.dialects)
-    func `a locked upload is waited for as long as the server says`(
+    func `a locked upload is waited for as long as the server asks`(
         dialect: UploadDialect
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -150,7 +150,7 @@ struct DialectUploadTests {
     }
 
     @Test(arguments: DialectScene.dialects)
-    func `a piece that arrives damaged is sent again, and not for ever`(
+    func `a piece that arrives damaged is sent again, but not forever`(
         dialect: UploadDialect
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -165,7 +165,7 @@ struct DialectUploadTests {
     }
 
     @Test(arguments: DialectScene.dialects)
-    func `the same digest of the server makes a verified upload`(
+    func `an upload is verified when the server reports the same digest`(
         dialect: UploadDialect
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -177,7 +177,7 @@ struct DialectUploadTests {
 
     // R79, R119.
     @Test(arguments: DialectScene.dialects)
-    func `another digest of the server starts the upload over once`(
+    func `an upload starts over once when the server reports another digest`(
         dialect: UploadDialect
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -190,7 +190,7 @@ struct DialectUploadTests {
     }
 
     @Test(arguments: DialectScene.dialects)
-    func `a server that forgets finished uploads had all bytes`(
+    func `an upload is complete when the server forgets it after its last byte`(
         dialect: UploadDialect
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -201,11 +201,11 @@ struct DialectUploadTests {
 
     // R100.
     @Test(arguments: DialectScene.dialects)
-    func `a file that changes is uploaded anew, and the old upload removed`(
+    func `a file that changes is uploaded anew, and its old upload is removed`(
         dialect: UploadDialect
     ) async throws {
         let scene = try DialectScene(dialect)
-        // The piece that is under way when it changes is not the last one.
+        // The piece in flight when the file changes is not the last one.
         try scene.scene.write("source.bin", Scene.bytes(13 << 20))
         let gate = Gate()
         let counter = Counter()
@@ -225,7 +225,7 @@ struct DialectUploadTests {
 
     // R109.
     @Test(arguments: DialectScene.dialects)
-    func `cancelling removes the upload`(dialect: UploadDialect) async throws {
+    func `cancelling removes the upload from the server`(dialect: UploadDialect) async throws {
         let scene = try DialectScene(dialect)
         try scene.scene.write("source.bin", large)
         let (gate, counter) = (Gate(), Counter())

@@ -1,19 +1,19 @@
 import Foundation
 import GRDB
 import HTTPTypes
+import KedgeClient
 import KedgeFiles
 import KedgeHash
 import KedgeLocks
 import KedgeModel
+import KedgeTesting
 import Testing
 
-@testable import KedgeClient
-
-/// An interrupted chunk goes on where it stopped, also in another process.
+/// An interrupted chunk continues where it stopped, also in another process.
 @Suite(.timeLimit(.minutes(1)))
 struct DownloadPartialTests {
     private static let chunkSize = 65_536
-    /// What arrives of each of the first four chunks.
+    /// Bytes that arrive of each of the first four chunks.
     private static let part = 40_960
     private let scene: Scene
     private let bytes = Scene.bytes(600_000)
@@ -40,7 +40,7 @@ struct DownloadPartialTests {
         let client = try await scene.client()
         let id = try await client.enqueueDownload(reference, to: scene.path("out.bin"))
         let run = Task { try await client.run(id) }
-        #expect(try await eventually(within: .seconds(30)) { gate.arrivals.withLock { $0 } == 4 })
+        #expect(try await eventually(within: .seconds(30)) { gate.arrivalCount == 4 })
         try await body(client, id)
         run.cancel()
         _ = try await run.value
@@ -53,7 +53,7 @@ struct DownloadPartialTests {
         return id
     }
 
-    /// Goes on, and expects that so many bytes were asked for.
+    /// Runs the transfer to its end and expects requests for exactly this many bytes.
     private func finish(_ id: TransferID, asking byteCount: Int) async throws {
         let snapshot = try await (try await scene.client()).run(id)
         #expect(snapshot.state == .completed, "\(snapshot.message)")
@@ -96,7 +96,7 @@ struct DownloadPartialTests {
         try await finish(id, asking: bytes.count - 4 * Self.part)
     }
 
-    @Test func `bytes are noted before they are synced`() async throws {
+    @Test func `arrived bytes are recorded before they are synced`() async throws {
         _ = try await begin(addPlain(bytes)) { client, id in
             let partials = try await client.store.partials(of: id)
             #expect(partials.map(\.index) == [0, 1, 2, 3])
@@ -104,20 +104,20 @@ struct DownloadPartialTests {
         }
     }
 
-    @Test func `a killed download goes on from what was noted`() async throws {
+    @Test func `a killed download continues after the recorded bytes`() async throws {
         let id = try await begin(.file(scene.addFile(bytes)))
         try changeRecords("UPDATE download_partial SET synced_bytes = 0, synced_state = NULL")
         try await finish(id, asking: bytes.count - 4 * Self.part)
     }
 
-    @Test func `what was noted and is not in the file is fetched again`() async throws {
+    @Test func `recorded bytes that are not in the file are fetched again`() async throws {
         let id = try await begin(addPlain(bytes))
         try changeRecords("UPDATE download_partial SET synced_bytes = 0, synced_state = NULL")
         try damage(at: 30_000)
         try await finish(id, asking: bytes.count - 3 * Self.part)
     }
 
-    @Test func `after a power cut a chunk goes on from its last sync`() async throws {
+    @Test func `after a power cut a chunk continues from its last sync`() async throws {
         let id = try await begin(addPlain(bytes))
         try changeRecords(
             """
@@ -135,7 +135,9 @@ struct DownloadPartialTests {
     }
 
     @Test(arguments: [true, false])
-    func `a chunk of which every byte is there is not asked for`(isRight: Bool) async throws {
+    func `a chunk whose bytes are all there is requested only if they are wrong`(isRight: Bool)
+        async throws
+    {
         let id = try await begin(.file(scene.addFile(bytes)))
         try withTemporaryFile { file in
             let rest = bytes[Self.part..<Self.chunkSize]
@@ -151,14 +153,14 @@ struct DownloadPartialTests {
         try await finish(id, asking: bytes.count - first - 3 * Self.part)
     }
 
-    @Test func `parts of another version are not mixed with the new one`() async throws {
+    @Test func `bytes of an older version are not mixed with the new one`() async throws {
         let reference = addPlain(Scene.bytes(600_000, seed: 3))
         let id = try await begin(reference)
         _ = addPlain(bytes, etag: "\"v2\"")
         try await finish(id, asking: bytes.count)
     }
 
-    @Test func `what is left of a chunk in doubt is not taken up`() async throws {
+    @Test func `a chunk whose digest does not match discards its partial`() async throws {
         let id = try await begin(.file(scene.addFile(bytes)))
         let gate = Gate()
         scene.plan(.rewrite { $0.body[5] ^= 1 }) { $0.fields[.range] == "bytes=40960-65535" }

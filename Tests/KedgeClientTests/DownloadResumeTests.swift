@@ -1,15 +1,15 @@
 import Foundation
 import GRDB
 import HTTPTypes
+import KedgeClient
 import KedgeFiles
 import KedgeHash
 import KedgeLocks
 import KedgeModel
+import KedgeTesting
 import Testing
 
-@testable import KedgeClient
-
-/// What an earlier run left on the disk is not trusted further than it can be read back.
+/// Bytes that an earlier run left on the disk count only as far as they can be read back.
 @Suite(.timeLimit(.minutes(1)))
 struct DownloadResumeTests {
     private let scene: Scene
@@ -71,11 +71,11 @@ struct DownloadResumeTests {
         #expect(try scene.names() == ["out.bin", "state"])
     }
 
-    @Test func `space that unconfirmed bytes hold already is not asked for again`() async throws {
+    @Test func `space that unconfirmed bytes already hold is not required again`() async throws {
         let fileID = scene.addFile(bytes)
         let gate = Gate()
         scene.plan(.rewrite { $0.cutsAfter = 40_960 }, count: 4) { seen in
-            // The first try of a chunk.
+            // Only the first attempt at a chunk starts at its first byte.
             let start = seen.fields[.range]?.dropFirst("bytes=".count).prefix { $0 != "-" }
             return start.flatMap { Int($0) }.map { $0 % 65_536 == 0 } ?? false
         }
@@ -83,7 +83,7 @@ struct DownloadResumeTests {
         let client = try await scene.client()
         let id = try await client.enqueueDownload(.file(fileID), to: scene.path("out.bin"))
         let run = Task { try await client.run(id) }
-        #expect(try await eventually { gate.arrivals.withLock { $0 } == 4 })
+        #expect(try await eventually { gate.arrivalCount == 4 })
         run.cancel()
         _ = try await run.value
         gate.open()
@@ -92,7 +92,7 @@ struct DownloadResumeTests {
         expectCompleted(try await (try await scene.client()).run(id))
     }
 
-    @Test func `a promoted file that is another one now is not taken for the download`()
+    @Test func `a destination file that changed after its promotion is not taken for the download`()
         async throws
     {
         let fileID = scene.addFile(bytes)
@@ -109,7 +109,7 @@ struct DownloadResumeTests {
         #expect(snapshot.errorCode == .destinationExists)
     }
 
-    @Test func `the same command with other options goes by the newest ones`() async throws {
+    @Test func `a repeated download command follows its newest options`() async throws {
         let fileID = scene.addFile(bytes)
         try scene.write("out.bin", [1, 2, 3])
         let client = try await scene.client()
@@ -128,7 +128,7 @@ struct DownloadResumeTests {
         expectCompleted(try await run(DownloadOptions(overwrites: true)))
     }
 
-    @Test func `a file without a length that ends early is not taken for whole`() async throws {
+    @Test func `a body without a length that ends early is not taken for complete`() async throws {
         let plain = FakeServer.Plain(bytes: bytes, servesRanges: false)
         scene.server.state.withLock { $0.plain["x"] = plain }
         scene.plan(
@@ -143,7 +143,7 @@ struct DownloadResumeTests {
         expectCompleted(try await client.run(id))
     }
 
-    @Test func `a folder that is not there is a mistake of the caller`() async throws {
+    @Test func `a missing destination folder is a usage error`() async throws {
         let client = try await scene.client()
         await #expect(throws: TransferError(.usage, operation: "")) {
             try await client.enqueueDownload(.file(.random()), to: scene.path("none/out.bin"))

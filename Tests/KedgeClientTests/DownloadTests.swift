@@ -1,12 +1,12 @@
 import Foundation
 import GRDB
 import HTTPTypes
+import KedgeClient
 import KedgeHash
 import KedgeLocks
 import KedgeModel
+import KedgeTesting
 import Testing
-
-@testable import KedgeClient
 
 @Suite(.timeLimit(.minutes(1)))
 struct DownloadTests {
@@ -60,7 +60,7 @@ struct DownloadTests {
     }
 
     @Test(arguments: [0, 1, 65_536, 131_072])
-    func `sizes at the edges arrive`(size: Int) async throws {
+    func `files with sizes at the edges of chunks arrive`(size: Int) async throws {
         let bytes = Scene.bytes(size)
         let client = try await scene.client()
         let snapshot = try await download(client, .file(scene.addFile(bytes)))
@@ -69,8 +69,8 @@ struct DownloadTests {
         #expect(isWhole)
     }
 
-    // R132: an interrupted range goes on where it stopped.
-    @Test func `a link that dies every few kilobytes still finishes and repeats no byte`()
+    // R132: an interrupted range continues where it stopped.
+    @Test func `a download over a link that dies every few kilobytes finishes and repeats no byte`()
         async throws
     {
         let id = scene.addFile(bytes)
@@ -82,7 +82,7 @@ struct DownloadTests {
     }
 
     // R136.
-    @Test func `an answer with another range than asked for is never written`() async throws {
+    @Test func `an answer with another range than requested is never written`() async throws {
         let id = scene.addFile(bytes)
         scene.plan(
             .rewrite { $0.fields[.contentRange] = "bytes 0-65535/600000" }, count: 3
@@ -90,7 +90,7 @@ struct DownloadTests {
         try expectCompleted(try await download(try await scene.client(), .file(id)))
     }
 
-    @Test func `a server that keeps lying fails the transfer`() async throws {
+    @Test func `a server that keeps answering with wrong ranges fails the transfer`() async throws {
         let id = scene.addFile(bytes)
         scene.plan(
             .rewrite { $0.fields[.contentRange] = "bytes 7-9/600000" }, count: 10_000, when: isRange
@@ -109,7 +109,7 @@ struct DownloadTests {
         #expect(scene.seen("GET", "/files/").filter(isRange).count == 11)
     }
 
-    // R95: what cannot heal ends soon, and what is proven stays.
+    // R95: a download that cannot heal ends soon and keeps its verified chunks.
     @Test func `a chunk that stays damaged ends the download after three fetches`() async throws {
         let id = scene.addFile(bytes)
         let range = "bytes=131072-196607"
@@ -129,7 +129,7 @@ struct DownloadTests {
         #expect(asked <= 10 - Int(kept / 65_536))
     }
 
-    // R137: a link that damages bytes damages others each time.
+    // R137: a link that damages bytes damages different ones each time.
     @Test func `a chunk that is damaged differently each time is fetched until it is right`()
         async throws
     {
@@ -142,7 +142,7 @@ struct DownloadTests {
         #expect(scene.seen("GET", "/files/").filter { $0.fields[.range] == range }.count == 6)
     }
 
-    @Test func `chunks that are right are kept when the file is not the expected one`()
+    @Test func `verified chunks are kept when the file is not the expected one`()
         async throws
     {
         let id = scene.addFile(bytes)
@@ -220,7 +220,7 @@ struct DownloadTests {
         #expect(try await client.diagnose(id).remoteChangeCount == 1)
     }
 
-    @Test func `a file that keeps changing fails as such`() async throws {
+    @Test func `a download fails as changed when its file keeps changing`() async throws {
         let reference = addPlain()
         scene.plan(
             .rewrite { $0 = Reply(status: 412) }, count: 1000
@@ -250,7 +250,7 @@ struct DownloadTests {
                 try await eventually {
                     try await client.transfer(id).bytesTransferred >= (chunkCount - 1) * 65_536
                 })
-            // R46: nobody sees an unfinished file.
+            // R46: an unfinished file is not visible at the destination.
             #expect(scene.read("out.bin")?.count == nil)
             run.cancel()
             _ = try await run.value
@@ -270,7 +270,7 @@ struct DownloadTests {
         #expect(asked == 10 - Int(confirmed / 65_536))
     }
 
-    // R96: killed between the rename and its record.
+    // R96: a kill between the rename and its record.
     @Test func `a promoted file is recognised after a crash`() async throws {
         let fileID = scene.addFile(bytes)
         let client = try await scene.client()
@@ -286,7 +286,9 @@ struct DownloadTests {
     }
 
     // R97, R114, R115.
-    @Test func `a full disk is noticed before the first byte, and goes on later`() async throws {
+    @Test func `a full disk is noticed before the first byte, and the download continues later`()
+        async throws
+    {
         let id = scene.addFile(bytes)
         scene.files.setAvailable(1000)
         let client = try await scene.client()
@@ -297,7 +299,7 @@ struct DownloadTests {
         try expectCompleted(try await download(client, .file(id)))
     }
 
-    @Test func `a disk that fills up keeps what arrived`() async throws {
+    @Test func `a download on a disk that fills up keeps the bytes that arrived`() async throws {
         let fileID = scene.addFile(bytes)
         scene.files.setWritable(300_000)
         let client = try await scene.client()
@@ -315,7 +317,8 @@ struct DownloadTests {
     }
 
     // R116.
-    @Test func `by choice a full disk gets its space back`() async throws {
+    @Test func `a failed download on a full disk releases its space if configured so`() async throws
+    {
         let fileID = scene.addFile(bytes)
         scene.files.setWritable(300_000)
         let client = try await scene.client { $0.keepsPartialDownloadsOnFullDisk = false }
@@ -326,7 +329,7 @@ struct DownloadTests {
 
     // R116.
     @Test(arguments: [(Int64(9999), true), (10_000, false)])
-    func `below the critical limit a full disk gets its space back`(
+    func `a failed download on a full disk releases its space below the critical limit`(
         available: Int64, isGivenBack: Bool
     ) async throws {
         let fileID = scene.addFile(bytes)
@@ -336,7 +339,7 @@ struct DownloadTests {
         let id = try await client.enqueueDownload(.file(fileID), to: scene.path("out.bin"))
         let run = Task { try await client.run(id) }
         await gate.waitForArrival()
-        // The file fitted when it was begun; then others filled the disk.
+        // The file fitted at the start; then other programs filled the disk.
         #expect(
             try await eventually { try await client.transfer(id).bytesTransferred > 300_000 })
         scene.files.setWritable(0)
@@ -350,8 +353,10 @@ struct DownloadTests {
         try expectCompleted(try await download(client, .file(fileID)))
     }
 
-    // R121: what arrives damaged as a whole is asked for in smaller pieces.
-    @Test func `after an integrity failure the pieces are half as large`() async throws {
+    // R121: a file that arrives damaged is requested in smaller chunks.
+    @Test func `after an integrity failure the chunks of a download are half as large`()
+        async throws
+    {
         let large = Scene.bytes(3 << 20)
         let reference = addPlain {
             $0.bytes = large
@@ -370,7 +375,9 @@ struct DownloadTests {
     }
 
     // R88.
-    @Test func `any server with ranges will do; without a hash the result says so`() async throws {
+    @Test func `a download works from any server with ranges and is unverified without a hash`()
+        async throws
+    {
         let reference = addPlain()
         try expectCompleted(try await download(try await scene.client(), reference), .unverified)
         let ranges = scene.seen("GET", "/plain/").filter(isRange)
@@ -391,7 +398,7 @@ struct DownloadTests {
     }
 
     @Test(arguments: [true, false])
-    func `a server without ranges is read in one go, from the start after a drop`(
+    func `a file without ranges is read in one request, and from the start after a drop`(
         announcesLength: Bool
     ) async throws {
         let reference = addPlain {
@@ -404,13 +411,15 @@ struct DownloadTests {
         try expectCompleted(try await download(try await scene.client(), reference), .unverified)
     }
 
-    @Test func `a weak validator cannot hold ranges together`() async throws {
+    @Test func `a weak ETag is never sent in If-Range`() async throws {
         let reference = addPlain { $0.etag = "W/\"v1\"" }
         try expectCompleted(try await download(try await scene.client(), reference), .unverified)
         #expect(scene.seen("GET", "/plain/").allSatisfy { $0.fields[.ifRange] == nil })
     }
 
-    @Test func `a whole body in answer to a range is not written at an offset`() async throws {
+    @Test func `a complete body in answer to a range request is not written at an offset`()
+        async throws
+    {
         let reference = addPlain()
         scene.plan(
             .rewrite { [bytes] reply in
@@ -423,7 +432,7 @@ struct DownloadTests {
         try expectCompleted(try await download(try await scene.client(), reference), .unverified)
     }
 
-    @Test func `an existing file is not replaced unless that was said`() async throws {
+    @Test func `an existing file is replaced only if the options allow it`() async throws {
         let id = scene.addFile(bytes)
         try scene.write("out.bin", [1, 2, 3])
         let client = try await scene.client()
@@ -436,14 +445,14 @@ struct DownloadTests {
         try expectCompleted(try await download(client, .file(id), options: options))
     }
 
-    @Test func `the same file at the destination already is success`() async throws {
+    @Test func `a download whose file is already at the destination succeeds`() async throws {
         let id = scene.addFile(bytes)
         try scene.write("out.bin", bytes)
         try expectCompleted(try await download(try await scene.client(), .file(id)))
         #expect(scene.seen("GET", "/files/").filter(isRange).isEmpty)
     }
 
-    @Test func `a redirect to elsewhere never carries the token`() async throws {
+    @Test func `a redirect to another origin never carries the token`() async throws {
         let bytes = bytes
         let reference = addPlain { $0.redirect = "http://elsewhere.test/plain/y" }
         scene.server.state.withLock {
@@ -457,7 +466,7 @@ struct DownloadTests {
         }
     }
 
-    @Test func `a redirect out of an encrypted connection is not followed`() async throws {
+    @Test func `a redirect from HTTPS to HTTP is not followed`() async throws {
         _ = addPlain { $0.redirect = "http://kedge.test/plain/y" }
         let refused = try await download(
             try await scene.client(), .url("https://kedge.test/plain/x"))
@@ -466,7 +475,7 @@ struct DownloadTests {
         #expect(visited.allSatisfy { $0.hasPrefix("https://") })
     }
 
-    @Test func `a redirect without credentials is followed`() async throws {
+    @Test func `a request without credentials follows a redirect to another origin`() async throws {
         let bytes = bytes
         scene.server.state.withLock { state in
             state.plain["x"] = FakeServer.Plain(
@@ -478,7 +487,7 @@ struct DownloadTests {
         try expectCompleted(try await download(client, reference), .unverified)
     }
 
-    @Test func `a file that is gone fails with the server's code`() async throws {
+    @Test func `a download of a missing file fails with the server's code`() async throws {
         let client = try await scene.client()
         let snapshot = try await download(client, .file(.random()))
         #expect(snapshot.state == .failed)
@@ -495,7 +504,7 @@ struct DownloadTests {
     }
 
     // R102.
-    @Test func `canceling removes the temporary file`() async throws {
+    @Test func `cancelling a download removes its temporary file`() async throws {
         let fileID = scene.addFile(bytes)
         let gate = Gate()
         scene.plan(.wait(gate), count: 100, when: isRange)

@@ -1,18 +1,18 @@
 import Foundation
 import HTTPTypes
+import KedgeClient
 import KedgeHash
 import KedgeLocks
 import KedgeModel
+import KedgeTesting
 import Testing
 
-@testable import KedgeClient
-
-/// Servers that name no strong ETag: a download goes on where that is safe, and never mixes versions.
+/// Servers without a strong ETag: a download continues where that is safe and never mixes versions.
 @Suite(.timeLimit(.minutes(1)))
 struct DownloadValidatorTests {
     private static let size = 600_000
     private static let chunkSize: Int64 = 131_072
-    /// What arrives of each of the first four chunks. Its last 64 KiB are compared.
+    /// Bytes that arrive of each of the first four chunks. The client compares the last 64 KiB.
     private static let part = 100_000
     private static let modified = "Fri, 02 Jan 2026 03:04:05 GMT"
     private static let later = "Fri, 02 Jan 2026 03:04:06 GMT"
@@ -21,7 +21,7 @@ struct DownloadValidatorTests {
 
     init() throws { scene = try Scene() }
 
-    /// How a server names a version.
+    /// The fields with which a server names a version.
     struct Naming: Sendable, CustomStringConvertible {
         let description: String
         var etag: String?
@@ -48,7 +48,7 @@ struct DownloadValidatorTests {
     }
 
     private var ranges: [FakeServer.Seen] {
-        // A probe asks for one byte.
+        // A probe requests one byte.
         scene.seen("GET", "/plain/").filter { $0.fields[.range].map { $0 != "bytes=0-0" } ?? false }
     }
 
@@ -56,8 +56,8 @@ struct DownloadValidatorTests {
         try await scene.client { $0.chunkSize = Self.chunkSize }
     }
 
-    /// Runs a download until there is a part of each of four chunks, or of the file where it comes in
-    /// one go, and stops it.
+    /// Runs a download until it has a part of each of four chunks, then stops it. A file that comes
+    /// in one request is stopped after its first part.
     private func begin(
         _ reference: RemoteReference, _ options: DownloadOptions = DownloadOptions(),
         inOneGo: Bool = false
@@ -73,7 +73,7 @@ struct DownloadValidatorTests {
             reference, to: scene.path("out.bin"), options: options)
         let run = Task { try await client.run(id) }
         #expect(
-            try await eventually(within: .seconds(30)) { gate.arrivals.withLock { $0 } == count })
+            try await eventually(within: .seconds(30)) { gate.arrivalCount == count })
         run.cancel()
         _ = try await run.value
         gate.open()
@@ -91,20 +91,20 @@ struct DownloadValidatorTests {
         return snapshot
     }
 
-    /// The old bytes with one other one, and the rest as it was.
+    /// Returns the old bytes with one byte changed.
     private func replacement(differingAt offset: Int) -> [UInt8] {
         var bytes = old
         bytes[offset] ^= 1
         return bytes
     }
 
-    @Test func `a date that is old enough holds ranges together`() async throws {
+    @Test func `a Last-Modified date that is old enough is used in If-Range`() async throws {
         let id = try await begin(serve(old, .oldEnough))
         let snapshot = try await finish(id, with: old)
         #expect(snapshot.verification == .unverified)
         #expect(ranges.count == 5)
         #expect(ranges.allSatisfy { $0.fields[.ifRange] == Self.modified })
-        // The bytes before the break come once more.
+        // The bytes before the break are requested once more.
         #expect(ranges.contains { $0.fields[.range] == "bytes=34464-131071" })
     }
 
@@ -119,7 +119,7 @@ struct DownloadValidatorTests {
         #expect(try await client.diagnose(id).remoteChangeCount == 1)
     }
 
-    @Test func `another date is another version`() async throws {
+    @Test func `a file with another Last-Modified date is another version`() async throws {
         let id = try await begin(serve(old, .oldEnough))
         var naming = Naming.oldEnough
         naming.lastModified = "Fri, 02 Jan 2026 03:04:04 GMT"
@@ -149,7 +149,9 @@ struct DownloadValidatorTests {
     }
 
     @Test(arguments: Naming.allWeak)
-    func `a hash that is known before lets a download go on`(naming: Naming) async throws {
+    func `a download with a known hash continues without a strong validator`(naming: Naming)
+        async throws
+    {
         let options = DownloadOptions(expectedSHA256: SHA256Hasher.digest(of: old))
         let id = try await begin(serve(old, naming), options)
         let snapshot = try await finish(id, with: old)
@@ -158,9 +160,11 @@ struct DownloadValidatorTests {
         #expect(ranges.allSatisfy { $0.fields[.ifRange] == nil })
     }
 
-    /// In the bytes that are compared, and before them.
+    /// The versions differ in the compared bytes or before them.
     @Test(arguments: Naming.allWeak, [40_000, 100])
-    func `a mixture does not pass the hash`(naming: Naming, offset: Int) async throws {
+    func `a mixture of two versions does not pass the hash`(naming: Naming, offset: Int)
+        async throws
+    {
         let new = replacement(differingAt: offset)
         let options = DownloadOptions(expectedSHA256: SHA256Hasher.digest(of: new))
         let id = try await begin(serve(old, naming), options)
@@ -170,7 +174,7 @@ struct DownloadValidatorTests {
     }
 
     @Test(arguments: Naming.allWeak)
-    func `by choice a download goes on, and is unverified`(naming: Naming) async throws {
+    func `a download continues unverified if the options allow it`(naming: Naming) async throws {
         let options = DownloadOptions(resumesUnverified: true)
         let id = try await begin(serve(old, naming), options)
         let snapshot = try await finish(id, with: old)
@@ -178,12 +182,12 @@ struct DownloadValidatorTests {
         #expect(ranges.count == 5)
     }
 
-    @Test func `what came while a hash was known is fetched again once it is not`() async throws {
+    @Test func `bytes that arrived with a known hash are fetched again without it`() async throws {
         let options = DownloadOptions(expectedSHA256: SHA256Hasher.digest(of: old))
         let reference = serve(old, .tooYoung)
         let id = try await begin(reference, options)
         let new = replacement(differingAt: 100)
-        // The date has come of age since, for bytes that are others.
+        // The date is old enough by now, but the bytes are different.
         _ = serve(new, .oldEnough)
         let client = try await client()
         #expect(try await client.enqueueDownload(reference, to: scene.path("out.bin")) == id)
@@ -191,8 +195,8 @@ struct DownloadValidatorTests {
         _ = try await finish(id, with: new)
     }
 
-    // An outage is when files are replaced.
-    @Test func `an outage does not shorten what is compared`() async throws {
+    // Files are replaced during outages.
+    @Test func `an outage does not shorten the compared bytes`() async throws {
         let reference = serve(old, .oldEnough)
         let isContent: @Sendable (FakeServer.Seen) -> Bool = { $0.fields[.ifRange] != nil }
         scene.plan(.rewrite { $0.cutsAfter = Self.part }, when: isContent)
@@ -208,7 +212,7 @@ struct DownloadValidatorTests {
         #expect(ranges.filter { $0.fields[.range] == "bytes=34464-131071" }.count == 9)
     }
 
-    @Test func `what is compared reaches into the chunk before`() async throws {
+    @Test func `the compared bytes reach into the chunk before`() async throws {
         let reference = serve(old, .oldEnough)
         scene.plan(.rewrite { $0.cutsAfter = 65_536 + 500 }) {
             $0.fields[.range] == "bytes=65536-262143"
@@ -223,7 +227,9 @@ struct DownloadValidatorTests {
         #expect(ranges.contains { $0.fields[.range] == "bytes=66036-262143" })
     }
 
-    @Test func `a link that carries less than the compared bytes still gets on`() async throws {
+    @Test func `a download progresses over a link that carries less than the compared bytes`()
+        async throws
+    {
         let reference = serve(old, .oldEnough)
         scene.plan(.rewrite { $0.cutsAfter = 20_000 }, count: 60) { $0.fields[.ifRange] != nil }
         let client = try await client()
@@ -237,7 +243,7 @@ struct DownloadValidatorTests {
 struct RangeValidatorTests {
     private let modified = "Fri, 02 Jan 2026 03:04:05 GMT"
 
-    @Test func `a date is strong a second after it, and only without a tag`() {
+    @Test func `a date is a strong validator a second later, and only without an ETag`() {
         let later = "Fri, 02 Jan 2026 03:04:06 GMT"
         #expect(RangeValidator([.lastModified: modified, .date: later]) == .date(modified))
         #expect(RangeValidator([.lastModified: modified, .date: modified]) == .weak(modified))
@@ -247,7 +253,7 @@ struct RangeValidatorTests {
         #expect(RangeValidator(tagged) == .weak("W/\"1\""))
     }
 
-    @Test func `a strong tag goes before everything`() {
+    @Test func `a strong ETag takes precedence over a date`() {
         #expect(RangeValidator([.eTag: "\"1\"", .lastModified: modified]) == .tag("\"1\""))
         #expect(RangeValidator([.eTag: "1", .lastModified: modified]) == .weak(""))
         #expect(RangeValidator([:]) == .weak(""))
@@ -257,7 +263,7 @@ struct RangeValidatorTests {
         RangeValidator.tag("\"1\""), .date("Fri, 02 Jan 2026 03:04:05 GMT"), .weak("W/\"1\""),
         .weak(""),
     ])
-    func `a record keeps what kind it is`(validator: RangeValidator) {
+    func `a recorded validator keeps its kind`(validator: RangeValidator) {
         #expect(RangeValidator(text: validator.text, isWeak: validator.isWeak) == validator)
     }
 }

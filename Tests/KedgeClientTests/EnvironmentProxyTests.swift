@@ -1,9 +1,8 @@
+import KedgeClient
 import Testing
 
-@testable import KedgeClient
-
-/// Which proxy libcurl takes from the environment.
-@Suite struct EnvironmentProxyTests {
+/// The proxy that libcurl takes from the environment.
+struct EnvironmentProxyTests {
     static let named: [(String, [String: String], String?)] = [
         ("http://a.example", [:], nil),
         ("http://a.example", ["http_proxy": "http://p:3128"], "http_proxy"),
@@ -20,7 +19,7 @@ import Testing
     ]
 
     @Test(arguments: named)
-    func `the variable of the scheme counts, unless the host is exempt`(
+    func `the proxy variable of the scheme counts unless the host is exempt`(
         url: String, environment: [String: String], variable: String?
     ) {
         #expect(EnvironmentProxy.named(for: url, in: environment)?.variable == variable)

@@ -1,12 +1,11 @@
 import Foundation
 import HTTPTypes
+import KedgeClient
 import KedgeCurl
 import KedgeModel
 import Testing
 
-@testable import KedgeClient
-
-/// R107: what a person reads when a transfer failed.
+/// R107: the message of a failed transfer.
 @Suite(.timeLimit(.minutes(1)))
 struct FailureMessageTests {
     private let scene: Scene
@@ -32,7 +31,7 @@ struct FailureMessageTests {
         return RequestFailure(reply, body: body, operation: "test", subject: subject)
     }
 
-    // Where and why: what answered is named, with its status.
+    // The message names the host that answered, and the status.
     @Test(
         arguments: [
             (401, .session, .badRequest), (404, .session, .notKedge), (404, .file, .notKedge),
@@ -40,7 +39,7 @@ struct FailureMessageTests {
             (413, .session, .requestTooLarge), (413, .resource, .requestTooLarge),
             (418, .resource, .badRequest), (500, .upload, .internalError),
         ] as [(Int, RequestFailure.Subject, ErrorCode)])
-    func `an answer that is no Kedge's names who gave it`(
+    func `an answer that is not Kedge's is reported with its host and status`(
         status: Int, subject: RequestFailure.Subject, code: ErrorCode
     ) {
         let failure = failure(status, subject: subject)
@@ -51,8 +50,8 @@ struct FailureMessageTests {
         #expect(failure.failedAttempt().host == "files.example")
     }
 
-    // One that is in the transport's list only would have no words.
-    @Test func `every reason of the transport is a cause`() {
+    // A reason that is only in the transport's list would have no text.
+    @Test func `every reason of the transport is a connection cause`() {
         let reasons = CurlError.Reason.allCases.map(\.rawValue)
         #expect(reasons == ConnectionCause.allCases.map(\.rawValue))
     }
@@ -61,19 +60,19 @@ struct FailureMessageTests {
         Reply(problem: code) { $0.detail = detail }
     }
 
-    @Test func `the server's detail reaches the person`() async throws {
+    @Test func `the server's detail is in the message`() async throws {
         let snapshot = try await fail(with: problem(.badRequest, "mimeType is no media type."))
         #expect(snapshot.errorCode == .badRequest)
         #expect(snapshot.message.contains("mimeType is no media type."))
     }
 
-    @Test func `the detail of another server's problem document reaches the person`() async throws {
+    @Test func `the detail of another server's problem document is in the message`() async throws {
         let body = #"{"type":"https://x.example","title":"No","detail":"Pay first"}"#
         let snapshot = try await fail(with: Reply(status: 402, body: Array(body.utf8)))
         #expect(snapshot.message.contains("Pay first."))
     }
 
-    @Test func `a page is not quoted, and much text is cut`() async throws {
+    @Test func `a message does not quote an HTML page and cuts a long detail`() async throws {
         let page = try await fail(with: Reply(status: 400, body: Array("<html>x</html>".utf8)))
         #expect(!page.message.contains("html"))
         let long = failure(
@@ -82,7 +81,7 @@ struct FailureMessageTests {
         #expect(!long.message.contains("\n"))
     }
 
-    @Test func `a detail that says nothing new is not repeated`() {
+    @Test func `a detail that equals the code's sentence is not repeated`() {
         let sentence = ErrorCode.badRequest.facts.sentence
         let failure = failure(400, body: problem(.badRequest, sentence).body)
         #expect(failure.message == sentence)
@@ -108,18 +107,18 @@ struct FailureMessageTests {
     ]
 
     @Test(arguments: hopeless)
-    func `where nothing is known to help there is no advice`(code: ErrorCode) {
+    func `a failure without a known remedy gets no advice`(code: ErrorCode) {
         #expect(advice(code) == nil)
     }
 
-    @Test func `a retry from scratch is not advised for a session that a person named`() {
+    @Test func `a retry from scratch is not advised for a given session`() {
         #expect(advice(.integrityMismatch) != nil)
         #expect(advice(.integrityMismatch, given: .random()) == nil)
         #expect(advice(.sessionExpired, given: .random()) != nil)
     }
 
-    /// R107: each cause has a code and a text of its own.
-    @Test func `causes are told apart by code and text`() {
+    /// R107.
+    @Test func `each cause has a code and a text of its own`() {
         let causes: [ErrorCode] = [
             .storageFull, .diskFull, .fileMissing, .fileChanged, .fileTruncated,
             .integrityMismatch, .fileTooLarge, .sessionFileMismatch, .destinationExists,

@@ -1,14 +1,14 @@
 import HTTPTypes
+import KedgeClient
 import KedgeLocks
 import KedgeModel
+import KedgeTesting
 import Testing
 
-@testable import KedgeClient
-
-/// Servers that have not answered as a Kedge yet, and those that have.
+/// Servers that have not yet answered as a Kedge server, and servers that have.
 @Suite(.timeLimit(.minutes(1)))
 struct FirstContactTests {
-    /// Answers that no Kedge gives.
+    /// Answers that no Kedge server gives.
     enum Foreign: String, CaseIterable {
         case page, notFound, notImplemented, redirect
 
@@ -37,7 +37,7 @@ struct FirstContactTests {
         _ name: String = "source.bin", _ change: (inout ClientConfiguration) -> Void = { _ in }
     ) async throws -> TransferSnapshot {
         let client = try await scene.client(change)
-        // Written once: the same command again is about the same file.
+        // The file is written once, so that a repeated command is about the same file.
         if scene.read(name) == nil { try scene.write(name, bytes) }
         let snapshot = try await client.run(
             try await client.enqueueUpload(path: scene.path(name)))
@@ -50,7 +50,7 @@ struct FirstContactTests {
     }
 
     @Test(arguments: Foreign.allCases)
-    func `a first answer that is no Kedge's ends the upload at once`(foreign: Foreign) async throws
+    func `a first answer that is not Kedge's ends the upload at once`(foreign: Foreign) async throws
     {
         scene.plan(.answer(foreign.reply), when: isCreation)
         let path = try scene.write("source.bin", bytes)
@@ -61,16 +61,19 @@ struct FirstContactTests {
         #expect(failed.errorCode == foreign.code)
         #expect(creations() == 1)
         #expect(!failed.message.contains("secret"))
-        // The same command goes on with the same record.
+        // The same command continues with the same record.
         #expect(try await client.enqueueUpload(path: path) == id)
         scene.expectUploaded(try await client.run(id), bytes)
     }
 
-    // More often than a failing transfer is tried: it waits, and its session and bytes stay.
+    // The answers outnumber the attempts of a failing transfer: it waits and keeps session and
+    // bytes.
     @Test(arguments: Foreign.allCases)
-    func `another answer than a known server's is waited out`(foreign: Foreign) async throws {
+    func `a foreign answer in place of a known server's is waited out`(foreign: Foreign)
+        async throws
+    {
         scene.expectUploaded(try await upload("first.bin"), bytes)
-        // In another process, for another file.
+        // Another process uploads another file.
         scene.plan(.answer(foreign.reply), count: 20, when: isCreation)
         scene.plan(.answer(foreign.reply), count: 40) { $0.method == "PUT" }
         scene.plan(.answer(foreign.reply), count: 20) { $0.path.contains("/finalize") }
@@ -80,14 +83,14 @@ struct FirstContactTests {
     }
 
     @Test(arguments: Foreign.allCases)
-    func `another answer than a known server's takes nothing from a download`(
+    func `a foreign answer in place of a known server's costs a download no bytes`(
         foreign: Foreign
     ) async throws {
         scene.expectUploaded(try await upload("first.bin"), bytes)
         let id = scene.addFile(bytes)
         let whole = "bytes=65536-131071"
         scene.plan(.rewrite { $0.cutsAfter = 40_000 }) { $0.fields[.range] == whole }
-        // From then on there is nothing but the other answer, for a while.
+        // From then on every request gets the foreign answer, for a while.
         let isCut = Mutex(false)
         scene.plan(.answer(foreign.reply), count: 60) { seen in
             guard seen.path.contains("/files/") else { return false }
@@ -105,7 +108,7 @@ struct FirstContactTests {
         #expect(scene.seen("GET", "/files/").filter { $0.fields[.range] == whole }.count == 1)
     }
 
-    @Test func `a server that moved for good is not waited for for ever`() async throws {
+    @Test func `a known server that moved permanently is not waited for forever`() async throws {
         scene.expectUploaded(try await upload("first.bin"), bytes)
         let moved = Reply(
             status: 308, fields: [.location: "https://kedge.test/uploads/sessions"])
@@ -116,7 +119,7 @@ struct FirstContactTests {
     }
 
     @Test(arguments: [429, 500, 503])
-    func `patience before the first answer holds for servers that cannot serve`(
+    func `the timeout before the first answer applies to servers that cannot serve`(
         status: Int
     ) async throws {
         scene.plan(.answer(Reply(status: status)), count: 1_000_000)
@@ -126,7 +129,7 @@ struct FirstContactTests {
         #expect(waiting.message.contains("gave up") && !waiting.message.hasPrefix("Waiting"))
     }
 
-    @Test func `a password in the address is not kept with the servers that are known`()
+    @Test func `a server stays known under another password in its address`()
         async throws
     {
         scene.expectUploaded(
@@ -136,7 +139,7 @@ struct FirstContactTests {
         #expect(try await client.store.isKnownServer("http://kedge.test"))
     }
 
-    @Test func `a refusal in a Kedge's words makes it known`() async throws {
+    @Test func `a refusal as a Kedge problem document makes the server known`() async throws {
         scene.plan(.answer(Reply(problem: .busy)), when: isCreation)
         scene.plan(.answer(Foreign.page.reply), count: 2, when: isCreation)
         scene.expectUploaded(try await upload(), bytes)
@@ -154,7 +157,7 @@ struct FirstContactTests {
         arguments: [
             (ConnectionCause.nameNotFound, ErrorCode.nameNotFound), (.tlsRefused, .tlsRefused),
         ])
-    func `a name that does not exist, and a refusal of TLS, are no weather at first`(
+    func `an unknown host name or a refusal of TLS ends an upload only at first contact`(
         cause: ConnectionCause, code: ErrorCode
     ) async throws {
         scene.plan(.unreachable(cause))
@@ -169,12 +172,16 @@ struct FirstContactTests {
     @Test(arguments: [
         ConnectionCause.nameUnresolved, .refused, .unreachable, .timedOut, .proxyUnresolved,
     ])
-    func `what passes by itself is waited for also at first`(cause: ConnectionCause) async throws {
+    func `a transient connection failure is waited for at first contact too`(cause: ConnectionCause)
+        async throws
+    {
         scene.plan(.unreachable(cause), count: 30)
         scene.expectUploaded(try await upload(), bytes)
     }
 
-    @Test func `patience before the first answer is its own`() async throws {
+    @Test func `the timeout before the first answer is separate from the later timeout`()
+        async throws
+    {
         scene.plan(.unreachable(.refused), count: 1_000_000)
         let waiting = try await upload { $0.firstAnswerPatience = .milliseconds(100) }
         #expect(waiting.state == .queued)
@@ -187,14 +194,16 @@ struct FirstContactTests {
         #expect(attempt.nextAttemptAt == nil)
         scene.server.state.withLock { $0.faults = [] }
         scene.expectUploaded(try await upload(), bytes)
-        // Known by now: the outage takes longer, and is waited for.
+        // The server is known by now: the client waits for the end of the longer outage.
         scene.plan(.unreachable(.refused), count: 50)
         scene.expectUploaded(
             try await upload("other.bin") { $0.firstAnswerPatience = .zero }, bytes)
     }
 
     @Test(arguments: [0, 1, 4])
-    func `retries end an outage, and the same command goes on`(retries: Int) async throws {
+    func `an upload that runs out of retries is continued by the same command`(retries: Int)
+        async throws
+    {
         scene.plan(.unreachable(.refused), count: 1000, when: isCreation)
         let failed = try await upload { $0.retry.maxRetries = retries }
         #expect(failed.state == .failed)
@@ -208,7 +217,9 @@ struct FirstContactTests {
         scene.expectUploaded(done, bytes)
     }
 
-    @Test func `while it waits the record says why, where and how often`() async throws {
+    @Test func `the record of a waiting transfer has cause, host and number of attempts`()
+        async throws
+    {
         let gate = Gate()
         scene.plan(.unreachable(.timedOut), count: 4)
         scene.plan(.wait(gate))
@@ -229,7 +240,7 @@ struct FirstContactTests {
     }
 
     @Test(arguments: [401, 403])
-    func `a refusal tells whether a token was sent`(status: Int) async throws {
+    func `the message of a refusal depends on whether a token was sent`(status: Int) async throws {
         scene.plan(.answer(Reply(status: status)), count: 2, when: isCreation)
         let with = try await upload()
         let without = try await upload { $0.token = nil }

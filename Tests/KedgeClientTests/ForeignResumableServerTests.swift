@@ -1,12 +1,12 @@
 import Foundation
+import KedgeClient
 import KedgeHash
 import KedgeModel
+import KedgeTesting
 import Logging
 import Testing
 
-@testable import KedgeClient
-
-/// IETF resumable uploads over real connections to a server that others wrote.
+/// IETF resumable uploads over real connections to a third-party server.
 @Suite(.timeLimit(.minutes(1)))
 struct ForeignResumableServerTests {
     private let scene: Scene
@@ -17,7 +17,7 @@ struct ForeignResumableServerTests {
         try scene.write("source.bin", bytes)
     }
 
-    /// What the heads of some requests may add to the bytes that a file has.
+    /// Bytes that the heads of some requests may add to the bytes of a file.
     private static let headsByteCount = 32 << 10
 
     private func client(
@@ -44,13 +44,14 @@ struct ForeignResumableServerTests {
         #expect(snapshot.verification == .unverified)
         #expect(snapshot.bytesTransferred == Int64(bytes.count))
         #expect(server.now.fileCount == 1)
-        // Compared without printing millions of numbers.
+        // Compared apart, so that a failure does not print millions of numbers.
         let files = server.now.finished.map { FileManager.default.contents(atPath: $0) }
         let isWhole = files == [Data(bytes)]
         #expect(isWhole)
     }
 
-    @Test func `a file arrives as it is, in the newest version that both speak`() async throws {
+    @Test func `a file arrives as it is, in the newest version that both sides speak`() async throws
+    {
         try await ForeignResumableServer.serve(in: scene.directory) { server, url in
             let client = try await client(url)
             let id = try await enqueue(client)
@@ -72,7 +73,9 @@ struct ForeignResumableServerTests {
 
     // R132.
     @Test(arguments: [900 << 10, 150 << 10])
-    func `a link that keeps dying costs no byte that arrived`(byteCount: Int) async throws {
+    func `an upload over a link that keeps dying repeats no byte that arrived`(byteCount: Int)
+        async throws
+    {
         try await ForeignResumableServer.serve(in: scene.directory) { server, url in
             server.set(.cut(after: byteCount))
             let client = try await client(url)
@@ -87,7 +90,9 @@ struct ForeignResumableServerTests {
     }
 
     // R132. The server still waits for the rest of the first request when the client comes back.
-    @Test func `a link that goes silent is given up, and what it carried counts`() async throws {
+    @Test func `a link that goes silent is given up, and the bytes that it carried count`()
+        async throws
+    {
         try await ForeignResumableServer.serve(in: scene.directory) { server, url in
             server.set(.silent(after: 3 << 20))
             let client = try await client(url, stallTimeout: .seconds(1))
@@ -102,7 +107,7 @@ struct ForeignResumableServerTests {
     }
 
     // R1, R6, R105, R134.
-    @Test func `after a kill the next client goes on where the server stands`() async throws {
+    @Test func `after a kill the next client continues at the server's offset`() async throws {
         try await ForeignResumableServer.serve(in: scene.directory) { server, url in
             server.set(.silent(after: 5 << 20))
             let client = try await client(url)
@@ -113,7 +118,7 @@ struct ForeignResumableServerTests {
             #expect(try await run.value.pauseReason == .shutdown)
             try await client.close()
             let carried = server.now.carriedByteCount
-            // More than the record knows: the piece that was under way was never acknowledged.
+            // More than the record has: the piece in flight was never acknowledged.
             #expect(carried == 5 << 20)
 
             server.set(.whole)
@@ -128,7 +133,7 @@ struct ForeignResumableServerTests {
     }
 
     // R109.
-    @Test func `cancelling removes the upload`() async throws {
+    @Test func `cancelling removes the upload from the server`() async throws {
         try await ForeignResumableServer.serve(in: scene.directory) { server, url in
             server.set(.silent(after: 5 << 20))
             let client = try await client(url)

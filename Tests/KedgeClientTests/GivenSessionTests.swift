@@ -1,13 +1,13 @@
 import Foundation
 import HTTPTypes
+import KedgeClient
 import KedgeHash
 import KedgeLocks
 import KedgeModel
+import KedgeTesting
 import Testing
 
-@testable import KedgeClient
-
-/// R13: going on with a session of which this client has no record.
+/// R13: an upload continues a session of which this client has no record.
 @Suite(.timeLimit(.minutes(1)))
 struct GivenSessionTests {
     private let scene: Scene
@@ -16,7 +16,7 @@ struct GivenSessionTests {
 
     init() throws { scene = try Scene() }
 
-    /// What another client left on the server: six chunks of ten, and the begin of one.
+    /// Leaves another client's session on the server: six chunks of ten and the start of a seventh.
     private func leave(
         _ change: (inout FakeServer.Session) -> Void = { _ in }
     ) {
@@ -39,7 +39,7 @@ struct GivenSessionTests {
             try await client.enqueueUpload(path: scene.path("source.bin"), options: options))
     }
 
-    /// Requests that could change anything.
+    /// Requests that could change the server's state.
     private var changes: [FakeServer.Seen] {
         scene.server.state.withLock { $0.seen.filter { $0.method != "GET" } }
     }
@@ -50,7 +50,7 @@ struct GivenSessionTests {
         #expect(changes.map(\.path) == [])
     }
 
-    @Test func `only what the session misses is sent`() async throws {
+    @Test func `only the bytes that the given session misses are sent`() async throws {
         try scene.write("source.bin", bytes)
         leave()
         let snapshot = try await upload(try await scene.client())
@@ -63,7 +63,7 @@ struct GivenSessionTests {
         #expect(rest == "bytes 236608-262143/600000")
     }
 
-    @Test func `a session without a byte takes the whole file`() async throws {
+    @Test func `a given session without bytes takes the complete file`() async throws {
         try scene.write("source.bin", bytes)
         leave {
             $0.chunks = [:]
@@ -76,7 +76,9 @@ struct GivenSessionTests {
     static let otherBytes = [0, 65_536 * 2 + 5, 65_536 * 3 + 39_999, 599_999]
 
     @Test(arguments: otherBytes)
-    func `a file with another byte is refused, and nothing is changed`(offset: Int) async throws {
+    func `a file with another byte than the session is refused, and nothing is changed`(offset: Int)
+        async throws
+    {
         leave()
         var other = bytes
         other[offset] ^= 1
@@ -85,13 +87,15 @@ struct GivenSessionTests {
     }
 
     @Test(arguments: [599_999, 600_001, 0])
-    func `a file of another size is refused, and nothing is changed`(size: Int) async throws {
+    func `a file of another size than the session is refused, and nothing is changed`(size: Int)
+        async throws
+    {
         leave()
         try scene.write("source.bin", Scene.bytes(size))
         expectRefused(try await upload(try await scene.client()), .sessionFileMismatch)
     }
 
-    @Test func `a file without the digest that was declared is refused`() async throws {
+    @Test func `a file without the declared digest is refused`() async throws {
         leave {
             $0.chunks = [:]
             $0.partials = [:]
@@ -105,7 +109,7 @@ struct GivenSessionTests {
         (SessionState.expired, ErrorCode.sessionExpired), (.canceled, .sessionClosed),
         (.failed, .sessionClosed),
     ])
-    func `a session that is over is an error and not a new session`(
+    func `an ended session is an error and is not replaced by a new one`(
         state: SessionState, code: ErrorCode
     ) async throws {
         try scene.write("source.bin", bytes)
@@ -113,7 +117,9 @@ struct GivenSessionTests {
         expectRefused(try await upload(try await scene.client()), code)
     }
 
-    @Test func `an unknown session is an error, and may be named anew`() async throws {
+    @Test func `an unknown session is an error, and another one can be given afterwards`()
+        async throws
+    {
         try scene.write("source.bin", bytes)
         leave()
         let client = try await scene.client()
@@ -122,7 +128,7 @@ struct GivenSessionTests {
     }
 
     @Test(arguments: [ErrorCode.sessionExpired, .sessionNotFound])
-    func `a session that goes away during the upload is not replaced`(
+    func `a given session that disappears during the upload is not replaced`(
         code: ErrorCode
     ) async throws {
         try scene.write("source.bin", bytes)
@@ -135,7 +141,7 @@ struct GivenSessionTests {
         #expect(scene.seen("DELETE", "uploads/sessions").isEmpty)
     }
 
-    @Test func `a finished session gives its file`() async throws {
+    @Test func `a completed session yields its file`() async throws {
         try scene.write("source.bin", bytes)
         leave { left in for index in 0..<10 { left.chunks[index] = chunk(index) } }
         let client = try await scene.client()
@@ -150,7 +156,7 @@ struct GivenSessionTests {
         #expect(scene.seen("PUT", "/chunks/").isEmpty)
     }
 
-    @Test func `a finished session of another file is refused`() async throws {
+    @Test func `a completed session of another file is refused`() async throws {
         try scene.write("source.bin", bytes)
         leave {
             $0.state = .completed
@@ -159,14 +165,14 @@ struct GivenSessionTests {
         expectRefused(try await upload(try await scene.client()), .sessionFileMismatch)
     }
 
-    @Test func `a server that tells no digests is told from another file`() async throws {
+    @Test func `a server without digests is reported differently from another file`() async throws {
         try scene.write("source.bin", bytes)
         leave()
         scene.server.state.withLock { $0.offersSessionDigests = false }
         expectRefused(try await upload(try await scene.client()), .badRequest)
     }
 
-    @Test func `digests that do not fit the chunks are no proof`() async throws {
+    @Test func `digests that do not fit the chunks are a protocol violation`() async throws {
         try scene.write("source.bin", bytes)
         leave()
         scene.plan(
@@ -177,7 +183,7 @@ struct GivenSessionTests {
         expectRefused(try await upload(try await scene.client()), .protocolViolation)
     }
 
-    @Test func `after a kill the same command goes on without comparing again`() async throws {
+    @Test func `after a kill the same command continues without another comparison`() async throws {
         let path = try scene.write("source.bin", bytes)
         leave()
         let gate = Gate()
@@ -212,7 +218,9 @@ struct GivenSessionTests {
         #expect(scene.seen("GET", "?chunks=digests").count == 2)
     }
 
-    @Test func `a file that changes meanwhile is not put into another session`() async throws {
+    @Test func `a file that changes during the upload is not put into another session`()
+        async throws
+    {
         let path = try scene.write("source.bin", bytes)
         leave()
         let gate = Gate()
@@ -232,7 +240,9 @@ struct GivenSessionTests {
         #expect(scene.seen("POST", "uploads/sessions").isEmpty)
     }
 
-    @Test func `an unfinished upload with another session is not taken over`() async throws {
+    @Test func `an unfinished upload with another session is not moved to the given one`()
+        async throws
+    {
         try scene.write("source.bin", bytes)
         leave()
         scene.plan(.answer(Reply(problem: .badRequest)), when: { $0.method == "PUT" })
@@ -246,7 +256,7 @@ struct GivenSessionTests {
         #expect(try await client.transfers().map(\.sessionID) == [own.sessionID])
     }
 
-    @Test func `without a name for its session the upload begins one`() async throws {
+    @Test func `an upload without a given session creates one`() async throws {
         try scene.write("source.bin", bytes)
         let client = try await scene.client()
         #expect(try await upload(client).errorCode == .sessionNotFound)
@@ -256,7 +266,7 @@ struct GivenSessionTests {
     }
 
     @Test(arguments: [UploadDialect.tus, .resumableUpload])
-    func `a session is for the native dialect`(dialect: UploadDialect) async throws {
+    func `a session can be given only in the native protocol`(dialect: UploadDialect) async throws {
         let path = try scene.write("source.bin", bytes)
         let client = try await scene.client()
         let options = UploadOptions(dialect: dialect, sessionID: session)

@@ -1,10 +1,9 @@
 import Foundation
+import KedgeClient
 import Testing
 
-@testable import KedgeClient
-
 struct LocalPathTests {
-    @Test func `what follows a symbolic link is left to the system`() {
+    @Test func `parent segments in a path are left to the system`() {
         #expect(LocalPath.absolute("/a/link/../f") == "/a/link/../f")
     }
 
@@ -14,7 +13,7 @@ struct LocalPathTests {
     }
 
     @Test(arguments: ["abc", "W/\"abc\"", "\"abc", "\"", ""])
-    func `an entity tag that is not strong and quoted is none`(value: String) {
+    func `an entity tag that is not strong and quoted is not used`(value: String) {
         #expect(RemoteFile.strongETag(value) == nil)
     }
 }

@@ -1,10 +1,9 @@
 import HTTPTypes
+import KedgeClient
 import KedgeHash
 import KedgeLocks
 import KedgeModel
 import Testing
-
-@testable import KedgeClient
 
 /// R120: a diagnosis has the chunks, both digests, and the server's answer.
 @Suite(.timeLimit(.minutes(1)))
@@ -30,7 +29,7 @@ struct MismatchTests {
         return try await client.diagnose(id)
     }
 
-    /// The server says that it received other bytes.
+    /// Makes the server report that it received other bytes.
     private func refuse(_ code: ErrorCode, count: Int, at suffix: String) {
         let other = other
         let refusal = Reply(problem: code) { $0.actualSha256 = other }
@@ -41,7 +40,7 @@ struct MismatchTests {
         SHA256Hasher.digest(of: Array(bytes[393_216..<458_752]))
     }
 
-    @Test func `a chunk that arrived damaged at the server`() async throws {
+    @Test func `a diagnosis has the chunk that arrived damaged at the server`() async throws {
         refuse(.chunkHashMismatch, count: 2, at: "/chunks/6")
         let diagnosis = try await upload(try await scene.client())
         #expect(diagnosis.state == .completed)
@@ -52,7 +51,7 @@ struct MismatchTests {
             ])
     }
 
-    @Test func `a file that the server computes another digest of`() async throws {
+    @Test func `a diagnosis has the file whose digest differs on the server`() async throws {
         refuse(.integrityMismatch, count: 9, at: "/finalize")
         let diagnosis = try await upload(try await scene.client())
         #expect(diagnosis.errorCode == .integrityMismatch)
@@ -66,7 +65,7 @@ struct MismatchTests {
             ])
     }
 
-    @Test func `a chunk of a download that arrived damaged`() async throws {
+    @Test func `a diagnosis has the downloaded chunk that arrived damaged`() async throws {
         let file = scene.addFile(bytes)
         scene.plan(.rewrite { $0.body[0] ^= 1 }) { $0.fields[.range] == "bytes=393216-458751" }
         let diagnosis = try await download(try await scene.client(), file)
@@ -81,7 +80,7 @@ struct MismatchTests {
             ])
     }
 
-    @Test func `a download whose whole has another digest`() async throws {
+    @Test func `a diagnosis has the downloaded file whose digest differs`() async throws {
         let file = scene.addFile(bytes)
         scene.server.state.withLock { $0.offersChunkDigests = false }
         scene.plan(.rewrite { $0.body[500] ^= 1 }) { $0.fields[.range] == "bytes=0-65535" }

@@ -1,18 +1,18 @@
 import Glibc
+import KedgeClient
 import KedgeLocks
 import KedgeModel
 import KedgeTesting
 import Testing
 
-@testable import KedgeClient
-
-/// R46, R107, R114, R115: whichever call of the disk fails, no success is told that is not durable,
-/// nobody sees a half file, the error says what it is, no descriptor stays open, and the same
-/// command completes once the disk is well.
+/// R46, R107, R114, R115: whichever call of the disk fails, a reported success is durable, no
+/// unfinished file is visible, the error has the failure's code, no descriptor stays open, and the
+/// same command completes once the disk is healed.
 ///
-/// The first call fails, then the second, and so on, until the command runs untouched.
-@Suite(.timeLimit(.minutes(5))) struct `The Nth failure under a client` {
-    /// How a call fails.
+/// The first call fails, then the second, and so on, until the command runs without a failure.
+@Suite(.timeLimit(.minutes(5)))
+struct NthFailureTests {
+    /// The way in which a call fails.
     struct Failure: Sendable, CustomStringConvertible {
         let number: Int32
         let isLasting: Bool
@@ -21,7 +21,7 @@ import Testing
             "\(number == ENOSPC ? "a full disk" : "a failing disk")\(isLasting ? " for good" : "")"
         }
 
-        /// What the one who gave the command is told.
+        /// The end that the command reports.
         var end: SimulatedEnd { .refused(number == ENOSPC ? .diskFull : .storeDamaged) }
 
         static let all = [EIO, ENOSPC].flatMap { number in
@@ -36,7 +36,9 @@ import Testing
     ]
 
     @Test(arguments: scenarios, Failure.all)
-    func `of the disk`(scenario: SimulatedScenario, failure: Failure) async throws {
+    func `a client survives the Nth failure of its disk`(
+        scenario: SimulatedScenario, failure: Failure
+    ) async throws {
         let start = try await scenario.start()
         for position in 0..<Self.patience {
             let host = try SimulatedHost(start)
@@ -56,7 +58,7 @@ import Testing
         Issue.record("it never ran without a failure")
     }
 
-    /// What is wrong with the disk still failing.
+    /// Returns the violations while the disk still fails.
     private func violations(
         of scenario: SimulatedScenario, _ end: SimulatedEnd, _ failure: Failure,
         on host: SimulatedHost

@@ -1,12 +1,11 @@
 import Foundation
 import HTTPTypes
+import KedgeClient
 import KedgeLocks
 import KedgeModel
 import Testing
 
-@testable import KedgeClient
-
-/// A server that is away, forgets, or answers with numbers that make no sense.
+/// Servers that are unavailable, forget, or answer with impossible numbers.
 @Suite(.timeLimit(.minutes(1)))
 struct OutageTests {
     private let scene: Scene
@@ -24,7 +23,7 @@ struct OutageTests {
             try await client.enqueueUpload(path: try scene.write("source.bin", bytes)))
     }
 
-    /// A status in which something is wrong.
+    /// Changes the session status in the server's answer.
     private static func spoiled(
         _ change: @escaping @Sendable (inout SessionStatus) -> Void
     ) -> Fault {
@@ -49,8 +48,9 @@ struct OutageTests {
         scene.expectUploaded(try await upload(), bytes)
     }
 
-    // The server saves what arrived later than it answers a status.
-    @Test func `a status that is behind makes nobody send bytes again`() async throws {
+    // The server answers a status before it has saved the bytes that arrived.
+    @Test func `a status that lags behind does not make the client send bytes again`() async throws
+    {
         scene.plan(.dropBody(after: 20_000), count: 25, when: isChunk)
         scene.plan(Self.spoiled { $0.partialChunks = [] }, count: 1000, when: isStatus)
         scene.expectUploaded(try await upload(), bytes)
@@ -58,7 +58,7 @@ struct OutageTests {
     }
 
     @Test(arguments: [Int64.min, -1, .max])
-    func `an expected offset outside the chunk is not computed with`(offset: Int64) async throws {
+    func `an expected offset outside the chunk is ignored`(offset: Int64) async throws {
         scene.plan(
             .answer(Reply(problem: .offsetMismatch) { $0.expectedOffset = offset }), count: 3,
             when: isChunk)
@@ -76,7 +76,7 @@ struct OutageTests {
         #expect(snapshot.errorCode == .protocolViolation)
     }
 
-    @Test func `partials that the file does not have are passed over`() async throws {
+    @Test func `partials that the file does not have are ignored`() async throws {
         scene.plan(.loseResponse, when: isChunk)
         scene.plan(
             Self.spoiled { status in
@@ -86,7 +86,7 @@ struct OutageTests {
         scene.expectUploaded(try await upload(), bytes)
     }
 
-    /// A status whose received chunks are named in another way.
+    /// Replaces the ranges of received chunks in the server's answer.
     private static func renamed(
         _ change: @escaping @Sendable ([[Int]]) -> [String: any Sendable]
     ) -> Fault {
@@ -103,7 +103,7 @@ struct OutageTests {
         }
     }
 
-    @Test func `ranges that the file does not have are passed over`() async throws {
+    @Test func `ranges that the file does not have are ignored`() async throws {
         scene.plan(.loseResponse, when: isChunk)
         scene.plan(
             Self.renamed { ["receivedRanges": [[Int.min, -1]] + $0 + [[1 << 19, .max]]] },

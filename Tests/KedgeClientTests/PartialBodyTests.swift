@@ -1,11 +1,10 @@
 import HTTPTypes
+import KedgeClient
 import KedgeLocks
 import KedgeModel
 import Testing
 
-@testable import KedgeClient
-
-/// Chunks that go in parts, through proxies that gather bodies or take only small ones.
+/// Chunks sent in several bodies, through proxies that buffer bodies or accept only small ones.
 @Suite(.timeLimit(.minutes(1)))
 struct PartialBodyTests {
     private let scene: Scene
@@ -25,7 +24,7 @@ struct PartialBodyTests {
         seen.fields[.contentRange].flatMap { ContentRange($0) }?.range
     }
 
-    /// A request that brings more than so many bytes of a chunk.
+    /// Matches a request with more than this many bytes of a chunk.
     private static func isLarge(_ byteCount: Int64) -> @Sendable (FakeServer.Seen) -> Bool {
         { seen in
             seen.method == "PUT" && range(seen).map { $0.byteCount > byteCount } == true
@@ -39,13 +38,13 @@ struct PartialBodyTests {
     private static let tooLarge = Reply(
         status: 413, fields: [.contentType: "text/html"], body: Array("<html>".utf8))
 
-    @Test func `where all goes well each chunk is one body`() async throws {
+    @Test func `without failures each chunk is sent as one body`() async throws {
         scene.expectUploaded(try await upload(), bytes)
         #expect(puts.map(\.byteCount).sorted() == [902_848, Self.chunkSize, Self.chunkSize])
     }
 
     @Test(arguments: [true, false])
-    func `bodies shrink until they pass what loses large ones, and nothing counts twice`(
+    func `bodies shrink until a proxy passes them on, and repeat no acknowledged byte`(
         isAnswered: Bool
     ) async throws {
         let reply = isAnswered ? Self.badGateway : nil
@@ -54,12 +53,12 @@ struct PartialBodyTests {
         scene.expectUploaded(try await upload(), bytes)
         #expect(scene.server.state.withLock { $0.repeatedByteCount } == 0)
         #expect(puts.contains { $0.byteCount <= 200_000 && $0.byteCount > 1 })
-        // No longer what was lost, once it was learnt.
+        // The client stops sending sizes that are lost.
         #expect(puts.filter { $0.byteCount > 200_000 }.count < 30)
     }
 
-    /// The service has what it took before the link behind the proxy died.
-    @Test func `after an answer of a proxy the service is asked before more is sent`()
+    /// The service keeps the bytes that it took before the link behind the proxy died.
+    @Test func `after a proxy's answer the client asks the service before it sends more`()
         async throws
     {
         scene.plan(.dropBody(after: 700_000), when: Self.isLarge(100))
@@ -70,8 +69,8 @@ struct PartialBodyTests {
         #expect(scene.server.state.withLock { $0.repeatedByteCount } == 0)
     }
 
-    // HAProxy says so when the link before it dies in the middle of a body.
-    @Test func `a proxy that answers 400 to a broken body is asked for the service`() async throws {
+    // HAProxy answers 400 when the link in front of it dies in the middle of a body.
+    @Test func `after a proxy's 400 to a broken body the client asks the service`() async throws {
         let badRequest = Reply(
             status: 400, fields: [.contentType: "text/html"], body: Array("<html>".utf8))
         scene.plan(.gather(upTo: 300_000, badRequest), count: 2, when: Self.isLarge(200_000))
@@ -94,7 +93,9 @@ struct PartialBodyTests {
         #expect(scene.server.state.withLock { $0.repeatedByteCount } == 0)
     }
 
-    @Test func `a proxy that takes hardly any body is named, with the body's size`() async throws {
+    @Test func `a proxy that accepts hardly any body is reported with the body's size`()
+        async throws
+    {
         scene.plan(.answer(Self.tooLarge), count: 1000, when: Self.isLarge(10_000))
         let snapshot = try await upload()
         #expect(snapshot.errorCode == .requestTooLarge)
@@ -102,8 +103,8 @@ struct PartialBodyTests {
         #expect(message.contains("before the service") && message.contains("16384"))
     }
 
-    // An older server refuses parts, and its limits do not name them.
-    @Test func `an older server gets chunks to their end`() async throws {
+    // An older server refuses partial bodies, and its limits do not mention them.
+    @Test func `an older server gets only bodies that reach the end of their chunk`() async throws {
         scene.plan(.gather(upTo: 300_000, Self.badGateway), count: 3, when: Self.isLarge(200_000))
         scene.plan(.dropBody(after: 400_000), count: 3, when: Self.isLarge(200_000))
         scene.expectUploaded(try await upload(toOldServer: true), bytes)
@@ -112,14 +113,15 @@ struct PartialBodyTests {
         #expect(scene.server.state.withLock { $0.repeatedByteCount } == 0)
     }
 
-    @Test func `through an older server a proxy's limit is told at once`() async throws {
+    @Test func `with an older server a proxy's limit ends the upload at once`() async throws {
         scene.plan(.answer(Self.tooLarge), count: 1000, when: Self.isLarge(300_000))
         let snapshot = try await upload(toOldServer: true)
         #expect(snapshot.errorCode == .requestTooLarge)
         #expect(snapshot.message.contains("1048576"))
     }
 
-    @Test func `a server that takes no parts of one chunk gets it whole`() async throws {
+    @Test func `a server that refuses partial bodies of a chunk gets it in one body`() async throws
+    {
         scene.plan(.gather(upTo: 300_000, nil), when: Self.isLarge(200_000))
         scene.plan(.answer(Reply(problem: .rangeMismatch)), count: 1000) { seen in
             guard let range = Self.range(seen) else { return false }
@@ -129,7 +131,7 @@ struct PartialBodyTests {
     }
 
     @Test(arguments: [0, 100, Int64.max])
-    func `an answer to a part that cannot be true is not believed`(received: Int64) async throws {
+    func `an impossible answer to a partial body is not believed`(received: Int64) async throws {
         scene.plan(.gather(upTo: 300_000, nil), when: Self.isLarge(200_000))
         scene.plan(
             .rewrite { reply in

@@ -1,10 +1,9 @@
 import GRDB
+import KedgeClient
 import KedgeModel
 import Testing
 
-@testable import KedgeClient
-
-/// When what there is of a chunk is noted and synced.
+/// The times at which the bytes of an unfinished chunk are recorded and synced.
 struct PartialPaceTests {
     private static let begin = Timestamp(millisecondsSinceEpoch: 1_000_000)
     private var pace = PartialPace(limits: PartialLimits(), at: begin)
@@ -15,7 +14,7 @@ struct PartialPaceTests {
         return pace.step(arrived: mebibytes << 20, written: mebibytes << 20, at: now)
     }
 
-    @Test mutating func `a chunk is noted after each mebibyte`() {
+    @Test mutating func `an unfinished chunk is recorded after each mebibyte`() {
         #expect(pace.step(arrived: 1 << 20, written: 0, at: Self.begin) == .nothing)
         #expect(step(1, after: 10) == .note)
         pace.noted(1 << 20)
@@ -23,7 +22,7 @@ struct PartialPaceTests {
         #expect(step(2, after: 10) == .note)
     }
 
-    @Test mutating func `a chunk is synced after two seconds or sixteen mebibytes`() {
+    @Test mutating func `an unfinished chunk is synced after two seconds or sixteen mebibytes`() {
         #expect(step(1, after: 1999) == .note)
         #expect(step(1, after: 2000) == .sync)
         #expect(step(16, after: 10) == .sync)
@@ -38,11 +37,11 @@ struct PartialPaceTests {
         #expect(pace.step(arrived: 1, written: 0, at: now) == .sync)
     }
 
-    @Test func `a clock that is set back puts no sync off`() {
+    @Test func `a clock that is set back does not delay a sync`() {
         #expect(step(1, after: -1) == .sync)
     }
 
-    @Test func `noting leaves the records' commits synced`() async throws {
+    @Test func `recording an unfinished chunk leaves the commits of records synced`() async throws {
         let scene = try Scene()
         let client = try await scene.client()
         let id = try await client.enqueueDownload(

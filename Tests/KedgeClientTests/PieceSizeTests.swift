@@ -1,8 +1,7 @@
+import KedgeClient
 import KedgeModel
 import KedgeTesting
 import Testing
-
-@testable import KedgeClient
 
 struct PieceSizeTests {
     private func offer(_ change: (inout UploadOffer) -> Void = { _ in }) -> UploadOffer {
@@ -11,7 +10,7 @@ struct PieceSizeTests {
         return offer
     }
 
-    @Test func `pieces grow where they get through quickly, up to what is read at once`() {
+    @Test func `pieces that get through quickly grow, up to the size of one read`() {
         var size = PieceSize(offer: offer())
         #expect(size.byteCount == PieceSize.initial)
         for _ in 0..<9 { size.recordSuccess(in: .seconds(1), byteCount: size.byteCount) }
@@ -22,13 +21,13 @@ struct PieceSizeTests {
         #expect(size.byteCount == PieceSize.maximum / 2)
     }
 
-    @Test func `a short last piece says nothing about larger ones`() {
+    @Test func `a short last piece does not change the piece size`() {
         var size = PieceSize(offer: offer())
         size.recordSuccess(in: .milliseconds(1), byteCount: 10)
         #expect(size.byteCount == PieceSize.initial)
     }
 
-    @Test func `pieces shrink to the smallest, and then go without a checksum`() {
+    @Test func `pieces shrink to the minimum and are then sent without a checksum`() {
         var size = PieceSize(offer: offer())
         repeat {
             #expect(size.byteCount >= PieceSize.minimum)
@@ -41,10 +40,10 @@ struct PieceSizeTests {
         #expect(size.carriesChecksum)
     }
 
-    /// Sends pieces over a link that dies after so many bytes, whose server keeps none of a piece
-    /// that broke.
+    /// Sends pieces over a link that dies after each of these byte counts, to a server that
+    /// discards broken pieces.
     ///
-    /// - Returns: Bytes that crossed the link over those that counted.
+    /// - Returns: The ratio of bytes that crossed the link to bytes that counted.
     private func lossyRatio(lives: [Int64], startingWith first: PieceSize) -> Double {
         var size = first
         var (crossed, counted) = (0 as Int64, 0 as Int64)
@@ -76,7 +75,7 @@ struct PieceSizeTests {
         #expect(lossyRatio(lives: lives, startingWith: PieceSize(offer: offer())) < 1.2)
     }
 
-    @Test func `what a server kept of a broken body takes three of the next ones`() {
+    @Test func `a body after a broken one has a third of the bytes that the server kept`() {
         var size = PieceSize(chunkSize: 4 << 20)
         size.recordBreak(of: 4 << 20, survived: 300 << 10)
         #expect(size.byteCount == 100 << 10)
@@ -86,7 +85,7 @@ struct PieceSizeTests {
         #expect(size.byteCount == 4 << 20)
     }
 
-    @Test func `a whole chunk may take its time, and is no larger than itself`() {
+    @Test func `a slow chunk keeps its size, and a piece is never larger than its chunk`() {
         var size = PieceSize(chunkSize: 1000)
         size.recordSuccess(in: .seconds(600), byteCount: 1000)
         #expect(size.byteCount == 1000)
@@ -95,8 +94,8 @@ struct PieceSizeTests {
         #expect(!shrinks && !isSmaller && size.byteCount == 1000)
     }
 
-    // A gateway that answers 502 to one request in four is no link that carries little.
-    @Test func `bodies that a gateway answers do not shrink, unless none gets through`() {
+    // A gateway that answers 502 to one request in four does not mean a weak link.
+    @Test func `bodies that a gateway refuses do not shrink unless none gets through`() {
         var size = PieceSize(chunkSize: 4 << 20)
         for _ in 0..<9 {
             size.recordBreak(of: 4 << 20, isAnswered: true)
@@ -110,13 +109,13 @@ struct PieceSizeTests {
         #expect(size.byteCount < 1 << 20)
     }
 
-    @Test func `a server that asks for less gets half`() {
+    @Test func `a congested server gets pieces of half the size`() {
         var size = PieceSize(offer: offer())
         size.recordCongestion()
         #expect(size.byteCount == PieceSize.initial / 2)
     }
 
-    @Test func `a size that was refused is not tried again`() {
+    @Test func `a piece size that was refused is not tried again`() {
         var size = PieceSize(offer: offer())
         let isSmaller = size.recordRefusal(of: size.byteCount)
         #expect(isSmaller)
@@ -124,7 +123,7 @@ struct PieceSizeTests {
         #expect(size.byteCount == PieceSize.initial / 2)
     }
 
-    @Test func `what was learnt on the way outlives other limits of the server`() {
+    @Test func `a refused piece size is remembered when the server's limits change`() {
         var size = PieceSize(offer: offer())
         _ = size.recordRefusal(of: size.byteCount)
         size.adopt(offer { $0.maxAppendSize = 7 << 20 })
@@ -133,7 +132,7 @@ struct PieceSizeTests {
         #expect(size.byteCount == PieceSize.initial / 2)
         size.adopt(offer { $0.maxAppendSize = 1000 })
         #expect(size.byteCount == 1000)
-        // Less than this the server takes in no case.
+        // The server takes no smaller piece in any case.
         size.adopt(offer { $0.minAppendSize = 20 << 20 })
         #expect(size.byteCount == 20 << 20)
     }
@@ -144,7 +143,9 @@ struct PieceSizeTests {
             (0, nil, 1 << 20),
             (2000, 1000, 1000), (Int64.max, nil, Int64.max),
         ] as [(Int64?, Int64?, Int64)])
-    func `what the server asks for counts`(least: Int64?, most: Int64?, expected: Int64) {
+    func `the piece size stays within the server's limits`(
+        least: Int64?, most: Int64?, expected: Int64
+    ) {
         var size = PieceSize(
             offer: offer {
                 $0.minAppendSize = least
@@ -164,7 +165,9 @@ struct PieceSizeTests {
             ("max-append-size = 9", nil, 9, nil),
             ("unknown, other=?1, max-size=1", 1, nil, nil), ("", nil, nil, nil),
         ] as [(String, Int64?, Int64?, Int64?)])
-    func `limits are read`(text: String, size: Int64?, most: Int64?, least: Int64?) throws {
+    func `the limits of Upload-Limit are read`(
+        text: String, size: Int64?, most: Int64?, least: Int64?
+    ) throws {
         let offer = try #require(UploadLimitField.parse(text))
         #expect(offer.maxSize == size)
         #expect(offer.maxAppendSize == most)
@@ -174,11 +177,11 @@ struct PieceSizeTests {
     @Test(arguments: [
         "max-size=a", "max-size=1.5", "max-size", "min-append-size=5, max-size=\"7\"",
     ])
-    func `a limit of another type voids all of them`(text: String) {
+    func `a limit of the wrong type voids all of Upload-Limit`(text: String) {
         #expect(UploadLimitField.parse(text) == nil)
     }
 
-    @Test func `completeness is read as each version has it`() {
+    @Test func `completeness is read as each draft version encodes it`() {
         let (old, new) = (
             ResumableUploadVersion(interop: 3), ResumableUploadVersion(interop: nil)
         )

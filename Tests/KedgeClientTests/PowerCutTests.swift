@@ -1,13 +1,13 @@
+import KedgeClient
 import KedgeModel
 import KedgeTesting
 import Testing
 
-@testable import KedgeClient
-
-/// R1, R46, R92, R96: the power goes before any call that changes the disk, and whatever the disk
-/// then kept of the unsynced rest, nobody sees a half file, the records promise nothing that is
-/// lost, and the same command comes to its end.
-@Suite(.timeLimit(.minutes(5))) struct `Power cuts of a client` {
+/// R1, R46, R92, R96: the power is cut before any call that changes the disk. Whatever unsynced
+/// bytes the disk keeps, no unfinished file is visible, the records promise no lost bytes, and the
+/// same command completes.
+@Suite(.timeLimit(.minutes(5)))
+struct PowerCutTests {
     private static let cuts: [Cut] =
         [.losesAll, .keepsAll] + (0..<4).map { .random(seed: $0) }
 
@@ -17,24 +17,28 @@ import Testing
     ]
 
     @Test(arguments: scenarios)
-    func `take nothing that was promised`(scenario: SimulatedScenario) async throws {
+    func `a power cut takes nothing that the client promised`(scenario: SimulatedScenario)
+        async throws
+    {
         let found = try await violations(of: scenario)
         let some = found.prefix(5).joined(separator: "\n")
         #expect(found.isEmpty, "\(found.count) violations:\n\(some)")
     }
 
-    /// A check that cannot fail proves nothing: without any one of the syncs it does.
+    /// A check that cannot fail proves nothing, so it must fail when any one of the syncs is
+    /// ignored.
     @Test(
         arguments: [SimulatedScenario.fresh, .sequential, .inParts],
         SimulatedDisk.Mutation.allCases)
-    func `a disk that does not sync is caught`(
+    func `a disk that ignores syncs is caught`(
         scenario: SimulatedScenario, mutation: SimulatedDisk.Mutation
     ) async throws {
         let found = try await violations(of: scenario, mutation: mutation, cuts: [.losesAll])
         #expect(!found.isEmpty)
     }
 
-    /// Runs the command, cuts at each of its moments, and gives the command again on what is left.
+    /// Runs the command, cuts the power at each of its moments, and runs the command again
+    /// afterwards.
     private func violations(
         of scenario: SimulatedScenario, mutation: SimulatedDisk.Mutation? = nil,
         cuts: [Cut] = cuts
@@ -56,7 +60,7 @@ import Testing
         return found
     }
 
-    /// What is wrong before anybody touched what the cut left.
+    /// Returns the violations after the cut, before a client runs again.
     private func violations(
         of scenario: SimulatedScenario, _ records: [TransferRecord], on survivor: SimulatedMoment
     ) -> [String] {

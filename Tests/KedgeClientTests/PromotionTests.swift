@@ -1,20 +1,19 @@
 import Glibc
+import KedgeClient
 import KedgeFiles
 import KedgeHash
 import KedgeLocks
 import KedgeModel
 import Testing
 
-@testable import KedgeClient
-
-/// R96: whoever may rename in the folder of a download can put a file of their own in the place of the
-/// verified one. It is never taken for that.
+/// R96: a user who may rename files in a download's folder can swap the verified file for another
+/// one. The client never reports that file as verified.
 @Suite(.timeLimit(.minutes(1))) struct PromotionTests {
-    /// When the file is swapped.
+    /// The moment at which the file is swapped.
     enum Moment: CaseIterable, Sendable {
-        /// After the bytes were verified, before the name is looked at.
+        /// After the bytes were verified, before the name is checked.
         case beforeLook
-        /// After the name was looked at.
+        /// After the name was checked.
         case beforeRename
     }
 
@@ -53,7 +52,7 @@ import Testing
         if moment == .beforeLook || overwrites { #expect(snapshot.state == .completed) }
     }
 
-    @Test func `a folder in which files are swapped all the time ends the download`() async throws {
+    @Test func `a download fails when its file is swapped every time`() async throws {
         let scene = try Scene()
         let file = scene.addFile(bytes)
         let disk = SwappingDisk(forged, at: .beforeLook, count: 100)
@@ -63,7 +62,7 @@ import Testing
     }
 }
 
-/// A disk on which another program puts its own file in the place of a temporary one.
+/// A disk on which another program swaps a temporary file for its own.
 private final class SwappingDisk: ForwardingFileSystem {
     let base = POSIXFileSystem()
     private let forged: [UInt8]
@@ -112,7 +111,7 @@ private final class SwappingDisk: ForwardingFileSystem {
     }
 }
 
-/// A file whose name is given to another one while it is being synced.
+/// A file that is swapped for another one while it is being synced.
 private final class SwappedFile: ForwardingFile {
     let base: any OpenFile
     private let swap: @Sendable () throws(FileError) -> Void

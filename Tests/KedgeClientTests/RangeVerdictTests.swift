@@ -1,8 +1,7 @@
 import HTTPTypes
+import KedgeClient
 import KedgeModel
 import Testing
-
-@testable import KedgeClient
 
 private let day = "Fri, 02 Jan 2026 03:04:05 GMT"
 
@@ -27,7 +26,7 @@ struct RangeVerdictTests {
         "bytes 0-99/1000", "bytes 100-198/1000", "bytes 101-199/1000", "bytes 100-199/1001",
         "bytes 100-199/*", "bytes */1000", "items 100-199/1000", "bytes 100-1099/1000", "",
     ])
-    func `another range is a violation`(range: String) {
+    func `an answer with another range is a violation`(range: String) {
         #expect(verdict(206, [.contentRange: range, .eTag: "\"v1\""]) == .violation)
     }
 
@@ -42,7 +41,7 @@ struct RangeVerdictTests {
                 == .violation)
     }
 
-    @Test func `another version is a change, whatever the status`() {
+    @Test func `an answer with another version is a change, whatever its status`() {
         #expect(verdict(206, [.contentRange: "bytes 100-199/1000", .eTag: "\"v2\""]) == .changed)
         #expect(verdict(200, [.eTag: "\"v2\""]) == .changed)
         #expect(verdict(200, [:]) == .violation)
@@ -52,7 +51,7 @@ struct RangeVerdictTests {
 
     // RFC 9110 section 15.3.7: an answer to If-Range need not repeat the date.
     @Test(arguments: [RangeValidator.date(day), .weak(day)])
-    func `a part with the same date or none is accepted`(validator: RangeValidator) {
+    func `a range with the same date or none is accepted`(validator: RangeValidator) {
         let range = "bytes 100-199/1000"
         #expect(verdict(206, [.contentRange: range], validator) == .accepted)
         #expect(verdict(206, [.contentRange: range, .lastModified: day], validator) == .accepted)
@@ -63,7 +62,7 @@ struct RangeVerdictTests {
         #expect(verdict(200, [:], validator) == .violation)
     }
 
-    @Test func `another weak tag is another version`() {
+    @Test func `an answer with another weak ETag is another version`() {
         let range = "bytes 100-199/1000"
         let weak = RangeValidator.weak("W/\"v1\"")
         #expect(verdict(206, [.contentRange: range, .eTag: "W/\"v1\""], weak) == .accepted)
@@ -71,7 +70,7 @@ struct RangeVerdictTests {
         #expect(verdict(206, [.contentRange: range], .weak("")) == .accepted)
     }
 
-    @Test func `the same version in one piece means that ranges are not served`() {
+    @Test func `a complete answer of the same version means that ranges are not served`() {
         #expect(verdict(200, [.eTag: "\"v1\""]) == .rangesIgnored)
     }
 }

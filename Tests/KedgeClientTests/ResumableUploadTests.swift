@@ -1,11 +1,10 @@
 import HTTPTypes
+import KedgeClient
 import KedgeHash
 import KedgeModel
 import Testing
 
-@testable import KedgeClient
-
-/// What only IETF resumable uploads have.
+/// Behaviour that only IETF resumable uploads have.
 @Suite(.timeLimit(.minutes(1)))
 struct ResumableUploadTests {
     private let scene: DialectScene
@@ -14,7 +13,7 @@ struct ResumableUploadTests {
 
     init() throws { scene = try DialectScene(.resumableUpload) }
 
-    @Test func `an upload is begun with an empty part, its size, name and type`() async throws {
+    @Test func `an upload is begun with an empty body, its size, name and type`() async throws {
         scene.expectUploaded(try await scene.upload(bytes), bytes)
         let creation = try #require(scene.seen("POST").first)
         #expect(creation.carriedByteCount == 0)
@@ -30,7 +29,7 @@ struct ResumableUploadTests {
     }
 
     @Test(arguments: [9, 8, 7, 6, 5, 4, 3, nil])
-    func `the newest version that the server speaks is used`(interop: Int?) async throws {
+    func `the newest draft version that the server speaks is used`(interop: Int?) async throws {
         scene.set { $0.versions = [interop] }
         let snapshot = try await scene.upload(bytes)
         scene.expectUploaded(snapshot, bytes)
@@ -40,7 +39,7 @@ struct ResumableUploadTests {
         #expect(scene.uploads.count == 1)
     }
 
-    @Test func `a resumed upload goes on in the version in which it began`() async throws {
+    @Test func `a resumed upload continues in the version in which it began`() async throws {
         scene.set { $0.versions = [6] }
         scene.plan(.answer(Reply(status: 400)), count: 1) { $0.method == "PATCH" }
         let failed = try await scene.upload(bytes)
@@ -53,7 +52,7 @@ struct ResumableUploadTests {
         #expect(scene.seen("POST").count == posts)
     }
 
-    @Test func `a server that takes the first part for a file is asked once`() async throws {
+    @Test func `a server that takes the creation for a complete file is asked once`() async throws {
         scene.set { $0.isPlain = true }
         let snapshot = try await scene.upload(bytes)
         #expect(snapshot.state == .failed)
@@ -61,7 +60,7 @@ struct ResumableUploadTests {
         #expect(scene.seen("POST").count == 1)
     }
 
-    @Test func `limits of the server are kept`() async throws {
+    @Test func `pieces stay within the server's limits`() async throws {
         scene.set { $0.limit = "max-append-size=100000, min-append-size=90000, max-age=5" }
         scene.expectUploaded(try await scene.upload(bytes), bytes)
         let sizes = scene.seen("PATCH").map(\.carriedByteCount)
@@ -76,14 +75,14 @@ struct ResumableUploadTests {
         #expect(scene.seen("PATCH").map(\.carriedByteCount) == [10 << 20, 10 << 20, 2 << 20])
     }
 
-    @Test func `a file that is larger than the server takes gets no bytes sent`() async throws {
+    @Test func `no bytes are sent of a file larger than the server's limit`() async throws {
         scene.set { $0.limit = "max-size=599999" }
         let snapshot = try await scene.upload(bytes)
         #expect(snapshot.errorCode == .fileTooLarge)
         #expect(scene.seen("PATCH").isEmpty)
     }
 
-    @Test func `an upload that has all bytes and is not complete is ended by an empty request`()
+    @Test func `an incomplete upload that has all bytes is completed by an empty request`()
         async throws
     {
         scene.plan(.answer(Reply(status: 400))) { $0.method == "PATCH" }

@@ -1,8 +1,7 @@
+import KedgeClient
 import KedgeModel
 import KedgeTesting
 import Testing
-
-@testable import KedgeClient
 
 struct RetryPolicyTests {
     @Test(arguments: (0..<20).map { _ in UInt64.random(in: 0...(.max)) })
@@ -24,7 +23,7 @@ struct RetryPolicyTests {
     }
 
     @Test(arguments: (0..<20).map { _ in UInt64.random(in: 0...(.max)) })
-    func `what the server asked for is a floor and is cut at the longest honoured wait`(
+    func `a Retry-After is the shortest wait and is capped at the longest honoured one`(
         seed: UInt64
     ) {
         var generator = SplitMix64(seed: seed)
@@ -35,7 +34,7 @@ struct RetryPolicyTests {
         #expect(long <= policy.maxRetryAfter * 5 / 4, "seed \(seed)")
     }
 
-    @Test func `the budget counts only tries without progress`() {
+    @Test func `the retry budget counts only attempts without progress`() {
         var policy = RetryPolicy()
         policy.chunkBudget = 3
         policy.transferBudget = 5
@@ -51,7 +50,7 @@ struct RetryPolicyTests {
         #expect(!budget.isExhausted(chunk: 1))
     }
 
-    @Test func `many chunks that each fail a little use up the budget of the transfer`() {
+    @Test func `many chunks that each fail once exhaust the transfer's retry budget`() {
         var policy = RetryPolicy()
         policy.transferBudget = 5
         var budget = RetryBudget(policy: policy)
@@ -81,7 +80,7 @@ struct RetryPolicyTests {
 
 struct ConcurrencyWindowTests {
     // R126.
-    @Test func `the window is four unless another one is set, and grows back to it`() {
+    @Test func `the concurrency window is four unless another one is set, and grows back to it`() {
         for (wish, limit) in [(nil, 4), (1, 1), (3, 3), (12, 12)] {
             var window = ConcurrencyWindow(
                 wish: wish, serverLimit: nil, bufferByteCount: 1 << 20, budgetByteCount: 24 << 20)
@@ -103,7 +102,9 @@ struct ConcurrencyWindowTests {
     }
 
     @Test(arguments: [(2, Int64(1), 2), (100, 8 << 20, 3), (0, 1, 1), (100, 1 << 40, 1)])
-    func `server and memory cap the window`(serverLimit: Int, buffer: Int64, expected: Int) {
+    func `the server's limit and the memory cap the window`(
+        serverLimit: Int, buffer: Int64, expected: Int
+    ) {
         var window = ConcurrencyWindow(
             wish: nil, serverLimit: serverLimit, bufferByteCount: buffer, budgetByteCount: 24 << 20)
         for _ in 0..<100 { window.recordSuccess() }

@@ -1,25 +1,25 @@
 import HTTPTypes
+import KedgeClient
 import KedgeFiles
 import KedgeLocks
 import KedgeModel
 import KedgeTesting
 import Testing
 
-@testable import KedgeClient
-
 /// A thousand clients that lost the server at the same moment do not come back at the same moment.
-@Suite(.timeLimit(.minutes(2))) struct `A thousand clients after an outage` {
+@Suite(.timeLimit(.minutes(2)))
+struct ReturnTests {
     private static let clientCount = 1000
     private static let bucketCount = 20
-    /// Those that write down every try, which takes its time.
+    /// Clients that record every attempt, which takes time.
     private static let recordingClientCount = 250
 
-    /// Times of a return, and how uneven they are.
+    /// The times at which clients return, and how unevenly they are spread.
     private struct Returns {
         var times: [Duration] = []
 
-        /// Clients in the fullest bucket over the mean of the buckets, from the first moment at which a
-        /// client can return to the last return.
+        /// Returns the clients in the fullest bucket over the mean of the buckets. The buckets span
+        /// the time from the first moment at which a client can return to the last return.
         func peakOverMean(since start: Duration) -> Double {
             let last = (times.max() ?? start) - start
             var counts = [Int](repeating: 0, count: bucketCount)
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(arguments: [1, 3, 7, 10, 14, 20, 30, 45, 60, 120, 600, 3600], 0..<5 as Range<UInt64>)
-    func `come back spread evenly`(seconds: Int, seed: UInt64) {
+    func `a thousand clients return evenly spread after an outage`(seconds: Int, seed: UInt64) {
         var generator = SplitMix64(seed: seed &* 1000 &+ 17)
         let policy = RetryPolicy()
         let outage = Duration.seconds(seconds)
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test(arguments: [1, 7, 40, 300], [1, 9])
-    func `come back spread evenly when they were all asked to wait`(
+    func `a thousand clients return evenly spread after the same Retry-After`(
         seconds: Int, failureCount: Int
     ) {
         var generator = SplitMix64(seed: 5)
@@ -68,9 +68,11 @@ import Testing
         #expect(ratio <= 2, "\(ratio)")
     }
 
-    /// The same through the keeper, which is what transfers wait in. Clients do not know of each other, so
-    /// each one is run to its end by itself, on a clock of its own.
-    @Test(arguments: [10, 300]) func `wait as the policy says`(seconds: Int) async throws {
+    /// Uses the type in which transfers wait. Clients do not know of each other, so each one runs
+    /// to its end alone, on a clock of its own.
+    @Test(arguments: [10, 300]) func `transfers return evenly spread after an outage`(seconds: Int)
+        async throws
+    {
         let scene = try Scene()
         try scene.write("source.bin", [1])
         let client = try await scene.client()
@@ -105,7 +107,7 @@ import Testing
     }
 }
 
-/// Time and chance of one client.
+/// The clock and the randomness of one client.
 private final class Life: Sendable {
     private let state: Mutex<(time: Duration, random: SplitMix64)>
 

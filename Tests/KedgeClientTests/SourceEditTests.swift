@@ -1,13 +1,13 @@
 import HTTPTypes
+import KedgeClient
 import KedgeHash
 import KedgeLocks
 import KedgeModel
+import KedgeTesting
 import Testing
 
-@testable import KedgeClient
-
-/// R117, R118: an edit in place that keeps size and modification time shows in the time of change alone,
-/// as a change of mode does: only the bytes tell them apart.
+/// R117, R118: an edit in place that keeps size and modification time changes only the ctime, like
+/// a change of mode. Only the bytes distinguish the two.
 @Suite(.timeLimit(.minutes(1)))
 struct SourceEditTests {
     private let scene: Scene
@@ -19,7 +19,8 @@ struct SourceEditTests {
         { $0.method == "PUT" && $0.path.hasSuffix("/chunks/\(index)") }
     }
 
-    /// Begins to upload, and stops while chunk 6 is under way and the ones before it are confirmed.
+    /// Begins an upload and stops it while chunk 6 is in flight and the chunks before it are
+    /// confirmed.
     private func stopUpload() async throws -> TransferID {
         try scene.write("source.bin", bytes)
         let gate = Gate()
@@ -56,7 +57,7 @@ struct SourceEditTests {
         let client = try await scene.client()
         let snapshot = try await client.run(id)
         scene.expectStored(snapshot, newer)
-        // What nobody has read yet is no other version.
+        // Bytes that were not read yet are not another version.
         guard offset < 393_216 else { return #expect(snapshot.state == .completed) }
         try await expectReplaced(id, by: snapshot, client, newer)
     }
@@ -74,7 +75,7 @@ struct SourceEditTests {
         try await expectReplaced(id, by: try await run.value, client, newer)
     }
 
-    @Test func `a file that was only touched goes on where it stood`() async throws {
+    @Test func `an upload of a file that was only touched continues`() async throws {
         let id = try await stopUpload()
         try scene.touch("source.bin")
         let snapshot = try await scene.client().run(id)
@@ -83,7 +84,7 @@ struct SourceEditTests {
         #expect(scene.sessions.count == 1)
     }
 
-    @Test func `a file that is touched in the middle of a run goes on where it stands`()
+    @Test func `an upload of a file that is touched in the middle of a run continues`()
         async throws
     {
         try scene.write("source.bin", bytes)
@@ -101,7 +102,7 @@ struct SourceEditTests {
         #expect(scene.sessions.count == 1)
     }
 
-    @Test func `records of an older kedge are compared and go on`() async throws {
+    @Test func `an upload recorded by an older kedge is compared and continues`() async throws {
         let id = try await stopUpload()
         try scene.forgetProofs()
         let client = try await scene.client()
@@ -111,7 +112,7 @@ struct SourceEditTests {
         #expect(try await client.store.upload(id).identity.changedNanoseconds != nil)
     }
 
-    @Test func `records of an older kedge notice an edit`() async throws {
+    @Test func `an edit of an upload recorded by an older kedge is noticed`() async throws {
         let id = try await stopUpload()
         try scene.forgetProofs()
         let newer = try scene.edit("source.bin", at: 100)
@@ -119,9 +120,9 @@ struct SourceEditTests {
         try await expectReplaced(id, by: try await client.run(id), client, newer)
     }
 
-    // Its answer was lost with the process that waited for it.
+    // The answer was lost with the process that waited for it.
     @Test(arguments: [false, true])
-    func `a chunk that the records know nothing of is compared by the server`(
+    func `a chunk that is not in the records is compared by the server`(
         isOther: Bool
     ) async throws {
         let id = try await stopUpload()
@@ -141,7 +142,7 @@ struct SourceEditTests {
             Set(asked.map { $0.path.suffix(1) }).isSuperset(of: ["0", "1", "2", "3", "4", "5"]))
     }
 
-    @Test func `digests are kept for as long as the upload is not finished`() async throws {
+    @Test func `chunk digests are kept until the upload is finished`() async throws {
         let id = try await stopUpload()
         let client = try await scene.client()
         #expect(try await client.store.chunkDigests(of: id).count == 6)
@@ -166,10 +167,10 @@ struct SourceEditTests {
     }
 }
 
-/// The same in the dialects that take bytes in their order.
+/// Edits of the file during uploads in the protocols that take bytes in order.
 @Suite(.timeLimit(.minutes(2)))
 struct SequentialSourceEditTests {
-    /// Goes in several pieces.
+    /// Bytes that are sent in several pieces.
     private let bytes = Scene.bytes(16 << 20)
 
     /// Begins an upload whose second piece waits, with the first one acknowledged.
@@ -224,7 +225,7 @@ struct SequentialSourceEditTests {
     }
 
     @Test(arguments: DialectScene.dialects, [false, true])
-    func `a file that was only touched goes on where it stood`(
+    func `an upload of a file that was only touched continues`(
         dialect: UploadDialect, isOld: Bool
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -237,7 +238,7 @@ struct SequentialSourceEditTests {
     }
 
     @Test(arguments: DialectScene.dialects)
-    func `a file that is touched in the middle of a run goes on where it stands`(
+    func `an upload of a file that is touched in the middle of a run continues`(
         dialect: UploadDialect
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -250,9 +251,9 @@ struct SequentialSourceEditTests {
         #expect(scene.seen("POST").count == 1)
     }
 
-    // The kill came before the answer to the piece: the state of the hash is on record before it is sent.
+    // The kill comes before the answer to a piece. The hash is recorded before the piece is sent.
     @Test(arguments: DialectScene.dialects)
-    func `a touched file goes on after a kill in the middle of a piece`(
+    func `an upload of a touched file continues after a kill in the middle of a piece`(
         dialect: UploadDialect
     ) async throws {
         let scene = try DialectScene(dialect)
@@ -266,7 +267,9 @@ struct SequentialSourceEditTests {
     }
 
     @Test(arguments: DialectScene.dialects)
-    func `what cannot be proven is not gone on with`(dialect: UploadDialect) async throws {
+    func `an upload whose bytes cannot be proven unchanged is begun anew`(dialect: UploadDialect)
+        async throws
+    {
         let scene = try DialectScene(dialect)
         let id = try await stop(scene)
         try scene.scene.forgetProofs()

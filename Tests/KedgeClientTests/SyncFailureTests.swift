@@ -1,23 +1,23 @@
 import Dispatch
 import Glibc
 import HTTPTypes
+import KedgeClient
 import KedgeFiles
 import KedgeLocks
 import KedgeModel
 import KedgeTesting
 import Testing
 
-@testable import KedgeClient
-
-/// R92, R114: a failed sync takes earlier writes of the whole file with it (fsync(2)), so after it no
-/// chunk may be recorded, whichever wrote.
-@Suite(.timeLimit(.minutes(1))) struct `After a failed sync` {
-    @Test func `a chunk that came in two parts around it is not recorded`() async throws {
+/// R92, R114: a failed sync can lose earlier writes of the whole file (fsync(2)), so no chunk may
+/// be recorded after it.
+@Suite(.timeLimit(.minutes(1)))
+struct SyncFailureTests {
+    @Test func `a chunk written in two parts around a failed sync is not recorded`() async throws {
         let scene = try Scene()
         let chunkSize = 64 << 10
         let file = scene.addFile(Scene.bytes(2 * chunkSize), chunkSize: Int64(chunkSize))
         let firstPart = 30_000
-        // The second chunk's connection ends part-way; the rest is asked for by itself.
+        // The second chunk's connection ends part-way; the rest is requested separately.
         scene.plan(.rewrite { $0.cutsAfter = firstPart }) {
             $0.fields[.range]?.hasPrefix("bytes=\(chunkSize)-") == true
         }
@@ -43,9 +43,14 @@ import Testing
     }
 }
 
-/// A file that is at the destination already is another program's: nobody can write its bytes again.
-@Suite(.timeLimit(.minutes(1))) struct `A destination whose sync failed` {
-    @Test func `is not taken for durable when the next sync succeeds`() async throws {
+/// A file that is already at the destination is another program's, so the client cannot write its
+/// bytes again.
+@Suite(.timeLimit(.minutes(1)))
+struct DestinationSyncFailureTests {
+    @Test
+    func `a destination whose sync failed is not taken for durable when the next sync succeeds`()
+        async throws
+    {
         let scenario = SimulatedScenario.fresh
         var start = try await scenario.start()
         let disk = SimulatedDisk(start.image)
@@ -71,8 +76,8 @@ import Testing
     }
 }
 
-/// A disk whose first sync fails between two given writes: it waits for the first, and the second for
-/// it.
+/// A disk whose first sync fails between two given writes. The sync waits for the first write, and
+/// the second write waits for the sync.
 private final class InterleavingDisk: ForwardingFileSystem {
     let base = POSIXFileSystem()
     private let first: Int64
@@ -98,8 +103,8 @@ private final class InterleavingDisk: ForwardingFileSystem {
         guard offset == second, !hasInterleaved else { return }
         guard syncHasFailed.wait(timeout: .now() + 10) == .success else { return }
         hasWaited.withLock { $0 = true }
-        // The failure is told to others than this thread; when they are slower than this, the test
-        // proves less, and does not fail.
+        // Other threads handle the failure. When they are slower than this wait, the test proves
+        // less, but does not fail.
         usleep(100_000)
     }
 

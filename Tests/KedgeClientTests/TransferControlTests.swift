@@ -1,11 +1,11 @@
 import Foundation
+import KedgeClient
 import KedgeLocks
 import KedgeModel
+import KedgeTesting
 import Testing
 
-@testable import KedgeClient
-
-/// Watching and steering transfers, also from another process.
+/// Observation and control of transfers, also from another process.
 @Suite(.timeLimit(.minutes(1)))
 struct TransferControlTests {
     private let scene: Scene
@@ -19,7 +19,7 @@ struct TransferControlTests {
     }
 
     // R109: another client stands for another process.
-    @Test func `another process pauses, resumes and cancels`() async throws {
+    @Test func `another process pauses, resumes and cancels a transfer`() async throws {
         try scene.write("source.bin", bytes)
         let gate = Gate()
         scene.plan(.wait(gate), count: 100, when: isChunk)
@@ -30,7 +30,7 @@ struct TransferControlTests {
         let start = ContinuousClock.now
         try await other.pause(id)
         let paused = try await run.value
-        // A second on an idle machine; the tests of this package keep it busy.
+        // This takes a second on an idle machine; the tests of this package keep it busy.
         #expect(ContinuousClock.now - start < .seconds(4))
         #expect(paused.state == .paused)
         #expect(paused.pauseReason == .user)
@@ -43,7 +43,7 @@ struct TransferControlTests {
         #expect(try await eventually { scene.sessions.allSatisfy { $0.state == .canceled } })
     }
 
-    @Test func `suspending leaves every transfer ready for the next run`() async throws {
+    @Test func `a suspended transfer is ready for the next run`() async throws {
         try scene.write("source.bin", bytes)
         let gate = Gate()
         scene.plan(.wait(gate), count: 4, when: isChunk)
@@ -59,7 +59,7 @@ struct TransferControlTests {
         for result in results { expectCompleted(result) }
     }
 
-    @Test func `suspending also stops those that wait for a place`() async throws {
+    @Test func `suspending also stops transfers that wait for a slot`() async throws {
         let gate = Gate()
         scene.plan(.wait(gate), count: 100, when: isChunk)
         let client = try await scene.client { $0.maxConcurrentTransfers = 1 }
@@ -93,7 +93,7 @@ struct TransferControlTests {
     }
 
     // R105, R108.
-    @Test func `observers see progress that never falls, and the end`() async throws {
+    @Test func `observers see progress that never decreases, and the end`() async throws {
         try scene.write("source.bin", bytes)
         let client = try await scene.client()
         let id = try await client.enqueueUpload(path: scene.path("source.bin"))
@@ -105,7 +105,7 @@ struct TransferControlTests {
         expectCompleted(try await result)
     }
 
-    @Test func `a diagnosis tells no secret`() async throws {
+    @Test func `a diagnosis contains no secret`() async throws {
         try scene.write("source.bin", bytes)
         let client = try await scene.client()
         let id = try await client.enqueueUpload(path: scene.path("source.bin"))

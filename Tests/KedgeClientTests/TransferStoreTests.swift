@@ -1,13 +1,12 @@
 import Foundation
 import GRDB
+import KedgeClient
 import KedgeFiles
 import KedgeHash
 import KedgeLocks
 import KedgeModel
 import KedgeTesting
 import Testing
-
-@testable import KedgeClient
 
 @Suite(.timeLimit(.minutes(1)))
 struct TransferStoreTests {
@@ -170,7 +169,7 @@ struct TransferStoreTests {
         #expect(try await store.upload(upload.status.id).status.state == .queued)
     }
 
-    @Test func `an owner that is silent for long loses its lease, and hears of it`() async throws {
+    @Test func `an owner that is silent for long loses its lease and gets an error`() async throws {
         let clock = Clock()
         let store = try await open(clock)
         let upload = try await store.findOrInsert(makeUpload())
@@ -209,7 +208,7 @@ struct TransferStoreTests {
         owner.release()
     }
 
-    @Test func `owners leave nothing behind`() async throws {
+    @Test func `owners leave no files behind`() async throws {
         let store = try await open()
         var owner: LeaseOwner? = try await store.makeOwner()
         let directory = scene.path("state/owners")
@@ -220,7 +219,7 @@ struct TransferStoreTests {
             try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty
         }
         #expect(isEmpty)
-        // What a killed process leaves is taken away by the next one.
+        // The next owner removes the file that a killed process left.
         let rest = directory + "/" + TransferID.random().text
         try Data().write(to: URL(fileURLWithPath: rest))
         owner = try await store.makeOwner()
@@ -228,7 +227,9 @@ struct TransferStoreTests {
     }
 
     // R109.
-    @Test func `a wish reaches the owner and is judged by the state machine`() async throws {
+    @Test func `a control request reaches the owner and is checked by the state machine`()
+        async throws
+    {
         let store = try await open()
         let upload = try await store.findOrInsert(makeUpload())
         let owner = try await store.makeOwner()
@@ -263,7 +264,7 @@ struct TransferStoreTests {
         }
     }
 
-    @Test func `the schema refuses what must not be`() async throws {
+    @Test func `the schema refuses illegal rows`() async throws {
         let store = try await open()
         let upload = try await store.findOrInsert(makeUpload())
         let impossible = [

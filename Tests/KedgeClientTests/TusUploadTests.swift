@@ -1,11 +1,10 @@
 import HTTPTypes
+import KedgeClient
 import KedgeHash
 import KedgeModel
 import Testing
 
-@testable import KedgeClient
-
-/// What only tus has.
+/// Behaviour that only tus has.
 @Suite(.timeLimit(.minutes(1)))
 struct TusUploadTests {
     private let scene: DialectScene
@@ -30,7 +29,7 @@ struct TusUploadTests {
         arguments: [
             ("sha1,sha256", "sha256 "), ("md5,sha1", "sha1 "), ("md5,crc32c", nil), (nil, nil),
         ] as [(String?, String?)])
-    func `the best checksum that the server offers goes along`(
+    func `the best checksum that the server offers is sent`(
         offered: String?, used: String?
     ) async throws {
         scene.set { $0.algorithms = offered }
@@ -42,18 +41,18 @@ struct TusUploadTests {
         }
     }
 
-    @Test func `no checksum goes along without the extension`() async throws {
+    @Test func `no checksum is sent without the checksum extension`() async throws {
         scene.set { $0.extensions = "creation" }
         scene.expectUploaded(try await scene.upload(bytes), bytes)
         #expect(scene.seen("PATCH").allSatisfy { $0.fields[checksum] == nil })
     }
 
-    @Test func `a server without an answer to OPTIONS is given a try`() async throws {
+    @Test func `an upload is tried on a server that does not answer OPTIONS`() async throws {
         scene.plan(.answer(Reply(status: 405)), count: 10) { $0.method == "OPTIONS" }
         scene.expectUploaded(try await scene.upload(bytes), bytes)
     }
 
-    @Test func `a server of other versions gets nothing`() async throws {
+    @Test func `a server of other tus versions gets no upload`() async throws {
         scene.plan(.rewrite { $0.fields[.named("Tus-Version")] = "0.2.2, 2.0.0" }) {
             $0.method == "OPTIONS"
         }
@@ -62,14 +61,15 @@ struct TusUploadTests {
         #expect(scene.seen("POST").isEmpty)
     }
 
-    @Test func `a file that is larger than the server takes is not begun`() async throws {
+    @Test func `no upload is created for a file larger than the server's limit`() async throws {
         scene.set { $0.maxSize = 599_999 }
         let snapshot = try await scene.upload(bytes)
         #expect(snapshot.errorCode == .fileTooLarge)
         #expect(scene.seen("POST").isEmpty)
     }
 
-    @Test func `nothing is removed where the server cannot`() async throws {
+    @Test func `no upload is removed from a server without the termination extension`() async throws
+    {
         scene.set { $0.extensions = "creation" }
         scene.plan(.answer(Reply(status: 400)), count: 10) { $0.method == "PATCH" }
         let id = try await scene.upload(bytes).id
@@ -78,7 +78,7 @@ struct TusUploadTests {
         #expect(scene.uploads.count == 1)
     }
 
-    @Test func `the slash at the end of the creation URL stays, and the token is known by it`()
+    @Test func `the slash at the end of the creation URL is kept`()
         async throws
     {
         let snapshot = try await scene.upload(bytes)
@@ -86,12 +86,12 @@ struct TusUploadTests {
         #expect(scene.seen("POST").allSatisfy { $0.url == FakeUploadServer.creationURL })
     }
 
-    @Test func `a piece beyond what has arrived is not believed`() async throws {
+    @Test func `an upload survives an answer to PATCH without an offset`() async throws {
         scene.plan(.rewrite { $0.fields[.uploadOffset] = nil }) { $0.method == "PATCH" }
         scene.expectUploaded(try await scene.upload(bytes), bytes)
     }
 
-    @Test func `a digest of the bytes so far is none of the file`() async throws {
+    @Test func `a digest of an unfinished upload is not taken for the file's`() async throws {
         let large = Scene.bytes(9 << 20)
         let digest = DigestHeader.rfc9530(SHA256Hasher.digest(of: [1]))
         scene.plan(.rewrite { $0.fields[.reprDigest] = digest }) { $0.method == "PATCH" }
@@ -100,14 +100,15 @@ struct TusUploadTests {
         #expect(snapshot.verification == .unverified)
     }
 
-    @Test(arguments: [0, 600_000]) func `a largest size that is none or enough is no hindrance`(
+    @Test(arguments: [0, 600_000])
+    func `a maximum size that is zero or sufficient does not prevent an upload`(
         size: Int64
     ) async throws {
         scene.set { $0.maxSize = size }
         scene.expectUploaded(try await scene.upload(bytes), bytes)
     }
 
-    @Test func `an upload in one dialect is not another one's`() async throws {
+    @Test func `uploads of a file in different protocols are separate transfers`() async throws {
         let path = try scene.scene.write("source.bin", bytes)
         let client = try await scene.client()
         let tus = try await scene.enqueue(client)

@@ -1,14 +1,14 @@
 import Foundation
 import GRDB
 import HTTPTypes
+import KedgeClient
 import KedgeHash
 import KedgeLocks
 import KedgeModel
+import KedgeTesting
 import Testing
 
-@testable import KedgeClient
-
-/// The password and the query of a download's URL are on record for as long as it can go on.
+/// The password and the query of a download's URL are kept only while the download can continue.
 @Suite(.timeLimit(.minutes(1)))
 struct URLSecretTests {
     private let scene: Scene
@@ -29,19 +29,19 @@ struct URLSecretTests {
         return files.map { String(decoding: $0, as: Unicode.ASCII.self) }.joined()
     }
 
-    @Test func `they are gone once the file is there`() async throws {
+    @Test func `the secrets of a URL are gone once the file is there`() async throws {
         let client = try await scene.client()
         let id = try await client.enqueueDownload(.url(url), to: scene.path("out.bin"))
         #expect(try kept().contains("hushkey"))
         #expect(try await client.run(id).state == .completed)
-        // The URL was asked for as it is.
+        // The request had the complete URL.
         #expect(scene.seen("GET", "/plain/x").allSatisfy { $0.path.contains("?key=hushkey") })
         try await client.close()
         #expect(try !kept().contains("hush"))
         #expect(scene.read("out.bin") == bytes)
     }
 
-    @Test func `they are there for a run that goes on`() async throws {
+    @Test func `the secrets of a URL are there for a run that continues`() async throws {
         let gate = Gate()
         scene.plan(.wait(gate)) { $0.method == "GET" }
         let first = try await scene.client()
@@ -56,7 +56,8 @@ struct URLSecretTests {
         #expect(scene.seen("GET", "/plain/x").allSatisfy { $0.path.contains("?key=hushkey") })
     }
 
-    @Test func `they are gone with a cancel, and a retry says so`() async throws {
+    @Test func `the secrets of a URL are gone after a cancel, and a retry is refused`() async throws
+    {
         let client = try await scene.client()
         let id = try await client.enqueueDownload(.url(url), to: scene.path("out.bin"))
         try await client.cancel(id)
@@ -76,7 +77,7 @@ struct URLSecretTests {
         #expect(try await client.run(id).state == .completed)
     }
 
-    @Test func `records of an older kedge lose those of ended downloads`() async throws {
+    @Test func `records of an older kedge lose the URL secrets of ended downloads`() async throws {
         let client = try await scene.client()
         let id = try await client.enqueueDownload(.url(url), to: scene.path("out.bin"))
         _ = try await client.run(id)
@@ -97,7 +98,7 @@ struct URLSecretTests {
         ("http://a:b@h/p?q#f", "http://h/p"), ("http://h/p@q#f?g", "http://h/p@q"),
         ("http://h?a@b", "http://h"), ("http://a@\u{301}h/p?\u{301}x", "http://\u{301}h/p"),
     ])
-    func `nothing else of a URL is changed`(url: String, expected: String) {
+    func `nothing but the secrets of a URL is removed`(url: String, expected: String) {
         #expect(URLText.withoutSecrets(url) == expected)
     }
 }

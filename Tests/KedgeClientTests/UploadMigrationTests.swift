@@ -1,13 +1,12 @@
 import Foundation
 import GRDB
+import KedgeClient
 import KedgeFiles
 import KedgeHash
 import KedgeModel
 import Testing
 
-@testable import KedgeClient
-
-/// Records that were written before there were dialects.
+/// Records from before the client had a choice of protocols.
 @Suite(.timeLimit(.minutes(1)))
 struct UploadMigrationTests {
     @Test func `an unfinished upload of an older kedge goes on`() async throws {
@@ -20,7 +19,7 @@ struct UploadMigrationTests {
             id = try await client.enqueueUpload(path: path)
             try await client.close()
         }
-        // The older schema is the first migration alone; its rows are those that both know.
+        // The older schema is the first migration alone. Its rows have the columns of both schemas.
         let file = scene.path("state/transfers.sqlite")
         let old = scene.path("old.sqlite")
         let queue = try DatabaseQueue(path: old)

@@ -1,11 +1,11 @@
 import Foundation
 import HTTPTypes
+import KedgeClient
 import KedgeHash
 import KedgeLocks
 import KedgeModel
+import KedgeTesting
 import Testing
-
-@testable import KedgeClient
 
 @Suite(.timeLimit(.minutes(1)))
 struct UploadTests {
@@ -57,7 +57,7 @@ struct UploadTests {
     }
 
     // R9, R54.
-    @Test func `the server's chunk size counts`() async throws {
+    @Test func `an upload uses the server's chunk size`() async throws {
         try scene.write("source.bin", bytes)
         scene.server.state.withLock { $0.chunkSize = 100_000 }
         expectCompleted(try await upload(try await scene.client()))
@@ -75,8 +75,8 @@ struct UploadTests {
         #expect(scene.repeatedByteCount == 0)
     }
 
-    // R132: inside a chunk.
-    @Test func `a link that dies every few kilobytes still finishes and repeats no byte`()
+    // R132: the link dies inside a chunk.
+    @Test func `an upload over a link that dies every few kilobytes finishes and repeats no byte`()
         async throws
     {
         try scene.write("source.bin", bytes)
@@ -85,7 +85,7 @@ struct UploadTests {
         expectCompleted(try await upload(client))
     }
 
-    // R133: between chunks, and on every request there is.
+    // R133: the fault hits each request of an upload in turn.
     @Test(arguments: ["lost answer", "dropped", "stalled", "offline"], 0..<13)
     func `any one request may be lost, before or after it was carried out`(
         kind: String, position: Int
@@ -101,7 +101,7 @@ struct UploadTests {
         #expect(scene.sessions.count == 1)
     }
 
-    // R1, R6, R8, R134: the client object goes away, as a process would.
+    // R1, R6, R8, R134: the client object is released, as with a killed process.
     @Test(arguments: [1, 4, 9])
     func `after a kill the next client goes on where the last one stopped`(
         chunkCount: Int
@@ -131,11 +131,11 @@ struct UploadTests {
         scene.server.state.withLock { $0.faults = [] }
         let readBefore = scene.files.readByteCount(path)
         let next = try await scene.client()
-        // R105: the same command again, the same transfer, no step back.
+        // R105: the same command continues the same transfer, without a step back.
         #expect(try await next.enqueueUpload(path: path) == id)
         let before = try await next.transfer(id).bytesTransferred
         expectCompleted(try await next.run(id))
-        // R71: the hash goes on from its saved state, so confirmed chunks are not read again.
+        // R71: the hash continues from its saved state, so confirmed chunks are not read again.
         let readAgain = scene.files.readByteCount(path) - readBefore
         #expect(readAgain <= 600_000 - before + 65_536)
     }
@@ -148,9 +148,9 @@ struct UploadTests {
         #expect(scene.sessions.count == 2)
     }
 
-    // R75: the answer to the create was lost, and the next try came after the session's time. The key
-    // then means an expired session for ever.
-    @Test func `a key that was spent on a session that expired is given up`() async throws {
+    // R75: the answer to the creation was lost, and the next attempt came after the session's
+    // expiry. The idempotency key then means an expired session forever.
+    @Test func `an idempotency key of an expired session is replaced`() async throws {
         try scene.write("source.bin", bytes)
         scene.plan(.answer(Reply(problem: .sessionExpired))) {
             $0.method == "POST" && $0.path == "/uploads/sessions"
@@ -182,12 +182,13 @@ struct UploadTests {
         let counts = Dictionary(grouping: scene.seen("PUT", "/chunks/"), by: \.path).mapValues(
             \.count)
         #expect(counts.values.filter { $0 > 1 }.count == 1)
-        // R139: both tries are on record.
+        // R139: both attempts are recorded.
         #expect(try await client.diagnose(snapshot.id).repeatedChunks == [6: 2])
     }
 
     // R78, R79, R119.
-    @Test func `a wrong whole-file hash restarts with a new session once`() async throws {
+    @Test func `a wrong whole-file hash restarts the upload once with a new session`() async throws
+    {
         try scene.write("source.bin", bytes)
         scene.plan(.answer(Reply(problem: .integrityMismatch)), when: isFinalize)
         let snapshot = try await upload(try await scene.client())
@@ -198,7 +199,9 @@ struct UploadTests {
     }
 
     // R82, R110.
-    @Test func `a second mismatch fails, and retrying from scratch cures it`() async throws {
+    @Test func `a second hash mismatch fails the upload, and a retry from scratch cures it`()
+        async throws
+    {
         try scene.write("source.bin", bytes)
         let wrong = FinalizeResponse(
             remoteFileId: .random(), fileHashSha256: SHA256Hasher.digest(of: [1]), size: 600_000,
@@ -209,7 +212,7 @@ struct UploadTests {
         #expect(failed.state == .failed)
         #expect(failed.errorCode == .integrityMismatch)
         #expect(failed.remoteFileID == nil)
-        // Nobody goes on with either of them.
+        // No client can continue either session.
         #expect(scene.sessions.map(\.state) == [.canceled, .canceled])
         try await client.retry(failed.id, fromScratch: true)
         #expect(try await client.transfer(failed.id).bytesTransferred == 0)
@@ -282,7 +285,7 @@ struct UploadTests {
     }
 
     // R104.
-    @Test func `an unreachable server is waited for as queued, without using up tries`()
+    @Test func `an upload waits queued for an unreachable server, without using up attempts`()
         async throws
     {
         try scene.write("source.bin", bytes)
@@ -303,7 +306,7 @@ struct UploadTests {
         expectCompleted(try await run.value)
     }
 
-    @Test func `out of patience, the transfer stays queued`() async throws {
+    @Test func `a transfer stays queued after the timeout`() async throws {
         try scene.write("source.bin", bytes)
         scene.plan(.offline, count: 1_000_000)
         let client = try await scene.client { $0.patience = .milliseconds(50) }
@@ -321,7 +324,7 @@ struct UploadTests {
         #expect(scene.seen("POST", "/uploads").count == 1)
     }
 
-    @Test func `a server that asks to wait is obeyed`() async throws {
+    @Test func `an upload waits as long as the server asks`() async throws {
         try scene.write("source.bin", bytes)
         var busy = Reply(problem: .busy)
         busy.fields[.retryAfter] = "9"

@@ -2,19 +2,19 @@ import Foundation
 import KedgeModel
 import Testing
 
-/// R124: the memory of the client follows from chunks in flight, and not from the size of the file.
+/// R124: the memory of the client depends on the chunks in flight, not on the size of the file.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct ClientMemoryTests {
     private static let chunkSize = 8 << 20
     private static let connections = 4
-    /// What the allocator and libcurl keep for themselves.
+    /// Memory of the allocator and of libcurl.
     private static let slack = 16 << 20
 
     let scene: Scene
 
     init() throws { scene = try Scene() }
 
-    /// The largest resident memory of a command until it ended, in bytes.
+    /// Runs a command to its end and returns its peak resident memory in bytes.
     private func peak(_ arguments: [String]) async throws -> Int {
         let child = try scene.start(arguments + ["--connections", "\(Self.connections)"])
         var peak = 0
@@ -27,26 +27,27 @@ struct ClientMemoryTests {
         return peak
     }
 
-    /// Only ever grows, so a look shortly before the end tells the peak.
+    /// The value only grows, so a read shortly before the end gives the peak.
     private static func highWaterMark(of process: pid_t) -> Int? {
         let status = try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
         let line = status?.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
         return line?.split { !$0.isNumber }.first.flatMap { Int($0) }.map { $0 << 10 }
     }
 
-    @Test func `an upload holds its chunks in flight and no more`() async throws {
+    @Test func `an upload holds only its chunks in flight in memory`() async throws {
         let server = try await scene.serve()
         let small = try scene.sample("small", mebibytes: 0, plus: 1)
         let large = try scene.sample("large", mebibytes: 384)
         let upload = ["upload", "--server", server.url, "--chunk-size", "\(Self.chunkSize)"]
         let idle = try await peak(upload + [small.path])
         let busy = try await peak(upload + [large.path])
-        // One more is read while those are in flight; a second copy of each would be too much.
+        // The client reads one more chunk while those are in flight; a second copy of each would
+        // exceed the bound.
         let bound = (Self.connections + 1) * Self.chunkSize + Self.slack
         #expect(busy - idle < bound, "\((busy - idle) >> 20) MiB")
     }
 
-    @Test func `a download holds less than its chunks in flight`() async throws {
+    @Test func `a download holds no more than its chunks in flight in memory`() async throws {
         let server = try await scene.serve()
         let small = try scene.sample("small", mebibytes: 0, plus: 1)
         let large = try scene.sample("large", mebibytes: 384)

@@ -1,19 +1,18 @@
 import Foundation
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// What a shell sees of `kedge`: streams, statuses, names.
+/// `kedge` as a shell sees it: streams, statuses and names.
 ///
-/// Serialized, because each test runs processes of its own: several at a time would only measure the
-/// machine.
+/// Serialized, because each test runs processes: several at a time would only measure the machine.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct CommandTests {
     let scene: Scene
 
     init() throws { scene = try Scene() }
 
-    // Issue 2, item 6: one failing leaves the others done.
-    @Test func `a missing file among several leaves the others done`() async throws {
+    @Test func `a missing file among several does not stop the others`() async throws {
         let samples = try (1...3).map { number in
             try scene.sample("file \(number)", mebibytes: 1, plus: number, seed: UInt64(number))
         }
@@ -52,8 +51,8 @@ struct CommandTests {
         #expect(quiet.lines.count == 1)
     }
 
-    // Standard error is for people: no lines of a log, nothing at all with --quiet.
-    @Test func `trouble that cures itself is no error`() async throws {
+    // Standard error is for people: it has no log lines, and nothing at all with `--quiet`.
+    @Test func `a chunk that is damaged on the way and sent again is no error`() async throws {
         let sample = try scene.sample(mebibytes: 8)
         let server = try await scene.serve()
         let proxy = try scene.proxy(to: server.port, Faults(flipsEvery: 3 << 20))
@@ -66,7 +65,7 @@ struct CommandTests {
 
     @Test(arguments: [("262144", "1048576"), ("8388608", "16777216")])
     func
-        `a server with other chunk sizes takes uploads, and a changed wish is told`(
+        `a server with other chunk size limits takes uploads and reports a changed chunk size`(
             least: String, most: String
         ) async throws
     {
@@ -89,7 +88,7 @@ struct CommandTests {
     static let sizes = [0, 1, 4095, 262_144, 4 << 20, 4 << 20 + 1]
 
     @Test(arguments: sizes)
-    func `a file of any size goes up and down`(byteCount: Int) async throws {
+    func `a file of any size survives upload and download`(byteCount: Int) async throws {
         let sample = try scene.sample(mebibytes: 0, plus: byteCount)
         let server = try await scene.serve()
         let finished = try await scene.run(
@@ -108,7 +107,7 @@ struct CommandTests {
 
     // R130: a name is data, never a path, an option or an instruction.
     @Test(arguments: names)
-    func `a file of any name goes up and down`(name: String) async throws {
+    func `a file of any name survives upload and download`(name: String) async throws {
         let sample = try scene.sample(name, mebibytes: 0, plus: 3000)
         let folder = scene.path("folder")
         try FileManager.default.createDirectory(
@@ -156,7 +155,7 @@ struct CommandTests {
         #expect(try await scene.run(["files", "--server", server.url]).output == "")
     }
 
-    @Test func `of several files to remove the missing one is named, and the others go`()
+    @Test func `removing several files reports the missing one and removes the others`()
         async throws
     {
         let server = try await scene.serve()
@@ -178,7 +177,7 @@ struct CommandTests {
     }
 
     // R107.
-    @Test func `a failure is told once, with what the server says`() async throws {
+    @Test func `a failure is printed once, with the server's reason`() async throws {
         let sample = try scene.sample("large", mebibytes: 2)
         let server = try await scene.serve(["--limits-max-file-size", "1048576"])
         let finished = try await scene.run(["upload", sample.path, "--server", server.url])
@@ -219,8 +218,8 @@ struct CommandTests {
         #expect(text.lines.count == 1)
     }
 
-    // STYLE 38: a broken pipe is success.
-    @Test func `a reader that goes away is no failure`() async throws {
+    // A broken pipe is success.
+    @Test func `a command whose reader goes away succeeds`() async throws {
         let sample = try scene.sample("one", mebibytes: 0, plus: 10)
         let server = try await scene.serve()
         _ = try await scene.upload(sample, to: server.url)
@@ -255,7 +254,7 @@ struct CommandTests {
     ]
 
     @Test(arguments: wrongLines)
-    func `a command that cannot work says so with its status`(
+    func `a command that cannot work fails with its own exit status`(
         arguments: [String], status: Int32
     ) async throws {
         let server = try await scene.serve()
@@ -268,7 +267,7 @@ struct CommandTests {
 
     /// Threads of libraries may still be starting when such a command ends: it died of a signal in
     /// one of thirty runs on a busy machine.
-    @Test func `a command that ends at once ends with its status`() async throws {
+    @Test func `a command that fails at once exits with its status`() async throws {
         for _ in 0..<12 {
             let children = try (0..<4).map { _ in
                 try scene.start(["upload", "file", "--server", "not a url"])
@@ -280,14 +279,14 @@ struct CommandTests {
     }
 
     @Test(arguments: [["--help"], ["upload", "--help"], ["--version"], ["help", "serve"]])
-    func `help and version are data`(arguments: [String]) async throws {
+    func `help and version go to standard output`(arguments: [String]) async throws {
         let finished = try await scene.run(arguments)
         #expect(finished.termination == .exited(0))
         #expect(finished.output != "")
         #expect(finished.errors == "")
     }
 
-    @Test func `variables stand in for flags`() async throws {
+    @Test func `environment variables replace flags`() async throws {
         let sample = try scene.sample("one", mebibytes: 0, plus: 10)
         let server = try await scene.serve()
         let finished = try await scene.run(

@@ -1,9 +1,9 @@
 import Foundation
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// What the command says and does about servers that are not there, are others than they should be, or
-/// cannot be trusted.
+/// The command with servers that are away, of another kind than expected, or not trusted.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct ConnectionTests {
     let scene: Scene
@@ -14,14 +14,14 @@ struct ConnectionTests {
         ["upload", sample.path, "--server", server, "--json"] + more
     }
 
-    /// A port where nobody listens until something is started there.
+    /// A port without a listener until the test starts one there.
     private func freePort() throws -> UInt16 {
         let (socket, port) = try Loopback.bound()
         close(socket)
         return port
     }
 
-    @Test func `a server that is away is told with host, port, reason and the next try`()
+    @Test func `an unreachable server is reported with host, port, reason and next attempt`()
         async throws
     {
         let sample = try scene.sample(mebibytes: 1)
@@ -49,7 +49,7 @@ struct ConnectionTests {
         let finished = try await scene.run(upload(sample, server.url))
         try finished.expectCompleted(sample)
         #expect(try finished.result.transferId == gaveUp.result.transferId)
-        // Known by now: it is waited for.
+        // The client knows this server by now, so it waits for it.
         server.process.signal(SIGKILL)
         _ = try await server.process.wait()
         let other = try scene.sample("other.bin", mebibytes: 1, seed: 3)
@@ -59,9 +59,9 @@ struct ConnectionTests {
         #expect(try failed.result.attempt == 4)
     }
 
-    // An empty label is refused by every resolver, also without a network.
+    // Every resolver refuses an empty label, even without a network.
     @Test(arguments: [true, false])
-    func `a name that does not exist ends at once`(isUpload: Bool) async throws {
+    func `a host name that does not exist ends the command at once`(isUpload: Bool) async throws {
         let sample = try scene.sample(mebibytes: 1)
         let command =
             isUpload
@@ -75,7 +75,7 @@ struct ConnectionTests {
         #expect(try second.result.transferId == first.result.transferId)
     }
 
-    @Test func `a server of files is no Kedge`() async throws {
+    @Test func `a plain file server is reported as no Kedge server`() async throws {
         let sample = try scene.sample(mebibytes: 1)
         let server = try await PythonServer.start(scene.directory, in: scene)
         let finished = try await scene.run(
@@ -84,7 +84,7 @@ struct ConnectionTests {
         #expect(try finished.result.errorCode == "NOT_KEDGE")
     }
 
-    @Test func `a port without TLS is no server of an https address`() async throws {
+    @Test func `a port without TLS is reported for an https address`() async throws {
         let sample = try scene.sample(mebibytes: 1)
         let server = try await scene.serve()
         let finished = try await scene.run(
@@ -97,7 +97,7 @@ struct ConnectionTests {
         (Certificates.Flaw.expired, true, "certificateExpired"),
         (.wrongHost, true, "certificateWrongHost"), (.none, false, "certificateUntrusted"),
     ])
-    func `a certificate that is not accepted says why`(
+    func `a rejected certificate is reported with its reason`(
         flaw: Certificates.Flaw, isTrusted: Bool, cause: String
     ) async throws {
         let sample = try scene.sample(mebibytes: 1)
@@ -119,7 +119,7 @@ struct ConnectionTests {
     }
 
     @Test(arguments: [true, false])
-    func `an authority of one's own is named by a flag or by the environment`(
+    func `a certificate authority is named by a flag or by the environment`(
         isFlag: Bool
     ) async throws {
         let sample = try scene.sample(mebibytes: 1)
@@ -135,7 +135,7 @@ struct ConnectionTests {
         #expect(try Sample.digest(of: copy) == sample.digest)
     }
 
-    @Test func `a file of authorities that cannot be read is told`() async throws {
+    @Test func `an unreadable file of certificate authorities is reported`() async throws {
         let url = "https://127.0.0.1:1/x"
         let finished = try await scene.run(
             ["download", url, "-o", scene.path("x"), "--ca-file", scene.path("missing")],
@@ -144,8 +144,10 @@ struct ConnectionTests {
         #expect(finished.errors.contains(scene.path("missing")))
     }
 
-    // An empty variable is none.
-    @Test func `an empty name of a file of authorities leaves those of the system`() async throws {
+    // An empty variable counts as unset.
+    @Test func `an empty SSL_CERT_FILE leaves the certificate authorities of the system`()
+        async throws
+    {
         let finished = try await scene.run(
             ["download", "https://127.0.0.1:1/x", "-o", scene.path("x"), "--max-wait", "0"],
             environment: ["SSL_CERT_FILE": ""], within: .seconds(10))

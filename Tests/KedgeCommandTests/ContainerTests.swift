@@ -2,11 +2,11 @@ import Foundation
 import KedgeModel
 import Testing
 
-/// `--check-container`: off unless asked for (R21).
+/// `--check-container`, which is off by default (R21).
 @Suite(.timeLimit(.minutes(2)))
 struct ContainerTests {
     let scene: Scene
-    /// A film whose last box is longer than what is left of the file.
+    /// A film whose last box is longer than the rest of the file.
     private let film: [UInt8] =
         [0, 0, 0, 16] + Array("ftypisom".utf8) + [0, 0, 0, 0]
         + [0, 0, 1, 0] + Array("moov".utf8) + [1, 2, 3]
@@ -18,7 +18,7 @@ struct ContainerTests {
 
     private let complaint = "This MP4 file looks incomplete: a part of it is cut short."
 
-    @Test func `a truncated film is warned of, and arrives as it is`() async throws {
+    @Test func `a truncated film causes a warning and arrives unchanged`() async throws {
         let server = try await scene.serve()
         let upload = try await scene.run([
             "upload", scene.path("film.mp4"), "--server", server.url, "--check-container", "warn",
@@ -37,7 +37,7 @@ struct ContainerTests {
         #expect(Array(copy) == film)
     }
 
-    @Test func `a truncated film is refused where that is asked for`() async throws {
+    @Test func `a truncated film is refused with --check-container refuse`() async throws {
         let server = try await scene.serve()
         let refused = try await scene.run([
             "upload", scene.path("film.mp4"), "--server", server.url, "--check-container",
@@ -49,7 +49,7 @@ struct ContainerTests {
         #expect(transfers.isEmpty)
     }
 
-    @Test func `nothing is looked at unless asked for`() async throws {
+    @Test func `a film is not checked without --check-container`() async throws {
         let server = try await scene.serve()
         let upload = try await scene.run([
             "upload", scene.path("film.mp4"), "--server", server.url,

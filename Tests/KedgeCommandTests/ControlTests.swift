@@ -1,8 +1,9 @@
 import Foundation
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// Steering a transfer: by signals, and from other processes.
+/// Control of a transfer by signals and from other processes.
 ///
 /// Serialized, because what must happen within seconds needs the machine for itself.
 @Suite(.serialized, .timeLimit(.minutes(2)))
@@ -42,9 +43,9 @@ struct ControlTests {
         #expect(running.proxy.counts.upByteCount < running.source.byteCount * 13 / 10)
     }
 
-    // R1, R106: Ctrl-C saves and says how to go on.
+    // R1, R106: Ctrl-C saves the transfer and prints how to resume it.
     @Test(arguments: [(SIGINT, ExitStatus.interrupted), (SIGTERM, ExitStatus.terminated)])
-    func `a signal saves, and the same command goes on`(
+    func `a signal saves the transfer, and the same command resumes it`(
         signal: Int32, status: Int32
     ) async throws {
         let running = try await startUpload()
@@ -64,8 +65,8 @@ struct ControlTests {
         expectNothingTwice(running)
     }
 
-    // R106: no record says that bytes move when none do.
-    @Test func `after a kill no state says that it is uploading`() async throws {
+    // R106: no record claims that bytes move when none do.
+    @Test func `a killed upload is recorded as queued, not as uploading`() async throws {
         let running = try await startUpload()
         running.client.signal(SIGKILL)
         _ = try await running.client.wait()
@@ -79,10 +80,10 @@ struct ControlTests {
         expectNothingTwice(running)
     }
 
-    // R106: nothing waits for the end of what the first one began.
-    @Test func `a second signal ends at once and leaves a state that is true`() async throws {
+    // R106: the second signal does not wait for work that the first one began.
+    @Test func `a second signal ends the client at once and leaves a correct state`() async throws {
         let running = try await startUpload()
-        // A process that is stopped gets both at once.
+        // A stopped process gets both signals at once.
         running.client.signal(SIGSTOP)
         running.client.signal(SIGINT)
         running.client.signal(SIGTERM)
@@ -99,7 +100,7 @@ struct ControlTests {
     }
 
     // R106, R109.
-    @Test func `another process pauses a transfer, and goes on with it`() async throws {
+    @Test func `another process can pause and resume a transfer`() async throws {
         let running = try await startUpload()
         #expect(
             try await scene.run(["transfers", "pause", running.transfer]).termination == .exited(0))
@@ -117,8 +118,10 @@ struct ControlTests {
         expectNothingTwice(running)
     }
 
-    // The record knows its server; whoever goes on with it need not.
-    @Test func `a transfer goes on at its own server without being told which`() async throws {
+    // The record has the server, so the command that resumes it need not name one.
+    @Test func `a transfer resumes at its own server without a server on the command line`()
+        async throws
+    {
         let running = try await startUpload()
         running.client.signal(SIGINT)
         _ = try await running.client.wait(within: .seconds(10))
@@ -129,7 +132,7 @@ struct ControlTests {
     }
 
     // R102, R109.
-    @Test func `another process cancels a transfer, and its session goes`() async throws {
+    @Test func `another process can cancel a transfer, and its session is deleted`() async throws {
         let running = try await startUpload("--json")
         let session = try #require(running.server.requests.sessionIDs.first)
         #expect(
@@ -148,7 +151,7 @@ struct ControlTests {
     }
 
     // R109, R110.
-    @Test func `a failed transfer is retried, from scratch when asked`() async throws {
+    @Test func `a failed transfer can be retried from scratch`() async throws {
         let running = try await startUpload("--json")
         let elsewhere = scene.path("elsewhere")
         try FileManager.default.moveItem(atPath: running.source.path, toPath: elsewhere)
@@ -167,7 +170,7 @@ struct ControlTests {
             running.source, id: finished.result.remoteFileId, at: running.server.url)
     }
 
-    @Test func `the same command twice at once sends everything once`() async throws {
+    @Test func `two runs of the same command at once send everything once`() async throws {
         let running = try await startUpload("--json")
         let second = try scene.start(running.command)
         running.proxy.faults = Faults()
@@ -181,7 +184,7 @@ struct ControlTests {
         expectNothingTwice(running)
     }
 
-    @Test func `a process takes over from one that was killed`() async throws {
+    @Test func `a waiting process takes over from one that was killed`() async throws {
         let running = try await startUpload("--json")
         let second = try scene.start(running.command)
         try await eventually("the second one watches") { second.output != "" }

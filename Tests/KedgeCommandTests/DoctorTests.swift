@@ -1,8 +1,9 @@
 import Foundation
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// `kedge doctor`: whether a Kedge answers, and what is on the way to it.
+/// `kedge doctor`: whether a Kedge server answers, and what lies on the way to it.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct DoctorTests {
     let scene: Scene
@@ -46,7 +47,9 @@ struct DoctorTests {
         return (finished, lines)
     }
 
-    @Test func `a Kedge is told with its version, what it takes, and how far it is`() async throws {
+    @Test func `a Kedge server is reported with its version, protocols, limits and latency`()
+        async throws
+    {
         let server = try await scene.serve(["--limits-max-file-size", "123456789"])
         let (finished, lines) = try await doctor(server.url)
         #expect(finished.termination == .exited(0), "\(finished.errors)")
@@ -82,7 +85,7 @@ struct DoctorTests {
             body: [UInt8](repeating: 32, count: 3 << 20)),
         RangeServer.Answer(status: 302, fields: ["Location": "http://portal.example/login"]),
         RangeServer.Answer(status: 404), RangeServer.Answer(status: 200),
-        // Many services answer this at this path.
+        // Many other services give this answer at this path.
         RangeServer.Answer(
             status: 200, fields: ["Content-Type": "application/json"],
             body: Array(#"{"status":"ready"}"#.utf8)),
@@ -93,10 +96,10 @@ struct DoctorTests {
     ]
 
     @Test(arguments: strangers.indices)
-    func `a server that is no Kedge is not ready`(position: Int) async throws {
+    func `a server other than Kedge is not reported as ready`(position: Int) async throws {
         let stranger = try RangeServer { _, _, _ in Self.strangers[position] }
         let (finished, lines) = try await doctor("http://127.0.0.1:\(stranger.port)")
-        // What an upload ends with.
+        // The code that an upload would fail with.
         let code: ErrorCode =
             switch Self.strangers[position].status {
             case 302: .redirected
@@ -110,7 +113,7 @@ struct DoctorTests {
         #expect(result.contains("127.0.0.1:\(stranger.port)"))
     }
 
-    @Test func `a wrong path on a Kedge is told as that`() async throws {
+    @Test func `a wrong path on a Kedge server is reported as such`() async throws {
         let server = try await scene.serve()
         let (finished, lines) = try await doctor("\(server.url)/prefix")
         #expect(finished.termination == .exited(ExitStatus.usage))
@@ -118,7 +121,7 @@ struct DoctorTests {
         #expect(result.contains("not at this path"))
     }
 
-    @Test func `a server of before it told its name is a Kedge`() async throws {
+    @Test func `an older Kedge server without a service name is recognized`() async throws {
         let missing = ProblemDocument(code: .sessionNotFound)
         let problem = try JSONEncoder().encode(missing)
         let old = try RangeServer { _, head, _ in
@@ -131,7 +134,7 @@ struct DoctorTests {
         #expect(lines.compactMap(\.report).map(\.version) == [nil])
     }
 
-    @Test func `a Kedge that cannot work says why`() async throws {
+    @Test func `an unavailable Kedge server is reported with its reason`() async throws {
         var problem = ProblemDocument(code: .unavailable, detail: "The store rests.")
         problem.reason = "store"
         let body = Array(try JSONEncoder().encode(problem))
@@ -146,7 +149,7 @@ struct DoctorTests {
         #expect(report.via == "1.1 front")
     }
 
-    @Test func `a clock that is wrong and a proxy are told, without the proxy's password`()
+    @Test func `a wrong clock and a proxy are reported, without the proxy's password`()
         async throws
     {
         let body = Array(
@@ -170,7 +173,7 @@ struct DoctorTests {
         #expect(!finished.output.contains("secret"))
     }
 
-    @Test func `nobody at the address is told with the address's trouble`() async throws {
+    @Test func `an address without a server is reported as offline`() async throws {
         let (socket, port) = try Loopback.bound()
         defer { close(socket) }
         let (finished, lines) = try await doctor("http://127.0.0.1:\(port)")

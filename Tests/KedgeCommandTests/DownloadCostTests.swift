@@ -1,11 +1,12 @@
 import Foundation
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// What the end of the client costs on the wire.
+/// The bytes that an end of the client costs on the wire.
 ///
-/// Serialized, because each test runs processes of its own that hash and sync: several at a time would
-/// only measure the machine.
+/// Serialized, because each test runs processes that hash and sync: several at a time would only
+/// measure the machine.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct DownloadCostTests {
     private static let maxConnectionCount = 5
@@ -13,16 +14,16 @@ struct DownloadCostTests {
 
     init() throws { scene = try Scene() }
 
-    /// Where the file comes from.
+    /// The server that the file comes from.
     enum Origin: CaseIterable {
-        /// Our service, in chunks of 16 MiB.
+        /// A Kedge service, in chunks of 16 MiB.
         case service
         /// Any server with ranges and a strong ETag.
         case foreign
     }
 
-    /// How the client ends, and what each connection may lose by that. Heads and what the system had
-    /// not handed over are in it.
+    /// The end of the client, and the bytes that each connection may lose by it. They include heads
+    /// and bytes that the system had not delivered.
     struct End: Sendable, CustomStringConvertible {
         let description: String
         let signal: Int32

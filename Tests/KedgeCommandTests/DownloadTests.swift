@@ -1,12 +1,13 @@
 import Foundation
 import KedgeLocks
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// `kedge download`, whatever happens on the way.
+/// `kedge download` under kills, faults and wrong servers.
 ///
-/// Serialized, because each test runs processes of its own that hash and sync: several at a time would
-/// only measure the machine.
+/// Serialized, because each test runs processes that hash and sync: several at a time would only
+/// measure the machine.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct DownloadTests {
     let scene: Scene
@@ -91,9 +92,9 @@ struct DownloadTests {
         #expect(attributes[.posixPermissions] as? Int == 0o600)
     }
 
-    // R1, R132, promise 2.
+    // R1, R132.
     @Test(arguments: Faults.Cut.allCases)
-    func `a download over a link that keeps dying continues inside its chunks`(
+    func `a download over a link that keeps failing resumes inside its chunks`(
         cut: Faults.Cut
     ) async throws {
         let source = try scene.sample(mebibytes: 30, plus: 1)
@@ -108,14 +109,14 @@ struct DownloadTests {
         let continued = proxy.counts.requests.compactMap(\.range)
             .filter { $0.lowerBound % (4 << 20) != 0 }
         #expect(continued.count >= 60)
-        // A reset may take bytes with it that nobody had read yet.
+        // A reset may discard bytes that the receiver had not read yet.
         if cut == .finish {
             #expect(proxy.counts.downByteCount < source.byteCount * 13 / 10)
         }
     }
 
     // R16, R93, R137.
-    @Test func `only chunks in which a bit flipped on the way are fetched again`() async throws {
+    @Test func `only chunks with a flipped bit are fetched again`() async throws {
         let source = try scene.sample(mebibytes: 60)
         let server = try await scene.serve()
         let id = try await scene.upload(source, to: server.url)
@@ -133,16 +134,16 @@ struct DownloadTests {
         #expect((1...counts.flipCount).contains(repeated.count), "\(repeated)")
     }
 
-    /// How an origin lets on that it has another version.
+    /// Ways in which an origin reveals another version.
     enum Replacement: CaseIterable {
         case refusedPrecondition
         case rangeOfOther
         case wholeOther
     }
 
-    // R103: clean restart, no mixture.
+    // R103: the download restarts cleanly and mixes no versions.
     @Test(arguments: Replacement.allCases)
-    func `a file that is replaced on the server is fetched anew`(
+    func `a file that is replaced on the server is downloaded again`(
         replacement: Replacement
     ) async throws {
         let old = Sample.bytes(24 << 20, seed: 3)
@@ -168,11 +169,11 @@ struct DownloadTests {
         #expect(try await watcher.stop().wrongSights == [])
         let transfer = try #require(try finished.result.transferId)
         #expect(try await scene.diagnose(transfer).remoteChangeCount == 1)
-        // Nobody said what the SHA-256 is, so the result must not claim that it was checked.
+        // The SHA-256 is unknown, so the result must not claim that it was checked.
         #expect(try finished.result.verification == "unverified")
     }
 
-    /// How an origin lies about what it sends.
+    /// Ways in which an origin misreports its bytes.
     enum Lie: CaseIterable {
         case shiftedRange
         case otherTotal
@@ -226,8 +227,8 @@ struct DownloadTests {
         return answer
     }
 
-    // R109: what is at the destination is the user's.
-    @Test func `another file at the destination is refused, and replaced when asked`()
+    // R109: a file at the destination belongs to the user.
+    @Test func `another file at the destination is kept, and replaced with --overwrite`()
         async throws
     {
         let source = try scene.sample(mebibytes: 5)
@@ -242,11 +243,11 @@ struct DownloadTests {
         let replaced = try await scene.run(command(id, server.url, "--overwrite"))
         try replaced.expectCompleted(source)
         #expect(try Sample.digest(of: copy) == source.digest)
-        // The same file there already is success.
+        // If the same file is already there, the command succeeds.
         try await scene.run(command(id, server.url)).expectCompleted(source)
     }
 
-    /// When the disk fills up.
+    /// The moment at which the disk fills up.
     enum Moment: CaseIterable {
         case before
         case during
@@ -255,7 +256,7 @@ struct DownloadTests {
     // R107, R114.
     @Test(
         .enabled(if: SmallDisk.isAvailable, "mounts: not permitted"), arguments: Moment.allCases)
-    func `a full disk is its own error, and the download goes on once there is space`(
+    func `a full disk is its own error, and the download resumes once there is space`(
         moment: Moment
     ) async throws {
         let disk = try scene.disk("disk", byteCount: 14 << 20)
@@ -287,7 +288,7 @@ struct DownloadTests {
         #expect(scene.temporaryFile(in: disk) == nil)
     }
 
-    @Test func `an id that no file has is its own exit status`() async throws {
+    @Test func `an unknown file id has its own exit status`() async throws {
         let server = try await scene.serve()
         let unknown = String(repeating: "0", count: 32)
         let finished = try await scene.run(command(unknown, server.url))

@@ -1,9 +1,10 @@
 import Foundation
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// SIGTERM while fifty chunks are in flight: what was acknowledged stays, what came is kept, and the
-/// process ends in time.
+/// SIGTERM while fifty chunks are in flight: acknowledged chunks stay, received bytes are kept, and
+/// the process ends in time.
 ///
 /// Serialized, because what must happen within seconds needs the machine for itself.
 @Suite(.serialized, .timeLimit(.minutes(3)))
@@ -14,10 +15,11 @@ struct DrainTests {
 
     private static let senderCount = 50
     private static let chunkByteCount = 256 << 10
-    /// Half of a chunk: what the first checkpoint records, and about as much that only the process knows.
+    /// Half of a chunk: the bytes of the first checkpoint, and about as many that only the process
+    /// has.
     private static let heldByteCount = 130_000
     private static let checkpointByteCount = 64 << 10
-    /// Nobody is cut for being slow: a busy machine takes its time to set the scene.
+    /// No sender is cut for being slow, because a busy machine needs time to set up the test.
     private static let patience = [
         "--timeouts-min-body-bytes-per-second", "0", "--timeouts-idle-seconds", "600",
     ]
@@ -42,7 +44,7 @@ struct DrainTests {
         return chunks
     }
 
-    /// Returns when the server takes no connection any more.
+    /// Returns when the server accepts no more connections.
     private func untilRefused(by server: Server) async throws {
         try await eventually(
             "no connection is taken any more",
@@ -53,8 +55,8 @@ struct DrainTests {
             })
     }
 
-    // R1, R6, R12: what is in flight at the end of a process ends well, or goes on with the next one.
-    @Test("chunks that come in time are taken, and those that broke off go on after the restart")
+    // R1, R6, R12: a chunk in flight at the end of a process completes, or resumes in the next one.
+    @Test("chunks that arrive in time are accepted, and interrupted ones resume after the restart")
     func inTime() async throws {
         let server = try await scene.serve(Self.patience + ["--shutdown-drain-seconds", "100"])
         let chunks = try await begin(at: server)
@@ -86,7 +88,7 @@ struct DrainTests {
 
     // R1, R6, R12.
     @Test(
-        "chunks that do not come in time are refused, kept, and go on after the restart",
+        "chunks that miss the drain are refused, kept, and resumed after the restart",
         arguments: [false, true])
     func tooLate(goesOnSending: Bool) async throws {
         let drain = Duration.seconds(2)
@@ -107,14 +109,15 @@ struct DrainTests {
             #expect(status.receivedChunks == [0])
             let partial = try #require(status.partialChunks.first)
             #expect(partial.index == 1)
-            // Who stalled has all there that was sent.
+            // All bytes of a stalled sender are kept.
             let possible = Self.heldByteCount...chunk.sentByteCount
             #expect(possible.contains(Int(partial.receivedBytes)))
             try await chunk.upload.expectFinished(at: next)
         }
     }
 
-    /// Goes on sending until each is answered, a little at a time, and never the last byte.
+    /// Keeps sending a little at a time until each request is answered, and never sends the last
+    /// byte.
     private func trickle(_ chunks: [RawChunk]) async throws {
         try await eventually(
             "everybody is answered",
@@ -126,8 +129,8 @@ struct DrainTests {
             })
     }
 
-    // A forced end is a kill: what was acknowledged and checkpointed is there.
-    @Test("a second signal ends the process at once")
+    // A forced end is like a kill: acknowledged and checkpointed bytes are there.
+    @Test("a second signal ends the server at once")
     func secondSignal() async throws {
         let server = try await scene.serve(Self.patience + ["--shutdown-drain-seconds", "100"])
         let chunks = try await begin(at: server)

@@ -1,7 +1,8 @@
 import Foundation
+import KedgeTesting
 import Testing
 
-/// `kedge serve --durability`: the switch does what it says, and nobody turns it without being told.
+/// `kedge serve --durability`: the switch has its effect, and the server warns when it is off.
 @Suite(.timeLimit(.minutes(2)))
 struct DurabilityTests {
     let scene: Scene
@@ -13,13 +14,13 @@ struct DurabilityTests {
     /// Levels of the log lines about durability so far.
     private static func warnings(of server: Server) throws -> [String] {
         try server.process.errors.split(separator: "\n")
-            // Others may still be half written.
+            // Other lines may still be incomplete.
             .filter { $0.hasPrefix("{") && $0.contains("\"durability\":\"off\"") }
             .map { try JSONDecoder().decode([String: String].self, from: Data($0.utf8)) }
             .map { $0["level"] ?? "" }
     }
 
-    @Test func `serving without durability is warned of, over old data and at every log level`()
+    @Test func `a server without durability logs a warning, over old data and at every log level`()
         async throws
     {
         let durable = try await scene.serve()
@@ -58,7 +59,7 @@ struct DurabilityTests {
             program: SyncTrace.program, trace.options + [try Command.path()] + command)
         let port: UInt16 = try await eventually("the server serves") {
             if let port = Server.port(in: process.errors) { return port }
-            guard process.isRunning else { throw Failure("no server: \(process.errors)") }
+            guard process.isRunning else { throw TestFailure("no server: \(process.errors)") }
             return nil
         }
         return Server(process: process, port: port)
@@ -70,8 +71,8 @@ struct SyncTrace: Sendable {
     static let program = "/usr/bin/strace"
     let path: String
 
-    /// Goes before the traced command. The tracer is a process beside it, so that id and status of the
-    /// child are the command's own.
+    /// The options before the traced command. The tracer runs beside it, so that the child has the
+    /// id and status of the command itself.
     var options: [String] {
         [
             "-D", "-f", "-e", "trace=fsync,fdatasync,sync,syncfs,sync_file_range",
@@ -79,7 +80,7 @@ struct SyncTrace: Sendable {
         ]
     }
 
-    /// False in containers that forbid it, and where there is no strace.
+    /// Whether tracing works: false in containers that forbid it, and without strace.
     static let isAvailable: Bool = {
         guard access(program, X_OK) == 0 else { return false }
         let trial = Process()
@@ -91,7 +92,7 @@ struct SyncTrace: Sendable {
         return trial.terminationStatus == 0
     }()
 
-    /// How many syncs there were until the process had ended.
+    /// Returns the number of syncs until the end of the process.
     func syncCount(of process: ChildProcess) async throws -> Int {
         let lines = try await eventually("the trace has its end") { () -> [Substring]? in
             let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")

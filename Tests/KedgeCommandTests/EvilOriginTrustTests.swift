@@ -1,10 +1,11 @@
 import Foundation
 import KedgeLocks
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// What an origin must not get out of the command: its token, a file in another place, its time, or
-/// more than the one chunk that is damaged.
+/// Limits on what an origin can cause: it gets no token, places no file elsewhere, delays no end,
+/// and makes the client fetch only the damaged chunk again.
 @Suite(.timeLimit(.minutes(2)))
 struct EvilOriginTrustTests {
     private static let token = "a-token-of-the-server"
@@ -25,7 +26,7 @@ struct EvilOriginTrustTests {
         ])
     func token(subject: EvilTrial.Subject) async throws {
         let other = try Self.honest()
-        // A service is named by the person; a file may lie anywhere.
+        // The user names the service of an id; the file of a URL may lie anywhere.
         let isFollowed = subject == .url
         let deed = Self.redirecting(to: other, isFollowed ? .completes : .fails(.redirected))
         try await EvilTrial.withTurn(deed, subject) { trial in
@@ -45,7 +46,7 @@ struct EvilOriginTrustTests {
         }
     }
 
-    @Test("a download that names no server follows to another origin, and nobody gets the token")
+    @Test("a download without a server follows to another origin, and neither gets the token")
     func noToken() async throws {
         let other = try Self.honest()
         let deed = Self.redirecting(to: other, .completes)
@@ -60,7 +61,7 @@ struct EvilOriginTrustTests {
     }
 
     @Test(
-        "a name from the server never leaves the folder (R130)",
+        "a file name from the server never leaves the folder (R130)",
         arguments: [
             ("../../escape", "escape"), ("/tmp/escape", "escape"), ("..", "file"), ("/", "file"),
             ("..\\\\..\\\\escape", ".._.._escape"), ("a\\u0000b", "a_b"), ("", "file"),
@@ -95,7 +96,7 @@ struct EvilOriginTrustTests {
         }
     }
 
-    /// Ways to take somebody's time.
+    /// Ways in which an origin wastes the client's time.
     enum Delay: String, Misdeed {
         case retryInYears = "429 with a Retry-After of thirty years"
         case retryAtFarDate = "503 with a Retry-After in the year 9999"
@@ -144,7 +145,7 @@ struct EvilOriginTrustTests {
     }
 
     @Test(
-        "whatever an origin makes it wait for, it stops when told, and goes on later (R1)",
+        "a download that an origin delays stops on a signal and resumes later (R1)",
         arguments: Delay.allCases)
     func delay(delay: Delay) async throws {
         try await EvilTrial.withTurn(delay.deed) { trial in
@@ -163,7 +164,7 @@ struct EvilOriginTrustTests {
     }
 
     // R16, R93, R95.
-    @Test("of a file with one damaged chunk, that one alone is fetched again, also by the next run")
+    @Test("only the damaged chunk of a file is fetched again, also by the next run")
     func oneChunk() async throws {
         let deed = KedgeMisdeed.damagedChunk.deed
         try await EvilTrial.withTurn(deed, .id) { trial in
@@ -183,7 +184,7 @@ struct EvilOriginTrustTests {
     }
 
     // R109.
-    @Test("a file that cannot be verified leaves the one that is to be replaced alone")
+    @Test("a file that fails verification does not replace the existing one")
     func replacing() async throws {
         try await EvilTrial.withTurn(KedgeMisdeed.damagedFile.deed, .id) { trial in
             let own = try Sample.write(trial.copy, byteCount: 100, seed: 1)
@@ -196,7 +197,7 @@ struct EvilOriginTrustTests {
         }
     }
 
-    @Test("a captive portal that comes in the middle of a download does not become the file")
+    @Test("a captive portal in the middle of a download does not become the file")
     func portal() async throws {
         let answerCount = Mutex(0)
         let deed = Deed(.recovers(.protocolViolation), .all) { answer, _, _ in
@@ -209,7 +210,7 @@ struct EvilOriginTrustTests {
         try await EvilTrial.run(deed)
     }
 
-    @Test("a server that does not speak TLS is no server of an https address")
+    @Test("a server without TLS is reported for an https address")
     func plainText() async throws {
         var deed = Deed(.fails(.tlsRefused), .all) { _, _, _ in }
         deed.greeting = Array("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong".utf8)

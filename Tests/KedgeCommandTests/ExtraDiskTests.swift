@@ -2,15 +2,15 @@ import Foundation
 import KedgeModel
 import Testing
 
-/// R4: how much disk a transfer takes beyond the file itself, at its peak: shown by disks that have no more.
+/// R4: the peak disk use of a transfer beyond the file itself, shown by disks with no more space.
 ///
-/// What a process has written to a file without a name counts here, too.
+/// Bytes in unnamed files count here, too.
 @Suite(
     .serialized, .timeLimit(.minutes(3)),
     .enabled(if: SmallDisk.isAvailable, "mounts: not permitted"))
 struct ExtraDiskTests {
     private static let mebibytes = 128
-    /// For records, logs and the file system itself.
+    /// Space for records, logs and the file system itself.
     private static let slack = 6 << 20
 
     let scene: Scene
@@ -21,12 +21,12 @@ struct ExtraDiskTests {
         try scene.disk(name, byteCount: copies * Self.mebibytes << 20 + Self.slack)
     }
 
-    /// Everything that the client may write goes to one disk.
+    /// The environment that sends everything the client may write to one disk.
     private func client(_ disk: String) -> [String: String] {
         ["HOME": disk, "XDG_STATE_HOME": "\(disk)/state", "TMPDIR": disk]
     }
 
-    @Test func `an upload takes no disk here and one copy on the server`() async throws {
+    @Test func `an upload needs no disk on the client and one copy on the server`() async throws {
         let source = try scene.sample(mebibytes: Self.mebibytes)
         _ = try disk("disk", copies: 1)
         let server = try await scene.serve(
@@ -37,7 +37,7 @@ struct ExtraDiskTests {
         try finished.expectCompleted(source)
     }
 
-    @Test func `a download takes one copy`() async throws {
+    @Test func `a download needs disk for one copy`() async throws {
         let source = try scene.sample(mebibytes: Self.mebibytes)
         let server = try await scene.serve()
         let id = try await scene.upload(source, to: server.url)
@@ -49,8 +49,8 @@ struct ExtraDiskTests {
         #expect(try Sample.digest(of: "\(place)/copy") == source.digest)
     }
 
-    /// The proof that the disks above are as small as they must be.
-    @Test func `a disk without room for the copy is noticed`() async throws {
+    /// Proves that the disks above are as small as they must be.
+    @Test func `a download to a disk without room for the copy fails`() async throws {
         let source = try scene.sample(mebibytes: Self.mebibytes)
         let server = try await scene.serve()
         let id = try await scene.upload(source, to: server.url)

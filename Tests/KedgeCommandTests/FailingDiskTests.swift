@@ -1,5 +1,6 @@
 import Foundation
 import KedgeModel
+import KedgeTesting
 import Testing
 
 /// Disks that turn read-only under the command, as file systems do when a device reports an error.
@@ -17,8 +18,8 @@ struct FailingDiskTests {
             atPath: scene.path("disk"), withDestinationPath: disk.path)
     }
 
-    // R1, R107: promise 1 where the disk itself gives up.
-    @Test("a server whose disk turns read-only loses nothing, and goes on once it is back")
+    // R1, R107: the disk itself fails.
+    @Test("a server whose disk turns read-only loses nothing, and continues once it is back")
     func server() async throws {
         let source = try scene.sample(mebibytes: 24)
         let server = try await scene.serve(data: "disk/data", ["--storage-reserve-bytes", "0"])
@@ -27,13 +28,13 @@ struct FailingDiskTests {
             "upload", source.path, "--server", proxy.url, "--json", "--chunk-size", "1048576",
         ])
         try await eventually("some chunks are there") { server.requests.created.count >= 6 }
-        // Slow enough that it is under way when the disk fails.
+        // Slow enough that the upload is under way when the disk fails.
         proxy.faults = Faults(bytesPerSecond: 1 << 20)
         try await disk.fail(under: server.process)
-        // Bytes that cannot be written are refused. A commit that breaks off ends the server, for nobody but the
-        // next start can tell whether it happened.
+        // The server refuses bytes that it cannot write. A commit that breaks off ends the server,
+        // because only the next start can tell whether it happened.
         try await eventually("the client hears of it, or the server has ended") {
-            guard client.isRunning else { throw Failure("it is over: \(client.output)") }
+            guard client.isRunning else { throw TestFailure("it is over: \(client.output)") }
             return client.output.contains("\"UNAVAILABLE\"") || !server.process.isRunning
         }
         let refused = Set(server.requests.filter { $0.status >= 400 }.map(\.errorCode))
@@ -60,7 +61,7 @@ struct FailingDiskTests {
     }
 
     // R107, R114.
-    @Test("a download whose disk turns read-only says so, and goes on once it is back")
+    @Test("a download whose disk turns read-only reports it, and resumes once it is back")
     func download() async throws {
         let source = try scene.sample(mebibytes: 24)
         let server = try await scene.serve()

@@ -1,11 +1,12 @@
 import Foundation
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// `kedge upload --dialect` to servers that others wrote, and to the other doors of our own.
+/// `kedge upload --dialect` to third-party servers, and to the tus and IETF front ends of Kedge.
 ///
-/// Serialized, because each test runs processes of its own that hash and sync: several at a time would
-/// only measure the machine.
+/// Serialized, because each test runs processes that hash and sync: several at a time would only
+/// measure the machine.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct ForeignServerTests {
     private let scene: Scene
@@ -22,7 +23,7 @@ struct ForeignServerTests {
 
     /// Kills the command once so many bytes of an upload are acknowledged.
     ///
-    /// - Returns: How many were.
+    /// - Returns: The number of acknowledged bytes.
     private func kill(
         _ command: [String], after byteCount: Int64, through proxy: FaultyProxy
     ) async throws -> Int64 {
@@ -31,14 +32,14 @@ struct ForeignServerTests {
         _ = try await scene.transfer { ($0.bytesTransferred ?? 0) >= byteCount }
         client.signal(SIGKILL)
         #expect(try await client.wait() == .signaled(SIGKILL))
-        // The system still sends what the process had written.
+        // The system still sends bytes that the process had written.
         try await eventually("the rest has passed") { proxy.counts.openCount == 0 }
         return try #require(try await scene.transfers().last?.bytesTransferred)
     }
 
     // R1, R6, R105, R134.
     @Test(
-        "a killed upload to a server of others goes on where that one stands",
+        "a killed upload to a third-party server resumes at that server's offset",
         .enabled(if: hasServers, reason), arguments: names)
     func killed(name: String) async throws {
         let source = try scene.sample(mebibytes: 48, plus: 1)
@@ -54,9 +55,9 @@ struct ForeignServerTests {
         #expect(try finished.result.remoteFileId == nil)
         #expect(try server.digests(ofFilesWith: source.byteCount) == [source.digest])
         let sent = proxy.counts.upByteCount - before
-        // Requests have heads, too.
+        // The heads of requests count, too.
         #expect(sent <= source.byteCount - Int(acknowledged) + 64 << 10)
-        // Done is done.
+        // A completed upload is not sent again.
         let again = proxy.counts.upByteCount
         try await scene.run(command).expectCompleted(source)
         #expect(proxy.counts.upByteCount - again < 64 << 10)
@@ -64,7 +65,7 @@ struct ForeignServerTests {
 
     // R132.
     @Test(
-        "an upload to a server of others gets there over a link that keeps dying",
+        "an upload to a third-party server completes over a link that keeps failing",
         .enabled(if: hasServers, reason), arguments: names, Faults.Cut.allCases)
     func cut(name: String, cut: Faults.Cut) async throws {
         let source = try scene.sample(mebibytes: 12, plus: 1)
@@ -79,7 +80,7 @@ struct ForeignServerTests {
     }
 
     @Test(
-        "a canceled upload is removed from a server of others",
+        "a canceled upload is removed from a third-party server",
         .enabled(if: hasServers, reason), arguments: names)
     func canceled(name: String) async throws {
         let source = try scene.sample(mebibytes: 24)
@@ -97,7 +98,8 @@ struct ForeignServerTests {
 
     // R1, R134: kills of both sides.
     @Test(
-        "a killed upload through another door of ours goes on", arguments: UploadDoorName.allCases)
+        "a killed upload through another protocol of Kedge resumes",
+        arguments: UploadDoorName.allCases)
     func ourDoors(door: UploadDoorName) async throws {
         let source = try scene.sample(mebibytes: 48, plus: 1)
         var server = try await scene.serve()
@@ -120,9 +122,9 @@ struct ForeignServerTests {
             source, id: try finished.result.remoteFileId, at: server.url)
     }
 
-    // R1: what cannot pass is not waited for.
+    // R1: the client does not wait for an error that cannot pass.
     @Test(
-        "a finished upload whose server sends round in circles ends the command with an error",
+        "a redirect loop on a finished upload ends the command with an error",
         arguments: UploadDoorName.allCases)
     func circles(door: UploadDoorName) async throws {
         let source = try scene.sample(mebibytes: 1)
@@ -139,7 +141,7 @@ struct ForeignServerTests {
         #expect(again.lines.contains { $0.contains("REDIRECTED") })
     }
 
-    /// The dialects by their names on the command line, and where our own server has them.
+    /// The upload protocols by their names on the command line, with their paths on a Kedge server.
     enum UploadDoorName: String, CaseIterable, Sendable {
         case tus
         case resumableUpload = "resumable-upload"
@@ -149,7 +151,7 @@ struct ForeignServerTests {
 }
 
 extension Finished {
-    /// Where the upload is, by the result.
+    /// The URL of the upload in the result.
     var uploadURL: String? {
         get throws {
             struct Line: Decodable {

@@ -2,14 +2,14 @@ import Foundation
 import KedgeModel
 import Testing
 
-/// Where `kedge fsck` and `kedge scrub` look for rows and bytes.
+/// Settings of `kedge fsck` and `kedge scrub` for the stores of rows and bytes.
 @Suite(.timeLimit(.minutes(3)))
 struct FsckSettingsTests {
     let scene: Scene
 
     init() throws { scene = try Scene() }
 
-    /// The data of a service that has ended.
+    /// Leaves the data of a service that has ended.
     private func stopped() async throws {
         let server = try await scene.serve()
         _ = try await scene.upload(
@@ -18,13 +18,13 @@ struct FsckSettingsTests {
     }
 
     @Test(arguments: ["fsck", "scrub"])
-    func `a directory that nobody named is not looked for`(command: String) async throws {
+    func `a check without a data directory is refused`(command: String) async throws {
         let finished = try await scene.run([command])
         #expect(finished.termination == .exited(ExitStatus.usage))
         #expect(finished.output == "")
     }
 
-    @Test func `the directory comes from a flag, the environment or the file`() async throws {
+    @Test func `the data directory comes from a flag, the environment or the file`() async throws {
         try await stopped()
         let file = scene.path("kedge.yaml")
         try "data: \"\(scene.path("data"))\"\n".write(
@@ -42,9 +42,11 @@ struct FsckSettingsTests {
         #expect(elsewhere.termination == .exited(ExitStatus.failure), "the flag decides")
     }
 
-    /// All would seem lost, and a repair would ask for it again.
+    /// All bytes would seem lost, and a repair would make clients send them again.
     @Test(arguments: [[], ["--repair"]])
-    func `rows are not held against bytes of another place`(arguments: [String]) async throws {
+    func `a check refuses to compare rows with the bytes of another store`(arguments: [String])
+        async throws
+    {
         try await stopped()
         let finished = try await scene.run(
             ["fsck", "--data", scene.path("data"), "--bytes", "s3://elsewhere"] + arguments)
@@ -57,7 +59,7 @@ struct FsckSettingsTests {
     @Test(arguments: [
         ["--metadata", "mysql://there"], ["--bytes", "ftp://there"], ["--bytes", "s3://x"],
     ])
-    func `wrong settings are refused`(arguments: [String]) async throws {
+    func `wrong store addresses of a check are refused`(arguments: [String]) async throws {
         try await stopped()
         let finished = try await scene.run(["fsck", "--data", scene.path("data")] + arguments)
         #expect(finished.termination == .exited(ExitStatus.usage))

@@ -1,6 +1,7 @@
 import Foundation
 import KedgeHash
 import KedgeModel
+import KedgeTesting
 import Testing
 
 /// `kedge fsck` and `kedge scrub` on the data of a real service.
@@ -20,14 +21,14 @@ struct FsckTests {
         try FindingLine.all(finished.output).filter { $0.type == "finding" }
     }
 
-    /// What a kill left behind, with the proxy whose address the upload knows.
+    /// The state after a kill, with the proxy whose address the upload knows.
     private struct Interrupted {
         var source: Sample
         var proxy: FaultyProxy
         var acknowledged: Set<Int>
     }
 
-    /// A service that was killed with one file and half an upload.
+    /// Kills a service that has one file and half an upload.
     private func interrupted() async throws -> Interrupted {
         let server = try await scene.serve()
         let file = try scene.sample("file.bin", mebibytes: 9, seed: 3)
@@ -49,7 +50,7 @@ struct FsckTests {
     private func largest(below part: String) throws -> String {
         let files = Listing(scene.path("data/\(part)")).files
         guard let largest = files.max(by: { $0.byteCount < $1.byteCount }) else {
-            throw Failure("nothing in \(part)")
+            throw TestFailure("nothing in \(part)")
         }
         return scene.path("data/\(part)/\(largest.path)")
     }
@@ -64,7 +65,7 @@ struct FsckTests {
     }
 
     @Test(arguments: ["fsck", "scrub"])
-    func `a check works beside a service, and a repair does not`(command: String) async throws {
+    func `a check runs beside a service, and a repair is refused`(command: String) async throws {
         let server = try await scene.serve()
         _ = try await scene.upload(try scene.sample("file.bin", mebibytes: 3), to: server.url)
         let beside = try await check(command)
@@ -87,8 +88,8 @@ struct FsckTests {
         #expect(lines.first?.clean == true)
     }
 
-    /// R2, R24: the upload that damage and a kill interrupted ends with the right bytes.
-    @Test func `damaged chunks are sent again after a repair, the others are not`() async throws {
+    /// R2, R24: an upload that damage and a kill interrupted completes with the right bytes.
+    @Test func `only damaged chunks are sent again after a repair`() async throws {
         let left = try await interrupted()
         #expect(try await check("scrub").termination == .exited(ExitStatus.success))
         try flip(try largest(below: "staging"), at: 5_000_000)
@@ -111,8 +112,9 @@ struct FsckTests {
             left.source, id: finished.result.remoteFileId, at: server.url)
     }
 
-    /// Also what SQLite and the file system would do by themselves: side files, times, directories.
-    @Test func `without a repair nothing is changed, whatever is found`() async throws {
+    /// Includes what SQLite and the file system would change by themselves: side files, times,
+    /// directories.
+    @Test func `a check without a repair changes nothing, whatever it finds`() async throws {
         _ = try await interrupted()
         try flip(try largest(below: "blobs"), at: 1_000_000)
         let manager = FileManager.default
@@ -144,9 +146,11 @@ struct FsckTests {
         #expect(try String(contentsOfFile: kept, encoding: .utf8) == "orphan")
     }
 
-    /// An empty database would make orphans of everything.
+    /// With an empty database, everything would be an orphan.
     @Test(arguments: [false, true])
-    func `a directory without its database is refused and left alone`(isEmpty: Bool) async throws {
+    func `a data directory without its database is refused and left unchanged`(isEmpty: Bool)
+        async throws
+    {
         _ = try await interrupted()
         for suffix in ["", "-wal", "-shm"] {
             try FileManager.default.removeItem(atPath: scene.path("data/kedge.sqlite\(suffix)"))
@@ -162,7 +166,7 @@ struct FsckTests {
     }
 
     @Test(arguments: [[], ["--repair"]])
-    func `a database that is damaged is told, and nothing is changed`(
+    func `a damaged database is reported, and nothing is changed`(
         arguments: [String]
     ) async throws {
         _ = try await interrupted()
@@ -176,7 +180,7 @@ struct FsckTests {
         #expect(Listing(scene.path("data")) == before)
     }
 
-    @Test func `a scrub that is interrupted ends at once and leaves nothing behind`() async throws {
+    @Test func `an interrupted scrub ends and leaves nothing behind`() async throws {
         _ = try await interrupted()
         let process = try scene.start(
             ["scrub", "--data", scene.path("data"), "--rate", "65536"],
@@ -192,8 +196,8 @@ struct FsckTests {
         #expect(try await check("fsck").termination == .exited(ExitStatus.success))
     }
 
-    /// True once a process handles the signal. To ignore it comes first and does not count: what is
-    /// sent until then is lost.
+    /// Whether the process handles the signal. Before that it ignores the signal, which would be
+    /// lost.
     private func handles(_ signal: Int32, _ id: pid_t) -> Bool {
         let status = (try? String(contentsOfFile: "/proc/\(id)/status", encoding: .utf8)) ?? ""
         let caught = status.split(separator: "\n").first { $0.hasPrefix("SigCgt:") }
@@ -204,13 +208,13 @@ struct FsckTests {
     @Test(arguments: [
         ["scrub", "--rate", "0"], ["scrub", "--rate", "fast"], ["fsck", "--rate", "1"],
     ])
-    func `wrong usage is refused`(arguments: [String]) async throws {
+    func `wrong options of a check are refused`(arguments: [String]) async throws {
         let finished = try await scene.run(arguments + ["--data", scene.path("data")])
         #expect(finished.termination == .exited(ExitStatus.usage))
         #expect(scene.names(in: scene.path("data")) == [])
     }
 
-    @Test func `a directory that is none is refused and not made`() async throws {
+    @Test func `a missing data directory is refused and not created`() async throws {
         for arguments in [[], ["--repair"]] {
             let finished = try await check("fsck", arguments)
             #expect(finished.termination == .exited(ExitStatus.failure))
@@ -232,7 +236,7 @@ private struct FindingLine: Decodable {
         let lines = try output.split(separator: "\n").map {
             try JSONDecoder().decode(FindingLine.self, from: Data($0.utf8))
         }
-        guard lines.allSatisfy({ $0.version == 1 }) else { throw Failure("another version") }
+        guard lines.allSatisfy({ $0.version == 1 }) else { throw TestFailure("another version") }
         return lines
     }
 }

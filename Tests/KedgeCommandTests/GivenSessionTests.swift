@@ -1,8 +1,9 @@
 import Foundation
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// `kedge upload FILE --session ID`: going on without the records of the client that began.
+/// `kedge upload FILE --session ID`: resuming without the records of the first client.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct GivenSessionTests {
     let scene: Scene
@@ -21,7 +22,7 @@ struct GivenSessionTests {
             ["upload", source.path, "--server", proxy.url, "--session", session, "--json"]
         }
 
-        /// Requests from now on that could change anything.
+        /// Methods of later requests that could change the session.
         func changes(since count: Int) -> [String] {
             server.requests.dropFirst(count).filter { $0.method != "GET" }.map(\.method)
         }
@@ -44,16 +45,19 @@ struct GivenSessionTests {
             status: try await scene.session(session, at: server.url))
     }
 
-    /// Waits until everything that a killed client sent has arrived or is lost: the server saves what was
-    /// under way when the connections have ended.
+    /// Waits until everything that a killed client sent has arrived or is lost: the server saves
+    /// received bytes after their connections have ended.
     private func settle(_ proxy: FaultyProxy) async throws {
         try await eventually("all connections have ended") { proxy.counts.openCount == 0 }
-        // The server saves what came after the connection has ended, and tells nobody when that is done.
+        // The server saves received bytes after the end of a connection, and nothing shows when
+        // that is done.
         try await Task.sleep(for: .seconds(1))
     }
 
-    // R13: from another machine nothing that was confirmed is sent again.
-    @Test func `with its records wiped an upload goes on, and sends nothing twice`() async throws {
+    // R13: a client on another machine sends no confirmed bytes again.
+    @Test func `an upload without records resumes a given session and sends nothing twice`()
+        async throws
+    {
         let orphan = try await orphan()
         let before = orphan.proxy.counts.upByteCount
         let finished = try await scene.run(orphan.command)
@@ -65,15 +69,15 @@ struct GivenSessionTests {
         #expect(orphan.server.requests.created.filter { $0.value > 1 } == [:])
         try await scene.expectServed(
             orphan.source, id: finished.result.remoteFileId, at: orphan.server.url)
-        // Finished, it tells its file; also where nothing is known of it.
+        // A finished session gives its file, also to a client without records.
         try FileManager.default.removeItem(atPath: scene.path("state"))
         let again = try await scene.run(orphan.command)
         try again.expectCompleted(orphan.source)
         #expect(try again.result.remoteFileId == finished.result.remoteFileId)
     }
 
-    // One session, every protocol: bytes that came without digests are proven like any others.
-    @Test func `an upload that was begun by tus is gone on with natively`() async throws {
+    // A session takes every protocol: bytes that came without digests are verified like all others.
+    @Test func `an upload begun with tus resumes with the native protocol`() async throws {
         let source = try scene.sample(mebibytes: 24, plus: 1)
         let server = try await scene.serve()
         let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 4 << 20))
@@ -99,8 +103,8 @@ struct GivenSessionTests {
             source, id: finished.result.remoteFileId, at: server.url)
     }
 
-    // The record is one like any other from then on.
-    @Test func `an upload that took up a session survives a kill`() async throws {
+    // From then on, the record is like any other.
+    @Test func `an upload that resumed a given session survives a kill`() async throws {
         let orphan = try await orphan()
         orphan.proxy.faults = Faults(bytesPerSecond: 4 << 20)
         let count = orphan.server.requests.created.count
@@ -116,7 +120,7 @@ struct GivenSessionTests {
         #expect(orphan.server.requests.created.filter { $0.value > 1 } == [:])
     }
 
-    @Test func `another file is refused, and the session stays as it was`() async throws {
+    @Test func `another file is refused for a given session, which stays unchanged`() async throws {
         let orphan = try await orphan()
         let count = orphan.server.requests.count
         _ = try scene.sample(mebibytes: 40, plus: 12_345, seed: 8)
@@ -126,12 +130,12 @@ struct GivenSessionTests {
         #expect(orphan.changes(since: count) == [])
         let after = try await scene.session(orphan.session, at: orphan.server.url)
         #expect(after == orphan.status)
-        // The right one goes on, by the same command.
+        // The right file resumes with the same command.
         _ = try scene.sample(mebibytes: 40, plus: 12_345)
         try await scene.run(orphan.command).expectCompleted(orphan.source)
     }
 
-    @Test func `an unknown session is an error and begins none`() async throws {
+    @Test func `an unknown given session is an error, and no session is created`() async throws {
         let source = try scene.sample(mebibytes: 1)
         let server = try await scene.serve()
         let finished = try await scene.run([
@@ -144,7 +148,8 @@ struct GivenSessionTests {
     }
 
     @Test(arguments: [["one", "two"], ["one", "--dialect", "tus"]])
-    func `a session is for one file in the native dialect`(arguments: [String]) async throws {
+    func `a given session is for one file in the native protocol`(arguments: [String]) async throws
+    {
         let finished = try await scene.run(
             ["upload"] + arguments + [
                 "--server", "http://127.0.0.1:1", "--session", SessionID.random().text,

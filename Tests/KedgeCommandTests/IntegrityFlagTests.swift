@@ -2,14 +2,16 @@ import Foundation
 import KedgeModel
 import Testing
 
-/// R110: a transfer whose file keeps arriving with other bytes offers to begin anew.
+/// R110: a transfer whose file keeps arriving damaged offers to start from scratch.
 @Suite(.timeLimit(.minutes(2)))
 struct IntegrityFlagTests {
     let scene: Scene
 
     init() throws { scene = try Scene() }
 
-    @Test func `what keeps arriving damaged is flagged where it is shown`() async throws {
+    @Test func `a transfer with repeated integrity failures is flagged where it is shown`()
+        async throws
+    {
         let content = Sample.bytes(300_000, seed: 3)
         let digest = Data(repeating: 1, count: 32).base64EncodedString()
         let origin = try RangeServer { _, head, _ in

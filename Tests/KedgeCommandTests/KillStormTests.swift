@@ -1,11 +1,12 @@
 import Foundation
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// Kills of both sides, one after the other, while the link between them cuts and damages what passes.
+/// Repeated kills of both sides, while the link between them cuts and damages messages.
 ///
-/// Serialized, because each test runs processes of its own that hash and sync: several at a time would
-/// only measure the machine.
+/// Serialized, because each test runs processes that hash and sync: several at a time would only
+/// measure the machine.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct KillStormTests {
     private let scene: Scene
@@ -14,7 +15,7 @@ struct KillStormTests {
 
     private static let chunkByteCount = 512 << 10
 
-    /// A link that lets through less than a chunk, and not all of it as it was.
+    /// A link that dies within each chunk and flips bits.
     private func link(_ direction: Faults.Direction, _ cut: Faults.Cut) -> Faults {
         Faults(
             direction: direction, cutsAfter: 400 << 10, cut: cut,
@@ -23,7 +24,7 @@ struct KillStormTests {
 
     // R1, R6, R13, R16, R77, R134, R137.
     @Test(
-        "an upload gets there once through kills of both sides over a bad link",
+        "an upload completes once despite kills of both sides over a bad link",
         arguments: Seeds.all)
     func upload(seed: UInt64) async throws {
         var generator = SplitMix64(seed: seed)
@@ -44,7 +45,7 @@ struct KillStormTests {
             try await Task.sleep(for: .milliseconds(Int.random(in: 0...40, using: &generator)))
             if Bool.random(using: &generator) {
                 client.signal(SIGKILL)
-                // On a machine that is busy with other things the kill may come after the end.
+                // On a busy machine the kill may come after the end.
                 let end = try await client.wait()
                 #expect([.signaled(SIGKILL), .exited(0)].contains(end), "\(client.output)")
                 client = try scene.start(command)
@@ -79,7 +80,7 @@ struct KillStormTests {
 
     // R1, R16, R19, R86, R108, R135, R137.
     @Test(
-        "a download gets there whole through kills of both sides over a bad link",
+        "a download completes intact despite kills of both sides over a bad link",
         arguments: Seeds.all)
     func download(seed: UInt64) async throws {
         var generator = SplitMix64(seed: seed)

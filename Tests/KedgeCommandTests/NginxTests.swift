@@ -1,5 +1,6 @@
 import Foundation
 import KedgeModel
+import KedgeTesting
 import Testing
 
 /// The example in `deploy/nginx.conf` in front of a real server.
@@ -9,10 +10,12 @@ struct NginxTests {
 
     init() throws { scene = try Scene() }
 
-    @Test func `a file goes up and down through it, across a kill of the server`() async throws {
+    @Test func `a file survives upload and download through nginx and kills of the server`()
+        async throws
+    {
         let source = try scene.sample(mebibytes: 60)
         var server = try await scene.serve()
-        // What nginx passes to is this proxy, so that the next server may have another port.
+        // nginx forwards to this proxy, so that the next server may have another port.
         let backend = try scene.proxy(to: server.port, Faults(bytesPerSecond: 32 << 20))
         let nginx = try await Nginx.start(in: scene, upstreamPort: backend.port)
         let client = try scene.start(["upload", source.path, "--server", nginx.url, "--json"])
@@ -49,7 +52,7 @@ struct NginxTests {
         #expect(buffered == [], "a body was gathered in a file")
     }
 
-    /// Where a link dies, and after how many bytes.
+    /// The place and the byte count at which a link dies.
     struct Break: Sendable, CustomTestStringConvertible {
         var isBefore: Bool
         var byteCount: Int
@@ -59,14 +62,14 @@ struct NginxTests {
         }
     }
 
-    // A body reaches the server while it arrives: a link that dies loses nothing to nginx. Behind
-    // nginx the link's last bytes arrive as well, and nginx answers 502 to what came after them.
+    // nginx forwards a body while it arrives, so a link that dies before nginx loses no bytes. The
+    // last bytes of a link behind nginx arrive as well, and nginx answers 502 to the rest.
     @Test(arguments: [
         Break(isBefore: true, byteCount: 300 << 10), Break(isBefore: true, byteCount: 1 << 20),
         Break(isBefore: true, byteCount: 2500 << 10, cut: .reset),
         Break(isBefore: false, byteCount: 300 << 10), Break(isBefore: false, byteCount: 2500 << 10),
     ])
-    func `a link that keeps dying continues inside its chunks through it`(
+    func `an upload through nginx over a link that keeps failing resumes inside its chunks`(
         place: Break
     ) async throws {
         let source = try scene.sample(mebibytes: 20)
@@ -81,14 +84,14 @@ struct NginxTests {
         let continued = server.requests.chunks.filter { ($0.firstByte ?? 0) % (4 << 20) != 0 }
         #expect(!continued.isEmpty)
         #expect(server.requests.created.filter { $0.value > 1 } == [:])
-        // What nginx took and did not pass on is not ours.
+        // Bytes that nginx received and did not forward do not count.
         let crossed = min(before.counts.upByteCount, behind.counts.upByteCount)
         #expect(
             Double(crossed) < 1.3 * Double(source.byteCount),
             "\(before.counts.upByteCount) before, \(behind.counts.upByteCount) behind")
     }
 
-    @Test func `a server that restarts behind it costs less than a chunk`() async throws {
+    @Test func `a restart of the server behind nginx costs less than a chunk`() async throws {
         let source = try scene.sample(mebibytes: 40)
         let server = try await scene.serve(["--shutdown-drain-seconds", "0"])
         let backend = try scene.proxy(to: server.port, Faults(bytesPerSecond: 8 << 20))
@@ -103,7 +106,7 @@ struct NginxTests {
     }
 }
 
-/// An nginx of a test's own.
+/// An nginx process for one test.
 struct Nginx {
     let port: UInt16
     var url: String { "http://127.0.0.1:\(port)" }
@@ -120,7 +123,8 @@ struct Nginx {
         let directory = scene.path("nginx")
         try FileManager.default.createDirectory(
             atPath: directory, withIntermediateDirectories: false)
-        // Given back before nginx takes it: nginx cannot say which port it got.
+        // The test releases the port before nginx binds it, because nginx cannot report a port of
+        // its choice.
         let (descriptor, port) = try Loopback.bound()
         close(descriptor)
         let render = try scene.start(
@@ -129,15 +133,15 @@ struct Nginx {
                 "bash", root.path + "/Tests/support/render_nginx.sh", "127.0.0.1:\(port)",
                 "127.0.0.1:\(upstreamPort)", directory,
             ])
-        guard try await render.wait() == .exited(0) else { throw Failure(render.errors) }
+        guard try await render.wait() == .exited(0) else { throw TestFailure(render.errors) }
         let file = directory + "/nginx.conf"
         try render.output.write(toFile: file, atomically: false, encoding: .utf8)
-        guard let path else { throw Failure("nginx is not installed") }
-        // Its workers would outlive a master that is killed.
+        guard let path else { throw TestFailure("nginx is not installed") }
+        // The workers would outlive a killed master.
         let process = try scene.start(
             program: path, ["-c", file, "-e", directory + "/error.log"], endsGently: true)
         try await eventually("nginx listens") {
-            guard process.isRunning else { throw Failure("nginx ended: \(process.errors)") }
+            guard process.isRunning else { throw TestFailure("nginx ended: \(process.errors)") }
             guard let socket = Loopback.connect(to: port) else { return false }
             close(socket)
             return true
@@ -145,7 +149,7 @@ struct Nginx {
         return Nginx(port: port)
     }
 
-    /// Files into which nginx gathered a body.
+    /// Files in which nginx buffered a body.
     func bufferedFiles(in scene: Scene) -> [String] {
         Self.places.flatMap { place in
             let directory = scene.path("nginx/\(place)")

@@ -1,8 +1,9 @@
 import Foundation
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// R157: of several files, those that arrived before something failed are not sent again.
+/// R157: files that arrived before a failure are not sent again.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct NothingTwiceTests {
     let scene: Scene
@@ -19,7 +20,8 @@ struct NothingTwiceTests {
         ["upload", "--parallel", "1", "--server", url, "--json"] + samples.map(\.path)
     }
 
-    /// Finalize may be asked for again by a client that was killed before it read the answer.
+    /// Counts the finalized sessions: a client that was killed before it read the answer may
+    /// finalize again.
     private func finalizedCount(_ server: Server) -> Int {
         let finalized = server.requests.filter {
             $0.route.hasSuffix("/finalize") && $0.status == 200
@@ -38,7 +40,7 @@ struct NothingTwiceTests {
         #expect((try? finished.results.compactMap(\.fileHashSha256)) == samples.map(\.digest.hex))
     }
 
-    @Test func `after a kill at the fourth file the first three are not sent again`() async throws {
+    @Test func `files that were uploaded before a kill are not sent again`() async throws {
         let samples = try samples()
         let server = try await scene.serve()
         let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 6 << 20))
@@ -47,7 +49,7 @@ struct NothingTwiceTests {
         client.signal(SIGKILL)
         _ = try await client.wait()
         proxy.faults = Faults()
-        // A request that was under way may still end.
+        // A request under way may still complete.
         try await Task.sleep(for: .milliseconds(500))
         let done = finalizedCount(server)
         let before = proxy.counts.upByteCount
@@ -58,7 +60,7 @@ struct NothingTwiceTests {
         #expect(proxy.counts.upByteCount - before < rest + 64 << 10)
     }
 
-    @Test func `after a file that failed only that one is sent`() async throws {
+    @Test func `only the failed file of several is sent by the next run`() async throws {
         let samples = try samples()
         let hidden = scene.path("hidden")
         try FileManager.default.moveItem(atPath: samples[3].path, toPath: hidden)

@@ -1,12 +1,13 @@
 import Foundation
 import KedgeHash
 import KedgeModel
+import KedgeTesting
 import Testing
 
 /// `kedge download` from real servers that give no strong ETag.
 ///
-/// Serialized, because each test runs processes of its own that hash and sync: several at a time would
-/// only measure the machine.
+/// Serialized, because each test runs processes that hash and sync: several at a time would only
+/// measure the machine.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct OriginTests {
     private let scene: Scene
@@ -19,7 +20,7 @@ struct OriginTests {
             atPath: folder, withIntermediateDirectories: false)
     }
 
-    /// Puts a file at the origin that was changed an hour ago.
+    /// Publishes a file at the origin, with a modification time an hour ago.
     private func publish(_ content: [UInt8]) throws {
         let path = folder + "/file.bin"
         try Data(content).write(to: URL(fileURLWithPath: path))
@@ -33,7 +34,7 @@ struct OriginTests {
 
     // R1, R132.
     @Test(
-        "a link that keeps dying still brings a file that has a date only",
+        "a file with only a date downloads over a link that keeps failing",
         .enabled(if: OriginProgram.areInstalled, "rclone: not installed"),
         arguments: OriginProgram.withRanges)
     func dying(program: OriginProgram) async throws {
@@ -50,9 +51,9 @@ struct OriginTests {
         #expect(proxy.counts.downByteCount < content.count * 13 / 10)
     }
 
-    // R103: replaced between two runs, under the same size and the same date.
+    // R103: the file is replaced between two runs, with the same size and the same date.
     @Test(
-        "a file that was replaced under the same date is not mixed with the old one",
+        "a file that was replaced with the same date is not mixed with the old one",
         .enabled(if: OriginProgram.areInstalled, "rclone: not installed"),
         arguments: OriginProgram.withRanges)
     func replaced(program: OriginProgram) async throws {
@@ -78,7 +79,7 @@ struct OriginTests {
         #expect(try await scene.diagnose(transfer).remoteChangeCount == 1)
     }
 
-    @Test("a server without ranges is read from the first byte again, and the command says so")
+    @Test("a download from a server without ranges restarts, and the command reports it")
     func withoutRanges() async throws {
         let content = Sample.bytes(24 << 20, seed: 7)
         try publish(content)
@@ -127,9 +128,10 @@ enum OriginProgram: String, Sendable, CustomStringConvertible {
 
     static let areInstalled = Nginx.path != nil && rclonePath != nil
 
-    /// Starts it on a free port.
+    /// Starts the program on a free port.
     func start(in scene: Scene, serving folder: String) async throws -> UInt16 {
-        // Given back before the program takes it: none of them can say which port it got.
+        // The test releases the port before the program binds it, because no program reports a port
+        // of its choice.
         let (descriptor, port) = try Loopback.bound()
         close(descriptor)
         let process =
@@ -154,7 +156,7 @@ enum OriginProgram: String, Sendable, CustomStringConvertible {
                     ], endsGently: true)
             }
         try await eventually("\(self) listens") {
-            guard process.isRunning else { throw Failure("\(self) ended: \(process.errors)") }
+            guard process.isRunning else { throw TestFailure("\(self) ended: \(process.errors)") }
             guard let socket = Loopback.connect(to: port) else { return false }
             close(socket)
             return true

@@ -1,8 +1,9 @@
 import Foundation
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// More clients than there is room for: the process stays within its limits and serves on.
+/// More clients than places: the server stays within its limits and keeps serving.
 ///
 /// Serialized, because hundreds of connections at a time need the machine for themselves.
 @Suite(.serialized, .timeLimit(.minutes(3)))
@@ -15,15 +16,15 @@ struct OverloadTests {
     /// Default of `limits.maxConcurrentWrites`.
     private static let writeCount = 64
     private static let chunkByteCount = 4 << 20
-    /// Nearly a whole chunk, so that all of them together are far more than the bound below.
+    /// Nearly a complete chunk, so that all of them together exceed the bound below by far.
     private static let heldByteCount = chunkByteCount * 7 / 8
     private static let strokeByteCount = 128 << 10
-    /// A write holds two buffers of 512 KiB; besides, a connection reads up to ten pieces of 64 KiB
-    /// ahead, whether its body is wanted or only thrown away.
+    /// A write holds two buffers of 512 KiB. A connection also reads up to ten pieces of 64 KiB
+    /// ahead, whether the server wants its body or discards it.
     private static let boundKibibytes = writeCount * 1024 + connectionCount * 640
 
     // R58: memory is bounded whatever the clients send.
-    @Test("two hundred unfinished chunks take memory by the limits and not by what is sent")
+    @Test("memory for two hundred unfinished chunks follows the limits, not the bytes sent")
     func memory() async throws {
         let server = try await scene.serve([
             "--timeouts-min-body-bytes-per-second", "0", "--timeouts-idle-seconds", "600",
@@ -33,7 +34,7 @@ struct OverloadTests {
         let uploads = try (0..<Self.connectionCount).map { _ in try RawUpload(file, to: server) }
         let atRest = try server.process.peakKibibytes()
         let chunks = try uploads.map { try RawChunk(0, of: $0, to: server) }
-        // Also those go on that were told that they need not.
+        // Refused clients keep sending, too.
         for byteCount in stride(
             from: Self.strokeByteCount, through: Self.heldByteCount, by: Self.strokeByteCount)
         {
@@ -65,7 +66,7 @@ struct OverloadTests {
         }
     }
 
-    /// The bytes that were sent are not waiting in the kernel: the server took them.
+    /// Expects that the server has received the bytes, so that they do not wait in the kernel.
     private func expectUnderWay(_ chunks: [RawChunk], at server: Server) async throws {
         for chunk in chunks {
             try await eventually(
@@ -74,7 +75,7 @@ struct OverloadTests {
         }
     }
 
-    @Test("connections over the limit wait their turn, and are served")
+    @Test("connections over the limit wait and are served")
     func connections() async throws {
         let limit = 8
         let server = try await scene.serve(["--limits-max-connections", "\(limit)"])
@@ -88,7 +89,7 @@ struct OverloadTests {
         try await eventually(
             "everybody is served, and makes room for the next one",
             is: {
-                // One room that becomes free lets in as many as the kernel hands over at a time.
+                // A free place admits as many connections as the kernel hands over at a time.
                 #expect(server.process.socketCount < atRest + limit + 4)
                 try waiting.removeAll { connection in
                     guard let answer = try connection.poll() else { return false }
@@ -101,22 +102,22 @@ struct OverloadTests {
 }
 
 extension ChildProcess {
-    /// The most memory that it has had at any time.
+    /// The peak resident memory of the process.
     fileprivate func peakKibibytes() throws -> Int {
         let status = try String(contentsOfFile: "/proc/\(id)/status", encoding: .utf8)
         let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
         guard let number = line?.split(separator: " ").dropLast().last.flatMap({ Int($0) }) else {
-            throw Failure("no VmHWM of \(id)")
+            throw TestFailure("no VmHWM of \(id)")
         }
         return number
     }
 
-    /// Sockets that it has open, the one that listens among them.
+    /// The number of open sockets, including the listener.
     fileprivate var socketCount: Int {
         let directory = "/proc/\(id)/fd"
         let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
         return names.count { name in
-            // One that was closed meanwhile leads nowhere.
+            // The link of a socket that was closed meanwhile is gone.
             let target = try? FileManager.default.destinationOfSymbolicLink(
                 atPath: "\(directory)/\(name)")
             return target?.hasPrefix("socket:") ?? false

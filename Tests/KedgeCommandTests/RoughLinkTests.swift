@@ -1,17 +1,18 @@
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// Links that carry little before they die, and with `KEDGE_TORTURE=1` large files over every bad link.
+/// Links that die after few bytes, and with `KEDGE_TORTURE=1` large files over every bad link.
 ///
-/// Serialized, because each test runs processes of its own that hash and sync: several at a time would
-/// only measure the machine.
+/// Serialized, because each test runs processes that hash and sync: several at a time would only
+/// measure the machine.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct RoughLinkTests {
     private let scene: Scene
 
     init() throws { scene = try Scene() }
 
-    /// What is wrong with a link in both directions.
+    /// Faults of a link in both directions.
     enum Trouble: String, CaseIterable, CustomTestStringConvertible {
         case finish = "300 KiB before the end of the connection"
         case reset = "300 KiB before a reset"
@@ -36,7 +37,7 @@ struct RoughLinkTests {
 
     // R1, R16, R132, R137.
     @Test(
-        "a large file gets there and back over a link that is bad all the time",
+        "a large file survives upload and download over a link that is always bad",
         .enabled(if: Torture.isOn, "long-runs: KEDGE_TORTURE=1 asks for them"),
         arguments: Trouble.allCases)
     func large(trouble: Trouble) async throws {
@@ -46,16 +47,16 @@ struct RoughLinkTests {
 
     // R1, R132: 4 MiB chunks, of which one connection carries a sixty-fourth.
     @Test(
-        "a file gets there and back over links that carry 64 KiB each",
+        "a file survives upload and download over connections that carry 64 KiB each",
         arguments: Faults.Cut.allCases)
     func thin(cut: Faults.Cut) async throws {
         let source = try scene.sample(mebibytes: Torture.isOn ? 24 : 6, plus: 1)
         let proxies = try await expectThereAndBack(source) { direction in
             Faults(direction: direction, cutsAfter: 64 << 10, cut: cut)
         }
-        // Some connections end by themselves, after an answer that came before their body.
+        // Some connections end by themselves, after an early answer.
         for proxy in proxies { #expect(proxy.counts.cutCount > source.byteCount >> 17) }
-        // A reset may take bytes with it that nobody had read yet.
+        // A reset may discard bytes that the receiver had not read yet.
         if cut == .finish {
             #expect(proxies[0].counts.upByteCount < source.byteCount * 3 / 2)
             #expect(proxies[1].counts.downByteCount < source.byteCount * 3 / 2)

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// Neither a token nor the password and query of a URL appear in what the command writes, and none of
-/// them stays in what it keeps.
+/// Tokens, and passwords and queries of URLs: the command never prints them, and keeps none after
+/// the end of the transfer.
 @Suite(.timeLimit(.minutes(2)))
 struct SecretTests {
     private let scene: Scene
@@ -11,7 +11,7 @@ struct SecretTests {
 
     init() throws { scene = try Scene() }
 
-    /// The files that the client keeps and that have a secret, and the secrets in them.
+    /// Secrets in the client's stored files, with the names of the files.
     private func kept() throws -> [String] {
         let directory = scene.path("state")
         return try FileManager.default.subpathsOfDirectory(atPath: directory).flatMap { name in
@@ -38,7 +38,7 @@ struct SecretTests {
     }
 
     @Test(arguments: [["--json"], ["--json", "--verbose"], ["--verbose"]])
-    func `a whole run tells and keeps no secret`(flags: [String]) async throws {
+    func `a successful run prints and keeps no secret`(flags: [String]) async throws {
         let server = try await scene.serve()
         let sample = try scene.sample(mebibytes: 5)
         let uploaded = try await run(["upload", sample.path, "--server", server.url] + flags)
@@ -54,7 +54,9 @@ struct SecretTests {
     }
 
     @Test(arguments: [["--json"], ["--json", "--verbose"], ["--verbose"]])
-    func `a failure tells no secret, and a cancel forgets it`(flags: [String]) async throws {
+    func `a failed run prints no secret, and a cancel removes it from the records`(flags: [String])
+        async throws
+    {
         let server = try await scene.serve()
         let url = secretURL(server, "/files/\(String(repeating: "0", count: 32))")
         let failed = try await run(["download", url, "-o", scene.path("copy")] + flags)
@@ -66,7 +68,7 @@ struct SecretTests {
         for command in [["list"], ["list", "--json"]] {
             expectSilent(try await run(["transfers"] + command))
         }
-        // The same command again needs them.
+        // The records keep the secrets, because the same command needs them again.
         let transfer = try #require(try await scene.transfers().first?.transferId)
         expectSilent(try await run(["transfers", "diagnose", transfer]))
         #expect(try kept() != [])

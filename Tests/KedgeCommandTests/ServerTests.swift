@@ -1,5 +1,6 @@
 import Foundation
 import KedgeModel
+import KedgeTesting
 import Testing
 
 /// `kedge serve`: starting, refusing to start, and stopping.
@@ -11,8 +12,8 @@ struct ServerTests {
 
     init() throws { scene = try Scene() }
 
-    // Issue 2, item 4: in-flight chunks are finished or kept, within a deadline.
-    @Test func `a server that is told to stop keeps what is in flight`() async throws {
+    // Chunks in flight are finished or kept, within a deadline.
+    @Test func `a server that is stopped keeps the chunks in flight`() async throws {
         let source = try scene.sample(mebibytes: 32)
         let server = try await scene.serve(["--shutdown-drain-seconds", "1"])
         let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 4 << 20))
@@ -39,7 +40,7 @@ struct ServerTests {
     }
 
     @Test(arguments: [SIGTERM, SIGINT])
-    func `a server at rest stops at once`(signal: Int32) async throws {
+    func `an idle server stops at once`(signal: Int32) async throws {
         let server = try await scene.serve()
         server.process.signal(signal)
         #expect(try await server.process.wait(within: .seconds(5)) == .exited(0))
@@ -58,7 +59,7 @@ struct ServerTests {
         _ = try await scene.serve()
     }
 
-    @Test func `the printed configuration is read back as the same`() async throws {
+    @Test func `the printed configuration reads back unchanged`() async throws {
         let flags = [
             "--port", "8181", "--data", scene.path("da\"ta \\ dir"), "--log-format", "json",
             "--limits-max-chunk-size", "8388608", "--shutdown-drain-seconds", "3",
@@ -102,9 +103,9 @@ struct ServerTests {
         (["--no-such-flag"], [:], ""),
     ]
 
-    // R36 of the style: unknown keys are an error.
+    // Unknown keys are an error.
     @Test(arguments: refusals)
-    func `a setting that is wrong is refused before anything starts`(
+    func `a wrong setting is refused before the server starts`(
         refusal: (arguments: [String], environment: [String: String], yaml: String)
     ) async throws {
         let file = scene.path("kedge.yaml")
@@ -118,9 +119,9 @@ struct ServerTests {
         #expect(finished.errors != "")
     }
 
-    /// A member's name that no program shows, in an error that is logged with its cause.
+    /// The text is the unprintable name of a member, in an error that is logged with its cause.
     @Test(arguments: ["text", "json"])
-    func `log lines and problems carry what steers a terminal as escapes`(
+    func `control characters are escaped in log lines and problem documents`(
         format: String
     ) async throws {
         let server = try await scene.serve(["--log-format", format])
@@ -143,7 +144,7 @@ struct ServerTests {
     }
 
     @Test(arguments: ["serve", "migrate"])
-    func `a data directory that others may write in is refused with the cure`(
+    func `a data directory that other users can write to is refused with the remedy`(
         command: String
     ) async throws {
         let data = scene.path("data dir")
@@ -159,8 +160,8 @@ struct ServerTests {
         _ = try await scene.serve(data: "data dir", ["--storage-allow", "shared"])
     }
 
-    /// Only spooled bytes are there, in files that are their owner's alone and have no name.
-    @Test func `a directory in which nothing is kept may be anybody's`() async throws {
+    /// The directory holds only spooled bytes, in unnamed files that only their owner can open.
+    @Test func `a directory without stored data may be writable for other users`() async throws {
         let data = scene.path("data")
         try FileManager.default.createDirectory(
             atPath: data, withIntermediateDirectories: false)
@@ -174,7 +175,7 @@ struct ServerTests {
         #expect(!finished.errors.contains("chmod"))
     }
 
-    @Test func `a data directory that cannot be is refused`() async throws {
+    @Test func `an impossible data directory is refused`() async throws {
         let file = try scene.sample("file", mebibytes: 0, plus: 1)
         let finished = try await scene.run(
             ["serve", "--port", "0", "--data", file.path + "/data"], within: .seconds(10))
@@ -191,7 +192,7 @@ struct ServerTests {
         #expect(finished.errors != "")
     }
 
-    @Test func `migrating makes the database and ends`() async throws {
+    @Test func `the migrate command creates the database and ends`() async throws {
         let finished = try await scene.run(["migrate", "--data", scene.path("data")])
         #expect(finished.termination == .exited(0))
         #expect(scene.names(in: scene.path("data")).contains("kedge.sqlite"))

@@ -1,15 +1,16 @@
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// Links that lose their other end without a word. Apart from the others, because waiting for a stall
-/// takes the client's whole patience with one.
+/// Links whose other end falls silent. They have a suite of their own, because each stall lasts for
+/// the client's whole timeout.
 @Suite(.timeLimit(.minutes(2)))
 struct StallTests {
     private let scene: Scene
 
     init() throws { scene = try Scene() }
 
-    @Test func `an upload that stalls goes on over another connection`() async throws {
+    @Test func `a stalled upload continues over another connection`() async throws {
         let source = try scene.sample(mebibytes: 24)
         let server = try await scene.serve()
         let proxy = try scene.proxy(
@@ -21,7 +22,7 @@ struct StallTests {
         #expect(server.requests.created.values.allSatisfy { $0 == 1 })
     }
 
-    @Test func `a download that stalls goes on over another connection`() async throws {
+    @Test func `a stalled download continues over another connection`() async throws {
         let source = try scene.sample(mebibytes: 24)
         let server = try await scene.serve()
         let id = try await scene.upload(source, to: server.url)

@@ -1,25 +1,26 @@
 import Foundation
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// Two clients with records of their own that upload to one session, of which one stands still.
+/// Two clients with separate records that upload to one session; one of them stalls.
 ///
-/// Serialized, because each test runs processes of its own that hash and sync: several at a time would
-/// only measure the machine.
+/// Serialized, because each test runs processes that hash and sync: several at a time would only
+/// measure the machine.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct TakeoverTests {
     private let scene: Scene
 
     init() throws { scene = try Scene() }
 
-    // R1, R62, R76: the second one gets the chunks that the first one holds half-sent.
-    @Test("a client that stands still does not hold up another one, and ends well when it goes on")
+    // R1, R62, R76: the second client gets the chunks that the first one has half sent.
+    @Test("a stalled client does not delay another one, and completes when it continues")
     func takeover() async throws {
         let source = try scene.sample(mebibytes: 24)
         let server = try await scene.serve()
-        // Slow enough that the upload still runs when a busy machine gets around to stopping it.
+        // Slow enough that the upload still runs when a busy machine stops the client.
         let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 2 << 20))
-        // More than the buffers between two sockets hold: what stands still is half-sent.
+        // More than the buffers between two sockets hold, so that the stalled chunks are half sent.
         let command = [
             "upload", source.path, "--server", proxy.url, "--json", "--chunk-size", "8388608",
         ]

@@ -1,11 +1,12 @@
 import Foundation
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// `kedge upload`, whatever happens on the way.
+/// `kedge upload` under kills, faults and changes of the source.
 ///
-/// Serialized, because each test runs processes of its own that hash and sync: several at a time would
-/// only measure the machine.
+/// Serialized, because each test runs processes that hash and sync: several at a time would only
+/// measure the machine.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct UploadTests {
     let scene: Scene
@@ -16,13 +17,13 @@ struct UploadTests {
         ["upload", sample.path, "--server", url, "--json"] + more
     }
 
-    /// Who is killed next.
+    /// The side that is killed next.
     private enum Victim {
         case client
         case server
     }
 
-    /// What a server said it has, at a moment at which no client ran.
+    /// The chunks that a server reported at a moment without a running client.
     private struct Acknowledgement {
         let chunks: Set<Int>
         let time: Timestamp
@@ -87,7 +88,7 @@ struct UploadTests {
         let requests = servers.requests
         #expect(requests.sessionIDs.count == 1)
         #expect(requests.created.filter { $0.value > 1 } == [:])
-        // A kill can take the line about a chunk with it, but only about chunks in flight.
+        // A kill can lose the log line of a chunk, but only of a chunk in flight.
         #expect(requests.created.count > chunkCount - 2 * 8)
         for acknowledgement in acknowledgements {
             let repeated = requests.chunks.filter {
@@ -98,9 +99,9 @@ struct UploadTests {
         }
     }
 
-    // R1, R132, promise 2: 4 MiB chunks over a link that carries 300 KiB at a time.
+    // R1, R132: 4 MiB chunks over a link that carries 300 KiB at a time.
     @Test(arguments: Faults.Cut.allCases)
-    func `an upload over a link that keeps dying continues inside its chunks`(
+    func `an upload over a link that keeps failing resumes inside its chunks`(
         cut: Faults.Cut
     ) async throws {
         let source = try scene.sample(mebibytes: 30, plus: 1)
@@ -109,19 +110,19 @@ struct UploadTests {
             to: server.port, Faults(direction: .up, cutsAfter: 300 << 10, cut: cut))
         let finished = try await scene.run(command(source, proxy.url))
         try finished.expectCompleted(source)
-        // Many more end because the client closes them.
+        // Many more connections end because the client closes them.
         #expect(proxy.counts.cutCount >= 60)
         let chunks = server.requests.chunks
         let continued = chunks.filter { ($0.firstByte ?? 0) % (4 << 20) != 0 }
         #expect(continued.count >= 60)
         #expect(server.requests.created.count == 8)
         #expect(server.requests.created.values.allSatisfy { $0 == 1 })
-        // A reset may take bytes with it that nobody had read yet.
+        // A reset may discard bytes that the receiver had not read yet.
         if cut == .finish {
             #expect(proxy.counts.upByteCount < source.byteCount * 13 / 10)
-            // Once a request has left 64 KiB of a chunk, no later one starts from its first byte
-            // again. One that is refused at once sent no byte: it only asked where to go on. Two that
-            // follow each other at once may be read by the server in either order.
+            // Once a request has left 64 KiB of a chunk, no later request starts from its first
+            // byte. A request that is refused at once sent no byte: it only asked for the offset.
+            // The server may read two consecutive requests in either order.
             let begun = chunks.filter {
                 ($0.firstByte ?? 0) % (4 << 20) == 0 && $0.bodyByteCount >= 64 << 10
             }
@@ -138,7 +139,7 @@ struct UploadTests {
     }
 
     // R133.
-    @Test func `connections that end between two chunks cost nothing`() async throws {
+    @Test func `connections that end between two chunks repeat no chunk`() async throws {
         let source = try scene.sample(mebibytes: 30)
         let server = try await scene.serve()
         let proxy = try scene.proxy(
@@ -153,7 +154,7 @@ struct UploadTests {
     }
 
     // R16, R137.
-    @Test func `only chunks in which a bit flipped on the way are sent again`() async throws {
+    @Test func `only chunks with a flipped bit are sent again`() async throws {
         let source = try scene.sample(mebibytes: 40)
         let server = try await scene.serve()
         let proxy = try scene.proxy(
@@ -173,16 +174,16 @@ struct UploadTests {
         try await scene.expectServed(source, id: finished.result.remoteFileId, at: server.url)
     }
 
-    // R1: what stands in front of the server answers, or hangs up, while the server is away. All chunks
-    // in flight notice the same outage; together they must not use up the patience of one.
-    @Test func `a server that is away for seconds behind a proxy fails nothing`() async throws {
+    // R1: a proxy in front of the server answers, or hangs up, while the server is away. All chunks
+    // in flight notice the same outage; together they must not use up the retries of one.
+    @Test func `an outage of seconds behind a proxy fails no upload`() async throws {
         let source = try scene.sample(mebibytes: 48)
         let server = try await scene.serve()
         let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 24 << 20))
         let client = try scene.start(command(source, proxy.url, "--chunk-size", "1048576"))
         try await eventually("some chunks are there") { server.requests.created.count >= 12 }
         server.process.end()
-        // The outage is a time; there is nothing to wait for.
+        // The outage is a duration, so there is no event to wait for.
         try await Task.sleep(for: .seconds(5))
         let next = try await scene.serve()
         proxy.upstreamPort = next.port
@@ -193,7 +194,7 @@ struct UploadTests {
     }
 
     // R75.
-    @Test func `a session that the server forgot is replaced by a new one`() async throws {
+    @Test func `a session that was deleted on the server is replaced by a new one`() async throws {
         let source = try scene.sample(mebibytes: 32)
         let server = try await scene.serve()
         let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 12 << 20))
@@ -209,7 +210,7 @@ struct UploadTests {
     }
 
     // R104.
-    @Test func `an upload waits as queued for a server that is not there yet`() async throws {
+    @Test func `an upload waits as queued for a server that has not started yet`() async throws {
         let source = try scene.sample(mebibytes: 4)
         let proxy = try FaultyProxy(upstreamPort: 0, faults: Faults(), isListening: false)
         defer { proxy.stop() }
@@ -224,21 +225,21 @@ struct UploadTests {
         #expect(try finished.result.transferId == waiting.transferId)
     }
 
-    // R104, R105: whoever reads the objects hears of the wait, not only who asks for it.
-    @Test func `waiting for a server is told as it happens`() async throws {
+    // R104, R105: the JSON lines report the wait without a request for it.
+    @Test func `an upload reports that it waits for a server`() async throws {
         let source = try scene.sample(mebibytes: 1)
         let proxy = try FaultyProxy(upstreamPort: 0, faults: Faults(), isListening: false)
         defer { proxy.stop() }
         let client = try scene.start(command(source, proxy.url))
         try await eventually("a line says so", within: .seconds(6)) {
-            // A line may be half written.
+            // A line may be incomplete.
             (try? TransferLine.all(client.output))?.contains {
                 $0.state == "queued" && $0.errorCode == "OFFLINE"
             } ?? false
         }
     }
 
-    /// When something becomes of the source.
+    /// The moment at which the source changes or disappears.
     enum SourceEvent: Hashable, CaseIterable {
         case whileRunning
         case betweenRuns
@@ -246,7 +247,7 @@ struct UploadTests {
 
     // R100, R138.
     @Test(arguments: SourceEvent.allCases)
-    func `a source that changes is uploaded anew as it is then`(event: SourceEvent) async throws {
+    func `a changed source is uploaded again in its new version`(event: SourceEvent) async throws {
         let source = try scene.sample(mebibytes: 32)
         let server = try await scene.serve()
         let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 12 << 20))
@@ -273,7 +274,7 @@ struct UploadTests {
 
     // R113.
     @Test(arguments: SourceEvent.allCases)
-    func `a source that is gone is its own error, and waits for its return`(
+    func `a missing source is its own error, and its upload resumes once it is back`(
         event: SourceEvent
     ) async throws {
         let source = try scene.sample(mebibytes: 24)
@@ -300,9 +301,9 @@ struct UploadTests {
         #expect(server.requests.created.values.allSatisfy { $0 == 1 })
     }
 
-    // R107: nothing acknowledged is lost on a full server, and it goes on after space is freed.
+    // R107: a full server loses no acknowledged bytes, and continues after space is freed.
     @Test(.enabled(if: SmallDisk.isAvailable, "mounts: not permitted"))
-    func `a full server is its own error, and the upload goes on once there is space`()
+    func `a full server is its own error, and the upload resumes once there is space`()
         async throws
     {
         let disk = try scene.disk("disk", byteCount: 64 << 20)

@@ -2,21 +2,21 @@ import KedgeContainers
 import Testing
 
 // R21.
-@Suite struct ContainerCheckTests {
+struct ContainerCheckTests {
     @Test(arguments: Fixture.allCases)
-    func `a whole file is complete`(fixture: Fixture) {
+    func `an uncut file of each format is complete`(fixture: Fixture) {
         #expect(MemoryFile(fixture.bytes).verdict() == .complete(fixture.format))
     }
 
-    /// Wherever it is cut behind its first bytes; only line ends after the last mark do not matter.
+    /// Cuts the file anywhere behind its first bytes. Only line ends after the last mark may miss.
     @Test(arguments: Fixture.allCases)
-    func `a file that is cut anywhere is noticed`(fixture: Fixture) {
+    func `a file that is cut short is noticed`(fixture: Fixture) {
         let bytes = fixture.bytes
         let last = fixture == .pdf ? bytes.count - 1 : bytes.count
         for count in 16..<last {
-            // A fragmented film that ends between two fragments plays to there: nothing shows.
+            // A fragmented film that ends between two fragments plays up to there.
             if fixture == .fragmentedMP4, [40, 60, 88].contains(count) { continue }
-            // A picture's index before its data, cut right between them, is a closed structure.
+            // A picture cut right between its index and its data is a closed structure.
             if fixture == .heic, count == 62 { continue }
             guard case .truncated(fixture.format, _) = MemoryFile(Array(bytes[..<count])).verdict()
             else {
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func `the reason is named`() {
+    @Test func `the verdict on a truncated file names the reason`() {
         let mp4 = Fixture.mp4.bytes
         let withoutIndex = Array(mp4.dropLast(32))
         #expect(
@@ -42,7 +42,7 @@ import Testing
         #expect(MemoryFile(mp4).verdict().complaint == nil)
     }
 
-    @Test func `what follows an image is left alone`() {
+    @Test func `bytes that follow an image are ignored`() {
         for fixture in [Fixture.jpeg, .png] {
             #expect(
                 MemoryFile(fixture.bytes + Fixture.mp4.bytes.dropLast(9)).verdict()
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test(arguments: ["", "a", "plain text that is long enough", "\u{FF}\u{D8}", "%PDF", "ftyp"])
-    func `other files are not judged`(text: String) {
+    func `files of other formats are not judged`(text: String) {
         #expect(MemoryFile(Array(text.utf8)).verdict() == .unknown)
     }
 
@@ -63,13 +63,13 @@ import Testing
         }
     }
 
-    @Test func `only what frames a film is read`() {
+    @Test func `only the frames of a film's boxes are read`() {
         let file = MemoryFile(box("ftyp", 16) + box("mdat", 1 << 20) + box("moov", 1 << 16))
         #expect(file.verdict() == .complete(.isoBaseMedia))
         #expect(file.readByteCount < 100)
     }
 
-    @Test func `lengths from a hostile file lead nowhere`() {
+    @Test func `lengths from a hostile file do not lead outside it`() {
         let start = box("ftyp", 16)
         let mdat = Array("mdat".utf8)
         let huge = start + bigEndian(1, 4) + mdat + [UInt8](repeating: 0xFF, count: 8)
@@ -79,10 +79,10 @@ import Testing
         for length in 2..<8 {
             #expect(MemoryFile(start + bigEndian(length, 4) + mdat).verdict() == .unknown)
         }
-        // A 64-bit length that does not even span itself.
+        // This 64-bit length does not even span itself.
         #expect(
             MemoryFile(start + bigEndian(1, 4) + mdat + bigEndian(15, 8)).verdict() == .unknown)
-        // Open to the end: complete or not, nothing shows it.
+        // A box that is open to the end does not show whether it is complete.
         #expect(MemoryFile(start + bigEndian(0, 4) + mdat).verdict() == .unknown)
         let png = Array(Fixture.png.bytes[..<8]) + [0xFF, 0xFF, 0xFF, 0xFF] + Array("IDAT".utf8)
         #expect(MemoryFile(png).verdict() == .truncated(.png, .pieceCutShort))
@@ -90,7 +90,7 @@ import Testing
         #expect(MemoryFile(jpeg).verdict() == .unknown)
     }
 
-    @Test func `a file of very many parts is given up on`() {
+    @Test func `the check gives up on a file of very many parts`() {
         let parts = [UInt8](
             [
                 box("ftyp", 0),

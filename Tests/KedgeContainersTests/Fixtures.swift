@@ -1,6 +1,6 @@
 import KedgeContainers
 
-/// The smallest files of each format, made by hand from the specifications.
+/// The smallest file of each format, made by hand from the specifications.
 enum Fixture: String, CaseIterable {
     case jpeg, progressiveJPEG, png, pdf, mp4, fragmentedMP4, heic
 
@@ -51,7 +51,7 @@ func box(_ type: String, _ count: Int) -> [UInt8] {
     bigEndian(count + 8, 4) + Array(type.utf8) + [UInt8](repeating: 0, count: count)
 }
 
-/// The same with its length in 64 bits.
+/// A box of ISO base media whose length has 64 bits.
 func largeBox(_ type: String, _ count: Int) -> [UInt8] {
     bigEndian(1, 4) + Array(type.utf8) + bigEndian(count + 16, 8)
         + [UInt8](repeating: 0, count: count)
@@ -61,7 +61,7 @@ func bigEndian(_ value: Int, _ byteCount: Int) -> [UInt8] {
     (0..<byteCount).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
 }
 
-/// A file in memory that counts what is read of it.
+/// A file in memory that counts the bytes read from it.
 final class MemoryFile {
     private let bytes: [UInt8]
     private(set) var readByteCount = 0

@@ -1,11 +1,10 @@
+import KedgeCurl
 import Testing
-
-@testable import KedgeCurl
 
 struct BodyBufferTests {
     private let half = [UInt8](repeating: 0, count: BodyBuffer.highWaterByteCount / 2)
 
-    @Test func `it pauses when full and resumes when nearly empty`() {
+    @Test func `a body buffer pauses when full and resumes when nearly empty`() {
         var buffer = BodyBuffer()
         buffer.append(half)
         let pausesEarly = buffer.pauseIfFull()
@@ -18,7 +17,7 @@ struct BodyBufferTests {
         #expect(!buffer.isPaused)
     }
 
-    @Test func `it does not resume what never paused`() {
+    @Test func `a transfer that was never paused is not resumed`() {
         var buffer = BodyBuffer()
         buffer.append(half)
         let taken = buffer.takeFirst()

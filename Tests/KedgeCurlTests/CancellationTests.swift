@@ -1,19 +1,19 @@
 import HTTPTypes
+import KedgeCurl
+import KedgeTesting
 import Testing
-
-@testable import KedgeCurl
 
 @Suite(.timeLimit(.minutes(1)))
 struct CancellationTests {
     private let client = CurlClient.forTests()
 
     @Test func `cancelling before the head arrives closes the connection`() async {
-        let hasRequest = Gate<Void>()
-        let peerClosed = Gate<Bool>()
-        let server = LoopbackServer { connection in
+        let hasRequest = Handover<Void>()
+        let peerClosed = Handover<Bool>()
+        let server = ScriptedServer { connection in
             _ = connection.readRequest()
-            hasRequest.open(())
-            peerClosed.open(connection.waitUntilPeerCloses())
+            hasRequest.give(())
+            peerClosed.give(connection.waitUntilPeerCloses())
         }
         let request = CurlRequest(method: .get, url: server.url())
         let task = Task { await failure(of: client, sending: request) }
@@ -24,19 +24,19 @@ struct CancellationTests {
     }
 
     @Test func `cancelling while the body is read closes the connection`() async throws {
-        let peerClosed = Gate<Bool>()
-        let server = LoopbackServer { connection in
+        let peerClosed = Handover<Bool>()
+        let server = ScriptedServer { connection in
             _ = connection.readRequest()
             connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
-            peerClosed.open(connection.waitUntilPeerCloses())
+            peerClosed.give(connection.waitUntilPeerCloses())
         }
         let response = try await client.send(.init(method: .get, url: server.url()))
-        let hasBegun = Gate<Void>()
+        let hasBegun = Handover<Void>()
         let task = Task {
             var iterator = response.body.makeAsyncIterator()
-            // Should it fail, the drain below meets the same error.
+            // If this fails, the drain below meets the same error.
             _ = try? await iterator.next()
-            hasBegun.open(())
+            hasBegun.give(())
             return await drain(response.body).error?.code
         }
         await hasBegun.wait()
@@ -46,7 +46,7 @@ struct CancellationTests {
     }
 
     @Test func `a body cancelled after it arrived does not look complete`() async throws {
-        let server = LoopbackServer { connection in
+        let server = ScriptedServer { connection in
             while connection.readRequest() != nil { connection.respond("hello") }
         }
         let client = CurlClient.forTests { $0.maxConnectionsPerHost = 1 }
@@ -65,7 +65,7 @@ struct CancellationTests {
     @Test func `cancelling a request that waits for a connection lets the next one through`()
         async throws
     {
-        let server = LoopbackServer { connection in
+        let server = ScriptedServer { connection in
             while connection.readRequest() != nil { connection.respond("hello") }
         }
         let client = CurlClient.forTests { $0.maxConnectionsPerHost = 1 }
@@ -83,7 +83,7 @@ struct CancellationTests {
 
     @Test func `a task cancelled beforehand sends nothing`() async {
         let connectionCount = Shared(0)
-        let server = LoopbackServer { _ in connectionCount.update { $0 += 1 } }
+        let server = ScriptedServer { _ in connectionCount.update { $0 += 1 } }
         let request = CurlRequest(method: .get, url: server.url())
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }
@@ -93,11 +93,11 @@ struct CancellationTests {
         #expect(connectionCount.value == 0)
     }
 
-    @Test func `shutting down fails what is under way and what comes later`() async {
-        let hasRequest = Gate<Void>()
-        let server = LoopbackServer { connection in
+    @Test func `shutting down fails current and later requests`() async {
+        let hasRequest = Handover<Void>()
+        let server = ScriptedServer { connection in
             _ = connection.readRequest()
-            hasRequest.open(())
+            hasRequest.give(())
             connection.waitUntilPeerCloses()
         }
         let request = CurlRequest(method: .get, url: server.url())
@@ -109,8 +109,8 @@ struct CancellationTests {
         #expect(await failure(of: client, sending: request) == .cancelled)
     }
 
-    @Test func `a body keeps the client that it came from`() async throws {
-        let server = LoopbackServer { connection in
+    @Test func `a response body keeps its client alive`() async throws {
+        let server = ScriptedServer { connection in
             _ = connection.readRequest()
             connection.send("HTTP/1.1 200 OK\r\nContent-Length: 8000000\r\n\r\n")
             connection.send([UInt8](repeating: 1, count: 8_000_000))

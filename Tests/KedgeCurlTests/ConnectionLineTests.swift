@@ -1,7 +1,6 @@
 import HTTPTypes
+import KedgeCurl
 import Testing
-
-@testable import KedgeCurl
 
 struct ConnectionLineTests {
     private let now = ContinuousClock.now
@@ -17,7 +16,7 @@ struct ConnectionLineTests {
             deadline: deadline)
     }
 
-    @Test func `the one who waited longest goes next`() throws {
+    @Test func `the request that waited longest goes next`() throws {
         var line = ConnectionLine(maxConnectionsPerOrigin: 1)
         let entries = try (0..<3).map { _ in try entry() }
         let haveEntered = entries.map { line.enter($0) }
@@ -38,11 +37,11 @@ struct ConnectionLineTests {
         #expect(haveEntered == [true, true])
     }
 
-    @Test func `the default port and the case of the host do not matter`() {
+    @Test func `an origin ignores the default port and the case of the host`() {
         #expect(URLOrigin("http://A.example/x") == URLOrigin("http://u:p@a.example:80/y"))
     }
 
-    @Test func `whoever is cancelled or out of time leaves the line`() throws {
+    @Test func `a request that is cancelled or out of time leaves the line`() throws {
         var line = ConnectionLine(maxConnectionsPerOrigin: 1)
         let active = try entry()
         let cancelled = try entry()

@@ -1,14 +1,14 @@
 import HTTPTypes
+import KedgeCurl
+import KedgeTesting
 import Testing
-
-@testable import KedgeCurl
 
 @Suite(.timeLimit(.minutes(1)))
 struct DownloadTests {
     private let client = CurlClient.forTests()
 
     @Test func `a response has its status, every field and its body`() async throws {
-        let server = LoopbackServer { connection in
+        let server = ScriptedServer { connection in
             _ = connection.readRequest()
             connection.send("HTTP/1.1 100 Continue\r\nX-Early: yes\r\n\r\n")
             connection.send("HTTP/1.1 207 Odd One\r\nX-A: 1\r\nx-a:  2 \r\nContent-Length: 5\r\n")
@@ -23,8 +23,8 @@ struct DownloadTests {
         #expect(try await response.body.collect(upTo: 5) == Array("hello".utf8))
     }
 
-    @Test func `a redirect is handed back`() async throws {
-        let server = LoopbackServer { connection in
+    @Test func `a redirect is returned to the caller`() async throws {
+        let server = ScriptedServer { connection in
             _ = connection.readRequest()
             connection.send("HTTP/1.1 307 Moved\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n")
         }
@@ -33,9 +33,9 @@ struct DownloadTests {
         #expect(response.head.headerFields[.location] == "/b")
     }
 
-    @Test func `a large download arrives whole`() async throws {
+    @Test func `a large download arrives completely`() async throws {
         let byteCount = 64 * 1024 * 1024
-        let server = LoopbackServer { connection in
+        let server = ScriptedServer { connection in
             _ = connection.readRequest()
             connection.send("HTTP/1.1 200 OK\r\nContent-Length: \(byteCount)\r\n\r\n")
             connection.send([UInt8](repeating: 1, count: byteCount))
@@ -46,10 +46,10 @@ struct DownloadTests {
         #expect(error == nil)
     }
 
-    @Test func `a reader that waits stops the sender, and that is no stall`() async throws {
+    @Test func `a reader that waits stops the sender without a stall`() async throws {
         let byteCount = 64 * 1024 * 1024
-        let sentWhenBlocked = Gate<Int>()
-        let server = LoopbackServer { connection in
+        let sentWhenBlocked = Handover<Int>()
+        let server = ScriptedServer { connection in
             _ = connection.readRequest()
             connection.send("HTTP/1.1 200 OK\r\nContent-Length: \(byteCount)\r\n\r\n")
             let piece = [UInt8](repeating: 1, count: 64 * 1024)
@@ -59,13 +59,13 @@ struct DownloadTests {
                 connection.send(piece)
                 sent += piece.count
             }
-            sentWhenBlocked.open(sent)
+            sentWhenBlocked.give(sent)
             while sent < byteCount, connection.send(piece) { sent += piece.count }
         }
         let client = CurlClient.forTests(stallTimeout: .milliseconds(200))
         let response = try await client.send(.init(method: .get, url: server.url()))
         let sent = try #require(await sentWhenBlocked.wait())
-        // What the kernel buffers on both sides comes on top of our megabyte.
+        // The kernel's buffers on both sides add to the client's megabyte.
         #expect(sent < byteCount / 2)
         let (received, error) = await drain(response.body)
         #expect(received == byteCount)
@@ -73,14 +73,14 @@ struct DownloadTests {
     }
 
     @Test func `a body dropped unread cuts a long response off`() async throws {
-        let isCutOff = Gate<Bool>()
-        let server = LoopbackServer { connection in
+        let isCutOff = Handover<Bool>()
+        let server = ScriptedServer { connection in
             _ = connection.readRequest()
             connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
             let piece = [UInt8](repeating: 1, count: 1024 * 1024)
             var sentCount = 0
             while sentCount < 900, connection.send(piece) { sentCount += 1 }
-            isCutOff.open(sentCount < 900)
+            isCutOff.give(sentCount < 900)
         }
         let head = try await client.send(.init(method: .get, url: server.url())).head
         #expect(head.status == .ok)
@@ -89,7 +89,7 @@ struct DownloadTests {
 
     @Test func `a body dropped unread keeps the connection of a short response`() async throws {
         let connectionCount = Shared(0)
-        let server = LoopbackServer { connection in
+        let server = ScriptedServer { connection in
             connectionCount.update { $0 += 1 }
             while connection.readRequest() != nil { connection.respond("short") }
         }
@@ -100,9 +100,9 @@ struct DownloadTests {
         #expect(connectionCount.value == 1)
     }
 
-    @Test func `requests beyond the connection limit wait their turn`() async throws {
+    @Test func `requests beyond the connection limit wait for a connection`() async throws {
         let connectionCount = Shared(0)
-        let server = LoopbackServer { connection in
+        let server = ScriptedServer { connection in
             connectionCount.update { $0 += 1 }
             while connection.readRequest() != nil { connection.respond("short") }
         }
@@ -119,8 +119,8 @@ struct DownloadTests {
         #expect(connectionCount.value <= 2)
     }
 
-    @Test func `collecting stops at its limit`() async throws {
-        let server = LoopbackServer { connection in
+    @Test func `collecting a body stops at its limit`() async throws {
+        let server = ScriptedServer { connection in
             _ = connection.readRequest()
             connection.respond("123456")
         }

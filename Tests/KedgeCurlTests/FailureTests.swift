@@ -1,19 +1,19 @@
 import HTTPTypes
+import KedgeCurl
+import KedgeTesting
 import Testing
 
-@testable import KedgeCurl
-
-/// How the world fails, and what the caller hears.
+/// Failures of servers and networks, and the errors that the caller gets.
 @Suite(.timeLimit(.minutes(1)))
 struct FailureTests {
     private let client = CurlClient.forTests()
 
     @Test(arguments: [false, true])
-    func `a dropped connection delivers what arrived, then throws closedEarly`(
+    func `a dropped connection delivers the bytes that arrived, then throws closedEarly`(
         withReset: Bool
     ) async throws {
         let mayClose = Latch()
-        let server = LoopbackServer { connection in
+        let server = ScriptedServer { connection in
             _ = connection.readRequest()
             connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
             connection.send([UInt8](repeating: 1, count: 300_000))
@@ -35,7 +35,7 @@ struct FailureTests {
     }
 
     @Test func `a chunked body without its last chunk throws closedEarly`() async throws {
-        let server = LoopbackServer { connection in
+        let server = ScriptedServer { connection in
             _ = connection.readRequest()
             connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
         }
@@ -46,13 +46,13 @@ struct FailureTests {
     }
 
     @Test func `a connection closed without an answer throws closedEarly`() async {
-        let server = LoopbackServer { _ = $0.readRequest() }
+        let server = ScriptedServer { _ = $0.readRequest() }
         let request = CurlRequest(method: .get, url: server.url())
         #expect(await failure(of: client, sending: request) == .closedEarly)
     }
 
     @Test func `a refused connection throws couldNotConnect`() async throws {
-        let port = LoopbackServer.closedPort()
+        let port = try LoopbackListener.closedPort()
         let url = "http://user:secret@127.0.0.1:\(port)/?key=secret"
         let error = try #require(
             await #expect(throws: CurlError.self) {
@@ -64,15 +64,15 @@ struct FailureTests {
         #expect(!String(reflecting: error).contains("secret"))
     }
 
-    @Test func `a server that never answers stalls`() async {
-        let server = LoopbackServer { $0.waitUntilPeerCloses() }
+    @Test func `a request to a server that never answers throws stalled`() async {
+        let server = ScriptedServer { $0.waitUntilPeerCloses() }
         let client = CurlClient.forTests(stallTimeout: .milliseconds(200))
         let request = CurlRequest(method: .get, url: server.url())
         #expect(await failure(of: client, sending: request) == .stalled)
     }
 
-    @Test func `a body that stops coming stalls after what arrived`() async throws {
-        let server = LoopbackServer { connection in
+    @Test func `a body that stops arriving delivers its bytes, then throws stalled`() async throws {
+        let server = ScriptedServer { connection in
             _ = connection.readRequest()
             connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
             connection.waitUntilPeerCloses()
@@ -85,14 +85,14 @@ struct FailureTests {
     }
 
     @Test func `an exchange longer than its timeout throws timedOut`() async {
-        let server = LoopbackServer { $0.waitUntilPeerCloses() }
+        let server = ScriptedServer { $0.waitUntilPeerCloses() }
         let request = CurlRequest(
             method: .get, url: server.url(), timeout: .milliseconds(200))
         #expect(await failure(of: client, sending: request) == .timedOut)
     }
 
     @Test func `a request that waits for a connection times out as well`() async throws {
-        let server = LoopbackServer { connection in
+        let server = ScriptedServer { connection in
             _ = connection.readRequest()
             connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
             connection.waitUntilPeerCloses()
@@ -102,14 +102,14 @@ struct FailureTests {
         let request = CurlRequest(
             method: .get, url: server.url(), timeout: .milliseconds(100))
         #expect(await failure(of: client, sending: request) == .timedOut)
-        // Using it here keeps its connection taken until then.
+        // Using the response here keeps its connection taken until then.
         #expect(unread.head.status == .ok)
         withExtendedLifetime(unread.body) {}
     }
 
     @Test(arguments: ["SSH-2.0-OpenSSH\r\n", "HTTP/1.1 2x0 OK\r\n\r\n"])
     func `an answer that is not HTTP throws protocolError`(_ answer: String) async {
-        let server = LoopbackServer { connection in
+        let server = ScriptedServer { connection in
             _ = connection.readRequest()
             connection.send(answer)
         }
@@ -118,7 +118,7 @@ struct FailureTests {
     }
 
     @Test func `a head beyond its limit throws responseTooLarge`() async {
-        let server = LoopbackServer { connection in
+        let server = ScriptedServer { connection in
             _ = connection.readRequest()
             connection.send("HTTP/1.1 200 OK\r\n")
             while connection.send("X-Filler: 0123456789012345678901234567890123456789\r\n") {}

@@ -1,11 +1,10 @@
 import HTTPTypes
+import KedgeCurl
 import KedgeLocks
 import Testing
 
-@testable import KedgeCurl
-
 extension CurlClient {
-    /// A client for loopback: no proxy, and limits short enough for tests that run into them.
+    /// Makes a client for loopback without a proxy, whose timeouts are short enough for tests.
     static func forTests(
         stallTimeout: Duration = .seconds(20),
         _ change: (inout Configuration) -> Void = { _ in }
@@ -18,7 +17,7 @@ extension CurlClient {
     }
 }
 
-/// Reads a body to its end or failure, keeping what arrived either way.
+/// Reads a body to its end or failure and counts the bytes that arrived.
 func drain(_ body: CurlResponseBody) async -> (byteCount: Int, error: CurlError?) {
     var byteCount = 0
     do throws(CurlError) {
@@ -30,7 +29,7 @@ func drain(_ body: CurlResponseBody) async -> (byteCount: Int, error: CurlError?
     }
 }
 
-/// The code of the error that a request ends with; a success is an issue and `nil`.
+/// Returns the code of the request's error. A success records an issue and gives nil.
 func failure(
     of client: CurlClient, sending request: CurlRequest,
     at location: SourceLocation = #_sourceLocation
@@ -41,23 +40,8 @@ func failure(
     return error?.code
 }
 
-/// A value that a script on another thread changes.
-final class Shared<Value: Sendable>: Sendable {
-    private let storage: Mutex<Value>
-
-    init(_ value: Value) {
-        storage = Mutex(value)
-    }
-
-    var value: Value { storage.withLock { $0 } }
-
-    func update<Result: Sendable>(_ change: @Sendable (inout Value) -> Result) -> Result {
-        storage.withLock { change(&$0) }
-    }
-}
-
-/// A gate that tasks wait at until a script opens it, once, with a value.
-struct Gate<Value: Sendable>: Sendable {
+/// A value that a script hands to a waiting task, once.
+struct Handover<Value: Sendable>: Sendable {
     private let stream: AsyncStream<Value>
     private let continuation: AsyncStream<Value>.Continuation
 
@@ -65,7 +49,7 @@ struct Gate<Value: Sendable>: Sendable {
         (stream, continuation) = AsyncStream.makeStream()
     }
 
-    func open(_ value: Value) {
+    func give(_ value: Value) {
         continuation.yield(value)
         continuation.finish()
     }

@@ -1,7 +1,8 @@
 import Glibc
+import KedgeTesting
 
-/// What a blocking script waits at until a test opens it, or patience ends. A pipe, because a
-/// script has a thread and no task.
+/// Blocks a script until a test opens the latch or the timeout ends. It is a pipe because a script
+/// has a thread and no task.
 final class Latch: Sendable {
     private let readEnd: Int32
     private let writeEnd: Int32
@@ -23,6 +24,6 @@ final class Latch: Sendable {
 
     func wait() {
         var entry = pollfd(fd: readEnd, events: Int16(POLLIN), revents: 0)
-        _ = poll(&entry, 1, Int32(Connection.patienceSeconds * 1000))
+        _ = poll(&entry, 1, Int32(RawConnection.timeoutSeconds * 1000))
     }
 }

@@ -1,9 +1,9 @@
 import HTTPTypes
+import KedgeCurl
+import KedgeTesting
 import Testing
 
-@testable import KedgeCurl
-
-/// Why there was no answer, as far as it can be told.
+/// The reason that an error gives for a missing answer.
 @Suite(.timeLimit(.minutes(1)))
 struct ReasonTests {
     private let client = CurlClient.forTests(stallTimeout: .milliseconds(200))
@@ -16,8 +16,8 @@ struct ReasonTests {
         ).reason
     }
 
-    @Test func `a port where nobody listens refuses`() async throws {
-        let port = LoopbackServer.closedPort()
+    @Test func `a port without a listener refuses the connection`() async throws {
+        let port = try LoopbackListener.closedPort()
         let error = try #require(
             await #expect(throws: CurlError.self) {
                 try await client.send(.init(method: .get, url: "http://127.0.0.1:\(port)/"))
@@ -26,31 +26,33 @@ struct ReasonTests {
         #expect(error.port == Int(port))
     }
 
-    // An empty label is refused by every resolver, also without a network.
-    @Test func `a name that there cannot be is not found`() async throws {
+    // Every resolver refuses an empty label, also without a network.
+    @Test func `an impossible host name is not found`() async throws {
         #expect(try await reason("http://a..b/") == .nameNotFound)
     }
 
     @Test(arguments: [(true, CurlError.Reason.reset), (false, .closed)])
-    func `an end before the answer says how it came`(
+    func `a connection that ends before the answer is reported as reset or closed`(
         isReset: Bool, reason: CurlError.Reason
     ) async throws {
-        let server = LoopbackServer { connection in
+        let server = ScriptedServer { connection in
             _ = connection.readRequest()
             if isReset { connection.resetOnClose() }
         }
         #expect(try await self.reason(server.url()) == reason)
     }
 
-    @Test func `silence is a stall`() async throws {
-        let server = LoopbackServer { $0.waitUntilPeerCloses() }
+    @Test func `a silent server is reported as stalled`() async throws {
+        let server = ScriptedServer { $0.waitUntilPeerCloses() }
         #expect(try await reason(server.url()) == .stalled)
     }
 
-    @Test func `a peer without TLS refuses it, and one that hangs up is reset`() async throws {
-        let plain = LoopbackServer { $0.send("HTTP/1.1 200 OK\r\n\r\n") }
+    @Test func `a server without TLS is reported as refusing it, and one that hangs up as reset`()
+        async throws
+    {
+        let plain = ScriptedServer { $0.send("HTTP/1.1 200 OK\r\n\r\n") }
         #expect(try await reason("https://127.0.0.1:\(plain.port)/") == .tlsRefused)
-        let cut = LoopbackServer { $0.resetOnClose() }
+        let cut = ScriptedServer { $0.resetOnClose() }
         #expect(try await reason("https://127.0.0.1:\(cut.port)/") == .reset)
     }
 
@@ -61,7 +63,7 @@ struct ReasonTests {
             (9, .certificateNotYetValid), (10, .certificateExpired), (18, .certificateUntrusted),
             (20, .certificateUntrusted),
         ])
-    func `a certificate is refused for what OpenSSL found`(
+    func `a refused certificate has the reason that OpenSSL found`(
         verification: Int, reason: CurlError.Reason
     ) {
         #expect(CurlFailure.certificateReason(verification) == reason)

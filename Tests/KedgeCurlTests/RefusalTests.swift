@@ -1,23 +1,23 @@
 import HTTPTypes
+import KedgeCurl
+import KedgeTesting
 import Testing
-
-@testable import KedgeCurl
 
 /// Refusals of a request whose body the server does not read.
 @Suite(.timeLimit(.minutes(1)))
 struct RefusalTests {
     private let client = CurlClient.forTests(stallTimeout: .seconds(5))
 
-    /// Sends a body that the sockets' buffers take whole, is refused, and sends the next request.
+    /// Sends a body that fits into the sockets' buffers, is refused, and sends the next request.
     ///
-    /// - Returns: The status of the refusal, and which connection the next request came over.
+    /// - Returns: The status of the refusal and the number of the next request's connection.
     private func send(
         _ byteCount: Int64, refusedWith status: String
     ) async throws -> (refusal: Int, connection: String) {
         let connectionCount = Shared(0)
         let isSent = Latch()
         let mayClose = Latch()
-        let server = LoopbackServer { connection in
+        let server = ScriptedServer { connection in
             let number = connectionCount.update {
                 $0 += 1
                 return $0
@@ -29,7 +29,7 @@ struct RefusalTests {
             _ = connection.readHead()
             isSent.wait()
             connection.send("HTTP/1.1 \(status)\r\nContent-Length: 0\r\n\r\n")
-            // Stays, and reads none of what comes.
+            // Keeps the connection open and reads nothing more.
             mayClose.wait()
         }
         defer { mayClose.open() }
@@ -45,7 +45,7 @@ struct RefusalTests {
     }
 
     @Test(arguments: ["404 Not Found", "503 Service Unavailable", "307 Temporary Redirect"])
-    func `the next request does not wait behind a body that nobody reads`(
+    func `the next request does not wait behind a body that the server does not read`(
         status: String
     ) async throws {
         let (refusal, connection) = try await send(256 * 1024, refusedWith: status)
@@ -55,7 +55,7 @@ struct RefusalTests {
 
     @Test func `a refusal of a short body keeps its connection`() async throws {
         let connectionCount = Shared(0)
-        let server = LoopbackServer { connection in
+        let server = ScriptedServer { connection in
             connectionCount.update { $0 += 1 }
             while connection.readRequest() != nil {
                 connection.send("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")

@@ -1,13 +1,13 @@
 import HTTPTypes
+import KedgeCurl
+import KedgeTesting
 import Testing
 
-@testable import KedgeCurl
-
-/// What goes onto the wire.
+/// Requests as the server receives them.
 @Suite(.timeLimit(.minutes(1)))
 struct RequestTests {
     /// Answers with the head of the request and the size of its body.
-    private let server = LoopbackServer { connection in
+    private let server = ScriptedServer { connection in
         while let request = connection.readRequest() {
             let text = (request.lines + ["\(request.body.count)"]).joined(separator: "\n")
             let isHead = request.requestLine.hasPrefix("HEAD ")
@@ -24,14 +24,16 @@ struct RequestTests {
     }
 
     @Test(arguments: [HTTPRequest.Method.get, .delete, .options])
-    func `a method without a body announces none`(_ method: HTTPRequest.Method) async throws {
+    func `a request whose method has no body announces none`(_ method: HTTPRequest.Method)
+        async throws
+    {
         let lines = try await lines(of: .init(method: method, url: server.url("/a?b=c")))
         #expect(lines.first == "\(method.rawValue) /a?b=c HTTP/1.1")
         #expect(!lines.contains { $0.lowercased().hasPrefix("content-length") })
     }
 
     @Test(arguments: [HTTPRequest.Method.post, .put, .patch])
-    func `a method meant for a body announces an empty one`(
+    func `a request whose method is meant for a body announces an empty one`(
         _ method: HTTPRequest.Method
     ) async throws {
         let lines = try await lines(of: .init(method: method, url: server.url()))
@@ -58,7 +60,7 @@ struct RequestTests {
         #expect(try await response.body.collect(upTo: 0) == [])
     }
 
-    @Test func `nothing is negotiated that the caller did not ask for`() async throws {
+    @Test func `a request negotiates nothing that the caller did not ask for`() async throws {
         let lines = try await lines(
             of: .init(
                 method: .put, url: server.url(),
@@ -67,7 +69,7 @@ struct RequestTests {
         #expect(!lines.contains { $0.lowercased().hasPrefix("accept-encoding") })
     }
 
-    @Test func `repeated and empty fields are sent as they are`() async throws {
+    @Test func `repeated and empty header fields are sent as they are`() async throws {
         let name = try #require(HTTPField.Name("X-Kedge"))
         var fields = HTTPFields()
         fields[values: name] = ["one", "", "two"]
@@ -77,13 +79,13 @@ struct RequestTests {
         #expect(sent == ["X-Kedge: one", "X-Kedge:", "X-Kedge: two"])
     }
 
-    @Test func `dot segments stay in the path`() async throws {
+    @Test func `dot segments stay in the path of a request`() async throws {
         let lines = try await lines(of: .init(method: .get, url: server.url("/a/../b")))
         #expect(lines.first == "GET /a/../b HTTP/1.1")
     }
 
     @Test(arguments: ["", "nonsense", "http://", "file:///etc/passwd", "ftp://127.0.0.1/"])
-    func `a URL that is not absolute and of HTTP is refused`(_ url: String) async {
+    func `a URL that is not an absolute HTTP URL is refused`(_ url: String) async {
         #expect(
             await failure(of: client, sending: .init(method: .get, url: url)) == .invalidURL)
     }

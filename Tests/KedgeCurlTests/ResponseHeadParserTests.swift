@@ -1,7 +1,6 @@
 import HTTPTypes
+import KedgeCurl
 import Testing
-
-@testable import KedgeCurl
 
 struct ResponseHeadParserTests {
     private func feed(_ lines: [String], limit: Int = 1000) -> ResponseHeadParser.Event {
@@ -11,7 +10,7 @@ struct ResponseHeadParserTests {
         return event
     }
 
-    @Test func `interim heads are forgotten`() {
+    @Test func `interim response heads are skipped`() {
         let lines = ["HTTP/1.1 103 Early", "Link: a", "", "HTTP/1.1 204", "X-B: c", ""]
         guard case .complete(let head) = feed(lines) else {
             Issue.record("no head")
@@ -21,14 +20,14 @@ struct ResponseHeadParserTests {
         #expect(head.headerFields.map(\.name.canonicalName) == ["x-b"])
     }
 
-    @Test func `trailers after the head are ignored`() {
+    @Test func `trailers after the response head are ignored`() {
         guard case .incomplete = feed(["HTTP/1.1 200 OK", "", "X-Trailer: a"]) else {
             Issue.record("a trailer was taken for something else")
             return
         }
     }
 
-    @Test func `endless interim heads reach the limit`() {
+    @Test func `endless interim response heads reach the limit`() {
         let lines = [[String]](repeating: ["HTTP/1.1 100 Continue", ""], count: 50).flatMap { $0 }
         guard case .tooLarge = feed(lines) else {
             Issue.record("no limit")

@@ -1,14 +1,14 @@
 import HTTPTypes
+import KedgeCurl
+import KedgeTesting
 import Testing
-
-@testable import KedgeCurl
 
 @Suite(.timeLimit(.minutes(1)))
 struct UploadTests {
     private let client = CurlClient.forTests()
 
-    @Test func `an upload arrives whole, and its progress ends at its size`() async throws {
-        let server = LoopbackServer { connection in
+    @Test func `an upload arrives completely, and its progress ends at its size`() async throws {
+        let server = ScriptedServer { connection in
             guard let request = connection.readRequest() else { return }
             connection.respond("\(request.body.count) \(request.body.allSatisfy { $0 == 7 })")
         }
@@ -25,7 +25,7 @@ struct UploadTests {
     }
 
     @Test func `an answer given while the body is being sent is returned`() async throws {
-        let server = LoopbackServer { connection in
+        let server = ScriptedServer { connection in
             guard connection.readHead() != nil else { return }
             connection.send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig")
             connection.waitUntilPeerCloses()
@@ -39,7 +39,7 @@ struct UploadTests {
     }
 
     @Test func `a body source that throws fails the upload with its error as cause`() async throws {
-        let server = LoopbackServer { $0.waitUntilPeerCloses() }
+        let server = ScriptedServer { $0.waitUntilPeerCloses() }
         let body = RepeatedByte(byteCount: 4 << 20, breaksAt: 2 << 20)
         let error = await #expect(throws: CurlError.self) {
             try await client.send(.init(method: .put, url: server.url(), body: .source(body)))
@@ -50,24 +50,24 @@ struct UploadTests {
     }
 
     @Test func `a body source that ends early fails the upload`() async {
-        let server = LoopbackServer { $0.waitUntilPeerCloses() }
+        let server = ScriptedServer { $0.waitUntilPeerCloses() }
         let body = RepeatedByte(byteCount: 4 << 20, endsAt: 1 << 20)
         let request = CurlRequest(method: .put, url: server.url(), body: .source(body))
         #expect(await failure(of: client, sending: request) == .bodyReadFailed)
     }
 
-    // Promise 1: what arrived of the body is not asked for again, so the caller asks first.
-    @Test func `a body begun on a kept connection that dies is not sent again by itself`()
+    // The server may have received bytes of the body, so the caller asks before it sends again.
+    @Test func `a body begun on a reused connection that dies is not resent automatically`()
         async throws
     {
         let connectionCount = Shared(0)
-        let server = LoopbackServer { connection in
+        let server = ScriptedServer { connection in
             let number = connectionCount.update {
                 $0 += 1
                 return $0
             }
             while let request = connection.readRequest() {
-                // The first connection takes one upload and dies of the second.
+                // The first connection takes one upload and dies in the second.
                 if number == 1, request.requestLine.contains("second") { return }
                 connection.respond("\(number) \(request.body.count)")
             }
@@ -85,15 +85,15 @@ struct UploadTests {
         #expect(try await send("/first") == Array("1 300000".utf8))
         let error = await #expect(throws: CurlError.self) { try await send("/second") }
         #expect(error?.isTransient == true)
-        // The caller has to know that bytes went out, or it would not ask what arrived.
+        // The caller has to know that bytes were sent, or it would not ask which arrived.
         #expect(sent.value.last == 300_000)
-        // One connection for each; the second upload may have opened one, but sent nothing over it.
+        // The second upload may have opened another connection, but sent nothing over it.
         #expect(try await String(decoding: send("/third"), as: UTF8.self).hasSuffix(" 300000"))
     }
 
-    @Test func `an upload nobody reads stalls`() async {
+    @Test func `an upload that the server does not read stalls`() async {
         let mayClose = Latch()
-        let server = LoopbackServer { _ in mayClose.wait() }
+        let server = ScriptedServer { _ in mayClose.wait() }
         let client = CurlClient.forTests(stallTimeout: .milliseconds(200))
         let body = CurlRequestBody.source(RepeatedByte(byteCount: 1 << 40))
         let request = CurlRequest(method: .put, url: server.url(), body: body)

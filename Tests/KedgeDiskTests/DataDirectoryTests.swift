@@ -6,7 +6,7 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct `Data directory` {
+@Suite(.timeLimit(.minutes(1))) struct DataDirectoryTests {
     private let key = StagingKey("0123456789abcdef0123456789abcdef")
 
     @Test func `a second store of one directory is refused until the first is closed`() async throws
@@ -38,7 +38,7 @@ import Testing
         await store.close()
     }
 
-    @Test func `names that are no keys are neither listed nor touched`() async throws {
+    @Test func `files whose names are no keys are neither listed nor touched`() async throws {
         let place = try DiskPlace()
         let store = try await place.open()
         try await store.stage([1], as: key)
@@ -50,14 +50,14 @@ import Testing
         await store.close()
     }
 
-    @Test func `the reserve is not offered`() async throws {
+    @Test func `the reserved space does not count as available`() async throws {
         let place = try DiskPlace()
         let store = try await place.open(reserveByteCount: .max)
         #expect(try await store.availableBytes() == 0)
         await store.close()
     }
 
-    @Test func `no descriptor stays open, also after failures`() async throws {
+    @Test func `a store leaves no descriptor open, also after failures`() async throws {
         let place = try DiskPlace(threadCount: 1)
         for position in 0..<40 {
             place.files.fail(after: position)

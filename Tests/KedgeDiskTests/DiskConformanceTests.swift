@@ -3,15 +3,17 @@ import KedgeEngine
 import KedgeTesting
 import Testing
 
-@Suite struct `Disk conformance` {
+struct DiskConformanceTests {
     @Test(.timeLimit(.minutes(1)), arguments: ByteStoreConformance.all)
-    func `the disk store keeps its promise`(_ promise: ByteStoreConformance.Case) async throws {
+    func `the disk store keeps each promise of a byte store`(_ promise: ByteStoreConformance.Case)
+        async throws
+    {
         let place = try DiskPlace()
         try await promise.run { try await place.open() }
     }
 
     @Test(.timeLimit(.minutes(1)), arguments: LocalByteStoreConformance.all)
-    func `the disk store keeps its promise to its process`(
+    func `the disk store keeps each promise of a local byte store`(
         _ promise: LocalByteStoreConformance.Case
     ) async throws {
         let place = try DiskPlace()

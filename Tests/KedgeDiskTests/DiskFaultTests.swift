@@ -7,11 +7,11 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct `Disk faults` {
+@Suite(.timeLimit(.minutes(1))) struct DiskFaultTests {
     private let key = StagingKey("0123456789abcdef0123456789abcdef")
     private let digest = SHA256Hasher.digest(of: [1, 2, 3])
 
-    /// Runs the work with its first call failing, then its second, until it succeeds; asks it again
+    /// Runs the work with its first call failing, then its second, until it succeeds. Repeats it
     /// after each failure, as a caller would.
     private func failEachCall(
         of place: DiskPlace, _ work: () async throws -> Void
@@ -30,7 +30,7 @@ import Testing
         return 0
     }
 
-    @Test func `promoting can be asked again after a failure at every step`() async throws {
+    @Test func `a promotion can be repeated after a failure at any step`() async throws {
         let place = try DiskPlace()
         let store = try await place.open()
         let steps = try await failEachCall(of: place) {
@@ -62,7 +62,7 @@ import Testing
         try file.close()
     }
 
-    @Test func `dropping a second copy can be asked again after a failure at every step`()
+    @Test func `discarding a second copy can be repeated after a failure at any step`()
         async throws
     {
         let place = try DiskPlace()
@@ -80,7 +80,7 @@ import Testing
         await store.close()
     }
 
-    @Test func `removing and quarantining can be asked again after a failure`() async throws {
+    @Test func `removal and quarantine can be repeated after a failure at any step`() async throws {
         let place = try DiskPlace()
         let store = try await place.open()
         let files = POSIXFileSystem()
@@ -89,7 +89,7 @@ import Testing
             { try await store.removeStaging(key) }, { try await store.quarantine(key) },
         ] {
             _ = try await failEachCall(of: place) {
-                // Each copy that is kept costs the next one a call.
+                // Each quarantined copy costs the next quarantine a call.
                 for name in try files.list(quarantine) {
                     _ = try files.remove("\(quarantine)/\(name)")
                 }
@@ -123,7 +123,9 @@ import Testing
         await store.close()
     }
 
-    @Test func `of syncs at once none succeeds after one has failed`() async throws {
+    @Test func `an area refuses to sync after one of many concurrent syncs has failed`()
+        async throws
+    {
         let place = try DiskPlace()
         let store = try await place.open()
         let area = try await store.openStaging(key)

@@ -2,7 +2,7 @@ import KedgeDisk
 import KedgeFiles
 import KedgeTesting
 
-/// A data directory of a test's own, over a file system that can fail.
+/// A test's own data directory, over a file system that can fail.
 final class DiskPlace: Sendable {
     let directory: TemporaryDirectory
     let files = FaultyFileSystem()
@@ -20,6 +20,6 @@ final class DiskPlace: Sendable {
             path, pool: pool, fileSystem: files, reserveByteCount: reserveByteCount)
     }
 
-    /// Waits until the only thread of the pool has let go of everything that it ran before.
+    /// Waits until the pool's only thread has finished its earlier work.
     func settle() async throws { try await pool.run {} }
 }

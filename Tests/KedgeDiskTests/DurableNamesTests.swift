@@ -1,14 +1,14 @@
 import Glibc
+import KedgeDisk
 import KedgeFiles
 import KedgeLocks
 import KedgeTesting
 import Testing
 
-@testable import KedgeDisk
-
-/// R114: the kernel tells of a failed sync once, so nobody may sync a directory beside somebody else.
-@Suite(.timeLimit(.minutes(1))) struct `Names of a directory` {
-    @Test func `are synced by one call at a time, and none succeeds beside a failure`()
+/// R114: the kernel reports a failed sync once, so no two calls may sync a directory at the same
+/// time.
+@Suite(.timeLimit(.minutes(1))) struct DurableNamesTests {
+    @Test func `a directory is synced by one call at a time, and none succeeds beside a failure`()
         async throws
     {
         let disk = OverlapDisk()
@@ -31,7 +31,7 @@ import Testing
                 }
                 return await group.reduce(into: []) { $0.append($1) }
             }
-            // Whoever was told of success has its name on the platter.
+            // Every name whose sync succeeded is on the platter.
             let kept = Set(disk.base.image.surviving(.losesAll).paths)
             #expect(Set(results.compactMap { $0 }).subtracting(kept) == [])
             #expect(results.count { $0 == nil } == 1)
@@ -58,7 +58,7 @@ private final class OverlapDisk: ForwardingFileSystem {
             $0.most = max($0.most, $0.count)
         }
         defer { state.withLock { $0.count -= 1 } }
-        // Long enough for others to come.
+        // Long enough for other calls to overlap.
         usleep(2000)
         try base.syncDirectory(path)
     }

@@ -7,8 +7,8 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-/// R2, R114: what one process could not sync, the next one does not take for synced.
-@Suite(.timeLimit(.minutes(1))) struct `A store after a restart` {
+/// R2, R114: a process does not take bytes for synced that an earlier one failed to sync.
+@Suite(.timeLimit(.minutes(1))) struct RestartTests {
     private let pool = BlockingPool(threadCount: 2)
     private let content: [UInt8] = [1, 2, 3]
 
@@ -16,7 +16,7 @@ import Testing
         try await DiskStore.open("/new/data", pool: pool, fileSystem: disk, reserveByteCount: 0)
     }
 
-    /// From an empty disk to a blob, as far as the disk lets it.
+    /// Makes a blob on an empty disk, as far as the disk lets it.
     private func makeBlob(on disk: SimulatedDisk, _ key: StagingKey) async throws {
         let store = try await open(disk)
         do {
@@ -35,7 +35,7 @@ import Testing
 
     /// The kernel takes a directory for clean after a failed sync, and goes on doing so when the
     /// process has ended (fsync(2)).
-    @Test func `a directory whose sync failed under an earlier process is synced for good`()
+    @Test func `a directory whose sync failed in one process is made durable by the next`()
         async throws
     {
         for position in 0..<40 {

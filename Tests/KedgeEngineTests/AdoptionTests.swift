@@ -1,9 +1,10 @@
 import KedgeEngine
 import KedgeHash
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// R129: what an expired session had is not sent again.
+/// R129: the client does not send again what an expired session received.
 @Suite(.timeLimit(.minutes(1))) struct Adoption {
     private let place: EnginePlace
 
@@ -70,7 +71,7 @@ import Testing
         #expect(try await node.content(of: try await node.finish(new)) == new.content)
     }
 
-    @Test func `a foreign session is not adopted and keeps what it has`() async throws {
+    @Test func `another owner's session is not adopted and keeps what it has`() async throws {
         let node = try await place.start()
         let old = try await expired(on: node)
         let thief = try await node.begin(old.content, owner: .stranger, adopting: old.id)
@@ -91,7 +92,7 @@ import Testing
         #expect(try await node.content(of: try await node.finish(old)) == old.content)
     }
 
-    @Test func `a writer of a session that still lives survives somebody's try to adopt it`()
+    @Test func `a writer of a live session survives an attempt to adopt it`()
         async throws
     {
         let node = try await place.start()
@@ -110,7 +111,7 @@ import Testing
         arguments: [
             (3501, 1000, nil), (3500, 999, nil), (3500, 1000, SHA256Hasher.digest(of: [1])),
         ] as [(Int, Int, SHA256Digest?)])
-    func `a session of another shape starts empty`(
+    func `a session of another size, chunk size or digest starts empty`(
         size: Int, chunkSize: Int, digest: SHA256Digest?
     ) async throws {
         let node = try await place.start()
@@ -129,7 +130,7 @@ import Testing
         #expect(try await node.status(of: new).receivedBytes == 0)
     }
 
-    @Test func `of many who adopt at once one gets the bytes`() async throws {
+    @Test func `one of many sessions that adopt at once gets the bytes`() async throws {
         let node = try await place.start()
         let old = try await expired(on: node)
         let received = try await withThrowingTaskGroup(of: Int64.self) { group in

@@ -5,7 +5,7 @@ import KedgeTesting
 import Testing
 
 extension AppendChecksum {
-    /// The checksum that the bytes have.
+    /// Computes the checksum of the bytes.
     init(_ algorithm: ChecksumAlgorithm, of bytes: some Sequence<UInt8>) {
         var hasher = ChecksumHasher(algorithm)
         hasher.update(Array(bytes))
@@ -13,8 +13,8 @@ extension AppendChecksum {
     }
 }
 
-/// Checksums of every algorithm, told before the body or after it.
-@Suite(.timeLimit(.minutes(1))) struct `Appending with checksums of all algorithms` {
+/// Checksums of every algorithm, sent before the body or after it.
+@Suite(.timeLimit(.minutes(1))) struct AppendAlgorithmTests {
     enum Time: CaseIterable, Sendable {
         case before
         case after
@@ -48,7 +48,7 @@ extension AppendChecksum {
     ) async throws {
         var node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
-        // Over the rest of a chunk, whole ones and the first bytes of another.
+        // The append covers the rest of a chunk, a committed chunk and the first bytes of another.
         _ = try await node.append(upload.content.prefix(300), to: upload, at: 0)
         try await node.put(1, of: upload)
         let piece = upload.content[300..<2300]
@@ -90,7 +90,7 @@ extension AppendChecksum {
         #expect(try await node.offset(of: upload) == 0)
     }
 
-    @Test func `a late checksum that cannot be read makes nothing count`() async throws {
+    @Test func `an append whose late checksum cannot be read does not count`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         let put = AppendPut(
@@ -102,7 +102,7 @@ extension AppendChecksum {
         #expect(try await node.status(of: upload).receivedBytes == 0)
     }
 
-    @Test func `a body that breaks off before its late checksum counts nothing`() async throws {
+    @Test func `a body that breaks off before its late checksum does not count`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         let wasAsked = Shared(false)
@@ -120,7 +120,7 @@ extension AppendChecksum {
         #expect(!wasAsked.value)
     }
 
-    @Test func `of a checksum told before and one told after, both must be right`() async throws {
+    @Test func `checksums before and after the body must both be right`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         var put = AppendPut(offset: 0, checksum: AppendChecksum(.md5, of: upload.content))

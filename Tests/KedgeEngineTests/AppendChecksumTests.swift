@@ -1,10 +1,11 @@
 import KedgeEngine
 import KedgeHash
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// With a checksum the whole append counts at its end, or not at all.
-@Suite(.timeLimit(.minutes(1))) struct `Appending with a checksum` {
+/// An append with a checksum counts as a whole at its end, or not at all.
+@Suite(.timeLimit(.minutes(1))) struct AppendChecksumTests {
     private let place: EnginePlace
 
     init() throws { place = try EnginePlace() }
@@ -52,7 +53,7 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    @Test func `an append without a size that outgrows the limit is too large and counts nothing`()
+    @Test func `an append of unknown size that outgrows the limit is too large and does not count`()
         async throws
     {
         let place = try EnginePlace { $0.maxFileSize = 2500 }
@@ -67,7 +68,7 @@ import Testing
         #expect(status.receivedBytes == 0)
     }
 
-    @Test func `nothing counts before the checksum was seen`() async throws {
+    @Test func `no byte of an append counts before its checksum is verified`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         let body = ScriptedBody(upload.content.prefix(2300), announcing: 2500, ending: .hangs)

@@ -10,7 +10,7 @@ import Testing
     init() throws { place = try EnginePlace() }
 
     @Test(arguments: [1, 999, 1000, 1001, 2000, 2500], [true, false])
-    func `one append makes the file, with its size told before or at the end`(
+    func `one append makes the file, its size declared before or at the end`(
         byteCount: Int, sized: Bool
     ) async throws {
         let node = try await place.start()
@@ -21,14 +21,16 @@ import Testing
         let file = try await node.finish(upload)
         #expect(file.digest == upload.digest)
         #expect(try await node.content(of: file) == upload.content)
-        // Chunked inside, like every file.
+        // The service keeps digests of its chunks, as for every file.
         let digests = try await node.engine.chunkDigests(of: file)
         let expected = (0..<upload.chunkCount).map { SHA256Hasher.digest(of: upload.chunk($0)) }
         #expect(digests == expected)
     }
 
     @Test(arguments: 1...10 as ClosedRange<UInt64>)
-    func `appends of any lengths, broken ones too, make the file`(seed: UInt64) async throws {
+    func `appends of any lengths, some of them interrupted, make the file`(seed: UInt64)
+        async throws
+    {
         var generator = SplitMix64(seed: seed)
         var node = try await place.start()
         let content = sampleBytes(Int.random(in: 1...6000, using: &generator), seed: seed)
@@ -48,7 +50,7 @@ import Testing
                 let end = try await node.append(piece, to: upload, at: offset)
                 #expect(end == Int64(offset + count))
             }
-            // What counts is what the server says; it never says less than before.
+            // The client goes on at the server's offset, which never goes back.
             let known = Int(try await node.offset(of: upload))
             #expect(known >= offset)
             offset = known
@@ -127,7 +129,7 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    @Test func `an append without a size that outgrows the limit is too large`() async throws {
+    @Test func `an append of unknown size that outgrows the limit is too large`() async throws {
         let place = try EnginePlace { $0.maxFileSize = 2500 }
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500), sized: false)

@@ -1,9 +1,9 @@
 import KedgeEngine
 import Testing
 
-@Suite struct `The progress of a body` {
-    /// Slept for in real time: the measure is of the monotonic clock, and only its lower bound is
-    /// judged.
+struct BodyProgressTests {
+    /// How long the tests sleep in real time. The measure uses the monotonic clock, and the tests
+    /// check only its lower bound.
     private let moment = Duration.milliseconds(30)
 
     @Test func `a client that waits to be asked is not slow`() async throws {
@@ -17,7 +17,7 @@ import Testing
         #expect(progress.measure.waited >= moment)
     }
 
-    @Test func `one that does not wait is measured from its first byte on`() async throws {
+    @Test func `a client that does not wait is measured from its first byte on`() async throws {
         let progress = BodyProgress()
         progress.begin(isHeldBack: true)
         progress.came(5)

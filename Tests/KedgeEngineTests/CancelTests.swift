@@ -1,8 +1,9 @@
 import KedgeEngine
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// R102: cancelling frees everything.
+/// R102: cancelling a session releases everything that it holds.
 @Suite(.timeLimit(.minutes(1))) struct Cancelling {
     private let place: EnginePlace
 
@@ -26,7 +27,8 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a cancelled session takes nothing more`(afterRestart: Bool) async throws {
+    func `a cancelled session accepts neither bytes nor a finalize`(afterRestart: Bool) async throws
+    {
         var node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.put(0, of: upload)
@@ -40,7 +42,7 @@ import Testing
         #expect(try await node.bytes.stagingKeys() == [])
     }
 
-    @Test func `cancelling again does nothing`() async throws {
+    @Test func `cancelling a session is idempotent`() async throws {
         var node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await cancel(upload, on: node)
@@ -78,7 +80,7 @@ import Testing
         let error = await #expect(throws: EngineError.self) { try await task.value }
         #expect(node.engine.activeWriteCount == 0)
         #expect(try await node.bytes.stagingKeys() == [])
-        // Whichever of an append's two slots is stopped first.
+        // The code is the same whichever of the append's two slots is stopped first.
         #expect(error?.code == .sessionClosed)
     }
 

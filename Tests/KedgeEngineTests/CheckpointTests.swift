@@ -1,18 +1,19 @@
 import KedgeEngine
 import KedgeHash
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// Promise 2, R1, R132: a killed process, too, costs seconds of sending and not the whole chunk.
+/// R1, R132: even a killed process costs the client seconds of sending, not a whole chunk.
 ///
-/// Bytes come in parts of 256, of which the last one before a stall is still being gathered.
-@Suite(.timeLimit(.minutes(1))) struct `Checkpoints while a chunk arrives` {
+/// Bytes come in parts of 256. The last part before a stall is not written yet.
+@Suite(.timeLimit(.minutes(1))) struct CheckpointTests {
     enum Door: CaseIterable, Sendable {
         case chunk
         case append
     }
 
-    /// A place where only time brings a checkpoint, unless the bytes are told.
+    /// Makes a place where time alone causes checkpoints, unless a byte count is given.
     private static func place(afterBytes byteCount: Int64 = 1 << 20) throws -> EnginePlace {
         try EnginePlace {
             $0.minCheckpointByteCount = 256
@@ -65,7 +66,7 @@ import Testing
     }
 
     @Test(arguments: Door.allCases)
-    func `a body that stalls is recorded after the interval, and a kill loses no more`(
+    func `the bytes of a stalled body are recorded after the interval and survive a kill`(
         door: Door
     ) async throws {
         let place = try Self.place()
@@ -82,7 +83,7 @@ import Testing
         try await expectContinuation(upload, at: 512, through: door, on: node)
     }
 
-    /// It waits for its turn in the hash of the file, but not with bytes that nobody records.
+    /// The later chunk waits for its turn in the file's hash. Its bytes are recorded meanwhile.
     @Test func `a chunk that stalls while the one before it hangs is recorded all the same`()
         async throws
     {
@@ -121,7 +122,7 @@ import Testing
         try await expectContinuation(upload, at: 512, through: door, on: node)
     }
 
-    /// With a checksum the whole append counts at its end, or not at all.
+    /// An append with a checksum counts as a whole at its end, or not at all.
     @Test func `an append with a checksum records nothing on its way`() async throws {
         let place = try Self.place(afterBytes: 256)
         var node = try await place.start()
@@ -131,7 +132,7 @@ import Testing
         #expect(try await node.status(of: upload).receivedBytes == 0)
     }
 
-    @Test func `a chunk that comes in one go pays one sync`() async throws {
+    @Test func `a chunk that arrives without a pause costs one sync`() async throws {
         let place = try Self.place()
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
@@ -180,9 +181,9 @@ import Testing
         #expect(refusalCount.value > 0)
     }
 
-    /// A slow link's bytes are written in small parts, so that they can be recorded soon.
+    /// The engine writes a slow link's bytes in small parts, so that it can record them soon.
     @Test(arguments: [(Duration.zero, 6), (.seconds(3), 16)])
-    func `bytes are gathered for as long as the link is quick`(
+    func `the engine gathers bytes into large writes while the link is quick`(
         pause: Duration, writeCount: Int
     ) async throws {
         let place = try EnginePlace {

@@ -3,8 +3,8 @@ import KedgeHash
 import KedgeModel
 import Testing
 
-/// What bad chunk uploads get. After each, what was acknowledged before is still there.
-@Suite(.timeLimit(.minutes(1))) struct `Refusing chunks` {
+/// Refusals of bad chunk uploads. After each one, all acknowledged bytes are still there.
+@Suite(.timeLimit(.minutes(1))) struct ChunkRefusalTests {
     private let place: EnginePlace
 
     init() throws { place = try EnginePlace() }
@@ -68,7 +68,7 @@ import Testing
         try await expectUntouched(node, upload)
     }
 
-    /// R20: shorter than said. What came is kept.
+    /// R20: the body is shorter than announced. The bytes that arrived are kept.
     @Test func `a body that ends early is a mismatch, and its bytes count`() async throws {
         let (node, upload) = try await started()
         await #expect(throws: EngineError(.lengthMismatch)) {
@@ -78,7 +78,7 @@ import Testing
         #expect(status.partialChunks == [PartialChunk(index: 1, receivedBytes: 500)])
     }
 
-    /// R20: longer than said.
+    /// R20: the body is longer than announced.
     @Test(arguments: [ScriptedBody.Ending.ends, .goesOn])
     func `a body that goes on after the chunk is a mismatch and commits nothing`(
         ending: ScriptedBody.Ending

@@ -4,7 +4,7 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct `Uploading chunks` {
+@Suite(.timeLimit(.minutes(1))) struct ChunkUploadTests {
     private let place: EnginePlace
 
     init() throws { place = try EnginePlace() }
@@ -30,7 +30,9 @@ import Testing
     }
 
     @Test(arguments: [1, 999, 1000, 1001, 2000])
-    func `chunks at once make the file, whatever its last chunk`(byteCount: Int) async throws {
+    func `chunks sent at once make the file, whatever the length of the last one`(byteCount: Int)
+        async throws
+    {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(byteCount), chunkSize: 100)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -43,7 +45,7 @@ import Testing
         #expect(try await node.content(of: file) == upload.content)
     }
 
-    @Test func `a receipt tells the chunk and what there is in all`() async throws {
+    @Test func `a receipt has the chunk's digest and the totals of its session`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         await node.breakOff(0, of: upload, after: 300)
@@ -55,7 +57,7 @@ import Testing
         #expect(receipt.totalChunks == 3)
     }
 
-    /// R12, R59: what was acknowledged is there after the process is gone.
+    /// R12, R59: acknowledged chunks outlive the process.
     @Test func `received chunks survive a restart`() async throws {
         var node = try await place.start()
         let upload = try await node.begin(sampleBytes(5500))
@@ -69,7 +71,7 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    /// Promise 1: bytes on stable storage, then the row, then the answer.
+    /// Bytes reach stable storage before the row, and the row comes before the answer.
     @Test func `a chunk is written, then synced, then committed`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(1000))
@@ -102,7 +104,7 @@ import Testing
         #expect(try await node.status(of: upload) == before)
     }
 
-    /// R123: first write wins.
+    /// R123: the first write wins.
     @Test(arguments: [false, true])
     func `a chunk sent again with other bytes is a conflict, and the first stays`(
         afterRestart: Bool

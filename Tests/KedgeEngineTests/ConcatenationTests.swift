@@ -5,13 +5,13 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-/// One upload out of several.
-@Suite(.timeLimit(.minutes(1))) struct `Concatenating uploads` {
+/// Concatenation makes a final upload of partial uploads.
+@Suite(.timeLimit(.minutes(1))) struct ConcatenationTests {
     private let place: EnginePlace
 
     init() throws { place = try EnginePlace() }
 
-    /// Uploads of these sizes that have all their bytes and are no files.
+    /// Makes complete partial uploads of these sizes, which are no files yet.
     private func parts(
         _ sizes: [Int], on node: some EngineHolder, sized: Bool = true
     ) async throws -> [Upload] {
@@ -25,7 +25,7 @@ import Testing
         return parts
     }
 
-    /// An upload that is to be made of others.
+    /// Creates a final upload of the partial uploads.
     private func whole(
         of parts: [Upload], on node: some EngineHolder, size: Int64? = nil,
         owner: OwnerID = .tester, key: String? = nil
@@ -43,7 +43,7 @@ import Testing
         try await node.made(try await whole(of: parts, on: node, key: key))
     }
 
-    /// A copy of the part that stands still in the middle of it, until the gate is opened.
+    /// Starts a copy of the partial upload that stops half-way until the gate opens.
     private func stalled(
         _ part: Upload, on node: Node
     ) async -> (gate: ThreadGate, copy: Task<FileRecord, any Error>) {
@@ -70,14 +70,16 @@ import Testing
     @Test(arguments: [
         [1], [2500], [1000, 1000], [999, 1, 1000], [0, 700, 0, 2300, 4000], [0], [0, 0],
     ])
-    func `the whole has the bytes of the parts in their order`(sizes: [Int]) async throws {
+    func `a final upload has the bytes of its partial uploads in their order`(sizes: [Int])
+        async throws
+    {
         let node = try await place.start()
         let parts = try await parts(sizes, on: node)
         let whole = try await concatenate(parts, on: node)
         let other = try await concatenate(parts.reversed(), on: node)
         #expect(try await node.content(of: whole) == parts.flatMap(\.content))
         #expect(try await node.content(of: other) == parts.reversed().flatMap(\.content))
-        // The parts are what they were.
+        // The partial uploads are unchanged.
         for part in parts {
             let status = try await node.status(of: part)
             #expect(status.state == .open)
@@ -87,14 +89,14 @@ import Testing
         #expect(chunks.count == (sizes.reduce(0, +) + 999) / 1000)
     }
 
-    @Test func `a part may have had no size until its end`() async throws {
+    @Test func `a partial upload may have had no size until its end`() async throws {
         let node = try await place.start()
         let parts = try await parts([1300, 200], on: node, sized: false)
         let whole = try await concatenate(parts, on: node)
         #expect(try await node.content(of: whole) == parts.flatMap(\.content))
     }
 
-    @Test func `a part may be a file already`() async throws {
+    @Test func `a partial upload may be a file already`() async throws {
         let node = try await place.start()
         let parts = try await parts([1300, 200], on: node)
         _ = try await node.finish(parts[0])
@@ -102,7 +104,9 @@ import Testing
         #expect(try await node.content(of: whole) == parts.flatMap(\.content))
     }
 
-    @Test func `a part whose last bytes were no chunk yet is complete`() async throws {
+    @Test func `a partial upload whose last bytes are not committed as a chunk is complete`()
+        async throws
+    {
         let node = try await place.start()
         let part = try await node.begin(sampleBytes(1300), sized: false)
         _ = try await node.append(part.content, to: part, at: 0)
@@ -117,7 +121,7 @@ import Testing
         #expect(try await node.content(of: whole) == part.content)
     }
 
-    @Test func `it waits for parts that are incomplete, and fails with those that are gone`()
+    @Test func `a final upload waits for incomplete partial uploads and fails with missing ones`()
         async throws
     {
         let node = try await place.start()
@@ -147,7 +151,7 @@ import Testing
         }
     }
 
-    @Test func `a part whose file was deleted is gone`() async throws {
+    @Test func `a final upload fails when the file of a partial upload was deleted`() async throws {
         let node = try await place.start()
         let part = try await parts([500], on: node)[0]
         let file = try await node.finish(part)
@@ -158,7 +162,7 @@ import Testing
         }
     }
 
-    @Test func `parts that are too large together are refused`() async throws {
+    @Test func `partial uploads that are too large together are refused`() async throws {
         let place = try EnginePlace { $0.maxFileSize = 2500 }
         let node = try await place.start()
         let parts = try await parts([1300, 1201], on: node)
@@ -168,7 +172,7 @@ import Testing
         }
     }
 
-    @Test func `nobody but the parts brings it bytes`() async throws {
+    @Test func `a final upload takes bytes from its partial uploads alone`() async throws {
         let node = try await place.start()
         let part = try await node.begin(sampleBytes(1300))
         let id = try await whole(of: [part], on: node, size: 1300)
@@ -183,7 +187,7 @@ import Testing
         #expect(try await node.content(of: try await node.made(id)) == part.content)
     }
 
-    @Test func `the last part begins the making`() async throws {
+    @Test func `concatenation starts when the last partial upload completes`() async throws {
         let node = try await place.start()
         let part = try await node.begin(sampleBytes(1300))
         let id = try await whole(of: [part], on: node)
@@ -193,7 +197,9 @@ import Testing
         try await node.untilCompleted(id)
     }
 
-    @Test func `the last part begins the making also when it is a file by itself`() async throws {
+    @Test func `concatenation also starts when the last partial upload becomes a file`()
+        async throws
+    {
         let node = try await place.start()
         let part = try await node.begin(sampleBytes(1300))
         let id = try await whole(of: [part], on: node)
@@ -203,7 +209,9 @@ import Testing
         try await node.untilCompleted(id)
     }
 
-    @Test func `housekeeping makes what nobody asks for, also after a restart`() async throws {
+    @Test func `the sweep starts a concatenation without a request, also after a restart`()
+        async throws
+    {
         var node = try await place.start()
         let part = try await node.begin(sampleBytes(1300))
         let id = try await whole(of: [part], on: node)
@@ -213,7 +221,9 @@ import Testing
         try await node.untilCompleted(id)
     }
 
-    @Test func `a part that is damaged makes no file, and comes again`() async throws {
+    @Test func `a damaged chunk of a partial upload makes no file and can be sent again`()
+        async throws
+    {
         let node = try await place.start()
         let part = try await parts([2500], on: node)[0]
         let id = try await whole(of: [part], on: node)
@@ -227,13 +237,13 @@ import Testing
         #expect(try await node.content(of: try await node.made(id)) == part.content)
     }
 
-    @Test func `asking keeps it and its parts, and only asking does`() async throws {
+    @Test func `requests alone keep a final upload and its partial uploads alive`() async throws {
         let node = try await place.start()
         let lifetime = node.engine.configuration.sessionLifetime
         let ready = try await parts([500], on: node)[0]
         let slow = try await node.begin(sampleBytes(500))
         let id = try await whole(of: [ready, slow], on: node)
-        // A part without a byte lives as long as others from here on.
+        // From here on a partial upload without a byte lives as long as any other.
         try await expectWaiting(id, on: node, byteCount: 1000)
         for _ in 0..<3 {
             place.clock.advance(by: lifetime / 2)
@@ -248,11 +258,13 @@ import Testing
         }
     }
 
-    @Test func `a promise does not keep one whose parts are over`() async throws {
+    @Test func `a promised finalize does not keep a final upload whose partial uploads expired`()
+        async throws
+    {
         var node = try await place.start()
         let parts = try await parts([1300], on: node)
         let id = try await whole(of: parts, on: node)
-        // As after a crash in the middle of it.
+        // The lease is left as after a crash during the concatenation.
         let lease = WorkLease(
             holder: "gone", now: place.clock.now(),
             until: place.clock.now().advanced(by: .seconds(15)))
@@ -268,7 +280,9 @@ import Testing
         #expect(try await node.bytes.stagingKeys() == [])
     }
 
-    @Test func `with all its bytes it needs its parts no more`() async throws {
+    @Test func `a final upload with all its bytes does not need its partial uploads any more`()
+        async throws
+    {
         var node = try await place.start()
         let parts = try await parts([1300, 400], on: node)
         let id = try await whole(of: parts, on: node)
@@ -290,7 +304,9 @@ import Testing
             try await node.content(of: try await node.made(id)) == parts.flatMap(\.content))
     }
 
-    @Test func `many at once from the same parts disturb nobody`() async throws {
+    @Test func `concurrent concatenations of the same partial uploads do not disturb each other`()
+        async throws
+    {
         let node = try await place.start()
         let parts = try await parts([1300, 700, 2500], on: node)
         let lists = [parts, parts.reversed(), [parts[1], parts[0]], [parts[2]]]
@@ -305,7 +321,10 @@ import Testing
         }
     }
 
-    @Test func `the same key gives the same upload, also at once and after its end`() async throws {
+    @Test
+    func `one idempotency key gives one final upload, also for concurrent and later requests`()
+        async throws
+    {
         var node = try await place.start()
         let parts = try await parts([1300, 700, 2500], on: node)
         let files = try await withThrowingTaskGroup { [node] group in
@@ -321,7 +340,7 @@ import Testing
         #expect(try await node.content(of: again) == parts.flatMap(\.content))
     }
 
-    @Test func `what was copied before an interruption is not copied again`() async throws {
+    @Test func `bytes copied before an interruption are not copied again`() async throws {
         var node = try await place.start()
         let parts = try await parts([1300, 1700], on: node)
         let id = try await whole(of: parts, on: node)
@@ -338,7 +357,7 @@ import Testing
         }
         node.metadata.before(nil)
         node = try await node.restart()
-        // The process before may have had no time to give the work back.
+        // The earlier process may not have released its lease.
         place.clock.advance(by: node.engine.configuration.finalizeLease)
         let commitCount = Shared(0)
         node.metadata.before { if $0 == .commit { _ = commitCount.increment() } }
@@ -347,12 +366,14 @@ import Testing
         #expect(try await node.content(of: file) == parts.flatMap(\.content))
     }
 
-    @Test func `a part that becomes a file while it is copied is copied to its end`() async throws {
+    @Test func `a partial upload that becomes a file during its copy is copied to its end`()
+        async throws
+    {
         let node = try await place.start()
         let part = try await parts([3500], on: node)[0]
         let (slow, concatenation) = await stalled(part, on: node)
         let finish = Task { try await node.finish(part) }
-        // The reader ends with the call that is under way, and only then is the area given up.
+        // The reader ends with the call under way. Only then is the staging area released.
         slow.open()
         let file = try await finish.value
         let whole = try await concatenation.value
@@ -361,7 +382,9 @@ import Testing
         #expect(try await node.bytes.stagingKeys() == [])
     }
 
-    @Test func `cancelling a part does not wait for its copy, which fails`() async throws {
+    @Test func `cancelling a partial upload during its copy succeeds, and the copy fails`()
+        async throws
+    {
         let node = try await place.start()
         let part = try await parts([3500], on: node)[0]
         let (slow, concatenation) = await stalled(part, on: node)
@@ -375,7 +398,7 @@ import Testing
 }
 
 extension EngineHolder {
-    /// Asks for an upload that is made of others until it is a file.
+    /// Asks for a final upload until it is a file.
     func made(_ id: SessionID, owner: OwnerID = .tester) async throws -> FileRecord {
         while true {
             if case .file(let file) = try await engine.compose(id, owner: owner) { return file }
@@ -383,7 +406,7 @@ extension EngineHolder {
         }
     }
 
-    /// Waits without asking for it.
+    /// Waits until the session is completed, without asking for the concatenation.
     func untilCompleted(_ id: SessionID, owner: OwnerID = .tester) async throws {
         while try await engine.sessionStatus(id, owner: owner).state != .completed {
             try await Task.sleep(for: .milliseconds(2))
@@ -392,7 +415,7 @@ extension EngineHolder {
 }
 
 extension EnginePlace {
-    /// Damages a byte of a session that is open.
+    /// Flips a bit in the staging file of an open session.
     fileprivate func flipByte(at offset: Int, of id: SessionID) throws {
         let path = "\(dataPath)/staging/\(id.text.prefix(2))/\(id)"
         let file = open(path, O_RDWR)

@@ -4,8 +4,8 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-/// The size of a file that is told with an append.
-@Suite(.timeLimit(.minutes(1))) struct `Declaring the size with an append` {
+/// Sizes that a client declares with an append.
+@Suite(.timeLimit(.minutes(1))) struct DeclaredSizeTests {
     private let place: EnginePlace
 
     init() throws { place = try EnginePlace() }
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 999, 1000, 1001, 2000, 2300], [false, true])
-    func `the size may come with any append, and the file is complete at it`(
+    func `any append may declare the size, and the file is complete at it`(
         byteCount: Int, atTheEnd: Bool
     ) async throws {
         var node = try await place.start()
@@ -39,7 +39,7 @@ import Testing
         #expect(try await node.content(of: file) == upload.content)
     }
 
-    @Test func `the size is durable although the body breaks off`() async throws {
+    @Test func `a declared size is durable although the body breaks off`() async throws {
         var node = try await place.start()
         let upload = try await node.begin(sampleBytes(2300), sized: false)
         await #expect(throws: EngineError(.lengthMismatch)) {
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test(arguments: [0, 300, 1300])
-    func `another size is refused and changes nothing`(offset: Int) async throws {
+    func `a second, different size is refused and changes nothing`(offset: Int) async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2300), sized: false)
         _ = try await append(
@@ -72,7 +72,7 @@ import Testing
         #expect(end == 2300)
     }
 
-    @Test func `a size below what is there is refused`() async throws {
+    @Test func `a size below the received bytes is refused`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2300), sized: false)
         _ = try await node.append(upload.content.prefix(1300), to: upload, at: 0)
@@ -96,7 +96,7 @@ import Testing
         #expect(try await node.status(of: upload).fileSize == nil)
     }
 
-    @Test func `at a wrong offset the size is not declared`() async throws {
+    @Test func `an append at a wrong offset declares no size`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2300), sized: false)
         await #expect(throws: EngineError(.offsetMismatch)) {
@@ -130,8 +130,8 @@ import Testing
         #expect(try await node.offset(of: upload) == 1300)
     }
 
-    /// The size is durable before the last chunk is; what was lost between is made up for.
-    @Test func `a process that ends before the last chunk's row leaves nothing undone`()
+    /// The size is durable before the last chunk is. The next process commits that chunk.
+    @Test func `an upload completes although its process ended before the last chunk's row`()
         async throws
     {
         var node = try await place.start()

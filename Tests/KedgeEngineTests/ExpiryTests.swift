@@ -1,6 +1,7 @@
 import KedgeEngine
 import KedgeHash
 import KedgeModel
+import KedgeTesting
 import Testing
 
 /// R53, R75, R128.
@@ -33,7 +34,7 @@ import Testing
         await expect { _ = try await node.status(of: upload) }
         await expect { _ = try await node.offset(of: upload) }
         await expect { try await node.put(2, of: upload) }
-        // Also where the answer would need no body: it would promise what may be gone tomorrow.
+        // A repeated chunk is refused, too: its receipt would promise bytes that may soon be gone.
         await expect { try await node.put(0, of: upload) }
         await expect { _ = try await node.append([1], to: upload, at: 1300) }
         await expect { _ = try await node.finish(upload) }
@@ -51,7 +52,7 @@ import Testing
         await expectExpired(node, upload)
     }
 
-    @Test func `one that became a file does not expire`() async throws {
+    @Test func `a session that became a file does not expire`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(500))
         try await node.putAll(of: upload)
@@ -63,7 +64,7 @@ import Testing
         #expect(try await node.content(of: file) == upload.content)
     }
 
-    @Test func `each chunk, partial and append moves the end further away`() async throws {
+    @Test func `each chunk, partial and append postpones the expiry of a session`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(3500))
         let steps: [() async throws -> Void] = [
@@ -91,7 +92,7 @@ import Testing
         await #expect(throws: EngineError(.sessionExpired)) { try await node.status(of: upload) }
     }
 
-    @Test func `within its grace the bytes stay, after it they go and nobody knows the session`()
+    @Test func `an expired session keeps its bytes within the grace and is unknown after it`()
         async throws
     {
         let node = try await place.start()

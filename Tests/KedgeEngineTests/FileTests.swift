@@ -2,6 +2,7 @@ import KedgeEngine
 import KedgeFiles
 import KedgeHash
 import KedgeModel
+import KedgeTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct Files {
@@ -19,7 +20,7 @@ import Testing
         try POSIXFileSystem().status(of: blobPath(digest)) != nil
     }
 
-    /// R4, R81, R111: two references, one blob.
+    /// R4, R81, R111: two files refer to one blob.
     @Test func `the same bytes are stored once`() async throws {
         let node = try await place.start()
         let first = try await node.file(sampleBytes(2500))
@@ -27,7 +28,7 @@ import Testing
         #expect(first.id != second.id)
         #expect(first.digest == second.digest)
         #expect(try await node.bytes.stagingKeys() == [])
-        // The earlier copy stays until the later one was read.
+        // The earlier copy stays until the scrub has read the later one.
         let copies = "\(place.dataPath)/superseded"
         #expect(try POSIXFileSystem().list(copies).count == 1)
         try await node.scrubAll()
@@ -79,7 +80,7 @@ import Testing
         #expect(try await node.engine.files(of: .tester, after: nil, limit: 9) == [])
     }
 
-    @Test func `bytes that come back after a deletion are there again`() async throws {
+    @Test func `bytes uploaded again after a deletion are stored again`() async throws {
         let node = try await place.start()
         let first = try await node.file(sampleBytes(2500))
         try await node.engine.deleteFile(first.id, owner: .tester)
@@ -131,7 +132,7 @@ import Testing
         #expect(listed.map(\.createdAt) == made.map(\.createdAt).sorted(by: >))
     }
 
-    @Test func `a whole body makes a file in one step`() async throws {
+    @Test func `one request with a complete body makes a file`() async throws {
         let node = try await place.start()
         let content = sampleBytes(2500)
         let new = NewSession(fileName: "a", fileSize: nil)
@@ -146,7 +147,9 @@ import Testing
     }
 
     @Test(arguments: [ScriptedBody.Ending.ends, .breaksOff])
-    func `nothing stays of a whole body that fails`(ending: ScriptedBody.Ending) async throws {
+    func `a failed request with a complete body leaves nothing behind`(ending: ScriptedBody.Ending)
+        async throws
+    {
         let node = try await place.start()
         await #expect(throws: EngineError.self) {
             try await node.engine.ingest(

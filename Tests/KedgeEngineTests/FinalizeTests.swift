@@ -1,6 +1,7 @@
 import KedgeEngine
 import KedgeHash
 import KedgeModel
+import KedgeTesting
 import Testing
 
 /// R18, R63–R67.
@@ -9,7 +10,9 @@ import Testing
 
     init() throws { place = try EnginePlace() }
 
-    @Test func `a complete session becomes a file that has everything it was told`() async throws {
+    @Test func `a complete session becomes a file with everything that the client declared`()
+        async throws
+    {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.putAll(of: upload)
@@ -79,7 +82,7 @@ import Testing
     }
 
     /// R51.
-    @Test func `the digest declared at the start is held against the bytes`() async throws {
+    @Test func `the digest declared at the start is compared with the bytes`() async throws {
         let node = try await place.start()
         let good = try await node.begin(
             sampleBytes(1500), declaring: SHA256Hasher.digest(of: sampleBytes(1500)))
@@ -89,8 +92,8 @@ import Testing
         let wrong = SHA256Hasher.digest(of: [1])
         let bad = try await node.begin(sampleBytes(1500), declaring: wrong)
         try await node.putAll(of: bad)
-        // Saying the right one at the end does not undo the wrong one from the start, nor the
-        // other way round.
+        // The declared digest is wrong, so every finalize fails: without a digest, with the right
+        // one, and with the wrong one again.
         for expected in [nil, bad.digest, wrong] {
             await #expect(throws: EngineError(.integrityMismatch)) {
                 try await node.finish(bad, expecting: expected)
@@ -100,7 +103,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `asked again, it gives the same answer`(afterRestart: Bool) async throws {
+    func `a repeated finalize gives the same answer`(afterRestart: Bool) async throws {
         var node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.putAll(of: upload)
@@ -115,7 +118,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `asked again after the file was deleted, it says that the file is gone`(
+    func `a repeated finalize of a deleted file answers that the file is gone`(
         afterRestart: Bool
     ) async throws {
         var node = try await place.start()
@@ -132,7 +135,7 @@ import Testing
         #expect(try await node.engine.files(of: .tester, after: nil, limit: 9) == [])
     }
 
-    @Test func `asked many times at once, it makes one file`() async throws {
+    @Test func `concurrent finalize requests make one file`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.putAll(of: upload)
@@ -157,7 +160,7 @@ import Testing
         #expect(try await node.finish(again).id != file.id)
     }
 
-    @Test func `a session whose size was never told has none to finish with`() async throws {
+    @Test func `a session without a declared size cannot be finalized`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500), sized: false)
         _ = try await node.append(upload.content, to: upload, at: 0)
@@ -165,12 +168,12 @@ import Testing
         #expect(try await node.status(of: upload).state == .open)
     }
 
-    @Test func `a completed session takes no more bytes`() async throws {
+    @Test func `a completed session accepts no more bytes`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.putAll(of: upload)
         let file = try await node.finish(upload)
-        // R122: what it has is still "already received".
+        // R122: a chunk that it has is still "already received".
         #expect(try await !node.put(1, of: upload).isCreated)
         await #expect(throws: EngineError(.sessionClosed)) {
             try await node.append([], to: upload, at: 2500)
@@ -182,7 +185,7 @@ import Testing
     }
 
     @Test(arguments: [HookedMetadata.Call.beginFinalize, .completeFinalize])
-    func `a failure on the way is told, and asking again finishes`(
+    func `a failed finalize reports the failure, and a repeated one succeeds`(
         call failing: HookedMetadata.Call
     ) async throws {
         let node = try await place.start()

@@ -4,9 +4,9 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-/// Finalizing for those who wait for the file.
-@Suite(.timeLimit(.minutes(1))) struct `Finishing an upload` {
-    @Test func `it gives the file, and the same one again`() async throws {
+/// Finalizing by a request that waits for the file.
+@Suite(.timeLimit(.minutes(1))) struct FinishTests {
+    @Test func `a finish returns the file, and a repeated one returns the same`() async throws {
         let place = try EnginePlace()
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
@@ -17,7 +17,7 @@ import Testing
         #expect(try await node.engine.finish(upload.id, owner: upload.owner) == file)
     }
 
-    @Test func `it tells what finalizing tells`() async throws {
+    @Test func `a finish fails with the errors of finalize`() async throws {
         let place = try EnginePlace()
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
@@ -35,8 +35,8 @@ import Testing
         }
     }
 
-    /// An upload whose file cannot be verified before the gate opens: chunks in another order are hashed by
-    /// reading them back, and the disk is slow.
+    /// Makes an upload whose file cannot be verified before the gate opens: the service hashes
+    /// chunks out of order by reading them back, and the disk is slow.
     private func slowUpload(at place: EnginePlace, on node: Node) async throws -> (
         Upload, ThreadGate
     ) {
@@ -65,7 +65,7 @@ import Testing
         return try await body()
     }
 
-    @Test func `it waits while the file is being verified`() async throws {
+    @Test func `a finish waits while the file is being verified`() async throws {
         let place = try EnginePlace {
             $0.finalizePatience = .zero
             $0.finishPatience = .seconds(1_000_000)
@@ -79,7 +79,7 @@ import Testing
         #expect(try await node.content(of: file) == upload.content)
     }
 
-    @Test func `it does not wait for ever, and nothing is lost then`() async throws {
+    @Test func `a finish that times out loses nothing`() async throws {
         let place = try EnginePlace {
             $0.finalizePatience = .zero
             $0.finishPatience = .seconds(5)

@@ -7,14 +7,14 @@ import KedgeSQLite
 import KedgeTesting
 import Testing
 
-/// R2: damage to finished files, bytes without owner, and a database that cannot be believed.
-@Suite(.timeLimit(.minutes(1))) struct `Fsck of files` {
+/// R2: damage to finished files, bytes that no row knows, and a database that cannot be trusted.
+@Suite(.timeLimit(.minutes(1))) struct FsckFileTests {
     private let place: EnginePlace
     private let files = POSIXFileSystem()
 
     init() throws { place = try EnginePlace() }
 
-    /// Files at rest, one for each content.
+    /// Stores a file for each content, and stops the service.
     private func stored(_ contents: [UInt8]...) async throws -> [FileRecord] {
         let node = try await place.start()
         var records: [FileRecord] = []
@@ -57,7 +57,10 @@ import Testing
         #expect(try await place.repair(scrubbing: scrubbing) == [])
     }
 
-    @Test func `a missing blob is told for every file, and the same bytes cure it`() async throws {
+    @Test
+    func `a missing blob is reported for every file, and an upload of the same bytes repairs it`()
+        async throws
+    {
         let content = sampleBytes(2500)
         let records = try await stored(content, content, sampleBytes(1500, seed: 2))
         #expect(try files.remove(place.blobPath(records[0].digest)))
@@ -71,7 +74,7 @@ import Testing
     }
 
     @Test(arguments: [2499, 2501, 0] as [Int64])
-    func `a blob of another size is told, kept, and cured by the same bytes`(
+    func `a blob of another size is reported, kept, and repaired by the same bytes`(
         byteCount: Int64
     ) async throws {
         let content = sampleBytes(2500)
@@ -119,7 +122,7 @@ import Testing
         #expect(found.ids == records.map(\.id.text))
     }
 
-    /// The list is what a client checks its download with.
+    /// A client verifies its download with this list.
     @Test func `a chunk list that is not of the file's bytes is found by hashing`() async throws {
         let content = sampleBytes(2500)
         let records = try await stored(content, content)
@@ -145,7 +148,7 @@ import Testing
         #expect(found.ids == [file.id.text])
     }
 
-    @Test func `a blob that no row knows is put aside and kept`() async throws {
+    @Test func `a blob that no row knows is quarantined`() async throws {
         _ = try await stored(sampleBytes(2500))
         let content = sampleBytes(700, seed: 8)
         let digest = SHA256Hasher.digest(of: content)
@@ -156,14 +159,14 @@ import Testing
         #expect(try Damage.content(place.blobPath(digest)) == content)
         try await expectQuarantined(digest.hex + ".1", content, after: .blobOrphaned)
         #expect(try Damage.content(place.blobPath(digest)) == nil)
-        // A second one of the same name does not replace the first.
+        // A second orphan of the same name does not replace the first.
         try Damage.plant(place.blobPath(digest), below: place.dataPath, [1])
         #expect(try await place.repair().kinds == [.quarantined, .blobOrphaned])
         #expect(try Damage.content(place.quarantinePath(digest.hex + ".1")) == content)
         #expect(try Damage.content(place.quarantinePath(digest.hex + ".2")) == [1])
     }
 
-    @Test func `a staging file that no row knows is put aside and kept`() async throws {
+    @Test func `a staging file that no row knows is quarantined`() async throws {
         _ = try await stored(sampleBytes(2500))
         let key = StagingKey(.random())
         let content = sampleBytes(700, seed: 8)
@@ -175,7 +178,7 @@ import Testing
         #expect(try Damage.content(place.stagingPath(key)) == nil)
     }
 
-    /// Repairs; what was put aside is a notice from then on.
+    /// Repairs, and expects that the quarantined bytes are a notice from then on.
     private func expectQuarantined(
         _ name: String, _ content: [UInt8], after kind: CheckFinding.Kind,
         at location: SourceLocation = #_sourceLocation
@@ -197,7 +200,8 @@ import Testing
         "blobs/00/00/\(String(repeating: "ab", count: 32))",
         "staging/00/\(String(repeating: "ab", count: 16))",
     ])
-    func `a name that the service never gives is told and left alone`(path: String) async throws {
+    func `a name that the service never gives is reported and left alone`(path: String) async throws
+    {
         _ = try await stored(sampleBytes(2500))
         try Damage.plant("\(place.dataPath)/\(path)", below: place.dataPath, [1, 2])
         let name = path.contains("/ef/") ? "ef" : path.split(separator: "/").last.map(String.init)
@@ -209,13 +213,14 @@ import Testing
         #expect(try Damage.content("\(place.dataPath)/\(path)") == [1, 2])
     }
 
-    /// Were its rows believed, every byte could look orphaned.
-    @Test func `a damaged database is all that is told`() async throws {
+    /// A check that trusted the rows could take every byte for an orphan.
+    @Test func `a check of a damaged database reports nothing else`() async throws {
         _ = try await stored(sampleBytes(2500))
         let size = try #require(try files.status(of: place.databasePath)?.byteCount)
         let orphan = SHA256Hasher.digest(of: [1])
         try Damage.plant(place.blobPath(orphan), below: place.dataPath, [1])
-        // The head of the last page that is not about the others: without those SQLite opens nothing.
+        // Damages the head of one page, from the last page down. Skips pages without which SQLite
+        // cannot open the database.
         var found: [CheckFinding] = []
         var page = size / 4096
         while found.isEmpty, page > 1 {
@@ -232,7 +237,7 @@ import Testing
         #expect(Set(found.kinds) == [.databaseDamaged])
     }
 
-    @Test func `a database that is none, or another one, is refused`() async throws {
+    @Test func `a damaged, empty or missing database is refused`() async throws {
         _ = try await stored(sampleBytes(2500))
         let content = try #require(try Damage.content(place.databasePath))
         try Damage.flip(place.databasePath, at: 3)
@@ -250,7 +255,7 @@ import Testing
         #expect(try await place.check() == [])
     }
 
-    @Test func `a place that a process uses, or begins to use, is refused`() async throws {
+    @Test func `a data directory that a process uses, or begins to use, is refused`() async throws {
         let pool = BlockingPool(threadCount: 1)
         let node = try await place.start()
         await #expect(throws: DiskStoreError.inUse(directory: place.dataPath)) {

@@ -7,8 +7,8 @@ import KedgeS3
 import KedgeTesting
 import Testing
 
-/// R2: rows in PostgreSQL held against a bucket, while nodes use both.
-@Suite(.timeLimit(.minutes(2))) struct `Fsck of a fleet` {
+/// R2: rows in PostgreSQL compared with a bucket, while a node uses both.
+@Suite(.timeLimit(.minutes(2))) struct FsckFleetTests {
     private func withNode(
         _ body: (FleetPlace, FleetNode) async throws -> Void
     ) async throws {
@@ -18,7 +18,7 @@ import Testing
         try await node.stop()
     }
 
-    /// Three chunks of four, and 300 bytes of the other one.
+    /// Makes a session with three chunks of four, and 300 bytes of the missing one.
     private func interrupted(on node: FleetNode) async throws -> Upload {
         let upload = try await node.begin(sampleBytes(3500))
         for index in [0, 1, 3] { try await node.put(index, of: upload) }
@@ -41,7 +41,7 @@ import Testing
             let deleted = try await file(sampleBytes(1200, seed: 2), on: node)
             try await node.engine.deleteFile(deleted.id, owner: .tester)
             #expect(try await node.check() == [])
-            // Only the files know their objects then.
+            // After the sweep only the files refer to their objects.
             try await node.engine.sweep()
             let found = try await node.check(scrubbing: true)
             #expect(found.kinds == [.bytesUnchecked])
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `bytes of a session that are gone are asked for again after a repair`()
+    @Test func `missing bytes of a session are asked for again after a repair`()
         async throws
     {
         try await withNode { place, node in
@@ -69,8 +69,8 @@ import Testing
         }
     }
 
-    /// Nothing tells whose they are, and the bucket has no place to put them aside.
-    @Test func `an object that no row knows is named, and a repair leaves it`() async throws {
+    /// No row tells whose bytes these are, and a bucket has no quarantine.
+    @Test func `an object that no row knows is reported, and a repair leaves it`() async throws {
         try await withNode { place, node in
             let key = StagingKey(.random())
             let area = try await node.bytes.openStaging(key)
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func `a database that is not of this schema is refused and left as it is`() async throws {
+    @Test func `a database without the current schema is refused and left as it is`() async throws {
         let place = try await FleetPlace()
         for _ in 0..<2 {
             let error = await #expect(throws: OlderSchemaError.self) {

@@ -6,7 +6,7 @@ import KedgeSQLite
 import KedgeTesting
 import Testing
 
-/// What a test plants in a place at rest, and how it is checked.
+/// Paths at which a test plants damage, and checks of a stopped place.
 extension EnginePlace {
     var databasePath: String { directory.path + "/kedge.sqlite" }
 
@@ -23,11 +23,12 @@ extension EnginePlace {
 
     func quarantinePath(_ name: String) -> String { "\(dataPath)/quarantine/\(name)" }
 
-    /// Looks only, through a copy of the database, as the command does without `--repair`.
+    /// Checks without changes, through a copy of the database, as the command does without
+    /// `--repair`.
     ///
     /// - Parameters:
-    ///   - scrubbing: Reads all bytes back, too.
-    ///   - altering: What becomes of the chunk rows that the check gets to see.
+    ///   - scrubbing: Whether all bytes are read back, too.
+    ///   - altering: Changes the chunk rows that the check sees.
     func check(
         scrubbing: Bool = false, altering: @escaping AlteredRows.Change = { $1 }
     ) async throws -> [CheckFinding] {
@@ -79,7 +80,7 @@ extension EnginePlace {
     }
 }
 
-/// Rows that are not all what the database says.
+/// Rows of a database, with chunk rows that a test has changed.
 struct AlteredRows: CheckedRows {
     typealias Change = @Sendable (SessionID, [CommittedChunk]) -> [CommittedChunk]
 

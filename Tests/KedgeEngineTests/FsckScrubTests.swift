@@ -4,17 +4,17 @@ import KedgeFiles
 import KedgeSQLite
 import Testing
 
-/// How fast a scrub reads, and that it stops.
-@Suite(.timeLimit(.minutes(1))) struct `Fsck scrubbing` {
+/// The rate of a scrub, and its cancellation.
+@Suite(.timeLimit(.minutes(1))) struct FsckScrubTests {
     @Test(arguments: [1, 700, 1_000_000] as [Int64])
-    func `what passes in a time is what the rate allows`(rate: Int64) {
+    func `the pacer lets bytes pass at exactly its rate`(rate: Int64) {
         var pacer = RatePacer(bytesPerSecond: rate)
         var now = Duration.zero
         for _ in 0..<10 { now += pacer.pause(after: rate * 2, at: now) }
         #expect(abs(now / .seconds(1) - 20) < 0.001)
     }
 
-    @Test func `a reader slower than the rate never waits, and saves nothing up`() {
+    @Test func `a reader slower than the rate saves up no allowance`() {
         var pacer = RatePacer(bytesPerSecond: 1000)
         #expect(pacer.pause(after: 1000, at: .seconds(0)) == .seconds(1))
         #expect(pacer.pause(after: 1000, at: .seconds(100)) == .seconds(1))

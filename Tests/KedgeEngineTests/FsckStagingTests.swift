@@ -5,9 +5,9 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-/// R2: damage to bytes on their way in is found for what it is, and a repair lets the client send
-/// again what is not there, and nothing else.
-@Suite(.timeLimit(.minutes(1))) struct `Fsck of staging` {
+/// R2: damage to staged bytes is found for what it is. After a repair the client sends the missing
+/// bytes again, and no others.
+@Suite(.timeLimit(.minutes(1))) struct FsckStagingTests {
     private let place: EnginePlace
 
     init() throws { place = try EnginePlace() }
@@ -22,7 +22,7 @@ import Testing
         return upload
     }
 
-    /// Goes on where the service says, and expects the right bytes in the end.
+    /// Completes the upload from the service's offsets, and expects the right bytes in the end.
     private func complete(
         _ upload: Upload, sending sent: [Int], at location: SourceLocation = #_sourceLocation
     ) async throws {
@@ -73,7 +73,8 @@ import Testing
         try await complete(upload, sending: [0, 1, 2, 3])
     }
 
-    /// The second byte is below the saved prefix, which has long been hashed: only the chunk tells.
+    /// The saved hash of the prefix covers the second byte already, so only the chunk's digest
+    /// shows that damage.
     @Test(arguments: [(1, 0), (1999, 1), (3000, 3)] as [(Int64, Int)])
     func `a flipped bit in a chunk is found by hashing, and the chunk is asked for again`(
         offset: Int64, chunk: Int
@@ -125,17 +126,18 @@ import Testing
             prefix: prefix)
     }
 
-    /// What finalize would trust: of other bytes, of more than is there, not readable at all.
+    /// Saved hashes that finalize would trust: of other bytes, of more bytes than there are, or
+    /// unreadable.
     @Test(arguments: [
         (HashCheckpoint(hasher(over: 2000)), false), (HashCheckpoint(hasher(over: 2100)), true),
         (HashCheckpoint(offset: 2000, state: [1, 2]), true),
     ])
-    func `a saved hash of the prefix that is wrong is found, and made anew`(
+    func `a wrong saved hash of the prefix is found and computed again`(
         prefix: HashCheckpoint, showsWithoutHashing: Bool
     ) async throws {
         let upload = try await interrupted()
         let node = try await place.start()
-        // The stored one goes first: a prefix never goes back.
+        // Removes the stored prefix first: a prefix never goes back.
         try await node.metadata.dropChunks([], of: upload.id)
         _ = try await node.metadata.commit([], touching: touch(upload, prefix: prefix))
         try await node.kill()
@@ -151,7 +153,7 @@ import Testing
         return hasher
     }
 
-    @Test func `bytes that the disk fails to read are told, and nothing is taken back`()
+    @Test func `bytes that the disk fails to read are reported, and nothing is invalidated`()
         async throws
     {
         let upload = try await interrupted()
@@ -168,7 +170,7 @@ import Testing
         try await complete(upload, sending: [2])
     }
 
-    @Test func `damage to an expired session is told and left as it is`() async throws {
+    @Test func `damage to an expired session is reported and left as it is`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.put(0, of: upload)
@@ -183,9 +185,9 @@ import Testing
         #expect(try await place.check(scrubbing: true).kinds == [.chunkDamaged])
     }
 
-    /// Stopped between the two transactions of a finalize, before and after the rename.
+    /// The service stops between the two transactions of a finalize, before or after the rename.
     @Test(arguments: [false, true])
-    func `an interrupted finalize is no damage, and what is wrong with it is told`(
+    func `an interrupted finalize is no finding, and damage to its bytes is reported`(
         isPromoted: Bool
     ) async throws {
         let node = try await place.start()
@@ -211,7 +213,7 @@ import Testing
         #expect(try await place.check().kinds == [.stagingMissing])
     }
 
-    /// Made and removed to change a directory before it is synced; a kill in between leaves it.
+    /// A sync makes and removes this file to change the directory. A kill in between leaves it.
     @Test func `an empty file that a killed sync left is no finding`() async throws {
         let upload = try await interrupted()
         let staging = place.stagingPath(upload).split(separator: "/").dropLast().joined(

@@ -1,9 +1,10 @@
 import KedgeEngine
 import KedgeModel
+import KedgeTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct `Health checks` {
-    /// Counts the tries of the stores.
+@Suite(.timeLimit(.minutes(1))) struct HealthTests {
+    /// Counts the health checks of the stores.
     private func count(on node: Node) -> Shared<Int> {
         let tries = Shared(0)
         node.metadata.before { call in
@@ -12,7 +13,7 @@ import Testing
         return tries
     }
 
-    @Test func `the stores are tried once a second however often callers ask`() async throws {
+    @Test func `the stores are checked once a second however often callers ask`() async throws {
         let place = try EnginePlace()
         let node = try await place.start()
         let tries = count(on: node)
@@ -26,7 +27,7 @@ import Testing
         #expect(tries.value == 2)
     }
 
-    @Test func `callers during a try share its result`() async throws {
+    @Test func `concurrent callers share the result of one check`() async throws {
         let place = try EnginePlace()
         let node = try await place.start()
         let (tries, hasBegun, gate) = (Shared(0), Gate(), Gate())
@@ -39,7 +40,7 @@ import Testing
         }
         let first = Task { try await node.engine.checkHealth() }
         await hasBegun.wait()
-        // Another caller that leaves takes the result from nobody.
+        // A caller that is cancelled does not cancel the check for the others.
         first.cancel()
         let others = (0..<20).map { _ in Task { try await node.engine.checkHealth() } }
         gate.open()
@@ -49,7 +50,7 @@ import Testing
         #expect(tries.value == 1)
     }
 
-    @Test func `a failure is forgotten after a second`() async throws {
+    @Test func `a failed check is repeated after a second`() async throws {
         let place = try EnginePlace()
         let node = try await place.start()
         let tries = Shared(0)
@@ -65,7 +66,7 @@ import Testing
         #expect(tries.value == 2)
     }
 
-    @Test func `a try that hangs refuses later callers`() async throws {
+    @Test func `later callers are refused while a check hangs`() async throws {
         let place = try EnginePlace()
         let node = try await place.start()
         let (hasBegun, gate) = (Gate(), Gate())

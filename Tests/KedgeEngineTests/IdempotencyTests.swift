@@ -2,8 +2,8 @@ import KedgeEngine
 import KedgeModel
 import Testing
 
-/// R73: an answer that was lost is found again.
-@Suite(.timeLimit(.minutes(1))) struct `Idempotent creation` {
+/// R73: a repeated create with its key gets the lost answer.
+@Suite(.timeLimit(.minutes(1))) struct IdempotencyTests {
     private let place: EnginePlace
     private let new = NewSession(fileName: "a", fileSize: 2500)
     private let key = IdempotencyKey(key: "k", fingerprint: "f")
@@ -42,7 +42,7 @@ import Testing
         #expect(unfinished.map(\.record.id) == [first.sessionId])
     }
 
-    @Test func `keys belong to their owner`() async throws {
+    @Test func `idempotency keys belong to their owner`() async throws {
         let node = try await place.start()
         let mine = try await node.engine.createSession(new, owner: .tester, idempotencyKey: key)
         let theirs = try await node.engine.createSession(new, owner: .stranger, idempotencyKey: key)
@@ -56,7 +56,7 @@ import Testing
         #expect(first.sessionId != second.sessionId)
     }
 
-    @Test func `of many creates at once with one key one makes a session`() async throws {
+    @Test func `one of many concurrent creates with one key makes a session`() async throws {
         let node = try await place.start()
         let ids = try await withThrowingTaskGroup(of: SessionID.self) { group in
             for _ in 0..<32 {

@@ -4,8 +4,8 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-/// R18: a finalize that met an error ends without its client and without a restart.
-@Suite(.timeLimit(.minutes(1))) struct `Sessions left behind while finalizing` {
+/// R18: a failed finalize completes without its client and without a restart.
+@Suite(.timeLimit(.minutes(1))) struct LeftBehindTests {
     private let place: EnginePlace
 
     init() throws { place = try EnginePlace() }
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test(arguments: [Duration.zero, .seconds(100 * 24 * 3600)])
-    func `the next sweep finishes it, however late`(delay: Duration) async throws {
+    func `the next sweep completes a failed finalize, however late`(delay: Duration) async throws {
         let node = try await place.start()
         let upload = try await complete(on: node)
         try await leaveBehind(upload, on: node)
@@ -38,13 +38,13 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    @Test func `one that still cannot be finished keeps its bytes and holds up no other`()
+    @Test func `a finalize that fails again keeps its bytes and delays no other`()
         async throws
     {
         let node = try await place.start()
         let stuck = try await complete(on: node, seed: 1)
         let other = try await complete(on: node, seed: 2)
-        // Where the blob's directory would be, there is something else.
+        // A file lies where the blob's directory would be.
         let parent = "\(place.dataPath)/blobs/\(stuck.digest.hex.prefix(2))"
         let files = POSIXFileSystem()
         try files.open(parent, .createNew).close()
@@ -59,7 +59,9 @@ import Testing
         #expect(try await node.content(of: try await node.finish(stuck)) == stuck.content)
     }
 
-    @Test func `one whose bytes are gone is opened again, and can be sent again`() async throws {
+    @Test func `a finalizing session whose bytes are gone is reopened and can be sent again`()
+        async throws
+    {
         let node = try await place.start()
         let upload = try await complete(on: node)
         _ = try await node.metadata.beginFinalize(
@@ -73,7 +75,7 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    @Test func `a finalize that is at work is left to itself`() async throws {
+    @Test func `a sweep leaves a running finalize alone`() async throws {
         let node = try await place.start()
         let upload = try await complete(on: node)
         let (hasArrived, mayGoOn, callCount) = (Gate(), Gate(), Shared(0))

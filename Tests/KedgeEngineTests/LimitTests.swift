@@ -1,9 +1,10 @@
 import KedgeEngine
 import KedgeModel
+import KedgeTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct `Limits and draining` {
-    /// Starts uploads that hang, one a chunk.
+@Suite(.timeLimit(.minutes(1))) struct LimitTests {
+    /// Starts uploads that hang, one for each chunk.
     private func hang(
         _ count: Int, of upload: Upload, after byteCount: Int, on node: Node
     ) async -> [Task<ChunkPutOutcome, any Error>] {
@@ -18,7 +19,9 @@ import Testing
         return tasks
     }
 
-    @Test func `at the write limit one more is busy, and its body is not read`() async throws {
+    @Test func `a write beyond the limit is refused as busy, and its body is not read`()
+        async throws
+    {
         let place = try EnginePlace { $0.maxConcurrentWrites = 3 }
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(5000))
@@ -29,7 +32,7 @@ import Testing
             try await node.put(upload.put(3), of: upload, body)
         }
         #expect(body.watch.readerCount == 0)
-        // What needs no body is answered all the same.
+        // Requests without a body are still answered.
         #expect(try await node.status(of: upload).state == .open)
         tasks[0].cancel()
         _ = await tasks[0].result
@@ -40,7 +43,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1])
-    func `an operation that fails gives its place back`(offset: Int) async throws {
+    func `an operation that fails releases its place`(offset: Int) async throws {
         let place = try EnginePlace { $0.maxConcurrentWrites = 1 }
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(1000))
@@ -54,8 +57,8 @@ import Testing
         try await node.put(0, of: upload)
     }
 
-    /// A graceful stop: what is under way becomes partials, and the next process goes on.
-    @Test func `stopping saves what the writers brought and takes no more`() async throws {
+    /// A graceful stop turns bytes under way into partials, and the next process goes on.
+    @Test func `a stop saves the bytes of its writers and refuses new writers`() async throws {
         let place = try EnginePlace()
         var node = try await place.start()
         let upload = try await node.begin(sampleBytes(3500))
@@ -74,7 +77,7 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    @Test func `stopping saves what an append brought`() async throws {
+    @Test func `a stop saves the bytes of an append`() async throws {
         let place = try EnginePlace()
         var node = try await place.start()
         let upload = try await node.begin(sampleBytes(3500))
@@ -86,7 +89,7 @@ import Testing
         await body.watch.isHanging.wait()
         await node.engine.interruptWriters()
         let error = await #expect(throws: EngineError.self) { try await task.value }
-        // Which of an append's two slots is stopped first is chance.
+        // Either of the append's two slots may be stopped first.
         #expect(error?.code == .unavailable)
         node = try await node.restart()
         #expect(try await node.offset(of: upload) == 1300)
@@ -94,7 +97,9 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    @Test func `closing ends everything, and the place can be opened again`() async throws {
+    @Test func `closing an engine ends its writers, and its stores can be opened again`()
+        async throws
+    {
         let place = try EnginePlace()
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(1500))
@@ -106,8 +111,8 @@ import Testing
         #expect(try await next.status(of: upload).partialChunks.map(\.receivedBytes) == [400])
     }
 
-    /// Cancelling whoever asks (a request that is gone) is an interruption like any other.
-    @Test func `a cancelled request keeps what it brought`() async throws {
+    /// A cancelled request is an interruption like any other.
+    @Test func `the bytes of a cancelled request are kept`() async throws {
         let place = try EnginePlace()
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(1500))

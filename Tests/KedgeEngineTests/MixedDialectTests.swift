@@ -4,8 +4,8 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-/// Promise 6: what one door began, another may finish.
-@Suite(.timeLimit(.minutes(1))) struct `One session through several doors` {
+/// Uploads that one front end begins and another finishes.
+@Suite(.timeLimit(.minutes(1))) struct MixedDialectTests {
     private let place: EnginePlace
 
     init() throws { place = try EnginePlace() }
@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test
-    func `an append of other bytes over a native chunk is a conflict, what came before stays`()
+    func `an append of other bytes over a native chunk conflicts, and earlier bytes stay`()
         async throws
     {
         let node = try await place.start()
@@ -77,7 +77,7 @@ import Testing
                 do {
                     _ = try await node.append(rest.prefix(count), to: upload, at: offset)
                 } catch let error as EngineError where error.code == .offsetMismatch {
-                    // It met a partial on its way; what came before counts.
+                    // The append met a partial on its way. The bytes before it count.
                     #expect(try await node.offset(of: upload) > Int64(offset))
                 }
             case 2:
@@ -121,7 +121,7 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    /// With a checksum nothing counts before the end, so a refusal half-way would come for ever.
+    /// With a checksum nothing counts before the end, so a refusal half-way would repeat for ever.
     @Test(arguments: [false, true])
     func `an append passes over a partial that a native client left further on`(
         withChecksum: Bool
@@ -135,7 +135,7 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    @Test func `an append of other bytes than a partial further on replaces them`()
+    @Test func `an append replaces a later partial that has other bytes`()
         async throws
     {
         let node = try await place.start()
@@ -145,7 +145,7 @@ import Testing
         let put = upload.put(1, digest: SHA256Hasher.digest(of: other))
         let broken = ScriptedBody(other.prefix(300), announcing: 1000, ending: .breaksOff)
         await #expect(throws: EngineError.self) { try await node.put(put, of: upload, broken) }
-        // The refused append sets the partial aside; the one after it goes through.
+        // The refused append sets the partial aside, and the next append succeeds.
         let error = await #expect(throws: EngineError.self) {
             try await node.append(upload.content, to: upload, at: 0)
         }
@@ -156,7 +156,7 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    /// A body may tell its end together with its last bytes.
+    /// A body may report its end together with its last bytes.
     @Test(arguments: [1300, 2000], [false, true])
     func `an append may complete at the end of what a native client left`(
         byteCount: Int, tellsEndAtOnce: Bool

@@ -1,8 +1,9 @@
 import KedgeEngine
 import KedgeModel
+import KedgeTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct `The number of open sessions` {
+@Suite(.timeLimit(.minutes(1))) struct OpenSessionTests {
     private func place(_ limit: Int) throws -> EnginePlace {
         try EnginePlace {
             $0.maxOpenSessions = limit
@@ -29,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func `the oldest without a byte of the address with most of them makes room`()
+    @Test func `the oldest empty session of the address with most of them makes room`()
         async throws
     {
         let node = try await place(3).start()
@@ -59,7 +60,7 @@ import Testing
         #expect(try await node.status(of: second).receivedBytes == 300)
     }
 
-    /// Its first bytes come with a checksum of all, and count at the end.
+    /// The first bytes belong to an append with a checksum, and count at its end.
     @Test func `an upload whose first bytes are on their way neither makes room nor expires`()
         async throws
     {
@@ -88,7 +89,7 @@ import Testing
         await #expect(throws: EngineError(.sessionExpired)) { try await node.status(of: upload) }
     }
 
-    @Test func `a session without a byte ends after an hour, one with a byte lives on`()
+    @Test func `a session without a byte ends after an hour, and one with a byte lives on`()
         async throws
     {
         let place = try place(10)
@@ -98,7 +99,7 @@ import Testing
         )
         await node.breakOff(0, of: begun, after: 1)
         place.clock.advance(by: .seconds(3599))
-        // Asking is no byte.
+        // A status request does not count as a byte.
         _ = try await node.status(of: empty)
         place.clock.advance(by: .seconds(2))
         try await node.engine.sweep()

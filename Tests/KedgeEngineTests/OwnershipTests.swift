@@ -1,9 +1,10 @@
 import KedgeEngine
 import KedgeHash
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// R11: another owner's id answers exactly like an unknown one, whatever is asked.
+/// R11: another owner's id answers exactly like an unknown one, for every operation.
 @Suite(.timeLimit(.minutes(1))) struct Ownership {
     private let place: EnginePlace
 
@@ -19,7 +20,7 @@ import Testing
         case cancel
     }
 
-    /// Asks as a stranger; returns the error.
+    /// Runs the operation as the upload's owner, and returns its error.
     private func error(
         of operation: Operation, on upload: Upload, _ node: Node
     ) async -> EngineError? {
@@ -75,14 +76,14 @@ import Testing
         #expect(try await node.engine.files(of: .stranger, after: nil, limit: 9) == [])
         #expect(try await node.engine.file(file.id, owner: .tester) == file)
         try await node.engine.deleteFile(file.id, owner: .tester)
-        // Not even that there was one.
+        // A stranger does not learn that there was a file.
         await #expect(throws: EngineError(.fileNotFound)) {
             try await node.engine.file(file.id, owner: .stranger)
         }
     }
 
-    /// The stranger's question is on its way to the store when the owner asks.
-    @Test func `a stranger's question does not become the owner's answer`() async throws {
+    /// The stranger's request is on its way to the store when the owner's arrives.
+    @Test func `a stranger's pending request does not become the owner's answer`() async throws {
         var node = try await place.start()
         let mine = try await node.begin(sampleBytes(2500))
         node = try await node.restart()
@@ -98,7 +99,7 @@ import Testing
             try await node.engine.sessionStatus(mine.id, owner: .stranger)
         }
         await strangerIsAsking.wait()
-        // It is answered while the stranger still waits.
+        // The owner is answered while the stranger still waits.
         #expect(try await node.status(of: mine).sessionId == mine.id)
         goOn.open()
         await #expect(throws: EngineError(.sessionNotFound)) { try await foreign.value }

@@ -1,18 +1,17 @@
+import KedgeEngine
 import KedgeHash
 import KedgeModel
 import KedgeTesting
 import Testing
 
-@testable import KedgeEngine
-
 /// Bodies that end before their chunk does.
-@Suite(.timeLimit(.minutes(1))) struct `Partial bodies` {
+@Suite(.timeLimit(.minutes(1))) struct PartialBodyTests {
     private let place: EnginePlace
 
     init() throws { place = try EnginePlace() }
 
     @Test(arguments: [false, true])
-    func `a chunk in parts is verified and committed with its last one`(
+    func `a chunk sent in parts is verified and committed with the last part`(
         restarting: Bool
     ) async throws {
         var node = try await place.start()
@@ -32,7 +31,7 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    @Test func `a part that is there already finds its own success`() async throws {
+    @Test func `a repeated part is acknowledged without reading its body`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(1000))
         try await node.putPart(0, of: upload, 0..<300)
@@ -43,17 +42,19 @@ import Testing
             #expect(try await node.put(put, of: upload, body).partByteCount == 600)
             #expect(body.watch.readerCount == 0)
         }
-        // One that is there in part, and goes on behind it.
+        // These parts overlap the received bytes and go on behind them.
         #expect(try await node.putPart(0, of: upload, 500..<700).partByteCount == 700)
         #expect(try await node.putPart(0, of: upload, 0..<800).partByteCount == 800)
         try await node.put(0, of: upload, from: 800)
-        // Of a chunk that is whole.
+        // This part belongs to a committed chunk.
         let again = try await node.putPart(0, of: upload, 300..<600)
         #expect(again.partByteCount == nil && !again.isCreated)
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    @Test func `a part that starts too far in is told where to go on`() async throws {
+    @Test func `a part that starts beyond the received bytes is refused with the expected offset`()
+        async throws
+    {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.putPart(1, of: upload, 0..<300)
@@ -65,7 +66,7 @@ import Testing
     }
 
     @Test(arguments: [0..<1001, 500..<1001, 0..<2500])
-    func `a part does not go beyond its chunk`(part: Range<Int>) async throws {
+    func `a part that goes beyond its chunk is refused`(part: Range<Int>) async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         let put = upload.put(0, from: part.lowerBound, upTo: part.upperBound)
@@ -74,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func `a digest of the body does not stand in for the chunk's`() async throws {
+    @Test func `a digest of the body does not replace the chunk's digest`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(1000))
         var put = upload.put(0, upTo: 300)
@@ -84,8 +85,8 @@ import Testing
         }
     }
 
-    /// The bytes that came count, and the answer does not say more.
-    @Test func `a part that breaks off goes on where it broke`() async throws {
+    /// The bytes that arrived count, and the status announces no more.
+    @Test func `an interrupted part goes on where it broke off`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(1000))
         for (start, count) in [(0, 200), (200, 50)] {
@@ -99,7 +100,10 @@ import Testing
         #expect(try await node.putPart(0, of: upload, 250..<600).partByteCount == 600)
     }
 
-    @Test func `parts with a wrong byte are found out at the end, and come again`() async throws {
+    @Test
+    func `a wrong byte in a part is detected at the chunk's end, and the parts can be sent again`()
+        async throws
+    {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(1000))
         var wrong = upload.content
@@ -122,7 +126,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `parts of other bytes lie beside what was acknowledged until they are whole`(
+    func `parts of a rival lie beside acknowledged bytes until the rival is complete`(
         restarting: Bool
     ) async throws {
         var node = try await place.start()
@@ -134,7 +138,7 @@ import Testing
             #expect(try await node.putPart(0, of: new, part).partByteCount == count)
             if restarting { node = try await node.restart() }
             #expect(try await node.offset(of: old) == 600)
-            // Again, as after an answer that was lost.
+            // The part is repeated, as after a lost answer.
             #expect(try await node.putPart(0, of: new, part).partByteCount == count)
         }
         #expect(try await node.putPart(0, of: old, 600..<800).partByteCount == 800)
@@ -142,7 +146,7 @@ import Testing
         #expect(try await node.content(of: try await node.finish(new)) == new.content)
     }
 
-    @Test func `the bytes of an append are not written over by a part of others`() async throws {
+    @Test func `a part of another body does not overwrite the bytes of an append`() async throws {
         let node = try await place.start()
         let old = try await node.begin(sampleBytes(1000))
         let new = other(old, seed: 2)
@@ -153,7 +157,7 @@ import Testing
         #expect(try await node.content(of: try await node.finish(old)) == old.content)
     }
 
-    @Test func `of a third body only the whole counts, and it is told so`() async throws {
+    @Test func `parts of a third body are refused, and its complete chunk counts`() async throws {
         let node = try await place.start()
         let old = try await node.begin(sampleBytes(1000))
         let third = other(old, seed: 3)

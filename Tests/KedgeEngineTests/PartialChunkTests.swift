@@ -4,8 +4,8 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-/// Promise 2, R1, R132, R134: a chunk interrupted part-way goes on inside the chunk.
-@Suite(.timeLimit(.minutes(1))) struct `Partial chunks` {
+/// R1, R132, R134: a chunk interrupted part-way goes on inside the chunk.
+@Suite(.timeLimit(.minutes(1))) struct PartialChunkTests {
     private let place: EnginePlace
 
     init() throws { place = try EnginePlace() }
@@ -32,9 +32,10 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    /// The link dies every few hundred bytes, and the server now and then; no byte is sent twice.
+    /// The link dies every few hundred bytes, and the server restarts now and then. No byte is sent
+    /// twice.
     @Test(arguments: 1...8 as ClosedRange<UInt64>)
-    func `a link that always breaks still finishes, and sends each byte once`(
+    func `an upload over a link that always breaks finishes and sends each byte once`(
         seed: UInt64
     ) async throws {
         var generator = SplitMix64(seed: seed)
@@ -64,7 +65,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 299, 300])
-    func `a client that starts before the partial's end is heard out`(start: Int) async throws {
+    func `a client that starts before the partial's end is accepted`(start: Int) async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(1000))
         await node.breakOff(0, of: upload, after: 300)
@@ -101,11 +102,11 @@ import Testing
         #expect(body.watch.readerCount == 0)
     }
 
-    @Test func `another announced digest starts over`() async throws {
+    @Test func `a chunk with another announced digest starts over`() async throws {
         let node = try await place.start()
         let old = try await node.begin(sampleBytes(1000, seed: 1))
         await node.breakOff(0, of: old, after: 300)
-        // The same session, with what the file holds now.
+        // The session's file has other content now.
         let new = Upload(
             id: old.id, owner: old.owner, content: sampleBytes(1000, seed: 2), chunkSize: 1000)
         let error = await #expect(throws: EngineError.self) {
@@ -117,7 +118,7 @@ import Testing
         #expect(try await node.content(of: try await node.finish(new)) == new.content)
     }
 
-    @Test func `bytes that differ from the partial's are found out by the digest`() async throws {
+    @Test func `the digest detects wrong bytes in a partial`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(1000))
         var wrong = upload.chunk(0)

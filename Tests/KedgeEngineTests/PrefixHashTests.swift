@@ -4,13 +4,13 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-/// Promise 4: the whole-file hash is done when finalize asks for it.
-@Suite(.timeLimit(.minutes(1))) struct `The hash of the prefix` {
+/// The whole-file hash is done when finalize asks for it.
+@Suite(.timeLimit(.minutes(1))) struct PrefixHashTests {
     private let place: EnginePlace
 
     init() throws { place = try EnginePlace() }
 
-    /// R22, R64: whatever the order, the breaks and the restarts.
+    /// R22, R64: this holds for any order, interruptions and restarts.
     @Test(arguments: 1...12 as ClosedRange<UInt64>)
     func `the digest is that of the file whatever the order of its chunks`(
         seed: UInt64
@@ -79,7 +79,8 @@ import Testing
         #expect(place.disk.counts.readBytes <= 1500)
     }
 
-    @Test func `finalize says pending when the hash needs longer than its patience`() async throws {
+    @Test func `finalize answers pending when the hash takes longer than the timeout`() async throws
+    {
         let place = try EnginePlace { $0.finalizePatience = .zero }
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
@@ -119,7 +120,7 @@ import Testing
         #expect(reads.value >= 6)
     }
 
-    @Test func `a failed read is told, and the next finalize reads again`() async throws {
+    @Test func `a failed read fails the finalize, and the next one reads again`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         for index in [1, 2] { try await node.put(index, of: upload) }

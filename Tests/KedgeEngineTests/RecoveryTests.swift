@@ -5,7 +5,7 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-/// What a start finds after a stop of any kind.
+/// Recovery at a start, after a stop of any kind.
 @Suite(.timeLimit(.minutes(1))) struct Recovery {
     private let place: EnginePlace
     private let files = POSIXFileSystem()
@@ -22,7 +22,8 @@ import Testing
         return upload
     }
 
-    /// Killed between the two transactions of a finalize, before and after the rename.
+    /// The process is killed between the two transactions of a finalize, before or after the
+    /// rename.
     @Test(arguments: [false, true])
     func `an interrupted finalize is finished at the start`(isPromoted: Bool) async throws {
         var node = try await place.start()
@@ -72,7 +73,7 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    @Test func `an interrupted finalize that has not all its chunks opens the session again`()
+    @Test func `an interrupted finalize that lacks a chunk opens the session again`()
         async throws
     {
         var node = try await place.start()
@@ -92,7 +93,7 @@ import Testing
             (3500, [0, 1, 3]), (3499, [0, 1]), (2000, [0, 1]), (1999, [0]), (1000, [0]), (1, []),
             (0, []),
         ] as [(Int64, [Int])])
-    func `chunks beyond a shortened staging file are taken back`(
+    func `chunks beyond the end of a shortened staging file are invalidated`(
         byteCount: Int64, left: [Int]
     ) async throws {
         var node = try await place.start()
@@ -110,7 +111,8 @@ import Testing
         #expect(try await node.content(of: done) == upload.content)
     }
 
-    @Test func `a partial beyond a shortened staging file is taken back`() async throws {
+    @Test func `a partial beyond the end of a shortened staging file is invalidated`() async throws
+    {
         var node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.put(0, of: upload)
@@ -159,7 +161,7 @@ import Testing
         #expect(try await node.content(of: file) == upload.content)
     }
 
-    @Test func `a staging file that no row knows is put aside, not deleted`() async throws {
+    @Test func `a staging file that no row knows is quarantined, not deleted`() async throws {
         var node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.put(0, of: upload)
@@ -178,7 +180,7 @@ import Testing
         #expect(try files.status(of: "\(place.dataPath)/quarantine/\(key).1") == kept)
     }
 
-    @Test func `one session that cannot be finished does not keep the others from starting`()
+    @Test func `a session that cannot be finished does not keep the others from starting`()
         async throws
     {
         var node = try await place.start()
@@ -187,7 +189,7 @@ import Testing
             of: first.id, digest: first.digest, fileID: .random())
         let second = try await node.begin(sampleBytes(1500))
         try await node.kill()
-        // Where the blob's directory would be, there is something else.
+        // A file lies where the blob's directory would be.
         let parent = "\(place.dataPath)/blobs/\(first.digest.hex.prefix(2))"
         try files.open(parent, .createNew).close()
         node = try await place.start()

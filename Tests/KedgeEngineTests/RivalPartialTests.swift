@@ -1,22 +1,22 @@
 import Glibc
+import KedgeEngine
 import KedgeFiles
 import KedgeHash
 import KedgeModel
 import KedgeTesting
 import Testing
 
-@testable import KedgeEngine
-
-/// Bodies for one chunk that differ: what was acknowledged of the one stays until another is whole.
-@Suite(.timeLimit(.minutes(1))) struct `Rival partials` {
+/// Different bodies for one chunk: acknowledged bytes of one stay until another is complete.
+@Suite(.timeLimit(.minutes(1))) struct RivalPartialTests {
     private let place: EnginePlace
 
     init() throws { place = try EnginePlace { $0.checkpointByteCount = 1 << 20 } }
 
-    /// Whose bytes came first.
+    /// The front end whose bytes came first.
     enum First: CaseIterable, Sendable { case append, native }
 
-    /// A session of 2500 bytes with the first 600 of a file, and the same session with another file's content.
+    /// Makes a session of 2500 bytes with the first 600 of a file, and returns it also with the
+    /// content of another file.
     private func begun(
         by first: First, on node: Node
     ) async throws -> (old: Upload, new: Upload) {
@@ -45,14 +45,14 @@ import Testing
         return error?.expectedOffset
     }
 
-    /// Names of the files of the session's bytes on their way.
+    /// Names of the session's staging files.
     private func stagingNames(_ upload: Upload) throws -> [String] {
         let shelf = upload.id.text.prefix(2)
         return try POSIXFileSystem().list("\(place.dataPath)/staging/\(shelf)").sorted()
     }
 
     @Test(arguments: First.allCases, [0, 300, 600, 999])
-    func `a body of another digest that breaks off drops nothing`(
+    func `an interrupted body with another digest discards nothing`(
         first: First, count: Int
     ) async throws {
         var node = try await place.start()
@@ -68,12 +68,13 @@ import Testing
     }
 
     @Test(arguments: First.allCases, [false, true])
-    func `a body of another digest goes on inside the chunk, and replaces what came first`(
+    func `a body with another digest goes on inside the chunk and replaces the earlier bytes`(
         first: First, afterRestart: Bool
     ) async throws {
         var node = try await place.start()
         let (old, new) = try await begun(by: first, on: node)
-        // An append's client may have sent the same file, so the first bytes are compared before they count.
+        // The append's client may have sent the same file, so the service compares the first bytes
+        // before they count.
         await node.breakOff(0, of: new, after: 700)
         #expect(try await expected(new, on: node) == 700)
         await node.breakOff(0, of: new, from: 700, after: 100)
@@ -88,7 +89,7 @@ import Testing
         #expect(try await node.content(of: try await node.finish(new)) == new.content)
     }
 
-    @Test func `two bodies of a chunk are kept, and a third counts when it is whole`()
+    @Test func `two bodies of a chunk are kept, and a third counts once it is complete`()
         async throws
     {
         var node = try await place.start()
@@ -107,7 +108,7 @@ import Testing
         #expect(try await node.content(of: try await node.finish(third)) == third.content)
     }
 
-    @Test func `a session keeps so many rivals and no more`() async throws {
+    @Test func `a session keeps a bounded number of rivals`() async throws {
         let node = try await place.start()
         let count = LiveSession.maxRivalCount + 3
         let old = try await node.begin(sampleBytes(count * 1000))
@@ -119,12 +120,13 @@ import Testing
             await node.breakOff(index, of: new, after: 400)
         }
         #expect(try stagingNames(old).count == 1 + LiveSession.maxRivalCount)
-        // A body that is not kept when it breaks off still commits its chunk when it arrives whole.
+        // A body that is not kept when it breaks off still commits its chunk when it arrives
+        // complete.
         for index in 0..<count { try await node.put(index, of: new) }
         #expect(try await node.content(of: try await node.finish(new)) == new.content)
     }
 
-    @Test func `a rival that has not its digest goes alone`() async throws {
+    @Test func `a rival with a wrong digest is discarded alone`() async throws {
         let node = try await place.start()
         let (old, new) = try await begun(by: .native, on: node)
         await node.breakOff(0, of: new, after: 400)
@@ -138,7 +140,8 @@ import Testing
         #expect(try await node.put(0, of: old, from: 600).isCreated)
     }
 
-    @Test func `a body that repeats what came by append goes on after it`() async throws {
+    @Test func `a native body that repeats the bytes of an append goes on after them`() async throws
+    {
         let node = try await place.start()
         let (old, _) = try await begun(by: .append, on: node)
         await node.breakOff(0, of: old, after: 700)
@@ -147,10 +150,10 @@ import Testing
         #expect(try await node.put(0, of: old).isCreated)
     }
 
-    /// A client that does what status and answers say; on a chunk of which one bit of the first bytes was
+    /// A client follows the status and the answers, after a bit in the first bytes of a chunk was
     /// damaged on its way.
     @Test(arguments: First.allCases, [false, true])
-    func `a damaged bit in a partial ends in few exchanges`(
+    func `a damaged bit in a partial costs its client two requests`(
         first: First, waits: Bool
     ) async throws {
         let node = try await place.start()
@@ -176,7 +179,8 @@ import Testing
             } catch let error as EngineError {
                 #expect(error.code == .chunkHashMismatch)
                 #expect(try await node.status(of: upload).partialChunks.isEmpty)
-                // What the append was told is not taken back: a native client alone says that it is wrong.
+                // The append's offset is not invalidated: only a native client claims that it is
+                // wrong.
                 #expect(try await node.offset(of: upload) == 600)
             }
         }
@@ -185,7 +189,7 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    @Test func `a partial in doubt stays so over a restart, and appends go on after it`()
+    @Test func `a partial in doubt stays in doubt after a restart, and appends go on after it`()
         async throws
     {
         var node = try await place.start()
@@ -221,7 +225,9 @@ import Testing
         #expect(try await node.content(of: try await node.finish(new)) == new.content)
     }
 
-    @Test func `what a stop left of a rival is removed, and what counts stays`() async throws {
+    @Test func `a rival file without a row is removed after a stop, and a recorded rival stays`()
+        async throws
+    {
         let node = try await place.start()
         let (old, new) = try await begun(by: .native, on: node)
         await node.breakOff(0, of: new, after: 400)
@@ -232,7 +238,7 @@ import Testing
         let next = try await place.start()
         #expect(try stagingNames(old) == [old.id.text, "\(old.id.text).0"])
         #expect(try await expected(new, on: next) == 400)
-        // One that was lost is not promised any more.
+        // A rival whose file is lost is not announced any more.
         try await next.kill()
         _ = try POSIXFileSystem().remove("\(shelf)/\(old.id.text).0")
         let last = try await place.start()
@@ -242,7 +248,7 @@ import Testing
         #expect(try await last.put(0, of: new).isCreated)
     }
 
-    @Test func `a session takes the files of its rivals along`() async throws {
+    @Test func `cancelling a session removes the files of its rivals`() async throws {
         let node = try await place.start()
         let (old, new) = try await begun(by: .native, on: node)
         await node.breakOff(0, of: new, after: 400)
@@ -250,9 +256,9 @@ import Testing
         #expect(try stagingNames(old).isEmpty)
     }
 
-    /// The body is whole, and the process ends at one of the steps that put it in its place.
+    /// The body is complete, and the process ends at one of the steps that put it in its place.
     @Test(arguments: 0...6)
-    func `a stop while a rival takes its place loses at most the partial that it beat`(
+    func `a stop while a rival replaces a partial loses at most that partial`(
         step: Int
     ) async throws {
         let node = try await place.start()

@@ -6,8 +6,8 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-/// Bytes at rest on a disk: damage is found, told, and healed.
-@Suite(.timeLimit(.minutes(1))) struct `Scrub` {
+/// Bytes at rest on a disk: damage is found, reported and repaired.
+@Suite(.timeLimit(.minutes(1))) struct ScrubTests {
     private let place: EnginePlace
     private let content = sampleBytes(2500)
 
@@ -90,7 +90,7 @@ import Testing
     }
 
     @Test(arguments: [0, 2499, 5000])
-    func `a blob of another size, or none, is never opened`(size: Int) async throws {
+    func `a missing blob, or one of another size, is never opened`(size: Int) async throws {
         let node = try await place.start()
         let file = try await node.file(content)
         if size == 0 {
@@ -121,7 +121,7 @@ import Testing
         try await expectDamaged(file, on: node)
     }
 
-    @Test func `what the scrub knows survives a restart`() async throws {
+    @Test func `the findings of a scrub survive a restart`() async throws {
         var node = try await place.start()
         let file = try await node.file(content)
         try damage(blobPath)
@@ -131,7 +131,7 @@ import Testing
         #expect(try await node.engine.scrubNext() == false)
     }
 
-    @Test func `an upload during a scrub makes its verdict void`() async throws {
+    @Test func `an upload during a scrub invalidates its verdict`() async throws {
         let node = try await place.start()
         let file = try await node.file(content)
         try damage(blobPath)
@@ -154,7 +154,7 @@ import Testing
         let upload = try await node.begin(content)
         try await node.putAll(of: upload)
         try damage(place.stagingPath(upload))
-        // The bytes have the name, and the row of their file is not there yet.
+        // The bytes have their final name, and their file has no row yet.
         node.metadata.before { call in
             if call == .completeFinalize { throw MetadataError.unavailable("planned") }
         }
@@ -162,8 +162,8 @@ import Testing
         node.metadata.before(nil)
         try await node.scrubAll()
         #expect(try await node.content(of: try await node.now(first)) == content)
-        // It may be a file now or find its bytes replaced; neither may cost the first file
-        // anything.
+        // The second upload may be a file now, or find its bytes replaced. Neither may harm the
+        // first file.
         _ = try? await node.finish(upload)
         try await node.scrubAll()
         #expect(try await node.content(of: try await node.now(first)) == content)
@@ -183,7 +183,7 @@ import Testing
         #expect(try await node.engine.scrubBacklog().newCount == 0)
     }
 
-    @Test func `what was read of one chunk list says nothing of chunks of another size`()
+    @Test func `a resumed scrub finds damage beyond the bytes that were read before`()
         async throws
     {
         let node = try await place.start()
@@ -198,7 +198,7 @@ import Testing
         #expect(node.engine.scrubbed.byteCount < 2500 + 1500)
     }
 
-    @Test func `uploading the same content again and again keeps two copies beside it`()
+    @Test func `repeated uploads of one content keep two superseded copies beside it`()
         async throws
     {
         let node = try await place.start()
@@ -208,7 +208,7 @@ import Testing
         #expect(try POSIXFileSystem().list(copies) == [])
     }
 
-    @Test func `copies go with the last file that has the bytes`() async throws {
+    @Test func `superseded copies go with the last file that has the bytes`() async throws {
         let node = try await place.start()
         let files = [try await node.file(content), try await node.file(content)]
         #expect(try POSIXFileSystem().list(copies).count == 1)
@@ -219,7 +219,7 @@ import Testing
         #expect(try await node.engine.scrubBacklog().newCount == 0)
     }
 
-    @Test func `a deleted file that was damaged takes its bytes along`() async throws {
+    @Test func `deleting a damaged file removes its bytes`() async throws {
         let node = try await place.start()
         let file = try await node.file(content)
         try damage(blobPath)
@@ -243,7 +243,9 @@ import Testing
         for file in [file, again] { #expect(try await next.content(of: file) == content) }
     }
 
-    @Test func `a check knows superseded copies, and puts others aside`() async throws {
+    @Test func `a check accepts superseded copies, and a repair quarantines unknown ones`()
+        async throws
+    {
         let node = try await place.start()
         for _ in 0..<2 { _ = try await node.file(content) }
         try await node.kill()
@@ -258,7 +260,7 @@ import Testing
 }
 
 extension Node {
-    /// The record as it is now, damaged or not.
+    /// The current record of a file that is not damaged.
     fileprivate func now(_ file: FileRecord) async throws -> FileRecord {
         try await engine.file(file.id, owner: file.owner)
     }

@@ -1,9 +1,10 @@
 import KedgeEngine
 import KedgeHash
 import KedgeModel
+import KedgeTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct `Creating sessions` {
+@Suite(.timeLimit(.minutes(1))) struct SessionCreationTests {
     private let place: EnginePlace
 
     init() throws { place = try EnginePlace() }
@@ -48,7 +49,7 @@ import Testing
     }
 
     @Test(arguments: [1, 4096] as [Int64])
-    func `the bounds of the chunk size are inside`(chunkSize: Int64) async throws {
+    func `the least and the largest chunk size are accepted`(chunkSize: Int64) async throws {
         let node = try await place.start()
         let status = try await node.engine.createSession(
             NewSession(fileName: "a", fileSize: 10, chunkSize: chunkSize), owner: .tester)
@@ -75,7 +76,9 @@ import Testing
 
     /// R48.
     @Test(arguments: [1_000_001, 1 << 53, Int64.max])
-    func `a file beyond the limit is too large, and the limit is told`(size: Int64) async throws {
+    func `a file beyond the limit is too large, and the error has the limit`(size: Int64)
+        async throws
+    {
         let node = try await place.start()
         let error = await #expect(throws: EngineError.self) {
             try await node.engine.createSession(
@@ -110,7 +113,7 @@ import Testing
         "text/plain\u{0}",
         "text/pläin", "t" + String(repeating: "x", count: 255) + "/y",
     ])
-    func `what is no media type is refused`(mimeType: String) async throws {
+    func `a malformed media type is refused`(mimeType: String) async throws {
         let node = try await place.start()
         await #expect(throws: EngineError(.badRequest)) {
             try await node.engine.createSession(
@@ -127,7 +130,7 @@ import Testing
         #expect(try await node.finish(upload).mimeType == mimeType)
     }
 
-    @Test func `metadata is bounded`() async throws {
+    @Test func `metadata beyond the limit is refused`() async throws {
         let node = try await place.start()
         let limit = node.engine.configuration.maxMetadataByteCount
         var new = NewSession(fileName: "a", fileSize: 1)
@@ -139,7 +142,7 @@ import Testing
         }
     }
 
-    @Test func `a file of too many chunks gets larger ones than asked for`() async throws {
+    @Test func `a file of too many chunks gets larger chunks than requested`() async throws {
         let place = try EnginePlace { $0.maxFileSize = 1 << 40 }
         place.disk.pretendAvailable(.max)
         let node = try await place.start()

@@ -3,8 +3,8 @@ import KedgeHash
 import KedgeModel
 import Testing
 
-/// The ledger is a value: no clock, no stores.
-@Suite struct `The session ledger` {
+/// The ledger is a value, without clock and stores.
+struct SessionLedgerTests {
     private let time = Timestamp(millisecondsSinceEpoch: 1_700_000_000_000)
 
     private func ledger(
@@ -39,7 +39,7 @@ import Testing
             ([0], [2: 30], 100, 100), ([], [0: 30], 0, 30), ([0, 2], [1: 30], 100, 130),
             ([0, 1], [2: 49], 200, 249),
         ] as [([Int], [Int: Int64], Int64, Int64)])
-    func `offsets count what is there without a gap`(
+    func `offsets end at the first gap`(
         chunks: [Int], partials: [Int: Int64], prefixEnd: Int64, offset: Int64
     ) {
         let ledger = ledger(fileSize: 250, chunks: chunks, partials: partials)
@@ -69,8 +69,7 @@ import Testing
         #expect(ledger.contiguousOffset == 0)
     }
 
-    @Test func `a committed chunk takes its partial along, and a late partial does not come back`()
-    {
+    @Test func `a committed chunk removes its partial, and a late partial is ignored`() {
         var ledger = ledger(fileSize: 250, partials: [0: 30, 1: 40])
         ledger.insert(chunk(0))
         #expect(ledger.partials.keys.sorted() == [1])

@@ -4,16 +4,16 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-/// Chunks to which native requests and appends bring bytes, which may differ: nothing that was announced goes
-/// back, and no bytes count that nobody sent.
-@Suite(.timeLimit(.minutes(1))) struct `A chunk that comes through two doors` {
+/// Chunks to which native requests and appends bring bytes that may differ: no announced offset
+/// goes back, and no byte counts that no client sent.
+@Suite(.timeLimit(.minutes(1))) struct SharedChunkTests {
     private let place: EnginePlace
 
     init() throws { place = try EnginePlace() }
 
     private func other(_ bytes: some Collection<UInt8>) -> [UInt8] { bytes.map { ~$0 } }
 
-    @Test func `an append that ends in a committed chunk has its bytes`() async throws {
+    @Test func `an append that ends inside a committed chunk must match its bytes`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.put(1, of: upload)
@@ -21,14 +21,14 @@ import Testing
         await #expect(throws: EngineError(.chunkConflict)) {
             try await node.append(wrong, to: upload, at: 0)
         }
-        // What came before the chunk is durable, and so is the chunk.
+        // The bytes before the chunk are durable, and so is the chunk.
         #expect(try await node.offset(of: upload) == 2000)
         let second = try await node.begin(sampleBytes(2500))
         try await node.put(1, of: second)
         #expect(try await node.append(second.content.prefix(1500), to: second, at: 0) == 2000)
     }
 
-    @Test func `with a checksum, an append that ends in other bytes counts nothing`() async throws {
+    @Test func `an append with a checksum that ends in other bytes does not count`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.put(1, of: upload)
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `an append that ends in other first bytes of a chunk sets them aside`(
+    func `an append that ends in other bytes than a partial sets the partial aside`(
         afterRestart: Bool
     ) async throws {
         var node = try await place.start()
@@ -57,7 +57,7 @@ import Testing
         if afterRestart { node = try await node.restart() }
         #expect(try await node.offset(of: upload) == 1000)
         #expect(try await node.status(of: upload).partialChunks.map(\.receivedBytes) == [600])
-        // The append goes on where it was told, and the chunk where its own client left it.
+        // The append goes on at its offset, and the chunk where its own client left it.
         #expect(try await node.append(wrong[1000..<1200], to: upload, at: 1000) == 1200)
         #expect(try await node.put(1, of: upload, from: 600).isCreated)
         #expect(try await node.offset(of: upload) == 2000)
@@ -67,7 +67,7 @@ import Testing
         #expect(content == expected)
     }
 
-    @Test func `with a checksum, what an append meets of other bytes is set aside, too`()
+    @Test func `an append with a checksum also sets a partial with other bytes aside`()
         async throws
     {
         let node = try await place.start()
@@ -86,9 +86,10 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    /// Three bodies for one chunk, of which one is an append: it is told where the first of them ends.
+    /// Three bodies for one chunk, of which one is an append. The append first gets the offset at
+    /// which the first of the others ends.
     @Test(arguments: [false, true])
-    func `an append that meets two other bodies goes through in few exchanges`(
+    func `an append that meets two other bodies succeeds with its third request`(
         withChecksum: Bool
     ) async throws {
         let node = try await place.start()
@@ -118,8 +119,8 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    /// Its last chunk is short, and no client has declared the digest of that.
-    @Test func `an append that meets two other bodies is refused where no size is known`()
+    /// The last chunk is short, and no client has declared its digest.
+    @Test func `an append of unknown size that meets two other bodies is refused`()
         async throws
     {
         let node = try await place.start()
@@ -136,7 +137,7 @@ import Testing
         #expect(try await node.status(of: upload).state == .open)
     }
 
-    @Test func `a damaged append drops nothing`() async throws {
+    @Test func `a damaged append discards nothing`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         await node.breakOff(1, of: upload, after: 600)
@@ -150,7 +151,7 @@ import Testing
     }
 
     @Test(arguments: [0, 300])
-    func `a native chunk with a wrong hash takes nothing from an append`(
+    func `a native chunk with a wrong digest invalidates no bytes of an append`(
         start: Int
     ) async throws {
         var node = try await place.start()
@@ -168,7 +169,7 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    @Test func `a native chunk that breaks off keeps what an append was told`() async throws {
+    @Test func `an interrupted native chunk keeps the offset of an append`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         _ = try await node.append(upload.content.prefix(300), to: upload, at: 0)
@@ -182,7 +183,7 @@ import Testing
         #expect(try await node.offset(of: upload) == 500)
     }
 
-    @Test func `a whole native chunk that is what it says replaces other bytes`() async throws {
+    @Test func `a complete native chunk with the right digest replaces other bytes`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         _ = try await node.append(other(upload.content.prefix(300)), to: upload, at: 0)
@@ -194,7 +195,7 @@ import Testing
     @Test func `an append cannot complete a native chunk with other bytes`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
-        // Its first bytes were damaged on their way.
+        // The first bytes of the chunk were damaged on their way.
         let damaged = ScriptedBody(
             other(upload.content.prefix(300)), announcing: 1000, ending: .breaksOff)
         _ = try? await node.put(upload.put(0), of: upload, damaged)
@@ -207,7 +208,7 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    @Test func `a damaged append decides no size`() async throws {
+    @Test func `a damaged append declares no size`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500), sized: false)
         let append = { @Sendable (size: Int, checksum: SHA256Digest) in
@@ -224,7 +225,7 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    @Test func `a body with a checksum has a limit`() async throws {
+    @Test func `an append with a checksum is refused beyond its own limit`() async throws {
         let place = try EnginePlace { $0.maxCheckedByteCount = 1500 }
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))

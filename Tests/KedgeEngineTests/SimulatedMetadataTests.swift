@@ -4,12 +4,12 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-@Suite struct `Rows in memory` {
+struct SimulatedMetadataTests {
     @Test(.timeLimit(.minutes(1)), arguments: MetadataStoreConformance.all)
-    func `the simulated store keeps the promise of every store`(
+    func `the simulated store keeps each promise of a metadata store`(
         _ promise: MetadataStoreConformance.Case
     ) async throws {
-        // Each opening finds what a cut left: what was told as committed is durable.
+        // Each opening finds the rows that a power cut left: a committed transaction is durable.
         let metadata = Mutex(SimulatedMetadata())
         try await promise.run {
             metadata.withLock { metadata in
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test func `a cut keeps what was committed and ends the store`() async throws {
+    @Test func `a power cut keeps committed rows and ends the store`() async throws {
         let metadata = SimulatedMetadata()
         let record = try await metadata.make()
         let survivor = metadata.cut()
@@ -27,7 +27,7 @@ import Testing
         await #expect(throws: MetadataError.self) { try await metadata.now(record) }
     }
 
-    @Test func `rows that are durable later are lost in a cut`() async throws {
+    @Test func `rows that are durable later are lost in a power cut`() async throws {
         let metadata = SimulatedMetadata(durability: .late(transactions: 1))
         let first = try await metadata.make()
         let second = try await metadata.make(Sample.session())

@@ -2,10 +2,11 @@ import Glibc
 import KedgeEngine
 import KedgeHash
 import KedgeModel
+import KedgeTesting
 import Testing
 
 /// R2, R114: a disk that fails loses nothing that was acknowledged, and the session goes on.
-@Suite(.timeLimit(.minutes(1))) struct `Storage faults` {
+@Suite(.timeLimit(.minutes(1))) struct StorageFaultTests {
     private let place: EnginePlace
 
     init() throws { place = try EnginePlace() }
@@ -18,7 +19,7 @@ import Testing
         return upload
     }
 
-    /// Sends what is missing, wherever the server says to go on.
+    /// Sends the missing bytes, from the server's offsets.
     private func complete(_ upload: Upload, on node: Node) async throws {
         let status = try await node.status(of: upload)
         for index in 0..<upload.chunkCount where !status.receivedChunks.contains(index) {
@@ -88,8 +89,9 @@ import Testing
         try await node.put(1, of: upload, from: 300)
     }
 
-    /// As chunks that come by themselves do, and never the rest of their file.
-    @Test func `an append sets the room of its chunk aside`() async throws {
+    /// An append reserves the space of one chunk, as a native chunk does, and not that of the rest
+    /// of its file.
+    @Test func `an append reserves the space of its chunk`() async throws {
         let node = try await place.start()
         let first = try await node.begin(sampleBytes(2500, seed: 1))
         let second = try await node.begin(sampleBytes(2500, seed: 2))
@@ -110,7 +112,7 @@ import Testing
     }
 
     @Test(arguments: [EIO, ENOSPC, EDQUOT, EROFS])
-    func `a failed write is told as what it is, and sending again works`(
+    func `a failed write is reported with its cause, and sending again works`(
         number: Int32
     ) async throws {
         let node = try await place.start()
@@ -147,7 +149,7 @@ import Testing
         try await expectWhole(upload, on: node)
     }
 
-    @Test func `a failed sync of a broken body's bytes keeps the ones from before`() async throws {
+    @Test func `a failed sync of an interrupted body keeps the earlier bytes`() async throws {
         let node = try await place.start()
         let upload = try await started(on: node)
         place.disk.fail(.sync)
@@ -173,9 +175,9 @@ import Testing
         try await expectWhole(upload, on: node)
     }
 
-    /// Every call of a kind in turn, until the upload gets through without a failure.
+    /// Fails each call of a kind in turn, until the upload runs without a failure.
     @Test(arguments: [TestDisk.Call.write, .sync, .read])
-    func `whichever call fails, nothing acknowledged is lost`(call: TestDisk.Call) async throws {
+    func `no failing call of the disk loses acknowledged chunks`(call: TestDisk.Call) async throws {
         let node = try await place.start()
         for position in 0..<40 {
             let upload = try await node.begin(sampleBytes(1700, seed: UInt64(position)))
@@ -191,7 +193,7 @@ import Testing
                     try await node.put(index, of: upload)
                     acknowledged.insert(index)
                 } catch is EngineError {
-                    // It is sent again below.
+                    // The chunk is sent again below.
                 }
             }
             let received = Set(try await node.status(of: upload).receivedChunks)
@@ -209,7 +211,7 @@ import Testing
     }
 
     @Test(arguments: [HookedMetadata.Call.commit, .savePartial])
-    func `rows that cannot be written acknowledge nothing, and sending again works`(
+    func `a failed transaction acknowledges nothing, and sending again works`(
         failing: HookedMetadata.Call
     ) async throws {
         let node = try await place.start()

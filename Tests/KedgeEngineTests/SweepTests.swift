@@ -22,7 +22,7 @@ import Testing
         return try POSIXFileSystem().status(of: "\(place.dataPath)/blobs/\(path)") != nil
     }
 
-    @Test func `a sweep leaves what is needed alone`() async throws {
+    @Test func `a sweep leaves needed bytes alone`() async throws {
         let node = try await place.start()
         let file = try await node.file(sampleBytes(2500))
         let upload = try await node.begin(sampleBytes(1500))
@@ -33,7 +33,7 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    /// The rows say garbage, the process died before the bytes went.
+    /// The rows list garbage, and the process died before it removed the bytes.
     @Test func `garbage of an earlier process is removed`() async throws {
         var node = try await place.start()
         let upload = try await node.begin(sampleBytes(1500))
@@ -69,14 +69,14 @@ import Testing
     @Test func `a blob that is needed again is not removed`() async throws {
         let node = try await place.start()
         let first = try await node.file(sampleBytes(2500))
-        // Deleted by another node that has not come to the bytes yet.
+        // Another node deleted the file and has not removed its bytes yet.
         try await node.metadata.deleteFile(first.id, owner: .tester, at: place.clock.now())
         let second = try await node.file(sampleBytes(2500))
         try await node.engine.sweep()
         #expect(try await node.content(of: second) == sampleBytes(2500))
     }
 
-    @Test func `a blob that is taken up again while a sweep goes for it is not removed`()
+    @Test func `a blob that is needed again after a sweep claimed it is not removed`()
         async throws
     {
         let node = try await place.start()
@@ -103,7 +103,7 @@ import Testing
         #expect(try place.directory.openDescriptorCount(below: "staging") == 1)
         place.clock.advance(by: .seconds(20))
         try await node.engine.sweep()
-        // Promise 5: an idle session keeps no descriptor.
+        // An idle session keeps no descriptor.
         #expect(try place.directory.openDescriptorCount(below: "staging") == 0)
         let status = try await node.status(of: upload)
         #expect(status.receivedChunks == [0])
@@ -129,7 +129,7 @@ import Testing
     }
 
     @Test(arguments: 1...5 as ClosedRange<UInt64>)
-    func `sweeping all the time disturbs nobody`(seed: UInt64) async throws {
+    func `continuous sweeps do not disturb an upload`(seed: UInt64) async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(6000, seed: seed), chunkSize: 200)
         let isDone = Shared(false)
@@ -160,7 +160,7 @@ import Testing
         #expect(try await node.content(of: file) == upload.content)
     }
 
-    @Test func `health is told from both stores`() async throws {
+    @Test func `a health check covers both stores`() async throws {
         let node = try await place.start()
         try await node.engine.checkHealth()
         place.disk.fail(.sync)

@@ -1,12 +1,12 @@
+import KedgeEngine
 import KedgeHash
 import KedgeModel
 import KedgeTesting
 import Testing
 
-@testable import KedgeEngine
-
-/// A newer writer takes over from one that hangs: newest wins, and nothing that came is lost.
-@Suite(.timeLimit(.minutes(1))) struct `Taking over from a hung writer` {
+/// A newer writer takes over from one that hangs: the newest wins, and no byte that arrived is
+/// lost.
+@Suite(.timeLimit(.minutes(1))) struct TakeoverTests {
     private let place: EnginePlace
 
     init() throws { place = try EnginePlace() }
@@ -36,7 +36,8 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    /// Held against uploads that meet nobody, because the machine may be busy with other tests.
+    /// Compared with uploads that have no older writer, because the machine may be busy with other
+    /// tests.
     @Test func `taking over costs less than a second`() async throws {
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(1000), chunkSize: 100)
@@ -56,7 +57,7 @@ import Testing
         #expect(fastestTakeover < slowestAlone + .seconds(1))
     }
 
-    @Test func `a hung writer has a moment to end by itself, and no longer`() async throws {
+    @Test func `a hung writer gets a grace time to end by itself, and no longer`() async throws {
         let patient = try EnginePlace { $0.takeoverGrace = .milliseconds(200) }
         let node = try await patient.start()
         let upload = try await node.begin(sampleBytes(1000))
@@ -71,9 +72,9 @@ import Testing
         await #expect(throws: EngineError(.writerReplaced)) { try await old.value }
     }
 
-    // An append holds the chunk that it writes as part of itself.
+    // An append claims the chunk that it writes as part of itself.
     @Test(arguments: [false, true])
-    func `a writer whose bytes still come has some more moments, and no longer`(
+    func `a writer whose bytes still arrive gets a longer grace time, and no longer`(
         isAppend: Bool
     ) async throws {
         let patient = try EnginePlace { $0.takeoverGrace = .milliseconds(200) }
@@ -136,9 +137,9 @@ import Testing
         #expect(partials == [PartialChunk(index: 1, receivedBytes: 300)])
     }
 
-    /// R123 under fire.
+    /// R123 with concurrent writers.
     @Test(arguments: 1...5 as ClosedRange<UInt64>)
-    func `of many uploads of one chunk at once, half with other bytes, one wins`(
+    func `one of many concurrent uploads of a chunk wins, when half have other bytes`(
         seed: UInt64
     ) async throws {
         var generator = SplitMix64(seed: seed)
@@ -173,7 +174,8 @@ import Testing
             case .failure(let error as EngineError) where error.code == .chunkConflict:
                 #expect(digest != file.digest)
             case .failure(let error as EngineError):
-                // Those that were cut before anybody had won. Never a word about the bytes.
+                // The writer was interrupted before another one had won. The error says nothing
+                // about the bytes.
                 #expect([.writerReplaced, .unavailable].contains(error.code))
             case .failure(let error): Issue.record(error)
             }
@@ -192,7 +194,7 @@ import Testing
                 AppendPut(offset: 0), to: upload.id, owner: upload.owner, body: body)
         }
         await body.watch.isHanging.wait()
-        // The newer one asks where to go on, as its protocol has it do, after stopping the older.
+        // The newer append stops the older one, and is refused with the offset at which to go on.
         let error = await #expect(throws: EngineError.self) {
             try await node.append(upload.content, to: upload, at: 0)
         }
@@ -204,7 +206,7 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    /// The append was let in at an offset that the native upload's bytes then moved.
+    /// The append was admitted at an offset that the native upload's bytes then moved.
     @Test func `an append that stops a native upload never mixes its bytes into the wrong place`()
         async throws
     {
@@ -221,7 +223,7 @@ import Testing
         await #expect(throws: EngineError(.writerReplaced)) { try await old.value }
     }
 
-    @Test func `an append that stops a native upload inside its chunk is told where to go on`()
+    @Test func `an append that stops a native upload inside its chunk gets the offset to go on`()
         async throws
     {
         let node = try await place.start()
@@ -241,7 +243,8 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    /// Bytes that are there already are read and not written; taking over works there too.
+    /// The service reads bytes that it has already and does not write them. A takeover works there,
+    /// too.
     @Test(arguments: [false, true])
     func `a writer that hangs within bytes that are there already is replaced like any other`(
         appending: Bool
@@ -281,7 +284,8 @@ import Testing
         node.metadata.before { call in
             guard call == .commit, commitCount.increment() == 1 else { return }
             isCommitting.open()
-            // The append comes for the slot and interrupts; a commit does not stop for that.
+            // The append claims the slot and interrupts the writer. A commit does not stop for
+            // that.
             await untilCancelled()
         }
         let native = Task { try await node.put(0, of: upload) }

@@ -3,8 +3,8 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-/// What is told of an upload to somebody who may go on with it.
-@Suite(.timeLimit(.minutes(1))) struct `Looking at an upload` {
+/// Views of an upload, for a client that may go on with it.
+@Suite(.timeLimit(.minutes(1))) struct UploadViewTests {
     private let place: EnginePlace
 
     init() throws { place = try EnginePlace() }
@@ -29,7 +29,7 @@ import Testing
         return task
     }
 
-    @Test func `it tells what the session was created with`() async throws {
+    @Test func `a view has the values that the session was created with`() async throws {
         let node = try await place.start()
         var new = NewSession(fileName: "a.bin", fileSize: 2500, mimeType: "image/png")
         new.metadata = ["kedge.tus.metadata": "filename YS5iaW4=", "empty": ""]
@@ -50,7 +50,8 @@ import Testing
         #expect(view.finalDigest == nil)
     }
 
-    @Test func `a hanging append holds nobody up, and only durable bytes are told`() async throws {
+    @Test func `a hung append does not delay a view, which shows durable bytes alone`() async throws
+    {
         var node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         let append = await hang(upload, after: 1700, on: node)
@@ -63,7 +64,7 @@ import Testing
         #expect(try await view(of: upload, on: node).offset == told.offset)
     }
 
-    @Test func `stopping the append makes all that came durable, and the offset can be used`()
+    @Test func `a view that stops an append makes its bytes durable and returns a usable offset`()
         async throws
     {
         let node = try await place.start()
@@ -76,7 +77,7 @@ import Testing
         #expect(end == 2500)
     }
 
-    @Test func `an upload that has become a file tells which`() async throws {
+    @Test func `the view of an upload that became a file names the file`() async throws {
         var node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.putAll(of: upload)
@@ -93,7 +94,9 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `one that is over or somebody else's is not shown`(stopsAppend: Bool) async throws {
+    func `the view of an ended upload, or of another owner's, is refused`(stopsAppend: Bool)
+        async throws
+    {
         let node = try await place.start()
         let (canceled, expired) = (
             try await node.begin(sampleBytes(10)), try await node.begin(sampleBytes(10))

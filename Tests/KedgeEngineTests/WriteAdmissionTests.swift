@@ -3,7 +3,7 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-@Suite struct `Admission of bodies` {
+struct WriteAdmissionTests {
     private typealias Decision = WriteAdmission.Decision
 
     private static func key(_ number: UInt8) -> ShareKey {
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 3, 64])
-    func `everybody is admitted while places are free, and nobody after`(placeCount: Int) {
+    func `bodies are admitted while places are free, and refused after`(placeCount: Int) {
         var admission = WriteAdmission(placeCount: placeCount)
         for _ in 0..<placeCount {
             let decision = admission.arrive(Self.arrival(1), at: .zero)
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 10, 64] as [UInt8])
-    func `slow bodies keep half of the places while others want one`(shares: UInt8) throws {
+    func `slow bodies keep half of the places while other bodies want one`(shares: UInt8) throws {
         var admission = try Self.full(64, shares: shares)
         var admitted = 0
         for _ in 0..<200 {
@@ -52,14 +52,14 @@ import Testing
             for id in decision.evicted { admission.depart(id, isWhole: false) }
             guard let id = decision.admitted else { continue }
             admitted += 1
-            // Good bodies end at once.
+            // Fast bodies end at once.
             admission.depart(id, isWhole: true)
         }
         #expect(admitted == 200)
         #expect(admission.activeCount == admission.slowPlaceCount)
     }
 
-    @Test func `the share with most slow bodies gives way first, and its slowest`() throws {
+    @Test func `the slowest bodies of the share with most slow bodies give way first`() throws {
         var admission = WriteAdmission(placeCount: 4)
         var ids: [WriteAdmission.WriterID] = []
         for (number, rate) in [(1, 10), (2, 500), (2, 100), (2, 300)] as [(UInt8, Int64)] {
@@ -73,8 +73,9 @@ import Testing
         #expect(decision.admitted != nil)
     }
 
-    /// They would push each other out for ever, and none would finish.
-    @Test func `slow bodies of shares that have their part do not replace each other`() throws {
+    /// Otherwise they would replace each other for ever, and none would finish.
+    @Test func `slow bodies of shares that have their fair part do not replace each other`() throws
+    {
         var admission = try Self.full(64, shares: 8)
         var young: [(id: WriteAdmission.WriterID, since: Duration)] = []
         var evicted = 0
@@ -84,13 +85,14 @@ import Testing
             evicted += decision.evicted.count
             for id in decision.evicted { admission.depart(id, isWhole: false) }
             if let id = decision.admitted { young.append((id, now)) }
-            // It takes a while until one is known to be slow.
+            // A body is known to be slow only after a while.
             while let first = young.first, now - first.since >= .seconds(2) {
                 admission.observe(first.id, .slow(bytesPerSecond: 5000))
                 young.removeFirst()
             }
         }
-        // Half of the places at once, and then the few that are tried, five times in ten seconds.
+        // Half of the places give way at once, then the few that are tried, five times in ten
+        // seconds.
         #expect(evicted <= 32 + 5 * 8)
         #expect(admission.activeCount <= 64)
     }
@@ -113,7 +115,8 @@ import Testing
         }
     }
 
-    @Test func `bodies that count as a whole are not stopped and leave a quarter to others`() throws
+    @Test func `bodies that count as a whole are not stopped and leave a quarter of the places`()
+        throws
     {
         var admission = WriteAdmission(placeCount: 64)
         var admitted = 0
@@ -149,7 +152,7 @@ import Testing
         }
         #expect(ids.count == 32)
         #expect(admission.arrive(Self.arrival(2, isEvictable: false), at: .zero).admitted != nil)
-        // Those that come quickly do not count.
+        // Bodies that come quickly do not count.
         for id in ids { admission.observe(id, .fast) }
         #expect(admission.arrive(Self.arrival(1, isEvictable: false), at: .zero).admitted != nil)
     }
@@ -168,7 +171,7 @@ import Testing
         #expect(admission.arrive(Self.arrival(1), at: .seconds(1)).admitted != nil)
     }
 
-    @Test func `places are not kept free for those who do not come back`() throws {
+    @Test func `a place is not kept free for a client that does not come back`() throws {
         var admission = WriteAdmission(placeCount: 1)
         let id = try #require(admission.arrive(Self.arrival(1), at: .zero).admitted)
         #expect(admission.arrive(Self.arrival(2), at: .zero).admitted == nil)
@@ -178,7 +181,7 @@ import Testing
 
     /// Any order of events, at any size.
     @Test(arguments: [1, 2, 3, 4, 7, 64], 0..<20 as Range<UInt64>)
-    func `limits hold after every event`(placeCount: Int, seed: UInt64) throws {
+    func `the limits of admission hold after every event`(placeCount: Int, seed: UInt64) throws {
         var generator = SplitMix64(seed: seed)
         var admission = WriteAdmission(placeCount: placeCount)
         let sessions = (0..<2000).map { _ in SessionID.random(using: &generator) }

@@ -3,10 +3,11 @@ import KedgeFiles
 import KedgeLocks
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct `Blocking pools` {
+@Suite(.timeLimit(.minutes(1)))
+struct BlockingPoolTests {
     private struct Failure: Error, Equatable { let number: Int }
 
-    @Test func `results and errors come back to who asked`() async throws {
+    @Test func `a blocking pool returns results and errors to the caller`() async throws {
         let pool = BlockingPool(threadCount: 2)
         #expect(try await pool.run { 7 } == 7)
         await #expect(throws: Failure(number: 3)) {
@@ -16,7 +17,7 @@ import Testing
         await #expect(throws: Failure(number: 4)) { try await pending.value() }
     }
 
-    @Test func `work starts in the order it came`() async throws {
+    @Test func `work starts in the order of its submission`() async throws {
         let pool = BlockingPool(threadCount: 1)
         let seen = Mutex<[Int]>([])
         let all = (0..<200).map { number in
@@ -27,7 +28,9 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 5])
-    func `as many run at once as there are threads, and no more`(threadCount: Int) async throws {
+    func `a blocking pool runs as much work at once as it has threads`(threadCount: Int)
+        async throws
+    {
         let pool = BlockingPool(threadCount: threadCount)
         #expect(pool.threadCount == threadCount)
         let running = Mutex(0)
@@ -46,7 +49,7 @@ import Testing
                 running.withLock { $0 -= 1 }
             }
         }
-        // The threads fill up although nobody leaves.
+        // All threads are taken although no work has ended.
         for _ in 0..<threadCount {
             let isThere = arrived.wait(timeout: .now() + 30) == .success
             #expect(isThere)
@@ -56,7 +59,9 @@ import Testing
         #expect(highest.withLock { $0 } == threadCount)
     }
 
-    @Test func `a pending result is there for everybody who asks, before and after`() async throws {
+    @Test func `a pending result reaches every caller, before and after the work ends`()
+        async throws
+    {
         let pool = BlockingPool(threadCount: 1)
         let gate = DispatchSemaphore(value: 0)
         let pending = pool.start {
@@ -69,7 +74,7 @@ import Testing
         #expect(try await pending.value() == 7)
     }
 
-    @Test func `work is seen to its end although the task is cancelled`() async throws {
+    @Test func `work runs to its end although its task is cancelled`() async throws {
         let pool = BlockingPool(threadCount: 1)
         let gate = DispatchSemaphore(value: 0)
         let task = Task {
@@ -83,7 +88,7 @@ import Testing
         #expect(try await task.value == 7)
     }
 
-    @Test func `work that was accepted is done although nobody keeps the pool`() async throws {
+    @Test func `accepted work is done although the pool was released`() async throws {
         var pool: BlockingPool? = BlockingPool(threadCount: 2)
         let all = (0..<50).compactMap { number in pool?.start { number } }
         pool = nil
@@ -92,8 +97,8 @@ import Testing
         #expect(sum == (0..<50).reduce(0, +))
     }
 
-    /// Promise 5: memory must not grow while the pool is never quite idle.
-    @Test func `finished work is let go of while other work waits`() async throws {
+    /// Memory must not grow while the pool is never idle.
+    @Test func `finished work is released while other work waits`() async throws {
         final class Token: Sendable {}
         let pool = BlockingPool(threadCount: 1)
         let gate = DispatchSemaphore(value: 0)
@@ -111,7 +116,7 @@ import Testing
         gate.signal()
         try await hold.value()
         try await first.value()
-        // One runs and one waits, as on a busy server at any time.
+        // One piece of work runs and one waits, as always on a busy server.
         let isBusy = hasBegun.wait(timeout: .now() + 30) == .success
         #expect(isBusy)
         #expect(watched == nil)

@@ -8,7 +8,7 @@ import Testing
         bytes.withUnsafeBytes { buffer.append($0, limit: limit) }
     }
 
-    @Test func `bytes gather in order until the buffer is full`() {
+    @Test func `a buffer gathers bytes in order until it is full`() {
         let buffer = pool.take()
         #expect(buffer.capacity == 8)
         #expect(append([1, 2, 3], to: buffer) == 3)
@@ -21,14 +21,14 @@ import Testing
     }
 
     @Test(arguments: [0, -1, Int.min])
-    func `a limit of nothing takes nothing`(limit: Int) {
+    func `a buffer takes no bytes under a limit of zero or less`(limit: Int) {
         let buffer = pool.take()
         #expect(append([1], to: buffer, limit: limit) == 0)
         #expect(append([], to: buffer) == 0)
         #expect(buffer.count == 0)
     }
 
-    @Test func `lending the free part counts what was filled`() {
+    @Test func `a buffer counts the bytes that were filled into its free part`() {
         struct Failure: Error {}
         let buffer = pool.take()
         #expect(append([1, 2], to: buffer) == 2)
@@ -47,7 +47,7 @@ import Testing
         #expect(buffer.count == 3)
     }
 
-    @Test func `a returned buffer is used again, empty`() {
+    @Test func `a returned buffer is reused, empty`() {
         let first = pool.take()
         #expect(append([1, 2, 3], to: first) == 3)
         pool.give(first)
@@ -56,13 +56,13 @@ import Testing
         #expect(again.count == 0)
     }
 
-    @Test func `a buffer is lent to one at a time`() {
+    @Test func `a buffer is lent to one user at a time`() {
         let taken = (0..<5).map { _ in pool.take() }
         #expect(Set(taken.map { ObjectIdentifier($0) }).count == 5)
     }
 
     /// R125: unused memory is bounded.
-    @Test func `no more buffers are kept than the bound says`() {
+    @Test func `the pool keeps no more buffers than its bound`() {
         let taken = (0..<5).map { _ in pool.take() }
         for buffer in taken { pool.give(buffer) }
         let old = Set(taken.map { ObjectIdentifier($0) })
@@ -71,20 +71,20 @@ import Testing
     }
 
     /// R125: memory is bounded, however many streams there are.
-    @Test func `buffers get smaller as the budget is lent, and large again`() {
+    @Test func `buffers get smaller as the budget is lent, and large again after their return`() {
         let pool = BufferPool(bufferCapacity: 64, minCapacity: 8, budget: 512)
         let taken = (0..<40).map { _ in pool.take() }
         let capacities = taken.map(\.capacity)
         #expect(capacities.first == 64)
         #expect(capacities == capacities.sorted(by: >))
         #expect(capacities.last == 8)
-        // All but the smallest are within the budget.
+        // All buffers but the smallest are within the budget.
         #expect(capacities.filter { $0 > 8 }.reduce(0, +) <= 512)
         for buffer in taken { pool.give(buffer) }
         #expect(pool.take().capacity == 64)
     }
 
-    @Test func `a buffer is not much larger than what it is for`() {
+    @Test func `a buffer is not much larger than the bytes that it is for`() {
         let pool = BufferPool(bufferCapacity: 64, minCapacity: 8, budget: 512)
         #expect(pool.take(for: 9).capacity == 16)
         #expect(pool.take(for: 16).capacity == 16)

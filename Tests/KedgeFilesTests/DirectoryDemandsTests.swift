@@ -3,14 +3,14 @@ import KedgeFiles
 import KedgeTesting
 import Testing
 
-@Suite struct `What a data directory has to be` {
+struct DirectoryDemandsTests {
     private let directory: TemporaryDirectory
     private var path: String { directory.path + "/data" }
 
     init() throws { directory = try TemporaryDirectory() }
 
     @Test(arguments: [0o770, 0o702, 0o777, 0o1777, 0o720] as [UInt16])
-    func `a directory that others may write in is refused unless it is meant`(
+    func `a data directory that other users may write to is refused unless allowed`(
         permissions: UInt16
     ) throws {
         try POSIXFileSystem().makeDirectory(path)
@@ -21,14 +21,15 @@ import Testing
     }
 
     @Test(arguments: [0o700, 0o750, 0o755] as [UInt16])
-    func `a directory that only its owner may write in is taken`(permissions: UInt16) throws {
+    func `a data directory that only its owner may write to is accepted`(permissions: UInt16) throws
+    {
         try POSIXFileSystem().makeDirectory(path)
         #expect(chmod(path, mode_t(permissions)) == 0)
         try check()
     }
 
-    /// A link's own mode is 0777 and says nothing.
-    @Test func `behind a symbolic link the directory counts`() throws {
+    /// A link's own mode is always 0777.
+    @Test func `a symbolic link to a data directory is judged by the directory's mode`() throws {
         let target = directory.path + "/target"
         try POSIXFileSystem().makeDirectory(target)
         #expect(symlink(target, path) == 0)
@@ -38,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: ["", "/below/it"])
-    func `a network file system is refused unless it is meant, also for what is to be made`(
+    func `a network file system is refused unless allowed, also for a directory to be made`(
         rest: String
     ) throws {
         let files = NetworkDisk()
@@ -54,13 +55,13 @@ import Testing
         ("", false, false), ("shared", true, false), ("network", false, true),
         ("shared,network", true, true), ("network, shared", true, true),
     ])
-    func `the setting names what is meant`(text: String, shared: Bool, network: Bool) {
+    func `the setting names what is allowed`(text: String, shared: Bool, network: Bool) {
         let expected = DirectoryDemands(allowsOtherWriters: shared, allowsNetwork: network)
         #expect(DirectoryDemands(text: text) == expected)
     }
 
     @Test(arguments: ["all", "shared,", ",", "Shared", "shared network"])
-    func `any other text is no setting`(text: String) {
+    func `any other text of the setting is refused`(text: String) {
         #expect(DirectoryDemands(text: text) == nil)
     }
 
@@ -69,7 +70,7 @@ import Testing
     }
 }
 
-@Suite struct `File systems of a network` {
+struct NetworkFileSystemTests {
     private static let mounts = """
         22 28 0:20 / /proc rw,nosuid - proc proc rw
         28 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw
@@ -80,12 +81,12 @@ import Testing
         73 28 0:300 / /media/over rw - fuse.fuse-overlayfs overlay rw
         """
 
-    /// As makedev(3) puts the two numbers together.
+    /// Combines the two numbers as makedev(3) does.
     private static func device(_ major: UInt64, _ minor: UInt64) -> UInt64 {
         (major & 0xFFF) << 8 | (major & ~0xFFF) << 32 | minor & 0xFF | (minor & ~0xFF) << 12
     }
 
-    @Test func `a mount of a network has the name of its type`() {
+    @Test func `a network mount has the name of its file system type`() {
         let name = { NetworkFileSystem.name(ofDevice: $0, in: Self.mounts) }
         #expect(name(Self.device(0, 46)) == "nfs4")
         #expect(name(Self.device(0, 47)) == "9p")
@@ -101,7 +102,7 @@ private struct NetworkDisk: ForwardingFileSystem {
     let base = POSIXFileSystem()
 
     func networkFileSystem(at path: String) throws(FileError) -> String? {
-        // What is asked about has to be there.
+        // Fails for a path that does not exist.
         _ = try base.networkFileSystem(at: path)
         return "nfs"
     }

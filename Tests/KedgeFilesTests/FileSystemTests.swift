@@ -3,7 +3,7 @@ import KedgeFiles
 import KedgeTesting
 import Testing
 
-@Suite struct `The POSIX file system` {
+struct FileSystemTests {
     private let directory: TemporaryDirectory
     private let files = POSIXFileSystem()
 
@@ -30,25 +30,25 @@ import Testing
     }
 
     @Test(arguments: [OpenMode.read, .readFollowingLinks, .readWrite])
-    func `opening what is not there fails`(mode: OpenMode) {
+    func `opening a file that does not exist fails`(mode: OpenMode) {
         expect(.notFound) { _ = try files.open(path("absent"), mode) }
     }
 
     @Test(.timeLimit(.minutes(1)), arguments: [OpenMode.read, .readFollowingLinks])
-    func `opening a pipe waits for nobody`(mode: OpenMode) throws {
+    func `opening a pipe does not wait for a writer`(mode: OpenMode) throws {
         #expect(mkfifo(path("pipe"), 0o600) == 0)
         #expect(try files.open(path("pipe"), mode).status().isRegularFile == false)
     }
 
-    @Test func `creating what is there fails, opening or creating does not`() throws {
+    @Test func `creating an existing file fails, opening or creating it does not`() throws {
         try make("a", [1])
         expect(.exists) { _ = try files.open(path("a"), .createNew) }
         #expect(try files.open(path("a"), .openOrCreate).bytes(at: 0, count: 9) == [1])
         #expect(try files.open(path("b"), .openOrCreate).status().byteCount == 0)
     }
 
-    /// R131: nobody else reads what is on its way.
-    @Test func `new files are the owner's alone, new directories too`() throws {
+    /// R131: other users cannot read files in transfer.
+    @Test func `new files and directories are private to their owner`() throws {
         try make("a")
         try files.open(path("b"), .openOrCreate).close()
         try files.makeDirectory(path("c"))
@@ -57,7 +57,7 @@ import Testing
         #expect(TemporaryDirectory.mode(of: path("c")) == 0o700)
     }
 
-    @Test func `a symbolic link is followed only where a person named it`() throws {
+    @Test func `a symbolic link is followed only by the mode that asks for it`() throws {
         try make("a", [1])
         #expect(symlink(path("a"), path("link")) == 0)
         for mode in [OpenMode.read, .readWrite, .createNew, .openOrCreate] {
@@ -67,14 +67,14 @@ import Testing
         #expect(try files.status(of: path("link"))?.isRegularFile == false)
     }
 
-    @Test func `the status of nothing is nil`() throws {
+    @Test func `the status of a path that does not exist is nil`() throws {
         try make("a")
         #expect(try files.status(of: path("absent")) == nil)
         #expect(try files.status(of: path("a/below a file")) == nil)
         #expect(try files.status(of: directory.path)?.isDirectory == true)
     }
 
-    @Test func `making a directory that is there is no error, over a file it is`() throws {
+    @Test func `making an existing directory is no error, making one over a file is`() throws {
         try files.makeDirectory(path("d"))
         try files.makeDirectory(path("d"))
         try make("a")
@@ -82,7 +82,7 @@ import Testing
         expect(.notFound) { try files.makeDirectory(path("x/y")) }
     }
 
-    @Test func `a list has every name but the two dots`() throws {
+    @Test func `the list of a directory has every name but the two dots`() throws {
         try make("a")
         try make(".b")
         try make("ü x")
@@ -92,7 +92,7 @@ import Testing
         expect(.notFound) { _ = try files.list(path("absent")) }
     }
 
-    @Test func `renaming replaces, unless it must not`() throws {
+    @Test func `a rename replaces its target unless replacing is forbidden`() throws {
         try make("a", [1])
         try make("b", [2])
         try files.rename(path("a"), to: path("b"))
@@ -109,7 +109,7 @@ import Testing
         expect(.notFound) { try files.renameWithoutReplacing(path("absent"), to: path("e")) }
     }
 
-    @Test func `removing tells whether there was something`() throws {
+    @Test func `removing a file reports whether it existed`() throws {
         try make("a")
         #expect(try files.remove(path("a")))
         #expect(try !files.remove(path("a")))
@@ -123,14 +123,14 @@ import Testing
         #expect(try file.bytes(at: 0, count: 9) == [1])
     }
 
-    @Test func `only a directory is synced as one`() throws {
+    @Test func `syncing a directory fails for a file and for a missing path`() throws {
         try files.syncDirectory(directory.path)
         try make("a")
         #expect(throws: FileError.self) { try files.syncDirectory(path("a")) }
         expect(.notFound) { try files.syncDirectory(path("absent")) }
     }
 
-    @Test func `free space is asked of the file system that holds the path`() throws {
+    @Test func `free space is reported for existing paths only`() throws {
         #expect(try files.availableBytes(at: directory.path) > 0)
         expect(.notFound) { _ = try files.availableBytes(at: path("absent")) }
     }
@@ -142,13 +142,13 @@ import Testing
             (EMFILE, .tooManyOpen), (ENFILE, .tooManyOpen), (EWOULDBLOCK, .locked), (EIO, .io),
             (EBADF, .other), (0, .other),
         ] as [(Int32, FileError.Code)])
-    func `an error number has one meaning, and equal meanings are equal errors`(
+    func `an error number has one code, and errors with equal codes are equal`(
         number: Int32, code: FileError.Code
     ) {
         let error = FileError(operation: "open", path: "/secret/path", number: number)
         #expect(error.code == code)
         #expect(error == FileError(operation: "pwrite", path: "/other", number: number))
-        // What a stranger may see names no path.
+        // The description that strangers may see names no path.
         #expect(!"\(error)".contains("secret"))
         #expect(error.debugDescription.contains("/secret/path"))
     }

@@ -3,7 +3,7 @@ import KedgeFiles
 import KedgeTesting
 import Testing
 
-@Suite struct `Open files` {
+struct OpenFileTests {
     private let directory: TemporaryDirectory
     private let files = POSIXFileSystem()
     private var path: String { directory.path + "/file" }
@@ -19,18 +19,21 @@ import Testing
     }
 
     @Test(arguments: [(0, 3), (1, 2), (2, 1), (3, 0), (4, 0), (1 << 40, 0)] as [(Int64, Int)])
-    func `a read gives fewer bytes only at the end`(offset: Int64, count: Int) throws {
+    func `a read returns fewer bytes only at the file's end`(offset: Int64, count: Int) throws {
         let file = try files.open(path, .createNew)
         try file.write([1, 2, 3], at: 0)
         #expect(try file.bytes(at: offset, count: 100).count == count)
     }
 
-    /// Whole blocks go past the page cache where that is possible, the rest through it; nobody can tell.
+    /// Complete blocks bypass the page cache where possible, and the rest goes through it. Readers
+    /// see no difference.
     @Test(
         arguments: [
             (0, 8192), (0, 10_000), (4096, 4096), (100, 9000), (0, 1), (8192, 0), (4096, 12_289),
         ] as [(Int64, Int)])
-    func `uncached bytes are read back like any`(offset: Int64, count: Int) throws {
+    func `bytes written past the page cache read back like any others`(offset: Int64, count: Int)
+        throws
+    {
         let file = try files.open(path, .createNew)
         try file.write([UInt8](repeating: 1, count: 30_000), at: 0)
         let buffer = BufferPool(bufferCapacity: 16 << 10, keptCount: 0).take()
@@ -40,13 +43,13 @@ import Testing
         var expected = [UInt8](repeating: 1, count: 30_000)
         expected.replaceSubrange(Int(offset)..<Int(offset) + count, with: bytes)
         #expect(try file.bytes(at: 0, count: 40_000) == expected)
-        // Written from memory that is not aligned, nothing can go past the cache.
+        // Bytes from unaligned memory cannot bypass the cache.
         let rest = UnsafeRawBufferPointer(rebasing: buffer.bytes.dropFirst(1))
         try file.writeUncached(rest, at: 0)
         #expect(try file.bytes(at: 0, count: max(0, count - 1)) == Array(bytes.dropFirst()))
     }
 
-    @Test func `bytes are loaded up to the end and not beyond`() throws {
+    @Test func `a file is prefetched up to its end and not beyond`() throws {
         let file = try files.open(path, .createNew)
         try file.write([UInt8](repeating: 1, count: 200_000), at: 0)
         try file.load(200_000, at: 0)
@@ -65,14 +68,14 @@ import Testing
         #expect(byte == 3)
     }
 
-    @Test func `writing and reading nothing is no error`() throws {
+    @Test func `writing and reading no bytes is no error`() throws {
         let file = try files.open(path, .createNew)
         try file.write([], at: 7)
         #expect(try file.bytes(at: 0, count: 0) == [])
         #expect(try file.status().byteCount == 0)
     }
 
-    @Test func `truncating cuts, and lengthening adds zeros`() throws {
+    @Test func `truncating a file cuts it or fills it with zeros`() throws {
         let file = try files.open(path, .createNew)
         try file.write([1, 2, 3], at: 0)
         try file.truncate(to: 1)
@@ -81,14 +84,14 @@ import Testing
         #expect(try file.bytes(at: 0, count: 9) == [1, 0, 0, 0])
     }
 
-    @Test func `a file opened for reading is not written`() throws {
+    @Test func `a file opened for reading refuses writes`() throws {
         try files.open(path, .createNew).close()
         let file = try files.open(path, .read)
         #expect(throws: FileError.self) { try file.write([1], at: 0) }
         #expect(try file.status().byteCount == 0)
     }
 
-    @Test func `a closed file refuses everything, and closing again does nothing`() throws {
+    @Test func `a closed file refuses every call, and closing it again does nothing`() throws {
         let file = try files.open(path, .createNew)
         try file.close()
         try file.close()
@@ -100,7 +103,7 @@ import Testing
         #expect(throws: FileError.self) { try file.lockExclusively() }
     }
 
-    @Test func `a late call on a closed file never reaches the file that has its number now`()
+    @Test func `a late call on a closed file never reaches the file that now has its descriptor`()
         throws
     {
         let first = try files.open(path, .createNew)
@@ -110,7 +113,7 @@ import Testing
         #expect(try second.status().byteCount == 0)
     }
 
-    @Test func `a descriptor goes with its last user`() throws {
+    @Test func `a descriptor is closed with the last reference to its file`() throws {
         do {
             let file = try files.open(path, .createNew)
             #expect(try directory.openDescriptorCount() == 1)
@@ -119,7 +122,7 @@ import Testing
         #expect(try directory.openDescriptorCount() == 0)
     }
 
-    @Test func `one lock holder at a time, until it closes`() throws {
+    @Test func `a file has one lock holder at a time, until the holder closes it`() throws {
         let first = try files.open(path, .openOrCreate)
         let second = try files.open(path, .openOrCreate)
         try first.lockExclusively()
@@ -129,7 +132,7 @@ import Testing
         try second.lockExclusively()
     }
 
-    @Test func `the status tells size, kind, identity and change`() throws {
+    @Test func `the status of a file has its size, kind, identity and modification time`() throws {
         let file = try files.open(path, .createNew)
         let before = try file.status()
         try file.write([1], at: 0)

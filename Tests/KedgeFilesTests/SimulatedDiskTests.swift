@@ -3,8 +3,8 @@ import KedgeFiles
 import KedgeTesting
 import Testing
 
-/// The twin of the disk forgets what a real one may forget, and nothing else.
-@Suite struct `A simulated disk` {
+/// The simulated disk loses what a real one may lose, and nothing else.
+struct SimulatedDiskTests {
     private let disk = SimulatedDisk()
 
     @discardableResult
@@ -20,7 +20,7 @@ import Testing
         return file
     }
 
-    /// What is found at the path after cuts of every kind.
+    /// Returns the contents at the path after power cuts of every kind.
     private func outcomes(_ path: String, cuts: [Cut] = everyCut) -> Set<[UInt8]?> {
         let image = disk.image
         return Set(cuts.map { image.surviving($0).content(at: path) })
@@ -29,20 +29,20 @@ import Testing
     private static let everyCut: [Cut] =
         [.losesAll, .keepsAll] + (0..<100).map { .random(seed: $0) }
 
-    @Test func `what was synced survives every cut`() throws {
+    @Test func `synced bytes survive every power cut`() throws {
         try make("/a", [1, 2, 3], synced: true)
         #expect(outcomes("/a") == [[1, 2, 3]])
     }
 
-    @Test func `what was not synced may be there or not`() throws {
+    @Test func `unsynced bytes may survive a power cut or not`() throws {
         let file = try make("/a", [1], synced: true)
         try file.write([2], at: 0)
         try file.write([3], at: 1)
-        // In any order: the second write may be there without the first.
+        // Writes survive in any order: the second may be there without the first.
         #expect(outcomes("/a") == [[1], [2], [1, 3], [2, 3]])
     }
 
-    @Test func `a write tears at the borders of sectors`() throws {
+    @Test func `an unsynced write tears at sector borders`() throws {
         let file = try make("/a", [UInt8](repeating: 1, count: 1024), synced: true)
         try file.write([UInt8](repeating: 2, count: 1024), at: 0)
         let old = [UInt8](repeating: 1, count: 512)
@@ -79,7 +79,7 @@ import Testing
         try disk.renameWithoutReplacing("/from/a", to: "/to/a")
         let before = Self.everyCut.map { disk.image.surviving($0).paths }
         #expect(Set(before) == [["/from/a"], ["/to/a"], ["/from/a", "/to/a"]])
-        // The one that takes the old name away makes the new one durable with it.
+        // The sync that removes the old name makes the new one durable with it.
         try disk.syncDirectory("/from")
         let after = Self.everyCut.map { disk.image.surviving($0).paths }
         #expect(Set(after) == [["/to/a"]])
@@ -101,7 +101,7 @@ import Testing
         #expect(throws: FileError.self) { try file.syncData() }
         try file.syncData()
         #expect(outcomes("/a") == [[1], [2]])
-        // What is written later is made durable, and never goes below what was forgotten.
+        // Bytes written later become durable and are never replaced by the lost ones.
         try file.write([3], at: 0)
         try file.syncData()
         #expect(outcomes("/a") == [[3]])
@@ -126,7 +126,7 @@ import Testing
         #expect(disk.image.content(at: "/a") == [1, 2])
     }
 
-    @Test func `a lasting fault goes on until it is healed`() throws {
+    @Test func `a lasting fault repeats until it is removed`() throws {
         let file = try make("/a")
         disk.plan(.init(after: 1, of: .write, with: ENOSPC, isLasting: true))
         try file.write([1], at: 0)
@@ -136,7 +136,7 @@ import Testing
         #expect(disk.image.content(at: "/a") == [3])
     }
 
-    @Test func `a full disk says so`() throws {
+    @Test func `a write to a full disk fails for want of space`() throws {
         let disk = SimulatedDisk(capacity: 10)
         let file = try disk.open("/a", .createNew)
         try file.write([UInt8](repeating: 1, count: 8), at: 0)
@@ -146,7 +146,7 @@ import Testing
         try file.write([2], at: 0)
     }
 
-    @Test func `descriptors are counted and hold their files and locks`() throws {
+    @Test func `open descriptors are counted and keep their files and locks`() throws {
         let file = try make("/a", [1])
         try file.lockExclusively()
         let other = try disk.open("/a", .read)
@@ -161,7 +161,7 @@ import Testing
         #expect(throws: FileError.self) { try file.syncData() }
     }
 
-    @Test func `without power nothing succeeds`() throws {
+    @Test func `no call succeeds after the power is off`() throws {
         let file = try make("/a", [1])
         disk.powerOff()
         #expect(throws: FileError.self) { try file.write([2], at: 0) }
@@ -170,7 +170,7 @@ import Testing
     }
 
     @Test(arguments: SimulatedDisk.Mutation.allCases)
-    func `a disk with a broken promise forgets what was synced`(
+    func `a disk that ignores syncs loses synced bytes`(
         mutation: SimulatedDisk.Mutation
     ) throws {
         let disk = SimulatedDisk(mutation: mutation)
@@ -181,13 +181,13 @@ import Testing
         #expect(disk.image.surviving(.losesAll).content(at: "/a") != [1])
     }
 
-    @Test func `a seed means one image`() throws {
+    @Test func `a seed determines the image that survives`() throws {
         for name in ["/a", "/b", "/c", "/d"] { try make(name, [1, 2, 3]) }
         let images = (0..<20).map { _ in disk.image.surviving(.random(seed: 7)).paths }
         #expect(Set(images).count == 1)
     }
 
-    @Test func `missing parents and names are told apart from what is there`() throws {
+    @Test func `missing parents and names are distinguished from existing ones`() throws {
         #expect(throws: FileError.self) { _ = try disk.open("/no/a", .createNew) }
         #expect(throws: FileError.self) { _ = try disk.open("/no", .read) }
         #expect(throws: FileError.self) { try disk.rename("/no", to: "/a") }

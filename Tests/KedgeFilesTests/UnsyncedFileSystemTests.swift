@@ -3,7 +3,7 @@ import KedgeLocks
 import KedgeTesting
 import Testing
 
-@Suite struct `A file system without syncs` {
+struct UnsyncedFileSystemTests {
     private let directory: TemporaryDirectory
     private let base = RecordingFileSystem()
     private var files: UnsyncedFileSystem<RecordingFileSystem> { UnsyncedFileSystem(base) }
@@ -12,7 +12,7 @@ import Testing
 
     private func path(_ name: String) -> String { directory.path + "/" + name }
 
-    @Test func `syncs succeed and reach nobody`() throws {
+    @Test func `syncs succeed and do not reach the base`() throws {
         let file = try files.open(path("a"), .createNew)
         try file.syncData()
         try files.syncDirectory(directory.path)
@@ -20,7 +20,7 @@ import Testing
         #expect(base.calls == ["open", "open", "close", "remove"])
     }
 
-    @Test func `what was written and named can be gone after a power cut`() throws {
+    @Test func `a file can be lost in a power cut although its syncs succeeded`() throws {
         let disk = SimulatedDisk()
         let files = UnsyncedFileSystem(disk)
         let file = try files.open("/a", .createNew)
@@ -30,7 +30,7 @@ import Testing
         #expect(disk.image.surviving(.losesAll).content(at: "/a") == nil)
     }
 
-    @Test func `everything else that is done to files reaches the base`() throws {
+    @Test func `every other call on a file reaches the base`() throws {
         let file = try files.open(path("a"), .createNew)
         try file.write([1, 2, 3], at: 0)
         try withUnsafeBytes(of: UInt8(9)) { try file.writeUncached($0, at: 3) }
@@ -48,7 +48,7 @@ import Testing
             ])
     }
 
-    @Test func `everything else that is done to names reaches the base`() throws {
+    @Test func `every other call on the file system reaches the base`() throws {
         try files.makeDirectory(path("d"))
         _ = try files.open(path("d/a"), .openOrCreate)
         #expect(try files.list(path("d")) == ["a"])
@@ -65,13 +65,13 @@ import Testing
             ])
     }
 
-    @Test func `an error of the base is told`() throws {
+    @Test func `an error of the base is passed on`() throws {
         let error = #expect(throws: FileError.self) { try files.open(path("absent"), .read) }
         #expect(error?.code == .notFound)
     }
 }
 
-/// The real file system, which notes the name of each call.
+/// Forwards to the real file system and records the name of each call.
 private final class RecordingFileSystem: FileSystem {
     private let real = POSIXFileSystem()
     private let names = Mutex<[String]>([])
@@ -132,7 +132,7 @@ private final class RecordingFileSystem: FileSystem {
 }
 
 private final class RecordingFile: OpenFile {
-    /// Given for a duplicate; no call is made with it.
+    /// Stands for a duplicated descriptor; no call uses it.
     static let descriptor: Int32 = 12_345
     private let real: any OpenFile
     private let files: RecordingFileSystem

@@ -54,7 +54,7 @@ import Testing
     ]
 
     @Test(arguments: vectors)
-    func `the published examples come out`(_ vector: Vector) throws {
+    func `a published example has its published checksum`(_ vector: Vector) throws {
         var hasher = ChecksumHasher(vector.algorithm)
         hasher.update(vector.message)
         #expect(Hex.encode(hasher.checksum()) == vector.hex)
@@ -62,7 +62,9 @@ import Testing
     }
 
     @Test(arguments: ChecksumAlgorithm.allCases)
-    func `pieces of any length come to the same as all at once`(algorithm: ChecksumAlgorithm) {
+    func `a checksum over pieces of any length equals the checksum over all bytes at once`(
+        algorithm: ChecksumAlgorithm
+    ) {
         var generator = SplitMix64(seed: 11)
         let bytes = generator.bytes(5000)
         var whole = ChecksumHasher(algorithm)
@@ -80,7 +82,7 @@ import Testing
     }
 
     @Test(arguments: ChecksumAlgorithm.allCases)
-    func `a copy goes on by itself`(algorithm: ChecksumAlgorithm) {
+    func `a copied checksum hasher continues independently`(algorithm: ChecksumAlgorithm) {
         var first = ChecksumHasher(algorithm)
         first.update([1, 2, 3])
         var second = first

@@ -2,25 +2,26 @@ import KedgeHash
 import KedgeLocks
 import Testing
 
-/// R22: the file's hash, carried on by chunks that come side by side.
-@Suite(.timeLimit(.minutes(1))) struct `Turns in the hash of a file` {
+/// R22: the file's hash, updated by chunks that arrive in parallel.
+@Suite(.timeLimit(.minutes(1)))
+struct HashTurnsTests {
     private static let chunk = [UInt8](repeating: 7, count: 100)
-    /// A patience that does not end: only what the test is about can wake. Far beyond the suite's limit, and
-    /// cancelled by whoever is woken.
+    /// Sleeps far beyond the suite's time limit, so that the timeout never ends a wait. The waiter
+    /// cancels it once it is woken.
     private static let never: @Sendable (Duration) async throws -> Void = { _ in
         try await Task.sleep(for: .seconds(3600))
     }
 
     private let turns = HashTurns(SHA256Hasher())
 
-    /// The hash of so many chunks.
+    /// Returns the hash of this many chunks.
     private func hash(ofChunks count: Int) -> SHA256Hasher {
         var hasher = SHA256Hasher()
         for _ in 0..<count { hasher.update(Self.chunk) }
         return hasher
     }
 
-    /// Carries on what was borrowed over a chunk, and announces it.
+    /// Updates the borrowed hash with a chunk and announces the result as a step.
     private func announce(_ index: Int) throws {
         let before = try #require(turns.borrow(at: Int64(index * 100)))
         var after = before
@@ -28,7 +29,7 @@ import Testing
         turns.announce(after, from: before)
     }
 
-    @Test func `a step counts when it and all before it were accepted`() throws {
+    @Test func `a hash step counts when it and all earlier steps are accepted`() throws {
         try announce(0)
         try announce(1)
         #expect(turns.hasher.byteCount == 0)
@@ -40,7 +41,7 @@ import Testing
         #expect(!turns.hasStepAhead)
     }
 
-    @Test func `nobody borrows where the hash does not come`() throws {
+    @Test func `no hash is borrowed at an offset that no step reaches`() throws {
         #expect(turns.borrow(at: 100) == nil)
         try announce(0)
         #expect(turns.borrow(at: 100) != nil)
@@ -48,10 +49,10 @@ import Testing
         #expect(turns.borrow(at: 100) == nil)
     }
 
-    @Test func `a step upon another attempt's bytes does not count`() throws {
+    @Test func `a hash step on top of a withdrawn attempt does not count`() throws {
         try announce(0)
         try announce(1)
-        // The first chunk failed and comes again with other bytes.
+        // The first chunk failed and arrives again with other bytes.
         turns.withdraw(stepAt: 0)
         let before = try #require(turns.borrow(at: 0))
         var other = before
@@ -63,7 +64,7 @@ import Testing
         #expect(!turns.hasStepAhead)
     }
 
-    @Test func `while somebody reads back nobody borrows, and afterwards the steps count`() throws {
+    @Test func `no hash is borrowed during a read-back, and the steps count afterwards`() throws {
         try announce(0)
         try announce(1)
         turns.beginFollowing()
@@ -76,7 +77,7 @@ import Testing
         #expect(turns.hasher.digest() == hash(ofChunks: 2).digest())
     }
 
-    @Test func `a chunk waits for the one before it, and is woken by its step`() async throws {
+    @Test func `a chunk waits for the chunk before it, whose step wakes it`() async throws {
         turns.enter(end: 100)
         async let borrowed = turns.borrow(at: 100, patience: .seconds(1), sleep: Self.never)
         try announce(0)
@@ -84,7 +85,7 @@ import Testing
         #expect(await borrowed?.byteCount == 100)
     }
 
-    @Test func `a chunk does not wait for one that is not coming, or that gave up`() async {
+    @Test func `a chunk does not wait for a chunk that is not coming or has given up`() async {
         #expect(await turns.borrow(at: 100, patience: .seconds(1), sleep: Self.never) == nil)
         turns.enter(end: 100)
         async let borrowed = turns.borrow(at: 100, patience: .seconds(1), sleep: Self.never)
@@ -92,7 +93,7 @@ import Testing
         #expect(await borrowed == nil)
     }
 
-    @Test func `patience ends`() async {
+    @Test func `a chunk stops waiting at the timeout`() async {
         turns.enter(end: 100)
         let asked = Mutex<[Duration]>([])
         let borrowed = await turns.borrow(at: 100, patience: .milliseconds(3)) { patience in

@@ -2,22 +2,24 @@ import KedgeHash
 import KedgeTesting
 import Testing
 
-/// R22: a chunk and its file are hashed side by side; libcrypto alone is the reference.
-@Suite struct `Two hashes over the same bytes` {
-    /// Bytes that each has seen before, and how they go on. 64 is the block of SHA-256.
+/// R22: a chunk and its file are hashed together; libcrypto alone is the reference.
+struct PairTests {
+    /// Bytes that each hash has seen before, then the pieces. A block of SHA-256 has 64 bytes.
     private static let cases: [(first: Int, second: Int, pieces: [Int])] = [
         (0, 0, [0, 1, 63, 64, 65, 128, 1000]),
         (0, 64, [64, 64, 640]),
         (0, 4_194_304, [65_536, 100_000]),
         (17, 17, [46, 1, 1, 200]),
         (17, 81, [47, 64, 3]),
-        // Not at the same place in their blocks: chunks of an odd size.
+        // Chunks of an odd size put the two hashes at different positions in their blocks.
         (0, 1, [64, 1, 127]),
         (63, 5, [1000, 1000]),
     ]
 
     @Test(arguments: cases)
-    func `are what each would be alone`(first: Int, second: Int, pieces: [Int]) {
+    func `two hashes updated together equal the hashes updated alone`(
+        first: Int, second: Int, pieces: [Int]
+    ) {
         var random = SplitMix64(seed: UInt64(first &* 31 &+ second))
         func bytes(_ count: Int) -> [UInt8] {
             (0..<count).map { _ in .random(in: 0...255, using: &random) }
@@ -41,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func `go on from any address`() {
+    @Test func `two hashes are updated from memory at any alignment`() {
         var random = SplitMix64(seed: 7)
         let bytes = (0..<1024).map { _ in UInt8.random(in: 0...255, using: &random) }
         bytes.withUnsafeBytes { bytes in

@@ -3,7 +3,7 @@ import KedgeModel
 import Testing
 
 /// The examples that NIST publishes for FIPS 180-4 (R22).
-@Suite struct `SHA-256 vectors` {
+struct SHA256VectorTests {
     struct Vector: Sendable, CustomTestStringConvertible {
         let name: String
         let message: [UInt8]
@@ -56,7 +56,7 @@ import Testing
         #expect(hasher.digest() == hasher.digest())
     }
 
-    @Test func `a copy goes on by itself`() {
+    @Test func `a copied hash continues independently`() {
         var hasher = SHA256Hasher()
         hasher.update(Array("ab".utf8))
         var copy = hasher
@@ -67,7 +67,7 @@ import Testing
         #expect(copy.byteCount == 3)
     }
 
-    @Test func `no bytes change nothing`() {
+    @Test func `an update without bytes does not change a hash`() {
         var hasher = SHA256Hasher()
         hasher.update([])
         hasher.update(UnsafeRawBufferPointer(start: nil, count: 0))

@@ -4,10 +4,10 @@ import KedgeTesting
 import Testing
 
 /// R71: the state of a hash in the middle of a file survives the process.
-@Suite struct `Saved hash states` {
+struct SavedStateTests {
     private static let seeds = 1...100 as ClosedRange<UInt64>
 
-    /// The bytes cut at random places, some of them next to each other.
+    /// Returns the bytes cut at random places; a piece may be empty.
     private static func pieces(
         of bytes: [UInt8], using generator: inout SplitMix64
     ) -> [[UInt8]] {
@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test(arguments: seeds)
-    func `any split gives the same digest`(seed: UInt64) {
+    func `a hash has the same digest for any split of the bytes`(seed: UInt64) {
         var generator = SplitMix64(seed: seed)
         let bytes = generator.bytes(Int.random(in: 0...1000, using: &generator))
         var hasher = SHA256Hasher()
@@ -27,14 +27,16 @@ import Testing
     }
 
     @Test(arguments: seeds)
-    func `saving and restoring between any two bytes gives the same digest`(seed: UInt64) throws {
+    func `a hash that is saved and restored between any two bytes has the same digest`(seed: UInt64)
+        throws
+    {
         var generator = SplitMix64(seed: seed)
         let bytes = generator.bytes(Int.random(in: 0...1000, using: &generator))
         var hasher = SHA256Hasher()
         for piece in Self.pieces(of: bytes, using: &generator) {
             hasher.update(piece)
             let state = hasher.savedState
-            // Through plain bytes, as a database would keep them.
+            // The state passes through plain bytes, as in a database.
             hasher = try #require(SHA256Hasher(savedState: Array(state)))
             #expect(hasher.savedState == state)
         }
@@ -43,8 +45,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 63, 64, 65, 127, 128, 129])
-    func `a state around a block's edge is as long as the unfinished block asks`(count: Int) throws
-    {
+    func `a saved state has 41 bytes and those of the unfinished block`(count: Int) throws {
         let bytes = [UInt8](repeating: 7, count: count)
         var hasher = SHA256Hasher()
         hasher.update(bytes)
@@ -55,14 +56,14 @@ import Testing
     }
 
     @Test(arguments: [1 << 29, 1 << 32, 5 << 30, (1 << 40) + 64] as [Int64])
-    func `a state says how many bytes it has seen also beyond 32 bits`(count: Int64) throws {
-        // The words need not come from so many bytes: only the length is looked at.
+    func `a saved state counts hashed bytes beyond 32 bits`(count: Int64) throws {
+        // The hash words need not come from that many bytes: only the length matters here.
         var state = SHA256Hasher().savedState
         state.replaceSubrange(33..<41, with: withUnsafeBytes(of: count.bigEndian) { Array($0) })
         let hasher = try #require(SHA256Hasher(savedState: state))
         #expect(hasher.byteCount == count)
         #expect(hasher.savedState == state)
-        // FIPS 180-4 hashes the length, so two states that differ in it alone differ in the end.
+        // FIPS 180-4 hashes the length, so states that differ only in it have different digests.
         #expect(hasher.digest() != SHA256Hasher().digest())
         state[38] ^= 0x80
         #expect(SHA256Hasher(savedState: state)?.digest() != hasher.digest())
@@ -88,12 +89,12 @@ import Testing
     }()
 
     @Test(arguments: damaged)
-    func `a damaged state gives nil`(state: [UInt8]) {
+    func `a damaged saved state is refused`(state: [UInt8]) {
         #expect(SHA256Hasher(savedState: state) == nil)
     }
 
     @Test(arguments: seeds)
-    func `random bytes are taken only when their parts fit each other`(seed: UInt64) {
+    func `random bytes are a saved state only when length and rest fit each other`(seed: UInt64) {
         var generator = SplitMix64(seed: seed)
         let length = generator.next() >> UInt64.random(in: 0...60, using: &generator)
         let fits = Bool.random(using: &generator)

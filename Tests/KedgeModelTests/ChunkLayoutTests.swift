@@ -3,7 +3,7 @@ import KedgeTesting
 import Testing
 
 /// R7, R9, R29, R98.
-@Suite struct `Chunk layouts` {
+struct ChunkLayoutTests {
     private static let gibibyte: Int64 = 1 << 30
 
     @Test(
@@ -44,7 +44,7 @@ import Testing
             ChunkLayout(fileSize: .max, chunkSize: 1).range(ofChunk: Int.max - 1)?.byteCount == 1)
     }
 
-    @Test func `a layout without a size has full chunks up to the bound`() {
+    @Test func `a layout without a file size has full chunks up to the maximum count`() {
         let layout = ChunkLayout(fileSize: nil, chunkSize: 100)
         #expect(layout.chunkCount == nil)
         #expect(layout.range(ofChunk: 7) == ByteRange(start: 700, end: 800))
@@ -73,7 +73,9 @@ import Testing
     }
 
     @Test(arguments: 1...100 as ClosedRange<UInt64>)
-    func `a chunk size grows only as far as the bound on the count asks`(seed: UInt64) throws {
+    func `the chunk size grows no further than the maximum chunk count requires`(seed: UInt64)
+        throws
+    {
         var generator = SplitMix64(seed: seed)
         let preferred = Int64(1) << Int64.random(in: 0...26, using: &generator)
         let size = Int64(generator.next() >> UInt64.random(in: 1...40, using: &generator))
@@ -85,13 +87,13 @@ import Testing
         #expect(chosen == preferred || half >= ChunkLayout.maxChunkCount)
     }
 
-    @Test func `a preferred size that is enough stays, also for a file of unknown size`() {
+    @Test func `a preferred chunk size that suffices is kept, also for a file of unknown size`() {
         #expect(ChunkLayout.chunkSize(preferred: 4 << 20, forFileOf: 5 << 30) == 4 << 20)
         #expect(ChunkLayout.chunkSize(preferred: 4 << 20, forFileOf: nil) == 4 << 20)
         #expect(ChunkLayout.chunkSize(preferred: 1, forFileOf: 0) == 1)
     }
 
-    @Test func `a file of exactly the most chunks keeps its chunk size`() {
+    @Test func `a file of exactly the maximum chunk count keeps the preferred chunk size`() {
         let size = Int64(ChunkLayout.maxChunkCount) << 20
         #expect(ChunkLayout.chunkSize(preferred: 1 << 20, forFileOf: size) == 1 << 20)
     }

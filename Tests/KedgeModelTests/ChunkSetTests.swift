@@ -3,8 +3,8 @@ import KedgeTesting
 import Testing
 
 /// R30, R127.
-@Suite struct `Chunk sets` {
-    /// What a set of indexes would say.
+struct ChunkSetTests {
+    /// The reference: a plain set of indexes.
     private struct Model {
         var indexes: Set<Int> = []
         var contiguousCount: Int { (0...).first { !indexes.contains($0) } ?? 0 }
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: 1...100 as ClosedRange<UInt64>)
-    func `inserting and removing in any order agrees with a set of integers`(seed: UInt64) {
+    func `a chunk set agrees with a set of integers after any inserts and removals`(seed: UInt64) {
         var generator = SplitMix64(seed: seed)
         let bound = [3, 64, 65, 200, 1000].randomElement(using: &generator) ?? 64
         var set = ChunkSet()
@@ -47,7 +47,8 @@ import Testing
     }
 
     @Test(arguments: 1...50 as ClosedRange<UInt64>)
-    func `a set reads back from its bytes whatever the order it was filled in`(seed: UInt64) throws
+    func `a chunk set reads back from its bytes, whatever order it was filled in`(seed: UInt64)
+        throws
     {
         var generator = SplitMix64(seed: seed)
         let indexes = Set((0..<60).map { _ in Int.random(in: 0..<500, using: &generator) })
@@ -64,14 +65,14 @@ import Testing
         arguments: [
             ([], []), ([0], [1]), ([7], [0x80]), ([8], [0, 1]), ([0, 1, 2, 9], [7, 2]),
         ] as [([Int], [UInt8])])
-    func `the bytes have one bit a chunk, lowest first, without zeros at the end`(
+    func `a serialized chunk set has one bit per chunk, lowest first, without zeros at the end`(
         indexes: [Int], bytes: [UInt8]
     ) {
         #expect(ChunkSet(indexes).serialized == bytes)
         #expect(ChunkSet(serialized: bytes + [0, 0])?.indexes == indexes)
     }
 
-    @Test func `removing the last chunk leaves a set that equals one that never had it`() {
+    @Test func `a chunk set whose last chunk was removed equals one that never had it`() {
         var set = ChunkSet([1, 900])
         set.remove(900)
         #expect(set == ChunkSet([1]))
@@ -84,7 +85,7 @@ import Testing
     }
 
     @Test(arguments: [-1, Int.min, 64, 1 << 53, Int.max])
-    func `an index that was never inserted is not there`(index: Int) {
+    func `a chunk set does not contain an index that was never inserted`(index: Int) {
         var set = ChunkSet([0, 63])
         let wasThere = set.remove(index)
         #expect(!set.contains(index))

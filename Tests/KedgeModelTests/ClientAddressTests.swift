@@ -1,7 +1,7 @@
 import KedgeModel
 import Testing
 
-@Suite struct `Addresses of clients` {
+struct ClientAddressTests {
     @Test(arguments: [
         ("127.0.0.1", "127.0.0.1"), ("203.0.113.255", "203.0.113.255"),
         ("::ffff:192.0.2.7", "192.0.2.7"), ("::FFFF:c000:207", "192.0.2.7"),
@@ -11,7 +11,7 @@ import Testing
         ("2001:0:0:1::9", "2001:0:0:1::/64"), ("64:ff9b::192.0.2.33", "64:ff9b::/64"),
         ("1:2:3:4:5:6:192.0.2.1", "1:2:3:4::/64"),
     ])
-    func `an address has one network`(text: String, network: String) throws {
+    func `a client address yields its network`(text: String, network: String) throws {
         #expect(try #require(ClientAddress(text)).network == network)
     }
 
@@ -22,7 +22,7 @@ import Testing
         "1:2:3:4:5:6:7::8",
         "1.2.3.4::", "::+1", "unknown", "_hidden",
     ])
-    func `text that is no address has none`(text: String) {
+    func `text that is no address is refused`(text: String) {
         #expect(ClientAddress(text) == nil)
     }
 }

@@ -3,7 +3,7 @@ import KedgeTesting
 import Testing
 
 /// R56, R84, R91.
-@Suite struct `Content-Range` {
+struct ContentRangeTests {
     @Test(
         arguments: [
             ("bytes 0-0/1", 0, 1, 1), ("bytes 0-99/250", 0, 100, 250),
@@ -12,7 +12,7 @@ import Testing
             ("bytes 0-9223372036854775806/9223372036854775807", 0, Int64.max, Int64.max),
             ("bytes 9223372036854775806-9223372036854775806/*", Int64.max - 1, Int64.max, nil),
         ] as [(String, Int64, Int64, Int64?)])
-    func `a range with or without a total is read`(
+    func `a content range is read with or without a total`(
         value: String, start: Int64, end: Int64, total: Int64?
     ) {
         let expected = ContentRange(range: ByteRange(start: start, end: end), total: total)
@@ -23,7 +23,7 @@ import Testing
         arguments: [
             ("bytes */0", 0), ("bytes */250", 250), ("BYTES */9223372036854775807", Int64.max),
         ] as [(String, Int64)])
-    func `an unsatisfied range has a total only`(value: String, total: Int64) {
+    func `an unsatisfied content range has only a total`(value: String, total: Int64) {
         #expect(ContentRange(value) == ContentRange(range: nil, total: total))
     }
 
@@ -38,12 +38,12 @@ import Testing
         "bytes 18446744073709551616-1/2", "bytes 0-1/9223372036854775808",
         "bytes 0-1/18446744073709551616", "bytes 0-18446744073709551615/*",
     ])
-    func `anything else is refused and nothing traps`(value: String) {
+    func `a malformed content range is refused without a trap`(value: String) {
         #expect(ContentRange(value) == nil)
     }
 
     @Test(arguments: 1...50 as ClosedRange<UInt64>)
-    func `what is written reads back`(seed: UInt64) {
+    func `a written content range reads back`(seed: UInt64) {
         var generator = SplitMix64(seed: seed)
         let start = Int64.random(in: 0..<(1 << 50), using: &generator)
         let end = start + Int64.random(in: 1...(1 << 40), using: &generator)
@@ -53,7 +53,7 @@ import Testing
         #expect(ContentRange(range.description) == range)
     }
 
-    @Test func `an empty range is written as an unsatisfied one`() {
+    @Test func `an empty content range is written as an unsatisfied one`() {
         let empty = ByteRange(start: 3, end: 3)
         #expect(empty.isEmpty)
         #expect(empty.byteCount == 0)

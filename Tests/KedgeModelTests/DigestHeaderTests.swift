@@ -1,8 +1,8 @@
 import KedgeModel
 import Testing
 
-/// R57, R14: both header forms, and nothing but them.
-@Suite struct `Digest headers` {
+/// R57, R14: the parsers accept both header forms and nothing else.
+struct DigestHeaderTests {
     /// SHA-256 of no bytes.
     private static let hex = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     private static let base64 = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
@@ -12,7 +12,7 @@ import Testing
     @Test(arguments: [
         "sha256=\(hex)", "SHA256=\(hex)", "Sha256=\(hex.uppercased())",
     ])
-    func `X-Chunk-Hash takes the algorithm and the digits in any case`(value: String) {
+    func `X-Chunk-Hash accepts the algorithm and the digits in any case`(value: String) {
         #expect(DigestHeader.parseChunkHash(value) == digest)
     }
 
@@ -22,7 +22,7 @@ import Testing
         "sha256=\(hex.dropLast())", "sha256==\(hex)", "sha256=\(base64)",
         "sha256=\(hex),sha256=\(hex)",
     ])
-    func `X-Chunk-Hash takes nothing else`(value: String) {
+    func `X-Chunk-Hash refuses every other form`(value: String) {
         #expect(DigestHeader.parseChunkHash(value) == nil)
     }
 
@@ -41,11 +41,11 @@ import Testing
         "sha-256=:AAAA:", "sha-512=:\(base64):", "sha256=:\(base64):", "sha-256=\"\(base64)\"",
         "sha-256=: \(base64):", ",", "=",
     ])
-    func `RFC 9530 values without a whole sha-256 are refused`(value: String) {
+    func `RFC 9530 values without a complete sha-256 are refused`(value: String) {
         #expect(DigestHeader.parseRFC9530(value) == nil)
     }
 
-    @Test func `what is written reads back`() throws {
+    @Test func `written digest headers read back`() throws {
         let digest = try #require(digest)
         #expect(DigestHeader.chunkHash(digest) == "sha256=\(Self.hex)")
         #expect(DigestHeader.rfc9530(digest) == "sha-256=:\(Self.base64):")

@@ -1,8 +1,8 @@
 import KedgeModel
 import Testing
 
-/// R67, R107 and the table of DESIGN section 4.
-@Suite struct `The error table` {
+/// R67, R107: the table of error codes.
+struct ErrorCodeTests {
     private static let designed = [
         "SESSION_NOT_FOUND", "SESSION_EXPIRED", "SESSION_CLOSED", "CHUNK_OUT_OF_BOUNDS",
         "RANGE_MISMATCH", "LENGTH_MISMATCH", "CHUNK_HASH_MISMATCH", "CHUNK_CONFLICT",
@@ -41,11 +41,11 @@ import Testing
     ]
 
     @Test(arguments: designed)
-    func `every code of the design is in the table`(text: String) {
+    func `every code of the original design is in the error table`(text: String) {
         #expect(ErrorCode(rawValue: text) != nil)
     }
 
-    @Test func `codes are unique upper-case words`() {
+    @Test func `error codes are unique upper-case words`() {
         let texts = ErrorCode.allCases.map(\.rawValue)
         #expect(Set(texts).count == texts.count)
         let allowed = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZ_")
@@ -56,18 +56,18 @@ import Testing
     }
 
     @Test(arguments: ErrorCode.allCases)
-    func `a code has the status that the contract gives it`(code: ErrorCode) {
+    func `an error code has the HTTP status of the contract`(code: ErrorCode) {
         #expect(code.facts.httpStatus == Self.statuses[code])
         #expect((code.facts.httpStatus == nil) == Self.clientSide.contains(code))
     }
 
     @Test(arguments: ErrorCode.allCases)
-    func `a code is retried only where trying again can help`(code: ErrorCode) {
+    func `an error code is retryable only where another attempt can help`(code: ErrorCode) {
         #expect(code.facts.isRetryable == Self.retryable.contains(code))
     }
 
     @Test(arguments: ErrorCode.allCases)
-    func `no code ends the command as a success or a signal`(code: ErrorCode) {
+    func `no error code gives the exit status of a success or a signal`(code: ErrorCode) {
         #expect((1..<126).contains(code.facts.exitStatus))
         #expect(code.facts.exitStatus != ExitStatus.someFailed)
         #expect(!code.facts.sentence.isEmpty)
@@ -84,14 +84,15 @@ import Testing
             (.busy, ExitStatus.busy),
             (.usage, ExitStatus.usage),
         ] as [(ErrorCode, Int32)])
-    func `causes that a person acts on differently end differently`(code: ErrorCode, status: Int32)
-    {
+    func `causes that call for different actions have different exit statuses`(
+        code: ErrorCode, status: Int32
+    ) {
         #expect(code.facts.exitStatus == status)
     }
 
     @Test(arguments: ErrorCode.allCases.filter { $0 != .usage })
-    func `no other code is answered with the facts that end the table`(code: ErrorCode) {
-        // The table's parts end in a default row; a code that fell into a foreign one shows here.
+    func `no error code falls into the default row of another part of the table`(code: ErrorCode) {
+        // Each part of the table ends in a default row. A code in the wrong part would get it.
         #expect(code == .storageFull || code.facts.sentence != ErrorCode.storageFull.facts.sentence)
         #expect(
             code == .internalError || code.facts.sentence != ErrorCode.internalError.facts.sentence)

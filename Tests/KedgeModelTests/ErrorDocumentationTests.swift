@@ -2,8 +2,8 @@ import Foundation
 import KedgeModel
 import Testing
 
-@Suite struct `Documented errors` {
-    /// The rows between the markers of `docs/PROTOCOL.md`, without the two of the head.
+struct ErrorDocumentationTests {
+    /// The rows between the markers of `docs/PROTOCOL.md`, without the two header rows.
     private func documentedRows() throws -> [String] {
         let file = URL(filePath: #filePath).deletingLastPathComponent()
             .appending(path: "../../docs/PROTOCOL.md")
@@ -14,7 +14,7 @@ import Testing
             .map(String.init)
     }
 
-    @Test func `the table of the protocol is the table of the code`() throws {
+    @Test func `the documented error table equals the table in the code`() throws {
         let expected = ErrorCode.allCases.map { code in
             let facts = code.facts
             let status = facts.httpStatus.map(String.init) ?? "–"

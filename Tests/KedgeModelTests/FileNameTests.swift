@@ -3,7 +3,7 @@ import KedgeTesting
 import Testing
 
 /// R47: traversal and control characters never get through.
-@Suite struct `File names` {
+struct FileNameTests {
     private static let good = [
         "a", "report.pdf", "über uns.txt", "日本語.txt", "👩‍👩‍👧.jpg", "...", "..a", ".hidden", " ",
         "a:b*c?\"<>|", "con", "-rf", "$(id)", "%2e%2e%2f", "שלום.txt",
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: bad)
-    func `a harmful name is not valid and becomes one that is`(name: String) {
+    func `a harmful name is invalid and is sanitized into a valid one`(name: String) {
         #expect(!FileName.isValid(name))
         #expect(FileName.isValid(FileName.sanitized(name)))
     }
@@ -39,27 +39,27 @@ import Testing
         ("\u{202A}a\u{202C}", "_a_"), ("\u{2066}a\u{2069}", "_a_"), ("a/..", "file"),
         ("", "file"), ("///", "file"),
     ])
-    func `a made name keeps the last component and marks what it replaced`(
+    func `a sanitized name keeps the last path component and marks replaced characters`(
         name: String, made: String
     ) {
         #expect(FileName.sanitized(name) == made)
     }
 
-    @Test func `a long name is cut between characters`() {
+    @Test func `a long file name is cut between characters`() {
         let made = FileName.sanitized(String(repeating: "字", count: 1000))
         #expect(made == String(repeating: "字", count: 85))
-        // 25 bytes a family: ten fit, and the eleventh is not cut into its members.
+        // A family has 25 bytes: ten fit, and the eleventh is not cut into its members.
         let families = FileName.sanitized(String(repeating: "👨‍👩‍👧‍👦", count: 100))
         #expect(families == String(repeating: "👨‍👩‍👧‍👦", count: 10))
     }
 
     @Test(arguments: 1...100 as ClosedRange<UInt64>)
-    func `whatever comes in, a made name is valid and stable`(seed: UInt64) {
+    func `a sanitized name is valid and stable for any input`(seed: UInt64) {
         var generator = SplitMix64(seed: seed)
         let count = Int.random(in: 0...400, using: &generator)
         var scalars = String.UnicodeScalarView()
         for _ in 0..<count {
-            // Most scalars of trouble lie low; the rest of Unicode gets its share.
+            // Most troublesome scalars have low values. The rest of Unicode is drawn too.
             let bound: UInt32 = Bool.random(using: &generator) ? 0x100 : 0x2_FFFF
             let value = UInt32.random(in: 0...bound, using: &generator)
             scalars.append(Unicode.Scalar(value) ?? "/")

@@ -1,7 +1,7 @@
 import KedgeModel
 import Testing
 
-@Suite struct `HTTP dates` {
+struct HTTPDateTests {
     @Test(
         arguments: [
             ("Sun, 06 Nov 1994 08:49:37 GMT", "1994-11-06T08:49:37.000Z"),
@@ -9,7 +9,7 @@ import Testing
             ("Thu, 29 Feb 2024 23:59:59 GMT", "2024-02-29T23:59:59.000Z"),
             ("Fri, 31 Dec 9999 23:59:59 GMT", "9999-12-31T23:59:59.000Z"),
         ])
-    func `the preferred form is read`(text: String, time: String) {
+    func `an HTTP date of the preferred form is read`(text: String, time: String) {
         #expect(Timestamp(httpDate: text)?.description == time)
     }
 
@@ -22,7 +22,7 @@ import Testing
         "Sun, 06 Nov 1994 08:49:37 GMT ", "Sun, 06-Nov-1994 08:49:37 GMT",
         "Sun, 06 Nov 1994 08.49.37 GMT", "Sun, 06 Nov 1994T08:49:37 GMT",
     ])
-    func `anything else is refused`(text: String) {
+    func `an HTTP date of any other form is refused`(text: String) {
         #expect(Timestamp(httpDate: text) == nil)
     }
 
@@ -30,7 +30,7 @@ import Testing
         "S\u{301}un", "t\u{301}pdOO", "\u{1F1E6}\u{1F1E6} \u{FFFD}M",
         "Sun, 0\u{301} Nov 1994 08:49:37 GMT", "Su\u{301}, 06 Nov 1994 08:49:37 GM",
     ])
-    func `text on which a formatter of dates can trap is refused`(text: String) {
+    func `text on which a date formatter can trap is refused`(text: String) {
         #expect(Timestamp(httpDate: text) == nil)
     }
 }

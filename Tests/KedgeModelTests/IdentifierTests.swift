@@ -17,19 +17,19 @@ import Testing
         starting("é"), starting("０"), starting("../"), "01234567-89ab-cdef-0123-456789ab",
     ]
 
-    @Test func `32 lower-case digits are an identifier and keep their text`() {
+    @Test func `32 lower-case hexadecimal digits are an identifier and keep their text`() {
         #expect(SessionID(Self.wellFormed)?.text == Self.wellFormed)
         #expect(FileID(Self.wellFormed)?.description == Self.wellFormed)
         #expect(TransferID("x\(Self.wellFormed)".dropFirst())?.text == Self.wellFormed)
     }
 
     @Test(arguments: illFormed)
-    func `anything else is refused`(text: String) {
+    func `any other text is no identifier`(text: String) {
         #expect(SessionID(text) == nil)
         #expect(!FileID.isWellFormed(text))
     }
 
-    /// R52: unguessable, so every one of the 128 bits has to move.
+    /// R52: identifiers are unguessable, so each of the 128 bits has to vary.
     @Test func `random identifiers are well formed, distinct and use every bit`() {
         let ids = (0..<1000).map { _ in SessionID.random() }
         #expect(ids.allSatisfy { SessionID.isWellFormed($0.text) })
@@ -41,7 +41,7 @@ import Testing
         #expect(everZero == [UInt8](repeating: 255, count: 16))
     }
 
-    @Test func `the same generator draws the same identifier`() {
+    @Test func `generators with the same seed draw the same identifier`() {
         var first = SplitMix64(seed: 7)
         var second = SplitMix64(seed: 7)
         #expect(FileID.random(using: &first) == FileID.random(using: &second))

@@ -2,11 +2,11 @@ import Foundation
 import KedgeModel
 import Testing
 
-@Suite struct `SHA-256 digests` {
+struct SHA256DigestTests {
     private static let hex = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1eff"
     private static let bytes = [UInt8](0...30) + [255]
 
-    @Test func `hexadecimal in any case and bytes make the same digest`() throws {
+    @Test func `hexadecimal text in any case and bytes make the same digest`() throws {
         let digest = try #require(SHA256Digest(hex: Self.hex))
         #expect(digest == SHA256Digest(hex: Self.hex.uppercased()))
         #expect(digest == SHA256Digest(bytes: Self.bytes))
@@ -22,12 +22,12 @@ import Testing
     ]
 
     @Test(arguments: illFormed)
-    func `text that is not 64 digits is refused`(text: String) {
+    func `text that is not 64 hexadecimal digits is no digest`(text: String) {
         #expect(SHA256Digest(hex: text) == nil)
     }
 
     @Test(arguments: [0, 1, 31, 33, 64])
-    func `any other number of bytes is refused`(count: Int) {
+    func `bytes of any other length are no digest`(count: Int) {
         #expect(SHA256Digest(bytes: [UInt8](repeating: 0, count: count)) == nil)
     }
 

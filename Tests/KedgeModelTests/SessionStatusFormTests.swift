@@ -3,8 +3,8 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-/// R61, R62: what a session's status looks like on the wire, written and read.
-@Suite struct `The forms of a session's status` {
+/// R61, R62: a session's status on the wire, written and read.
+struct SessionStatusFormTests {
     private static let time = Timestamp(millisecondsSinceEpoch: 1_763_688_608_123)
     private static let sparse = ChunkSet([5, 0, 1, 2])
 
@@ -24,7 +24,7 @@ import Testing
         return encoder
     }
 
-    /// The two writers, told apart by nothing.
+    /// Expects the same text from the full form's writer and from the encoder.
     private func expectSameText(
         _ status: SessionStatus, at location: SourceLocation = #_sourceLocation
     ) throws {
@@ -32,7 +32,7 @@ import Testing
         #expect(status.text(.full) == expected, sourceLocation: location)
     }
 
-    @Test func `the full text is the encoder's, with every member`() throws {
+    @Test func `the full status text equals the encoder's, with every member`() throws {
         var status = Self.status(state: .completed)
         status.fileHashSha256 = SHA256Digest(bytes: [UInt8](repeating: 7, count: 32))
         status.remoteFileId = FileID(wellFormed: String(repeating: "b", count: 32))
@@ -49,14 +49,14 @@ import Testing
         }
     }
 
-    @Test func `the full text is the encoder's, with as little as can be`() throws {
+    @Test func `the full status text equals the encoder's, with the fewest members`() throws {
         var status = Self.status(ChunkSet())
         (status.fileSize, status.totalChunks, status.partialChunks) = (nil, nil, [])
         try expectSameText(status)
     }
 
     @Test(arguments: [Int64.min, -10, -1, 0, 9, 10, 99, 100, .max])
-    func `the full text is the encoder's for any number`(number: Int64) throws {
+    func `the full status text equals the encoder's for any number`(number: Int64) throws {
         var status = Self.status()
         (status.fileSize, status.chunkSize, status.receivedBytes) = (number, number, number)
         try expectSameText(status)
@@ -67,20 +67,19 @@ import Testing
         "\u{7F}\u{80}\u{2028}\u{FEFF}\u{FFFF}", "\u{200F}\u{202E}\u{2066}\u{200D}",
         String(String.UnicodeScalarView((0..<0x30).compactMap { Unicode.Scalar($0) })),
     ])
-    func `the full text is the encoder's for any name`(name: String) throws {
+    func `the full status text equals the encoder's for any name`(name: String) throws {
         try expectSameText(Self.status(fileName: name))
     }
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func `the full text is the encoder's for any chunks`(seed: UInt64) throws {
+    func `the full status text equals the encoder's for any chunks`(seed: UInt64) throws {
         var generator = SplitMix64(seed: seed)
         let bound = [10, 130, 2000].randomElement(using: &generator) ?? 10
         let indexes = (0..<bound).filter { _ in Bool.random(using: &generator) }
         try expectSameText(Self.status(ChunkSet(indexes)))
     }
 
-    /// The same members but for the list of chunks.
-    @Test func `the form with ranges leaves only the list of chunks out`() throws {
+    @Test func `the status with ranges leaves out only the list of chunks`() throws {
         func members(_ form: SessionStatus.Form) throws -> NSMutableDictionary {
             let object = try JSONSerialization.jsonObject(with: Data(Self.status().text(form)))
             return NSMutableDictionary(dictionary: try #require(object as? [String: Any]))
@@ -93,20 +92,21 @@ import Testing
         #expect(ranges["receivedRanges"] as? [[Int]] == [[0, 2], [5, 5]])
     }
 
-    @Test func `the form with ranges of 100,000 chunks without gaps is below 4 KiB`() throws {
+    @Test func `the status with ranges of 100,000 chunks without gaps takes at most 4 KiB`() throws
+    {
         let status = Self.status(
             ChunkSet(0..<100_000), fileName: String(repeating: "\"", count: FileName.maxByteCount))
         #expect(status.text(.ranges).count <= 4 << 10)
     }
 
     @Test(arguments: SessionStatus.Form.allCases)
-    func `both forms read back`(form: SessionStatus.Form) throws {
+    func `both forms of the status read back`(form: SessionStatus.Form) throws {
         let status = Self.status()
         let text = Data(status.text(form))
         #expect(try JSONDecoder().decode(SessionStatus.self, from: text) == status)
     }
 
-    /// The chunks read from an answer with these members.
+    /// Reads the chunks from a status with these members.
     private func read(_ members: String) throws -> [Int] {
         let text = try #require(
             String(bytes: Self.status().text(.ranges), encoding: .utf8)
@@ -124,7 +124,7 @@ import Testing
         (#""receivedRanges":[[1048575,9223372036854775807]]"#, [1_048_575]),
         (#""receivedRanges":[[1048576,1048577]]"#, []),
     ])
-    func `chunks that no file can have are passed over`(members: String, chunks: [Int]) throws {
+    func `chunks that no file can have are ignored`(members: String, chunks: [Int]) throws {
         #expect(try read(members) == chunks)
     }
 
@@ -134,7 +134,7 @@ import Testing
         #""receivedRanges":[[1]]"#, #""receivedRanges":[[]]"#, #""receivedRanges":[[0,1,2]]"#,
         #""receivedRanges":[0]"#, #""receivedChunks":null"#, #""received":[]"#,
     ])
-    func `runs that are none are refused`(members: String) {
+    func `malformed ranges and missing chunk lists are refused`(members: String) {
         #expect(throws: DecodingError.self) { try read(members) }
     }
 }

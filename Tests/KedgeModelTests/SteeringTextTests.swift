@@ -2,7 +2,7 @@ import Foundation
 import KedgeModel
 import Testing
 
-@Suite struct `Text for terminals` {
+struct SteeringTextTests {
     private static let steering: [Unicode.Scalar] = [
         "\u{7F}", "\u{80}", "\u{85}", "\u{9B}", "\u{9F}", "\u{61C}", "\u{200E}", "\u{200F}",
         "\u{2028}", "\u{2029}", "\u{202A}", "\u{202B}", "\u{202C}", "\u{202D}", "\u{202E}",
@@ -10,7 +10,7 @@ import Testing
     ]
 
     @Test(arguments: steering)
-    func `JSON carries a character that steers as an escape, with the same meaning`(
+    func `JSON escapes a character that steers a terminal, with the same meaning`(
         scalar: Unicode.Scalar
     ) throws {
         let text = ["a\(scalar)b", "\(scalar)"]
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(arguments: steering)
-    func `a log line carries a character that steers as an escape`(scalar: Unicode.Scalar) {
+    func `a log line escapes a character that steers a terminal`(scalar: Unicode.Scalar) {
         let escape = "a\\u{\(String(scalar.value, radix: 16))}b"
         #expect(SteeringText.escaped("a\(scalar)b") == escape)
     }
@@ -31,7 +31,7 @@ import Testing
         "", "a b", "日本語 ☂", "👩‍👩‍👧", "می\u{200C}خواهم", "né\u{301}e", "\u{A0}\u{AD}",
         "\u{1F3F4}\u{E0067}",
     ])
-    func `text that steers nothing stays as it is`(text: String) throws {
+    func `text without steering characters stays as it is`(text: String) throws {
         #expect(SteeringText.escaped(text) == text)
         let json = try JSONEncoder().encode([text])
         #expect(SteeringText.escaped(json: json) == Array(json))

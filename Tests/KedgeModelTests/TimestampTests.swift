@@ -30,8 +30,9 @@ import Testing
             ("1970-01-01T00:00:00.25Z", 250), ("1970-01-01T00:00:00.1239Z", 123),
             ("1970-01-01T00:00:00.000000001Z", 0),
         ] as [(String, Int64)])
-    func `a fraction of any length is read down to milliseconds`(text: String, milliseconds: Int64)
-    {
+    func `a second's fraction of any length is read down to milliseconds`(
+        text: String, milliseconds: Int64
+    ) {
         #expect(Timestamp(text)?.millisecondsSinceEpoch == milliseconds)
     }
 
@@ -45,7 +46,7 @@ import Testing
         "١٩٧٠-01-01T00:00:00Z", "19700101T000000.0000Z", "1970-01-01T00:00:00ZZ",
         "é970-01-01T00:00:00Z", " 1970-01-01T00:00:00Z",
     ])
-    func `malformed text is refused`(text: String) {
+    func `a malformed timestamp is refused`(text: String) {
         #expect(Timestamp(text) == nil)
     }
 
@@ -72,7 +73,7 @@ import Testing
     }
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func `the order of the texts is the order of the times`(seed: UInt64) {
+    func `the texts of timestamps sort like their times`(seed: UInt64) {
         var generator = SplitMix64(seed: seed)
         let times = (0..<50).map { _ in
             Timestamp(
@@ -88,7 +89,8 @@ import Testing
     }
 
     @Test(arguments: [Int64.min, Int64.min + 1, Int64.max - 1, Int64.max])
-    func `any number that a store may hold is written and measured`(milliseconds: Int64) {
+    func `any millisecond count that a store may hold is written and measured`(milliseconds: Int64)
+    {
         let time = Timestamp(millisecondsSinceEpoch: milliseconds)
         #expect(time.description.hasSuffix("Z"))
         let opposite = Timestamp(millisecondsSinceEpoch: ~milliseconds)
@@ -97,7 +99,7 @@ import Testing
                 == .milliseconds(milliseconds) - .milliseconds(~milliseconds))
     }
 
-    @Test func `advancing and measuring are each other's inverse`() {
+    @Test func `advancing a timestamp and measuring the duration are inverse`() {
         let start = Timestamp(millisecondsSinceEpoch: 1_000_000)
         let later = start.advanced(by: .milliseconds(90_061_001))
         #expect(later.millisecondsSinceEpoch == 91_061_001)
@@ -107,12 +109,12 @@ import Testing
     }
 
     @Test(arguments: [Int64.max, Int64.max / 1000 + 1])
-    func `advancing by too much stays in the far future`(seconds: Int64) {
+    func `a timestamp advanced by too much stays in the far future`(seconds: Int64) {
         let now = Timestamp(millisecondsSinceEpoch: 1_700_000_000_000)
         #expect(now.advanced(by: .seconds(seconds)) > now)
     }
 
-    @Test func `going back by too much stays in the far past`() {
+    @Test func `a timestamp moved back by too much stays in the far past`() {
         let now = Timestamp(millisecondsSinceEpoch: 1_700_000_000_000)
         #expect(now.advanced(by: .seconds(-Int64.max)) < now)
     }

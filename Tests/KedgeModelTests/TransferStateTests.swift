@@ -1,8 +1,8 @@
 import KedgeModel
 import Testing
 
-/// R3, R34, R104–R109: the whole table of states and events.
-@Suite struct `Transfer states` {
+/// R3, R34, R104–R109: the complete table of states and events.
+struct TransferStateTests {
     struct Step: Sendable, CustomTestStringConvertible {
         let state: TransferState
         let event: TransferEvent
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    /// What is legal, row by row; a pair that is not here is not.
+    /// The legal target of a step; nil for an illegal pair of state and event.
     private static func target(of step: Step) -> TransferState? {
         let running = step.direction == .upload ? TransferState.uploading : .downloading
         let row: [TransferEvent: TransferState] =
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: steps)
-    func `every event leads where the table says, or throws`(step: Step) throws {
+    func `every event leads to the state of the table, or throws`(step: Step) throws {
         guard let target = Self.target(of: step) else {
             let error = #expect(throws: IllegalTransition.self) {
                 try step.state.applying(step.event, direction: step.direction)
@@ -67,7 +67,7 @@ import Testing
         #expect(try step.state.applying(step.event, direction: step.direction) == target)
     }
 
-    @Test func `a finished transfer is not stopped, failed or completed again`() {
+    @Test func `a completed transfer is not stopped, failed, retried or completed again`() {
         for event in [TransferEvent.cancel, .pause(.user), .fail, .complete, .start, .retry] {
             #expect(throws: IllegalTransition.self) {
                 try TransferState.completed.applying(event, direction: .download)
@@ -75,14 +75,14 @@ import Testing
         }
     }
 
-    @Test func `the final states are those that only an explicit request leaves`() {
+    @Test func `failed, completed and canceled are the final states`() {
         let final = TransferState.allCases.filter(\.isFinal)
         #expect(final == [.failed, .completed, .canceled])
         #expect(TransferDirection.upload.runningState == .uploading)
         #expect(TransferDirection.download.runningState == .downloading)
     }
 
-    @Test func `the stored words are the ones of the requirements`() {
+    @Test func `the stored words of states and pause reasons are those of the requirements`() {
         #expect(
             TransferState.allCases.map(\.rawValue) == [
                 "queued", "uploading", "downloading", "paused", "failed", "completed", "canceled",

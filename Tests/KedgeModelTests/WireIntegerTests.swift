@@ -2,7 +2,7 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-@Suite struct `Integers from the wire` {
+struct WireIntegerTests {
     @Test(
         arguments: [
             ("0", 0), ("1", 1), ("00", 0), ("007", 7), ("2147483647", 2_147_483_647),
@@ -10,7 +10,7 @@ import Testing
             ("9007199254740993", 9_007_199_254_740_993), ("9223372036854775807", Int64.max),
             ("000000000000000000009223372036854775807", Int64.max),
         ] as [(String, Int64)])
-    func `digits are read exactly up to the largest value`(text: String, value: Int64) {
+    func `decimal digits are read exactly up to the largest value`(text: String, value: Int64) {
         #expect(WireInteger.parse(text) == value)
     }
 
@@ -20,19 +20,19 @@ import Testing
         "99999999999999999999999999999999", "٣", "۳", "３", "1٣", "𝟙", "½", "①", "Ⅷ", "1\u{301}",
         "\u{200E}1", "\u{FEFF}1", "NaN", "infinity", "null",
     ])
-    func `everything else is refused and nothing traps`(text: String) {
+    func `text that is no decimal integer is refused without a trap`(text: String) {
         #expect(WireInteger.parse(text) == nil)
     }
 
-    @Test func `a very long row of digits is refused`() {
+    @Test func `a very long number is refused, but not very many leading zeros`() {
         #expect(WireInteger.parse(String(repeating: "9", count: 100_000)) == nil)
         #expect(WireInteger.parse(String(repeating: "0", count: 100_000) + "1") == 1)
     }
 
     @Test(arguments: 1...50 as ClosedRange<UInt64>)
-    func `every value reads back from its decimal text`(seed: UInt64) {
+    func `an integer reads back from its decimal text`(seed: UInt64) {
         var generator = SplitMix64(seed: seed)
-        // All magnitudes, not only the large ones that most random words have.
+        // Covers all magnitudes: most random words are large.
         let value = Int64(generator.next() >> UInt64.random(in: 1...63, using: &generator))
         #expect(WireInteger.parse(String(value)) == value)
         let slice = "x\(value)y".dropFirst().dropLast()

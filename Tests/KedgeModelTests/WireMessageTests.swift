@@ -2,8 +2,8 @@ import Foundation
 import KedgeModel
 import Testing
 
-/// The field names of DESIGN section 4, which the requirements fix (R47–R54, R61, R66, R87, R93).
-@Suite struct `Wire messages` {
+/// The field names that the requirements fix (R47–R54, R61, R66, R87, R93).
+struct WireMessageTests {
     private static let time = Timestamp(millisecondsSinceEpoch: 1_763_688_608_000)
 
     private let session = SessionID(wellFormed: String(repeating: "a", count: 32))
@@ -14,7 +14,7 @@ import Testing
         digest = try #require(SHA256Digest(bytes: [UInt8](repeating: 7, count: 32)))
     }
 
-    /// Encodes, checks the names, decodes again.
+    /// Encodes the message, checks the names of its members, and decodes it again.
     private func expect<Message: Codable & Equatable>(
         _ message: Message, has names: Set<String>, at location: SourceLocation = #_sourceLocation
     ) throws {
@@ -27,7 +27,7 @@ import Testing
         #expect(read == message, sourceLocation: location)
     }
 
-    @Test func `a create request`() throws {
+    @Test func `a create request has the agreed members and reads back`() throws {
         try expect(
             CreateSessionRequest(
                 fileName: "é\"\\\n", fileSize: 5 << 40, mimeType: "text/plain", chunkSize: 1,
@@ -39,7 +39,7 @@ import Testing
         try expect(CreateSessionRequest(fileName: "a", fileSize: 0), has: ["fileName", "fileSize"])
     }
 
-    @Test func `a create response`() throws {
+    @Test func `a create response has the agreed members and reads back`() throws {
         let limits = SessionLimits(
             minChunkSize: 1, maxChunkSize: 2, maxFileSize: .max, maxConcurrentChunks: 4)
         try expect(
@@ -47,21 +47,22 @@ import Testing
         try expect(
             CreateSessionResponse(
                 sessionId: session, expiresAt: Self.time, state: .open, fileSize: 9, chunkSize: 4,
-                totalChunks: 3, receivedBytes: 0, limits: limits, requiredHeaders: ["X-Chunk-Hash"]),
+                totalChunks: 3, receivedBytes: 0, limits: limits,
+                requiredHeaders: ["X-Chunk-Hash"]),
             has: [
                 "sessionId", "expiresAt", "state", "fileSize", "chunkSize", "totalChunks",
                 "receivedBytes", "limits", "requiredHeaders",
             ])
     }
 
-    @Test func `a chunk receipt`() throws {
+    @Test func `a chunk receipt has the agreed members and reads back`() throws {
         try expect(
             ChunkReceipt(
                 index: 1, sha256: digest, receivedBytes: 8, receivedChunkCount: 2, totalChunks: 3),
             has: ["index", "sha256", "receivedBytes", "receivedChunkCount", "totalChunks"])
     }
 
-    @Test func `a session status`() throws {
+    @Test func `a session status has the agreed members and reads back`() throws {
         let status = SessionStatus(
             sessionId: session, state: .completed, fileName: "a", fileSize: 600, chunkSize: 100,
             totalChunks: 6, received: ChunkSet([5, 0, 1, 2]), receivedBytes: 430,
@@ -79,7 +80,7 @@ import Testing
         try expect(status.partialChunks[0], has: ["index", "receivedBytes"])
     }
 
-    @Test func `finalizing`() throws {
+    @Test func `the finalize messages have the agreed members and read back`() throws {
         try expect(FinalizeRequest(fileHashSha256: digest), has: ["fileHashSha256"])
         try expect(FinalizeRequest(), has: [])
         try expect(
@@ -90,7 +91,7 @@ import Testing
             has: ["sessionId", "state", "verifiedBytes"])
     }
 
-    @Test func `files`() throws {
+    @Test func `the file messages have the agreed members and read back`() throws {
         let meta = FileMeta(
             remoteFileId: file, fileName: "a", size: 1, sha256: digest, mimeType: "a/b",
             etag: "\"e\"",
@@ -109,7 +110,9 @@ import Testing
     }
 
     @Test(arguments: ErrorCode.allCases)
-    func `a problem document says what the table says`(code: ErrorCode) throws {
+    func `a problem document has the facts of the error table and reads back`(code: ErrorCode)
+        throws
+    {
         var problem = ProblemDocument(code: code, detail: "d", requestId: "r")
         #expect(problem.code == code.rawValue)
         #expect(problem.status == code.facts.httpStatus ?? 500)
@@ -135,7 +138,7 @@ import Testing
         #"{"fileName":"a","fileSize":1,"adoptSessionId":"../"}"#,
         #"{"fileName":"a","fileSize":1,"metadata":{"a":1}}"#, #"{"fileName":"a","fileSize":null}"#,
     ])
-    func `a create request of wrong shape is refused`(text: String) {
+    func `a create request of the wrong shape is refused`(text: String) {
         #expect(throws: (any Error).self) {
             try JSONDecoder().decode(CreateSessionRequest.self, from: Data(text.utf8))
         }

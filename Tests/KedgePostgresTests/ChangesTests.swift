@@ -4,7 +4,7 @@ import KedgePostgres
 import KedgeTesting
 import Testing
 
-/// What a node knows of a session, kept up to date by asking for changes.
+/// A node's view of a session, kept up to date by asking for changes.
 private struct Knowledge {
     var revision: Int64 = -1
     var chunks: [Int: CommittedChunk] = [:]
@@ -20,9 +20,9 @@ private struct Knowledge {
     }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct `Changes of a session` {
+@Suite(.timeLimit(.minutes(2))) struct ChangesTests {
     @Test(arguments: 0..<8 as Range<UInt64>)
-    func `who asks for changes now and then knows the same as who asks for everything`(
+    func `a node that asks for changes rarely knows the same as one that asks after each change`(
         _ seed: UInt64
     ) async throws {
         let store = try await openStore(try await PostgresServer.shared().makeDatabase())
@@ -76,7 +76,7 @@ private struct Knowledge {
         #expect(knowledge.revision == all.revision, place)
     }
 
-    @Test func `nothing is told twice, and chunks only to who does not know them`() async throws {
+    @Test func `changes contain only news, and all chunks after a removal`() async throws {
         let store = try await openStore(try await PostgresServer.shared().makeDatabase())
         let record = try await store.make()
         #expect(try await store.changes(of: .random(), since: -1) == nil)
@@ -97,7 +97,7 @@ private struct Knowledge {
         try await store.close()
     }
 
-    @Test func `a successor's bytes are news to who knows it as it begins`() async throws {
+    @Test func `adopted bytes appear in the changes of the new session`() async throws {
         let store = try await openStore(try await PostgresServer.shared().makeDatabase())
         let old = try await store.make(Sample.session(expiresAt: Sample.time(1)))
         _ = try await store.commit([Sample.chunk(0)], touching: Sample.touch(old, until: 1))
@@ -111,7 +111,7 @@ private struct Knowledge {
         try await store.close()
     }
 
-    @Test func `a session of ten thousand chunks comes back whole`() async throws {
+    @Test func `a session of ten thousand chunks reads back completely`() async throws {
         let store = try await openStore(try await PostgresServer.shared().makeDatabase())
         let record = try await store.make(Sample.session(fileSize: 10_000 * Sample.chunkSize))
         let chunks = (0..<10_000).map {

@@ -4,8 +4,8 @@ import KedgePostgres
 import KedgeTesting
 import Testing
 
-/// What a check of the stores reads of the database.
-@Suite(.timeLimit(.minutes(2))) struct `Checked rows in PostgreSQL` {
+/// Rows that a check of the stores reads from the database.
+@Suite(.timeLimit(.minutes(2))) struct CheckedRowsTests {
     private func withStore(
         _ body: (_ store: PostgresStore, _ server: PostgresServer, _ url: String) async throws ->
             Void
@@ -38,7 +38,7 @@ import Testing
             keepUntil: Sample.time(61))
     }
 
-    @Test func `pages follow each other without a gap or a repetition`() async throws {
+    @Test func `pages of rows follow each other without gap or repetition`() async throws {
         try await withStore { store, _, _ in
             var sessions: [SessionRecord] = []
             for _ in 0..<3 { sessions.append(try await session(in: store)) }
@@ -57,7 +57,8 @@ import Testing
         }
     }
 
-    @Test func `files come by digest with their place, and deleted ones not`() async throws {
+    @Test func `live files come in the order of their digests, with their locations`() async throws
+    {
         try await withStore { store, _, _ in
             var files: [FileRecord] = []
             for content in ["a", "b", "a", "c"] {
@@ -83,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func `a blob of two files is promised once, and a session's bytes are too`()
+    @Test func `promised bytes count a shared blob once and include unfinished sessions`()
         async throws
     {
         try await withStore { store, _, _ in
@@ -95,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `unfinished sessions come with the end of what they claim`() async throws {
+    @Test func `unfinished sessions come with the end of their claimed bytes`() async throws {
         try await withStore { store, _, _ in
             let record = try await session(in: store)
             let empty = try await store.make()
@@ -106,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func `what the server knows to be wrong is found`() async throws {
+    @Test func `faults that the database server knows of are found`() async throws {
         try await withStore { store, server, url in
             #expect(try await store.databaseFaults() == [])
             try await server.query(

@@ -1,12 +1,12 @@
 import KedgeEngine
 import KedgeLocks
+import KedgePostgres
 import KedgeTesting
 import Testing
 
-@testable import KedgePostgres
-
-@Suite(.timeLimit(.minutes(2))) struct `Conflicts between transactions` {
-    /// Raises the SQLSTATE in a transaction so many times; returns in which run it succeeded.
+@Suite(.timeLimit(.minutes(2))) struct ConflictTests {
+    /// Raises the SQLSTATE in so many runs of a transaction; returns the number of the run that
+    /// succeeded.
     private func run(_ state: String, times: Int) async throws -> Int {
         let store = try await openStore(try await PostgresServer.shared().makeDatabase())
         let runs = Mutex(0)
@@ -32,7 +32,9 @@ import Testing
     }
 
     @Test(arguments: ["40001", "40P01"])
-    func `a transaction that lost runs again, five times at most`(_ state: String) async throws {
+    func `a transaction that lost a conflict is retried, up to five runs`(_ state: String)
+        async throws
+    {
         #expect(try await run(state, times: 4) == 5)
         await expectUnavailable { _ = try await run(state, times: 9) }
     }
@@ -42,7 +44,7 @@ import Testing
         await expectUnavailable { _ = try await run(state, times: 1) }
     }
 
-    @Test func `a full disk is reported as such`() async throws {
+    @Test func `a full disk of the database server is reported as full`() async throws {
         await #expect {
             _ = try await run("53100", times: 1)
         } throws: { error in
@@ -51,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: ["25P02", "23505", "42601", "22021"])
-    func `a mistake of ours is not tried again`(_ state: String) async throws {
+    func `a programming error is not retried`(_ state: String) async throws {
         await #expect {
             _ = try await run(state, times: 1)
         } throws: { error in
@@ -59,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func `two transactions that wait for each other both end well`() async throws {
+    @Test func `two transactions that deadlock both succeed`() async throws {
         let store = try await openStore(try await PostgresServer.shared().makeDatabase())
         let records = [try await store.make(), try await store.make()]
         try await withThrowingTaskGroup { group in

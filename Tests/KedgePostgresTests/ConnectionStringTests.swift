@@ -1,8 +1,7 @@
+import KedgePostgres
 import Testing
 
-@testable import KedgePostgres
-
-@Suite struct `Metadata URL` {
+struct ConnectionStringTests {
     private func parameters(_ url: String) throws -> [String: String] {
         Dictionary(
             uniqueKeysWithValues: try ConnectionString(url).parameters.map {
@@ -10,7 +9,7 @@ import Testing
             })
     }
 
-    @Test func `our own settings are read and kept from libpq`() throws {
+    @Test func `Kedge's own settings are read and not passed to libpq`() throws {
         let string = try ConnectionString(
             "postgres://me@host/db?pool_size=3&sslmode=verify-full&listen=off&allow_unsafe=on")
         #expect(string.poolSize == 3)
@@ -21,14 +20,14 @@ import Testing
         #expect(keywords.isSuperset(of: ["host", "dbname", "user", "sslmode"]))
     }
 
-    @Test func `without settings a server must be safe, and eight connections are made`() throws {
+    @Test func `the defaults are a safe server, eight connections and notifications`() throws {
         let string = try ConnectionString("postgresql://host/db")
         #expect(string.poolSize == 8)
         #expect(string.listens)
         #expect(!string.allowsUnsafe)
     }
 
-    @Test func `waits have an end unless the URL says which`() throws {
+    @Test func `connection parameters have defaults that the URL can replace`() throws {
         let given = try parameters("postgres://host/db?connect_timeout=9&application_name=mine")
         #expect(given["connect_timeout"] == "9")
         #expect(given["application_name"] == "mine")
@@ -44,7 +43,7 @@ import Testing
         #expect(given["sslrootcert"] == "/etc/ca.pem")
     }
 
-    @Test func `a server is looked for that can be written to, unless somebody wants another`()
+    @Test func `the default target is a writable server, which the URL can replace`()
         throws
     {
         #expect(try parameters("postgres://a,b/db")["target_session_attrs"] == "read-write")
@@ -58,7 +57,7 @@ import Testing
         "postgres://host/db?listen=maybe", "postgres://host/db?no_such_keyword=1",
         "postgres://me:%zzsecret@host/db",
     ])
-    func `a URL that cannot be used is refused, and not repeated`(_ url: String) throws {
+    func `a malformed URL is refused without repeating its password`(_ url: String) throws {
         let error = try #require(throws: PostgresStoreError.self) { try ConnectionString(url) }
         #expect(!error.description.contains("secret"))
     }

@@ -6,9 +6,11 @@ import KedgePostgres
 import KedgeTesting
 import Testing
 
-/// The server dies at the commit of each step in the life of a session, and another node goes on.
-@Suite(.timeLimit(.minutes(2))) struct `Crashes of PostgreSQL` {
-    /// From its making to the removal of what it left. Every step but the claims says the same again.
+/// The database server dies at the commit of each step in the life of a session, and another node
+/// continues.
+@Suite(.timeLimit(.minutes(2))) struct CrashTests {
+    /// The life of a session, from its creation to the removal of its garbage. Every step except
+    /// the claims is idempotent.
     private static func life(_ record: SessionRecord, _ fileID: FileID) -> [MetadataOperation] {
         let key = record.stagingKey
         let claim = { MetadataOperation.claimGarbage(now: Sample.time($0), until: Sample.time($1)) }
@@ -27,19 +29,19 @@ import Testing
             .completeFinalize(record.id, at: Sample.time(20), location: "objects/1"),
             .deleteFile(fileID, record.owner, at: Sample.time(30)),
             claim(40, 100),
-            // What a claim took that nobody heard of comes again.
+            // Garbage of a claim whose answer was lost comes again after the lease.
             claim(100, 160),
             .forgetGarbage(.staging(key), claimedUntil: Sample.time(160)),
             .expire(now: Sample.time(3000), graceEnd: Sample.time(3000)),
         ]
     }
 
-    @Test(arguments: [CuttingProxy.Cut.question, .answer])
-    func `whatever was answered is there after a crash, and what was not can be asked again`(
-        _ cut: CuttingProxy.Cut
+    @Test(arguments: [CommitCutter.Cut.question, .answer])
+    func `an acknowledged step survives a crash, and any other step can be repeated`(
+        _ cut: CommitCutter.Cut
     ) async throws {
         let server = try await PostgresServer.start()
-        let proxy = try CuttingProxy(upstreamPort: server.port)
+        let proxy = try CommitCutter(upstreamPort: server.port)
         let unlucky = try await openStore(
             "postgresql://kedge@127.0.0.1:\(proxy.port)/kedge?listen=off&sslmode=disable"
         ) { $0.patience = .seconds(1) }
@@ -53,7 +55,7 @@ import Testing
         for (number, step) in Self.life(record, known.files[0]).enumerated() {
             let place: Comment = "step \(number): \(step)"
             try await crash(server, at: step, of: unlucky, proxy, cut, place)
-            // Once is twice, unless the crash came before the commit.
+            // A step that was committed before the crash runs twice.
             let first = await step.run(on: model)
             let second = cut == .answer && number > 0 ? await step.run(on: model) : first
             #expect(await step.run(on: other) == second, place)
@@ -68,16 +70,16 @@ import Testing
         await server.stop()
     }
 
-    /// Lets the server die at the step's commit, or just after, and brings it back.
+    /// Kills the server at the step's commit, or just after it, and restarts it.
     private func crash(
         _ server: PostgresServer, at step: MetadataOperation, of store: PostgresStore,
-        _ proxy: CuttingProxy, _ cut: CuttingProxy.Cut, _ place: Comment
+        _ proxy: CommitCutter, _ cut: CommitCutter.Cut, _ place: Comment
     ) async throws {
         let isDead = DispatchSemaphore(value: 0)
         let wasKilled = Mutex(false)
         proxy.cutNextCommit(cut) {
             Task {
-                // A server that lives on fails the test by what the step answers.
+                // If the server survives, the answer to the step fails the test.
                 try? await server.kill()
                 isDead.signal()
             }

@@ -5,7 +5,7 @@ import KedgeTesting
 import Testing
 
 /// Two nodes on one database.
-@Suite(.timeLimit(.minutes(2))) struct `Fleet` {
+@Suite(.timeLimit(.minutes(2))) struct FleetTests {
     private func withTwoStores(
         _ body: (_ first: PostgresStore, _ second: PostgresStore) async throws -> Void
     ) async throws {
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func `two nodes that look for abandoned finalizes get different ones`() async throws {
+    @Test func `two nodes that take abandoned finalizes get different ones`() async throws {
         try await withTwoStores { first, second in
             let old = WorkLease(holder: "gone", now: Sample.time(0), until: Sample.time(10))
             for _ in 0..<20 {
@@ -69,12 +69,12 @@ import Testing
         }
     }
 
-    @Test func `two files of one blob that are deleted at once leave it to the sweep`()
+    @Test func `deleting both files of a blob at once leaves it to the sweep`()
         async throws
     {
         try await withTwoStores { first, second in
             for round in 0..<15 {
-                // With a place of its own, and named by its digest.
+                // Alternates between a recorded location and a name from the digest.
                 let location = round.isMultiple(of: 2) ? "objects/\(round)" : nil
                 let one = try await first.file("content \(round)", at: location)
                 let two = try await first.file("content \(round)", at: location)
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func `a file that is made while the last one of its blob is deleted has its bytes`()
+    @Test func `a file completed while the last other file of its blob is deleted keeps its bytes`()
         async throws
     {
         try await withTwoStores { first, second in
@@ -121,11 +121,11 @@ import Testing
         }
     }
 
-    @Test func `what happens on one node is a hint for the other`() async throws {
+    @Test func `a change on one node notifies the other`() async throws {
         try await withTwoStores { first, second in
             let hints = second.hints()
             let record = try await first.make()
-            // The listener may not be there yet: until it is, hints are lost.
+            // Notifications are lost until the listener is connected.
             let canceling = Task {
                 while !Task.isCancelled {
                     _ = try await first.dropChunks([], of: record.id)
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    @Test func `operations of two nodes on the same sessions all count`() async throws {
+    @Test func `all operations of two nodes on the same sessions count`() async throws {
         try await withTwoStores { first, second in
             let records = [try await first.make(), try await first.make()]
             try await withThrowingTaskGroup { group in
@@ -186,7 +186,7 @@ extension PostgresStore {
             keepUntil: Sample.time(70))
     }
 
-    /// Everything that a sweep at the second would remove.
+    /// Claims all garbage that a sweep at this second would remove.
     fileprivate func claimAll(at seconds: Int64) async throws -> [Garbage] {
         try await claimGarbage(
             now: Sample.time(seconds), leaseUntil: Sample.time(seconds + 1), limit: 1000)

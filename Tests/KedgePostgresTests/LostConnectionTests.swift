@@ -1,19 +1,18 @@
 import Dispatch
 import KedgeEngine
 import KedgeLocks
+import KedgePostgres
 import KedgeTesting
 import Testing
 
-@testable import KedgePostgres
-
-@Suite(.timeLimit(.minutes(2))) struct `Lost connections` {
-    /// A store behind a proxy, and one without.
+@Suite(.timeLimit(.minutes(2))) struct LostConnectionTests {
+    /// Lends a store behind a proxy.
     private func withProxy(
         _ server: PostgresServer,
-        _ body: (_ proxy: CuttingProxy, _ store: PostgresStore) async throws -> Void
+        _ body: (_ proxy: CommitCutter, _ store: PostgresStore) async throws -> Void
     ) async throws {
         let name = try #require(try await server.makeDatabase().split(separator: "/").last)
-        let proxy = try CuttingProxy(upstreamPort: server.port)
+        let proxy = try CommitCutter(upstreamPort: server.port)
         let store = try await openStore(
             "postgresql://kedge@127.0.0.1:\(proxy.port)/\(name)?listen=off&sslmode=disable")
         try await body(proxy, store)
@@ -21,13 +20,13 @@ import Testing
         proxy.stop()
     }
 
-    @Test func `a commit whose answer is lost is found out and reported as what it was`()
+    @Test func `a commit whose answer is lost is looked up and reported as committed`()
         async throws
     {
         try await withProxy(try await .shared()) { proxy, store in
             let record = try await store.make()
             proxy.cutNextCommit(.answer)
-            // A second run would have found the chunk there already.
+            // A second run would find that the chunk is already committed.
             let outcome = try await store.commit(
                 [Sample.chunk(0)], touching: Sample.touch(record))
             #expect(outcome == [.committed])
@@ -36,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func `a commit that never arrived is done again`() async throws {
+    @Test func `a commit that never arrived is repeated`() async throws {
         try await withProxy(try await .shared()) { proxy, store in
             let record = try await store.make()
             proxy.cutNextCommit(.question)
@@ -47,9 +46,9 @@ import Testing
         }
     }
 
-    /// After a crash the number of a lost transaction may be that of another one, so it proves
+    /// After a crash, the number of a lost transaction may belong to another one, so it proves
     /// nothing.
-    @Test func `after a crash of the server the number of a transaction is not believed`()
+    @Test func `a transaction number from before a server crash is not trusted`()
         async throws
     {
         let server = try await PostgresServer.start()
@@ -58,7 +57,7 @@ import Testing
             let isBack = DispatchSemaphore(value: 0)
             proxy.cutNextCommit(.answer) {
                 Task {
-                    // A server that does not come back fails the test by what follows.
+                    // If the server does not come back, a later step fails the test.
                     try? await server.kill()
                     try? await server.restart()
                     isBack.signal()
@@ -72,9 +71,9 @@ import Testing
         await server.stop()
     }
 
-    @Test(arguments: [CuttingProxy.Cut.answer, .question])
-    func `a session is created once whatever becomes of its commit`(
-        _ cut: CuttingProxy.Cut
+    @Test(arguments: [CommitCutter.Cut.answer, .question])
+    func `a session is created once, whether its commit or the answer is lost`(
+        _ cut: CommitCutter.Cut
     ) async throws {
         try await withProxy(try await .shared()) { proxy, store in
             proxy.cutNextCommit(cut)
@@ -89,8 +88,8 @@ import Testing
         }
     }
 
-    /// What the runner does when nobody can say what became of the first run.
-    @Test func `creating again what a first run made answers the same`() async throws {
+    /// The transaction runner does this when the result of the first run is unknown.
+    @Test func `creating the same session again gives the same answer`() async throws {
         let store = try await openStore(try await PostgresServer.shared().makeDatabase())
         for key in [nil, IdempotencyKey(key: "key", fingerprint: "request")] {
             let record = Sample.session()
@@ -106,7 +105,7 @@ import Testing
         try await store.close()
     }
 
-    @Test func `a backend that is terminated inside a transaction costs only time`() async throws {
+    @Test func `a transaction whose backend is terminated is retried`() async throws {
         let server = try await PostgresServer.shared()
         let url = try await server.makeDatabase()
         let notices = Notices()
@@ -127,7 +126,7 @@ import Testing
         try await store.close()
     }
 
-    @Test func `idle connections that died are replaced without anybody noticing`() async throws {
+    @Test func `dead idle connections are replaced without a failed operation`() async throws {
         let server = try await PostgresServer.shared()
         let url = try await server.makeDatabase()
         let store = try await openStore(url)
@@ -145,7 +144,7 @@ import Testing
         try await store.close()
     }
 
-    @Test func `while the server is away operations fail in time, and work when it is back`()
+    @Test func `operations fail in time during an outage, and work after it`()
         async throws
     {
         let server = try await PostgresServer.start()
@@ -161,7 +160,7 @@ import Testing
                             [Sample.chunk(index % 3)], touching: Sample.touch(record))
                         Issue.record("nobody was there to commit")
                     } catch MetadataError.unavailable {
-                        // As it should be.
+                        // The expected failure.
                     } catch {
                         Issue.record(error)
                     }
@@ -175,7 +174,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func `a short outage is waited for`() async throws {
+    @Test func `an operation waits for the end of a short outage`() async throws {
         let server = try await PostgresServer.start()
         let store = try await openStore(server.url)
         let record = try await store.make()
@@ -187,8 +186,8 @@ import Testing
         await server.stop()
     }
 
-    /// A commit that waits for a standby which never answers is neither done nor undone.
-    @Test func `a commit that hangs is given up in time`() async throws {
+    /// A commit that waits for a standby that never answers is neither done nor undone.
+    @Test func `a hanging commit fails in time`() async throws {
         let server = try await PostgresServer.start()
         let store = try await openStore(server.url) {
             $0.patience = .seconds(1)
@@ -201,7 +200,7 @@ import Testing
             _ = try await store.commit([Sample.chunk(0)], touching: Sample.touch(record))
             Issue.record("no standby confirmed the commit")
         } catch MetadataError.unavailable {
-            // As it should be.
+            // The expected failure.
         }
         try await store.close()
         await server.stop()

@@ -4,10 +4,10 @@ import KedgePostgres
 import KedgeTesting
 import Testing
 
-/// Writer leases are not logged: a crash of the database loses them while their writers live. What was acknowledged
-/// of a partial stays all the same.
-@Suite(.timeLimit(.minutes(2))) struct `Partials without their leases` {
-    /// One node's writer of a chunk, which does what a live session does.
+/// Writer leases are in an unlogged table: a crash of the database loses them while their writers
+/// live. The acknowledged bytes of a partial must stay all the same.
+@Suite(.timeLimit(.minutes(2))) struct LostLeaseTests {
+    /// A node's writer of a chunk, which does the same as a live session.
     private struct Writer: Sendable {
         let store: PostgresStore
         var token: WriterToken
@@ -28,7 +28,7 @@ import Testing
             token.knownRevision = try #require(changes).revision
         }
 
-        /// - Returns: False when the writer was told that it was replaced.
+        /// - Returns: False when the store reports that the writer was replaced.
         func save(_ byteCount: Int64, _ record: SessionRecord) async throws -> Bool {
             var touch = Sample.touch(record)
             touch.writer = token
@@ -76,9 +76,10 @@ import Testing
         try await store.close()
     }
 
-    /// A stalls, B takes over and acknowledges more, A wakes. The leases go after so many of the steps.
+    /// Writer A stalls, B takes over and acknowledges more, then A resumes. The leases are lost
+    /// after so many of the steps.
     @Test(arguments: 0...7, [false, true])
-    func `a writer that stalls never takes back what its successor saved`(
+    func `a stalled writer never invalidates what its successor saved`(
         step: Int, discards: Bool
     ) async throws {
         try await withPlace { place in
@@ -107,7 +108,7 @@ import Testing
             #expect(!isDone)
             #expect(try await place.byteCount() == 60)
             try await mayLoseLeases()
-            // The one that has the chunk goes on, and may give up what it finds damaged.
+            // The current writer continues, and may discard bytes that it finds damaged.
             #expect(try await next.save(70, record))
             #expect(try await next.save(60, record))
             #expect(try await next.discard(record))
@@ -115,9 +116,8 @@ import Testing
         }
     }
 
-    /// A saves, stalls, and B acknowledges what A saved, with no byte of its own.
-    @Test func `a writer that stalls never discards what its successor acknowledged`() async throws
-    {
+    /// Writer A saves and stalls; B acknowledges A's bytes without any of its own.
+    @Test func `a stalled writer never discards what its successor acknowledged`() async throws {
         try await withPlace { place in
             let record = place.record
             var (stalled, next) = (Writer(place.store, "a"), Writer(place.store, "b"))
@@ -134,17 +134,17 @@ import Testing
         }
     }
 
-    /// Writers in any order; the leases go between all of their steps. Of two that got the chunk, the one that knew
-    /// an older partial than the last one saved changes nothing any more.
+    /// Writers in any order; the leases are lost between all of their steps. A writer that knows an
+    /// older partial than the last saved one can no longer change it.
     @Test(arguments: 1...12 as ClosedRange<UInt64>)
-    func `no writer changes a partial that another has saved since it got the chunk`(
+    func `no writer changes a partial that another one saved after its claim`(
         seed: UInt64
     ) async throws {
         try await withPlace { place in
             var generator = SplitMix64(seed: seed)
             let record = place.record
             var writers: [Writer] = []
-            // Who saved the row last, and which writers got the chunk after that.
+            // The last writer to save the row, and the writers that claimed the chunk after that.
             var saver: String?
             var isInformed: Set<String> = []
             for round in 0..<60 {
@@ -152,7 +152,8 @@ import Testing
                 if writers.isEmpty || Int.random(in: 0..<5, using: &generator) == 0 {
                     var new = Writer(place.store, "writer \(round)")
                     try await new.claim(record)
-                    // It may acknowledge what is there, so that is its own from now on.
+                    // The new writer may acknowledge the present bytes, so they count as its own
+                    // from now on.
                     if try await place.byteCount() > 0 {
                         saver = new.token.text
                         isInformed = []
@@ -184,7 +185,7 @@ import Testing
         }
     }
 
-    /// The statement of a node of the version before, which knows nothing of the new columns.
+    /// Saves a partial like a node of the previous release, which does not know the new columns.
     private func saveOldStyle(_ byteCount: Int64, _ place: Place) async throws {
         try await place.server.query(
             """
@@ -199,7 +200,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a node of the version before shortens nothing, and what it saves is safe`(
+    func `a node of the previous release shortens no partial, and its saved bytes are safe`(
         isFirst: Bool
     ) async throws {
         try await withPlace { place in
@@ -217,7 +218,7 @@ import Testing
             #expect(try await place.byteCount() == 60)
             #expect(try await !stalled.save(20, record))
             #expect(try await !stalled.discard(record))
-            // A writer that comes now knows it, and goes on.
+            // A new writer knows the saved bytes and continues.
             var last = Writer(place.store, "c")
             try await last.claim(record)
             try await last.learn(record)
@@ -226,7 +227,7 @@ import Testing
         }
     }
 
-    @Test func `a session that adopts a partial can go on with it`() async throws {
+    @Test func `a session that adopts a partial can continue it`() async throws {
         try await withPlace { place in
             var writer = Writer(place.store, "a")
             for byteCount: Int64 in [10, 20, 30] {

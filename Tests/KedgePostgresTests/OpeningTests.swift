@@ -1,12 +1,11 @@
 import KedgeEngine
 import KedgeFiles
 import KedgeModel
+import KedgePostgres
 import KedgeTesting
 import Testing
 
-@testable import KedgePostgres
-
-@Suite(.timeLimit(.minutes(2))) struct `Opening a PostgreSQL store` {
+@Suite(.timeLimit(.minutes(2))) struct OpeningTests {
     @Test func `nodes that start at once migrate once, and all of them work`() async throws {
         let server = try await PostgresServer.shared()
         let url = try await server.makeDatabase()
@@ -52,7 +51,7 @@ import Testing
         ) { try await openStore(url) }
     }
 
-    @Test func `a migration that fails leaves nothing of itself behind`() async throws {
+    @Test func `a failed migration leaves nothing behind`() async throws {
         let server = try await PostgresServer.shared()
         let url = try await server.makeDatabase()
         try await server.query("CREATE TABLE finalize_job (it INTEGER)", in: url)
@@ -64,7 +63,7 @@ import Testing
     }
 
     @Test(arguments: ["synchronous_commit", "fsync", "full_page_writes"])
-    func `a server that may lose what it acknowledged is refused, unless that is accepted`(
+    func `a server with unsafe durability settings is refused unless the URL allows it`(
         _ setting: String
     ) async throws {
         let server = try await PostgresServer.start(settings: [setting: "off"])
@@ -77,7 +76,9 @@ import Testing
         await server.stop()
     }
 
-    @Test func `without a server opening fails in time and names no password`() async throws {
+    @Test func `opening a store without a server fails in time and reveals no password`()
+        async throws
+    {
         let start = ContinuousClock.now
         do {
             _ = try await openStore("postgres://me:secret@127.0.0.1:1/db") {
@@ -92,11 +93,11 @@ import Testing
     }
 
     /// Nodes agree on leases and expiry although their own clocks differ.
-    @Test func `the time is the database's`() async throws {
+    @Test func `a node uses the clock of the database`() async throws {
         let server = try await PostgresServer.shared()
         let url = try await server.makeDatabase()
         let name = try #require(url.split(separator: "/").last)
-        // Found before the server's own function: this database lives a day ahead.
+        // This function shadows the server's own: the clock of this database is a day ahead.
         try await server.query(
             """
             CREATE FUNCTION clock_timestamp() RETURNS timestamptz LANGUAGE sql
@@ -114,7 +115,7 @@ import Testing
         try await store.close()
     }
 
-    @Test func `text with a zero byte is refused as a whole`() async throws {
+    @Test func `text with a zero byte is refused, and nothing is stored`() async throws {
         let store = try await openStore(try await PostgresServer.shared().makeDatabase())
         var record = Sample.session()
         record.mimeType = "text/plain\0html"
@@ -122,13 +123,13 @@ import Testing
             _ = try await store.make(record)
             Issue.record("PostgreSQL stores no zero bytes")
         } catch MetadataError.failed {
-            // As it should be.
+            // The expected failure.
         }
         #expect(try await store.now(record) == nil)
         try await store.close()
     }
 
-    @Test func `an operation too many is refused at once`() async throws {
+    @Test func `operations beyond the waiting limit are refused`() async throws {
         let store = try await openStore(
             try await PostgresServer.shared().makeDatabase() + "?pool_size=1"
         ) { $0.waitingLimit = 2 }

@@ -9,7 +9,7 @@ func openStore(
     onNotice: @escaping @Sendable (String) -> Void = { _ in }
 ) async throws -> PostgresStore {
     var configuration = PostgresConfiguration()
-    // More than in service: many tests share two processors.
+    // Longer than in production: many tests share two processors.
     configuration.patience = .seconds(20)
     configure(&configuration)
     let separator = url.contains("?") ? "&" : "?"
@@ -18,7 +18,7 @@ func openStore(
         url: url + size, configuration: configuration, onNotice: onNotice)
 }
 
-/// Collects what a store tells the log.
+/// Collects the notices of a store.
 final class Notices: Sendable {
     private let texts = Mutex<[String]>([])
 

@@ -2,21 +2,22 @@ import Foundation
 import KedgeTesting
 import Testing
 
-/// The migrations of both databases make the same tables, apart from what only a fleet needs.
-@Suite(.timeLimit(.minutes(1))) struct `Shape of the schemas` {
+/// The migrations of both databases make the same tables, except for columns that only a fleet
+/// needs.
+@Suite(.timeLimit(.minutes(1))) struct SchemaShapeTests {
     private struct Column: Hashable, CustomStringConvertible {
         var table: String
         var name: String
         var type: String
         var isRequired: Bool
-        /// From 1; 0 when it is not part of the primary key.
+        /// Position in the primary key, from 1; 0 when the column is not in it.
         var keyPosition: Int
 
         var description: String {
             "\(table).\(name) \(type)\(isRequired ? " NOT NULL" : "") key \(keyPosition)"
         }
 
-        /// Reads a line of either shell.
+        /// Parses a line of either shell.
         init(_ line: Substring, types: [String: String]) throws {
             let fields = line.split(separator: "|", omittingEmptySubsequences: false).map(
                 String.init)
@@ -24,16 +25,16 @@ import Testing
             (table, name) = (fields[0], fields[1])
             type = try #require(types[fields[2].lowercased()], "an unknown type: \(line)")
             keyPosition = try #require(Int(fields[4]))
-            // A primary key is never NULL, although SQLite does not always say so.
+            // A primary key is never NULL, although SQLite does not always declare that.
             isRequired = fields[3] == "1" || keyPosition > 0
         }
     }
 
-    /// What SQLite has no use for, with the reason.
+    /// Columns that SQLite has no use for, with the reason.
     private static let onlyInFleets: Set<String> = [
-        // Nodes ask what changed since they looked; a single process knows.
+        // Nodes ask for changes since their last read; a single process knows them.
         "session.revision", "session.reset_revision", "chunk.revision",
-        // Which of several writers saved a partial.
+        // The writer that saved a partial, of several.
         "partial_chunk.writer", "partial_chunk.revision",
         "rival_partial.writer", "rival_partial.revision",
         // An index over a moving time costs every update of PostgreSQL, and none of SQLite.
@@ -41,14 +42,14 @@ import Testing
         // Writers on other nodes.
         "writer_lease.session_id", "writer_lease.idx", "writer_lease.token",
         "writer_lease.lease_until", "writer_lease.wanted",
-        // Whether a connection that broke was to the server that is there now.
+        // Shows whether a lost connection was to the server that runs now.
         "server_life.id", "server_life.name",
     ]
 
     private static let directory = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .appendingPathComponent("../../migrations").standardizedFileURL
 
-    /// The files of one database, in the order of their numbers.
+    /// The migration files of one database, in the order of their numbers.
     private static func migrations(_ kind: String) throws -> [URL] {
         try FileManager.default.contentsOfDirectory(
             at: directory.appendingPathComponent(kind), includingPropertiesForKeys: nil
@@ -61,7 +62,7 @@ import Testing
             .joined(separator: "\n")
     }
 
-    /// What the shell prints for statements on a new, empty database.
+    /// Runs statements in the shell on a new, empty database and returns the output.
     private static func sqlite(_ sql: String) throws -> String {
         let shell = Process()
         shell.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -69,7 +70,8 @@ import Testing
         let (input, output) = (Pipe(), Pipe())
         (shell.standardInput, shell.standardOutput) = (input, output)
         try shell.run()
-        // It prints nothing before it has read everything, so neither waits for the other.
+        // The shell prints nothing before it has read everything, so neither side waits for the
+        // other.
         try input.fileHandleForWriting.write(contentsOf: Data(sql.utf8))
         try input.fileHandleForWriting.close()
         let text = try output.fileHandleForReading.readToEnd() ?? Data()
@@ -101,7 +103,7 @@ import Testing
             WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace
                 AND a.attnum > 0 AND NOT a.attisdropped
             """
-        // SQLite has no truth values; it says 1, and checks it, where PostgreSQL says true.
+        // SQLite has no booleans: it stores a checked 1 where PostgreSQL stores true.
         let types = [
             "bigint": "number", "integer": "number", "boolean": "number", "text": "text",
             "bytea": "bytes",

@@ -4,7 +4,7 @@ import KedgePostgres
 import KedgeTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct `Writer leases` {
+@Suite(.timeLimit(.minutes(2))) struct WriterLeaseTests {
     private func withTwoStores(
         _ body: (_ first: PostgresStore, _ second: PostgresStore) async throws -> Void
     ) async throws {
@@ -24,7 +24,9 @@ import Testing
     private let ours = WriterToken(index: 0, text: "ours")
     private let theirs = WriterToken(index: 0, text: "theirs")
 
-    @Test func `a chunk has one writer, who may ask again, until it is given back`() async throws {
+    @Test func `a chunk has one writer, which may claim it again, until it is released`()
+        async throws
+    {
         try await withTwoStores { first, second in
             let id = try await first.make().id
             func claim(_ store: PostgresStore, _ token: WriterToken) async throws -> WriterClaim {
@@ -34,7 +36,7 @@ import Testing
             #expect(try await claim(second, theirs) == .held(by: "ours"))
             #expect(try await claim(first, ours) == .granted)
             #expect(try await claim(second, WriterToken(index: 1, text: "theirs")) == .granted)
-            // A token that holds nothing gives nothing back.
+            // A token without the lease releases nothing.
             try await second.releaseWriter(theirs, of: id)
             #expect(try await claim(second, theirs) == .held(by: "ours"))
             try await first.releaseWriter(ours, of: id)
@@ -42,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `whoever renews hears that its chunk is wanted, or gone`() async throws {
+    @Test func `a renewal reports that another writer wants or has the chunk`() async throws {
         try await withTwoStores { first, second in
             let id = try await first.make().id
             let other = WriterToken(index: 1, text: "other")
@@ -62,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `a lease that is over is anybody's, and one that was renewed is not`() async throws {
+    @Test func `an expired lease can be claimed, and a renewed one cannot`() async throws {
         try await withTwoStores { first, second in
             let id = try await first.make().id
             _ = try await first.claimWriter(ours, of: id, lease: .zero, takesOver: false)
@@ -77,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func `who was fenced off stays so after the newer one has given the chunk back`()
+    @Test func `a fenced writer stays fenced after the newer one releases the chunk`()
         async throws
     {
         try await withTwoStores { first, second in
@@ -89,7 +91,7 @@ import Testing
             try await second.savePartial(
                 Sample.partial(0, byteCount: 60), touching: touch(record, theirs))
             try await second.releaseWriter(theirs, of: record.id)
-            // What it brought before may be less than what was acknowledged since.
+            // The fenced writer's bytes may be fewer than those acknowledged since.
             await #expect(throws: MetadataError.writerReplaced) {
                 try await first.savePartial(
                     Sample.partial(0, byteCount: 30), touching: touch(record, ours))
@@ -108,7 +110,8 @@ import Testing
         }
     }
 
-    @Test func `of many claims at once one wins, and all hear who`() async throws {
+    @Test func `one of many concurrent claims wins, and the others learn the winner`() async throws
+    {
         try await withTwoStores { first, second in
             let id = try await first.make().id
             let claims = try await withThrowingTaskGroup(of: (String, WriterClaim).self) { group in
@@ -153,8 +156,10 @@ import Testing
         }
     }
 
-    /// What is left after a crash of the database: no rows of leases at all.
-    @Test func `a writer whose lease was lost goes on until somebody else begins`() async throws {
+    /// The state after a crash of the database: no lease rows at all.
+    @Test func `a writer whose lease was lost continues until another one claims the chunk`()
+        async throws
+    {
         try await withTwoStores { first, second in
             let record = try await first.make()
             #expect(

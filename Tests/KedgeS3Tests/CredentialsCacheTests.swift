@@ -1,11 +1,10 @@
 import KedgeFiles
 import KedgeLocks
 import KedgeModel
+import KedgeS3
 import Testing
 
-@testable import KedgeS3
-
-@Suite struct `Cached credentials` {
+struct CredentialsCacheTests {
     private final class Clock: WallClock {
         let seconds = Mutex<Int64>(0)
 
@@ -14,7 +13,7 @@ import Testing
         }
     }
 
-    /// Hands out numbered credentials that last an hour.
+    /// A source of numbered credentials that last an hour.
     private final class Source: CredentialsSource {
         let count = Mutex(0)
         let isFailing = Mutex(false)
@@ -39,7 +38,8 @@ import Testing
         func load() async throws -> S3Credentials? { nil }
     }
 
-    @Test func `the first source that has some is asked, once for all who need them`() async throws
+    @Test func `the first source with credentials is asked once for all concurrent users`()
+        async throws
     {
         let clock = Clock()
         let source = Source(clock)
@@ -53,7 +53,7 @@ import Testing
         #expect(ids == ["1"])
     }
 
-    @Test func `they are renewed before they expire`() async throws {
+    @Test func `cached credentials are renewed before they expire`() async throws {
         let clock = Clock()
         let cache = CredentialsCache([Source(clock)], clock: clock)
         #expect(try await cache.credentials().accessKeyID == "1")
@@ -63,7 +63,9 @@ import Testing
         #expect(try await cache.credentials().accessKeyID == "2")
     }
 
-    @Test func `old ones serve while new ones cannot be had, until their end`() async throws {
+    @Test func `cached credentials are used while their renewal fails, until they expire`()
+        async throws
+    {
         let clock = Clock()
         let source = Source(clock)
         let cache = CredentialsCache([source], clock: clock)
@@ -75,7 +77,7 @@ import Testing
         await #expect(throws: CredentialsError.self) { try await cache.credentials() }
     }
 
-    @Test func `refused ones are fetched anew, but only those`() async throws {
+    @Test func `refused credentials are fetched again, but only those`() async throws {
         let clock = Clock()
         let cache = CredentialsCache([Source(clock)], clock: clock)
         let first = try await cache.credentials()
@@ -85,7 +87,7 @@ import Testing
         #expect(try await cache.credentials().accessKeyID == "2")
     }
 
-    @Test func `no source at all is an error`() async {
+    @Test func `a cache whose sources have no credentials reports an error`() async {
         let cache = CredentialsCache([Nothing()], clock: Clock())
         await #expect(throws: CredentialsError.self) { try await cache.credentials() }
     }

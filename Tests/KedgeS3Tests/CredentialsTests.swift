@@ -1,14 +1,13 @@
 import KedgeFiles
 import KedgeModel
+import KedgeS3
 import KedgeTesting
 import Testing
 
-@testable import KedgeS3
-
-@Suite struct `Credentials` {
+struct CredentialsTests {
     private static let secret = "do-not-show"
 
-    @Test func `a secret is in no text about it`() {
+    @Test func `the description of credentials contains no secret`() {
         let credentials = S3Credentials(
             accessKeyID: "ID", secretAccessKey: Secret(Self.secret),
             sessionToken: Secret(Self.secret))
@@ -20,7 +19,9 @@ import Testing
         }
     }
 
-    @Test func `the environment's are taken, with a token if there is one`() async throws {
+    @Test func `credentials are read from the environment, and incomplete ones are an error`()
+        async throws
+    {
         let found = try await EnvironmentCredentials(environment: [
             "AWS_ACCESS_KEY_ID": "ID", "AWS_SECRET_ACCESS_KEY": "S", "AWS_SESSION_TOKEN": "T",
         ]).load()
@@ -35,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: [("default", "one"), ("other", "two")])
-    func `the shared file's are those of the profile`(
+    func `credentials are read from the profile in the shared file`(
         _ profile: String, _ id: String
     ) async throws {
         let text = """
@@ -58,7 +59,7 @@ import Testing
         #expect((found.sessionToken != nil) == (id == "two"))
     }
 
-    @Test func `a profile that is asked for and not there is an error`() async throws {
+    @Test func `a missing profile is an error`() async throws {
         let directory = try TemporaryDirectory()
         let source = try Self.sharedFile(
             "[default]\n", in: directory, environment: ["AWS_PROFILE": "missing"])
@@ -78,7 +79,7 @@ import Testing
             files: SmallFiles(fileSystem: POSIXFileSystem(), pool: BlockingPool(threadCount: 1)))
     }
 
-    @Test func `the token service's answer is read`() throws {
+    @Test func `the answer of the token service is parsed`() throws {
         let found = try WebIdentityCredentials.credentials(
             in: """
                 <AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>
@@ -90,7 +91,7 @@ import Testing
         #expect(found.expiresAt == Timestamp("2026-01-01T00:00:00Z"))
     }
 
-    @Test func `a metadata service's answer is read`() throws {
+    @Test func `the answer of a metadata service is parsed`() throws {
         let found = try ServiceAnswer.credentials(
             in: #"{ "Code" : "Success", "Number": 3, "AccessKeyId" : "I\u0044", "Token":"T\/t","#
                 + #""SecretAccessKey" : "S\"s", "Expiration" : "2026-01-01T00:00:00Z", "X":null }"#)
@@ -101,7 +102,7 @@ import Testing
     }
 
     @Test(arguments: ["", "{", "[]", #"{"a"}"#, #"{"a":"b""#, #"{"a":{"b":1}}"#])
-    func `what is no flat object is refused`(_ text: String) {
+    func `JSON that is no flat object is refused`(_ text: String) {
         #expect(JSONMembers.read(text) == nil)
     }
 }

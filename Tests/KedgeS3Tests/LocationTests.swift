@@ -1,12 +1,11 @@
 import KedgeEngine
 import KedgeHash
 import KedgeModel
+import KedgeS3
 import Testing
 
-@testable import KedgeS3
-
-@Suite struct `Locations` {
-    @Test func `what is recorded of chunks and areas reads back`() {
+struct LocationTests {
+    @Test func `recorded locations of chunks and staging areas read back`() {
         for location in [ChunkLocation.part(tag: "\"a:b\""), .object(tag: "")] {
             #expect(ChunkLocation(location.text) == location)
         }
@@ -19,12 +18,12 @@ import Testing
     }
 
     @Test(arguments: [nil, "", "part", "other:x"])
-    func `what somebody else has recorded is not taken for ours`(_ text: String?) {
+    func `locations of another store are not recognized`(_ text: String?) {
         #expect(ChunkLocation(text) == nil)
         #expect(StagingState(text) == nil)
     }
 
-    @Test func `pieces read back in order and without gaps`() throws {
+    @Test func `a list of pieces reads back only from its own start`() throws {
         let digest = SHA256Hasher.digest(of: [1])
         let list = PieceList([
             Piece(start: 100, byteCount: 5, digest: digest),
@@ -40,11 +39,11 @@ import Testing
         "pieces:0+-1+0123456789abcdef", "pieces:0+5+../../..",
         "pieces:0+9223372036854775807+0123456789abcdef,1+1+0123456789abcdef", "part:x",
     ])
-    func `other lists of pieces are refused`(_ text: String) {
+    func `malformed lists of pieces are refused`(_ text: String) {
         #expect(PieceList(text, from: 0) == nil)
     }
 
-    @Test func `a blob is only what lies among the objects of this place`() {
+    @Test func `only objects under the store's own prefix are blobs`() {
         let keys = ObjectKeys(prefix: "a/")
         let key = StagingKey(.random())
         #expect(keys.isBlob(keys.assembled(key)))

@@ -1,11 +1,11 @@
 import KedgeHash
 import KedgeModel
+import KedgeS3
 import Testing
 
-@testable import KedgeS3
-
-/// Against what AWS publishes: its test suite for signatures, and the examples of the S3 documentation.
-@Suite struct `Signatures` {
+/// Compares signatures with those that AWS publishes: its test suite, and the examples of the S3
+/// documentation.
+struct RequestSignerTests {
     /// One request of the test suite.
     struct SuiteCase: CustomTestStringConvertible {
         let testDescription: String
@@ -45,7 +45,7 @@ import Testing
     ]
 
     @Test(arguments: suite)
-    func `the test suite's requests get its signatures`(_ example: SuiteCase) throws {
+    func `requests of the AWS test suite get its signatures`(_ example: SuiteCase) throws {
         let signer = RequestSigner(
             credentials: S3Credentials(
                 accessKeyID: "AKIDEXAMPLE",
@@ -94,7 +94,7 @@ import Testing
             signature: "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"),
     ]
 
-    /// In two parts, for it looks like a key that was left here by mistake.
+    /// Split in two, because the example looks like a leaked key.
     private static let documentedID = "AKIA" + "IOSFODNN7EXAMPLE"
 
     private static let documented = RequestSigner(
@@ -104,7 +104,7 @@ import Testing
         region: "us-east-1")
 
     @Test(arguments: objectCases)
-    func `the documentation's requests get its signatures`(_ example: ObjectCase) throws {
+    func `requests of the S3 documentation get its signatures`(_ example: ObjectCase) throws {
         let hash = SHA256Hasher.digest(of: Array(example.payload.utf8)).hex
         let request = SignableRequest(
             method: example.method, host: "examplebucket.s3.amazonaws.com",
@@ -118,7 +118,7 @@ import Testing
         #expect(value.hasSuffix("Signature=\(example.signature)"))
     }
 
-    @Test func `the documentation's address for everybody gets its signature`() throws {
+    @Test func `the presigned URL of the S3 documentation gets its signature`() throws {
         let request = SignableRequest(
             method: "GET", host: "examplebucket.s3.amazonaws.com", path: "/test.txt",
             payloadHash: SignableRequest.unsignedPayload)
@@ -145,7 +145,7 @@ import Testing
             "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
         ),
     ])
-    func `keyed hashes are those of the standard`(
+    func `HMAC-SHA256 codes are those of RFC 4231`(
         _ key: [UInt8], _ message: String, _ code: String
     ) {
         #expect(Hex.encode(HMACSHA256.code(of: message.utf8, key: key)) == code)

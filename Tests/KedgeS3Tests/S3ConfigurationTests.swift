@@ -1,9 +1,8 @@
+import KedgeS3
 import Testing
 
-@testable import KedgeS3
-
-@Suite struct `Addresses of buckets` {
-    @Test func `a bucket alone is one of AWS`() throws {
+struct S3ConfigurationTests {
+    @Test func `a URL with only a bucket names one of AWS`() throws {
         let configuration = try S3Configuration(
             url: "s3://my-bucket", environment: ["AWS_REGION": "eu-west-1"])
         #expect(configuration.bucket == "my-bucket")
@@ -15,7 +14,7 @@ import Testing
         #expect(configuration.sendsChecksums)
     }
 
-    @Test func `every parameter is read`() throws {
+    @Test func `every parameter of a bucket URL is read`() throws {
         let configuration = try S3Configuration(
             url: "s3://bucket/a%20b/c/?endpoint=http://127.0.0.1:9000/&region=local&style=virtual"
                 + "&redirect=on&spool=%2Fdata%2Fspool&checksum=off",
@@ -29,7 +28,7 @@ import Testing
         #expect(!configuration.sendsChecksums)
     }
 
-    @Test func `a store of one's own is addressed by path, in AWS's first region`() throws {
+    @Test func `a store with its own endpoint is addressed by path, in region us-east-1`() throws {
         let configuration = try S3Configuration(
             url: "s3://bucket?endpoint=https://store.example:443", environment: [:])
         #expect(configuration.style == .path)
@@ -46,7 +45,7 @@ import Testing
         "s3://bucket?endpoint=http://store.example/path",
         "s3://bucket?region=a&region=b", "s3://bucket?region=a%2fb", "s3://bucket/%00",
     ])
-    func `what cannot be meant is refused`(_ url: String) {
+    func `a malformed bucket URL is refused`(_ url: String) {
         #expect(throws: S3ConfigurationError.self) {
             try S3Configuration(url: url, environment: [:])
         }

@@ -1,14 +1,13 @@
 import KedgeEngine
+import KedgeS3
 import KedgeTesting
 import Testing
 
-@testable import KedgeS3
-
-/// One after the other: the servers are busy with each, and the time limits are for each.
-@Suite(.serialized) struct `S3 conformance` {
+/// Serialized, because each test keeps the servers busy and has its own time limit.
+@Suite(.serialized) struct S3ConformanceTests {
     @Test(
         .timeLimit(.minutes(2)), arguments: ByteStoreConformance.all, SharedServers.Kind.allCases)
-    func `the S3 store keeps its promise`(
+    func `the S3 store keeps each promise of the conformance suite`(
         _ promise: ByteStoreConformance.Case, on kind: SharedServers.Kind
     ) async throws {
         let place = try S3Place(on: await kind.server)
@@ -16,7 +15,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(2)), arguments: SharedServers.Kind.allCases)
-    func `nothing is left of uploads that were given up and of files that were removed`(
+    func `removed uploads and files leave nothing in the bucket`(
         on kind: SharedServers.Kind
     ) async throws {
         let place = try S3Place(on: await kind.server)
@@ -26,7 +25,7 @@ import Testing
         try await upload.write(0..<500, ofChunk: 1, to: area)
         let partial = try await area.savePartial(upload.place(1, byteCount: 500), after: nil)
         try await upload.save(0, in: area)
-        // As a node leaves it that dies before it has recorded its upload.
+        // As left by a node that died before it recorded its upload.
         _ = try await store.client.createUpload(store.keys.assembled(upload.key))
         try await upload.write(500..<1000, ofChunk: 1, to: area)
         try await upload.saveWritten(1, in: area, after: partial)
@@ -44,7 +43,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(2)), arguments: SharedServers.Kind.allCases)
-    func `an address for readers gives the bytes and the fields that were asked for`(
+    func `a presigned URL serves the bytes with the requested fields`(
         on kind: SharedServers.Kind
     ) async throws {
         var place = try S3Place(on: await kind.server)

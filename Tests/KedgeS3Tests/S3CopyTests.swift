@@ -1,25 +1,25 @@
 import KedgeEngine
 import KedgeHash
 import KedgeModel
+import KedgeS3
 import KedgeTesting
 import Testing
 
-@testable import KedgeS3
-
-/// Chunks of an upload whose bytes are in the bucket already: the store copies them by itself.
-@Suite(.timeLimit(.minutes(1))) struct `S3 copies` {
-    /// Where the part begins in the whole, in the middle of a chunk: three of five chunks are in it altogether.
+/// Chunks whose bytes are already in the bucket, which the store copies by itself.
+@Suite(.timeLimit(.minutes(1))) struct S3CopyTests {
+    /// Start of the partial upload in the final one, in the middle of a chunk: three of five chunks
+    /// lie completely within it.
     static let offset = SmallUpload.chunkByteCount * 3 / 2
     static let copiedCount = 3
 
-    /// A part in the bucket, and the upload that it belongs to.
+    /// A partial upload in the bucket, and the final upload that it belongs to.
     struct Scene {
         let stub: S3Stub
         let place: S3Place
         let store: S3Store
         var whole: SmallUpload
         var source: CopySource
-        /// Requests before the whole came.
+        /// Number of uploaded parts before the final upload.
         let sentCount: Int
 
         init(_ stub: S3Stub, _ place: S3Place) async throws {
@@ -36,7 +36,7 @@ import Testing
             sentCount = try await stub.state().count(.uploadPart)
         }
 
-        /// Sends the whole, and expects it in the bucket.
+        /// Sends the final upload and expects it in the bucket.
         mutating func send() async throws {
             whole = SmallUpload(content: whole.content)
             let area = try await store.openStaging(whole.key)
@@ -47,8 +47,8 @@ import Testing
             #expect(try await store.content(of: name) == whole.content)
         }
 
-        /// Expects so many requests that copied, beside the one that tries whether the store does, and that sent,
-        /// for all that was sent of the whole.
+        /// Expects so many copy requests, besides the one that probes the store, and so many
+        /// uploaded parts of the final upload.
         func expect(
             copies: Int, sent: Int, sourceLocation: SourceLocation = #_sourceLocation
         ) async throws {
@@ -73,7 +73,7 @@ import Testing
         return try await Scene(stub, place)
     }
 
-    @Test func `chunks that are in the bucket altogether are not sent again`() async throws {
+    @Test func `chunks that are completely in the bucket are not sent again`() async throws {
         var scene = try await makeScene()
         try await scene.send()
         try await scene.expect(copies: Self.copiedCount, sent: 2)
@@ -81,7 +81,7 @@ import Testing
         await scene.end()
     }
 
-    @Test func `a finished file is a source, too`() async throws {
+    @Test func `a finished file is a copy source, too`() async throws {
         var scene = try await makeScene()
         var file = SmallUpload(content: Array(scene.whole.content[Self.offset...]))
         try await file.saveAll(in: scene.store)
@@ -93,7 +93,7 @@ import Testing
         await scene.end()
     }
 
-    @Test func `other bytes than those that were written are sent`() async throws {
+    @Test func `chunks are sent when the copy source has other bytes`() async throws {
         var scene = try await makeScene()
         var other = SmallUpload(content: Array(scene.whole.content[Self.offset...].reversed()))
         try await other.saveAll(in: scene.store)
@@ -102,12 +102,12 @@ import Testing
         scene.source = try #require(try await area.copySource())
         await area.close()
         try await scene.send()
-        // After one try nothing of it is trusted any more.
+        // After one try the store trusts nothing of the source.
         try await scene.expect(copies: 1, sent: 5 + 4)
         await scene.end()
     }
 
-    @Test func `a source that is another by now is not copied`() async throws {
+    @Test func `a copy source that was replaced is not copied`() async throws {
         var scene = try await makeScene()
         scene.source.tag = "\"another\""
         try await scene.send()
@@ -116,7 +116,7 @@ import Testing
         await scene.end()
     }
 
-    @Test func `a store that does not copy is asked once`() async throws {
+    @Test func `a store that does not support copies is asked once`() async throws {
         var scene = try await makeScene()
         try await scene.stub.fail(.uploadPartCopy, with: .status(501, "NotImplemented"))
         try await scene.send()
@@ -129,7 +129,7 @@ import Testing
         S3Fault.Action.status(503, "SlowDown"), .dropUnread, .dropUndone, .dropDone,
         .errorInOK("InternalError"),
     ])
-    func `a store that fails for a moment copies all the same`(
+    func `a copy succeeds after transient failures of the store`(
         _ action: S3Fault.Action
     ) async throws {
         var scene = try await makeScene()
@@ -140,7 +140,7 @@ import Testing
     }
 
     @Test(arguments: [S3Fault.Action.status(403, "AccessDenied"), .errorInOK("AccessDenied")])
-    func `a store that does not want to copy is sent the bytes`(
+    func `chunks are sent to a store that refuses to copy`(
         _ action: S3Fault.Action
     ) async throws {
         var scene = try await makeScene()
@@ -150,11 +150,11 @@ import Testing
         await scene.end()
     }
 
-    @Test func `a store that fails when it is tried is tried again`() async throws {
+    @Test func `a store whose copy probe failed is probed again`() async throws {
         var scene = try await makeScene(copyPause: .zero)
         try await scene.stub.fail(.uploadPartCopy, times: 1, with: .status(403, "AccessDenied"))
         try await scene.send()
-        // The failed try, and after the one that counts the chunks that were left.
+        // The failed probe, and, after the probe that succeeds, the remaining chunks.
         try await scene.expect(copies: 1 + Self.copiedCount - 1, sent: 2 + 1)
         let state = try await scene.stub.state()
         #expect(state.objects.filter { $0.key.contains("/health/") } == [])
@@ -162,7 +162,7 @@ import Testing
         await scene.end()
     }
 
-    @Test func `a source that goes away is no loss`() async throws {
+    @Test func `chunks are sent when the copy source is gone`() async throws {
         var scene = try await makeScene()
         scene.source.name += "-gone"
         try await scene.send()
@@ -170,8 +170,8 @@ import Testing
         await scene.end()
     }
 
-    /// The copy comes to its end although nobody waits for it any more, after the bytes that were sent instead.
-    @Test func `a copy that comes late is not in the way`() async throws {
+    /// The copy completes after the bytes were sent instead, although no request waits for it.
+    @Test func `a late copy does not disturb the upload`() async throws {
         var scene = try await makeScene(patience: .seconds(2))
         try await scene.stub.fail(.uploadPartCopy, times: 1, after: 1, with: .hang(.seconds(3)))
         scene.whole = SmallUpload(content: scene.whole.content)
@@ -179,7 +179,8 @@ import Testing
         area.noteCopies(of: scene.source, at: Int64(Self.offset))
         for index in 0..<5 { try await scene.whole.save(index, in: area) }
         await area.close()
-        // Until the store has done what it hung at; nothing else tells when a request that was given up ends.
+        // Waits until the store has completed the hanging copy; nothing else shows when an
+        // abandoned request ends.
         try await Task.sleep(for: .seconds(2))
         let name = try await scene.whole.promote(in: scene.store)
         #expect(try await scene.store.content(of: name) == scene.whole.content)
@@ -193,7 +194,7 @@ import Testing
     ) async throws {
         let place = try S3Place(on: try await kind.server)
         let store = try place.open()
-        // Of sizes that S3 takes.
+        // Sizes that S3 accepts.
         let content = SmallUpload(byteCount: 13 << 20).content
         let (half, least) = (content.count / 2 + 1000, Int64(5 << 20))
         var parts: [(area: any StagingArea, start: Int)] = []

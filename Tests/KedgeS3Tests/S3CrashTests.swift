@@ -1,20 +1,19 @@
 import KedgeEngine
 import KedgeModel
+import KedgeS3
 import KedgeTesting
 import Testing
 
-@testable import KedgeS3
-
-/// How far the last request of a dying node came.
+/// The point at which a node dies in its last request.
 enum Death: CaseIterable, Sendable {
     case beforeTheRequest
     case beforeItsAnswer
 }
 
-/// A node dies at each request to its bucket, and another one goes on from the rows.
-@Suite struct `S3 crashes` {
+/// A node dies at each request to its bucket, and another one continues from the rows.
+struct S3CrashTests {
     @Test(.timeLimit(.minutes(2)), arguments: Death.allCases)
-    func `whatever request a node dies at, another one ends what it began`(
+    func `another node completes the work of a node that dies at any request`(
         _ death: Death
     ) async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
@@ -43,7 +42,7 @@ enum Death: CaseIterable, Sendable {
 }
 
 extension S3Stub {
-    /// Lets nothing through any more after so many requests.
+    /// Drops all requests after so many.
     fileprivate func die(after requestCount: Int, _ death: Death) async throws {
         if death == .beforeItsAnswer {
             try await fail(.all, times: 1, after: requestCount, with: .dropDone)
@@ -56,27 +55,27 @@ extension S3StubState {
     fileprivate var faultCount: Int { faults.values.reduce(0, +) }
 }
 
-/// What rows know of an upload of three chunks, and what is still to be done.
+/// The rows of an upload of three chunks, and the work that is left for it.
 private struct UploadLife {
     private let place: S3Place
     private var upload = SmallUpload(byteCount: 2 * SmallUpload.chunkByteCount + 1000)
-    /// Location of the first bytes of the chunk in the middle.
+    /// Location of the partial of the middle chunk.
     private var partial: String?
     private var name: BlobName?
     private var isGarbage = false
 
     init(_ place: S3Place) { self.place = place }
 
-    /// - Returns: What the node died of; nil when it came to the end.
+    /// - Returns: The error that ended the node; nil when it completed the work.
     mutating func failure(with store: S3Store) async -> (any Error)? {
         var failure: (any Error)?
         do { try await run(with: store) } catch { failure = error }
-        // A dead node has no descriptors, either.
+        // A dead node holds no descriptors.
         await store.close()
         return failure
     }
 
-    /// Does what is not recorded as done; what is recorded counts.
+    /// Does the work that is not recorded as done.
     private mutating func run(with store: S3Store) async throws {
         if !isGarbage {
             try await bringChunks(to: store)
@@ -84,7 +83,7 @@ private struct UploadLife {
             if let name { blob = name } else { blob = try await upload.promote(in: store) }
             name = blob
             #expect(try await store.content(of: blob) == upload.content)
-            // What is left beside the blob goes first.
+            // The first sweep removes everything except the blob.
             try await place.sweep(upload.key, in: store, keeping: blob.location)
             #expect(try await store.content(of: blob) == upload.content)
             isGarbage = true

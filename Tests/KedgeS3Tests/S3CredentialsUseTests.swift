@@ -1,11 +1,10 @@
 import KedgeLocks
+import KedgeS3
 import KedgeTesting
 import Testing
 
-@testable import KedgeS3
-
-@Suite struct `Credentials in use` {
-    /// Hands out the server's own credentials and counts how often they were refused.
+struct S3CredentialsUseTests {
+    /// Provides the server's own credentials and counts how often they were refused.
     private final class Counted: CredentialsProvider {
         let refusals = Mutex(0)
         private let value: S3Credentials
@@ -20,7 +19,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)), arguments: ["ExpiredToken", "InvalidAccessKeyId"])
-    func `refused credentials are fetched anew, once`(_ code: String) async throws {
+    func `refused credentials are fetched again, once`(_ code: String) async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
         var place = try S3Place(on: stub)
         let provider = Counted(stub)
@@ -42,7 +41,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `a wrong secret is refused, and in no text`() async throws {
+    func `a wrong secret is refused, and the error does not contain it`() async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
         var place = try S3Place(on: stub)
         let secret = "not-the-secret"

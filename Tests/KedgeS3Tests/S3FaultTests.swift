@@ -1,11 +1,10 @@
 import KedgeEngine
+import KedgeS3
 import KedgeTesting
 import Testing
 
-@testable import KedgeS3
-
-/// What a store does wrong, once for each way to do it.
-@Suite(.serialized) struct `S3 faults` {
+/// Faults of a store, for each operation and each kind of fault.
+@Suite(.serialized) struct S3FaultTests {
     struct Fault: CustomTestStringConvertible {
         let testDescription: String
         let action: S3Fault.Action
@@ -27,13 +26,13 @@ import Testing
         .listMultipartUploads,
     ]
 
-    /// Answers to HEAD have no body that could say this.
+    /// An answer to HEAD has no body for this error code.
     static let cases = operations.flatMap { operation in
         Fault.all.map { (operation, $0) }
     }.filter { $0.0 != .headObject || $0.1.testDescription != "400 RequestTimeout" }
 
     @Test(.timeLimit(.minutes(1)), arguments: cases)
-    func `an upload comes through although the store fails`(
+    func `an upload completes although the store fails transiently`(
         _ operation: S3Operation, _ fault: Fault
     ) async throws {
         let stub = try await SharedServers.failing.value
@@ -56,7 +55,7 @@ import Testing
         #expect(try await other.content(of: name) == upload.content)
         let state = try await place.records.stagingState(of: upload.key)
         try await store.removeStaging(upload.key, state: state, keeping: nil)
-        // Of an area that was given up there is an upload to abort.
+        // An abandoned staging area has a multipart upload to abort.
         var second = SmallUpload(byteCount: SmallUpload.chunkByteCount + 1000)
         let third = try await store.openStaging(second.key)
         try await second.save(0, in: third)
@@ -72,7 +71,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)), arguments: ["InternalError", "SlowDown"])
-    func `an error in a completion's 200 is one`(_ code: String) async throws {
+    func `an error in the body of a completion's 200 is retried`(_ code: String) async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
         let place = try S3Place(on: stub)
         let store = try place.open()
@@ -87,7 +86,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `a download goes on where its connection was lost`() async throws {
+    func `a download completes although its connection is lost`() async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
         let place = try S3Place(on: stub)
         let store = try place.open()
@@ -102,7 +101,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `bytes that arrive as others are sent again`() async throws {
+    func `bytes that arrive damaged are sent again`() async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
         let place = try S3Place(on: stub)
         let store = try place.open()
@@ -121,7 +120,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)), arguments: [(501, "NotImplemented"), (400, "InvalidArgument")])
-    func `a store that knows no checksums is asked once`(
+    func `a store without checksum support is asked once`(
         _ status: Int, _ code: String
     ) async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
@@ -143,7 +142,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `chunks of an upload that the store has lost are not found, and can be sent again`()
+    func `chunks of a lost multipart upload are not found, and can be sent again`()
         async throws
     {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
@@ -159,7 +158,7 @@ import Testing
             var before = before
             try await before.save(1, in: area)
         }
-        // The record stays until the chunks' rows are taken back, which takes it along.
+        // The record stays until the rows of the chunks are invalidated, which also removes it.
         let state = try #require(try await place.records.stagingState(of: upload.key))
         _ = try await place.records.setStagingState(nil, of: upload.key, replacing: state)
         upload.chunks = []
@@ -173,7 +172,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `a refusal for good is asked once and names no secret`() async throws {
+    func `a permanent refusal is not retried, and its error contains no secret`() async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
         let place = try S3Place(on: stub)
         let store = try place.open()
@@ -194,15 +193,14 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `a store that is back in time costs nothing, one that is not is unavailable`() async throws
-    {
+    func `a store is unavailable after the timeout, and usable once it is back`() async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
         var place = try S3Place(on: stub)
         place.patience = .milliseconds(300)
         let store = try place.open()
         try await store.checkHealth()
         try await stub.fail(.putObject, with: .status(503, "SlowDown"))
-        // What was proven a moment ago is not asked again.
+        // The store does not repeat a health check that just succeeded.
         try await store.checkHealth()
         let upload = SmallUpload(byteCount: 10)
         let error = await #expect(throws: ByteStoreError.self) {

@@ -1,12 +1,11 @@
 import KedgeEngine
 import KedgeModel
+import KedgeS3
 import KedgeTesting
 import Testing
 
-@testable import KedgeS3
-
-/// R2: what a check says of names in a bucket, and what it looks at twice.
-@Suite(.timeLimit(.minutes(2))) struct `Inspection of names in a bucket` {
+/// R2: findings about names in a bucket, and about entries that end during the check.
+@Suite(.timeLimit(.minutes(2))) struct S3InspectionEntryTests {
     private func withPlace(
         _ body: (inout S3InspectionPlace) async throws -> Void
     ) async throws {
@@ -15,7 +14,7 @@ import Testing
         await place.store.close()
     }
 
-    @Test func `objects, pieces and uploads that no row knows are named and left alone`()
+    @Test func `objects, pieces and uploads without a row are reported and kept`()
         async throws
     {
         try await withPlace { place in
@@ -27,7 +26,7 @@ import Testing
             let found = try await place.check()
             #expect(Set(found.map(\.kind)) == [.stagingOrphaned])
             #expect(Set(found.map(\.id)) == [object.key.text, upload.key.text, leaked.text])
-            // The interrupted one has pieces and an upload.
+            // The interrupted upload has pieces and a multipart upload.
             #expect(found.count == 4)
             #expect(try await place.check() == found)
         }
@@ -38,7 +37,7 @@ import Testing
         "objects/\(SessionID.random())-00", "pieces/\(SessionID.random())/stray",
         "pieces/\(SessionID.random())", "health/stray",
     ])
-    func `a name that the service never gives is told`(name: String) async throws {
+    func `a name that the service never uses is reported`(name: String) async throws {
         try await withPlace { place in
             let object = place.store.keys.prefix + name
             _ = try await place.store.client.putObject(object, S3Body([1]))
@@ -48,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func `a probe that was left is no fault`() async throws {
+    @Test func `a leftover probe is a notice, not a fault`() async throws {
         try await withPlace { place in
             let (object, upload) = (place.store.keys.probe(), place.store.keys.probe())
             _ = try await place.store.client.putObject(object, S3Body([1]))
@@ -60,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func `what ends while it is looked at is no fault`() async throws {
+    @Test func `sessions and files that end during the check are no fault`() async throws {
         try await withPlace { place in
             let (upload, _) = try await place.addInterrupted()
             let (_, file) = try await place.addFile(byteCount: 6000)
@@ -72,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func `bytes that are removed before their row goes are no fault`() async throws {
+    @Test func `bytes that are removed before their row are no fault`() async throws {
         try await withPlace { place in
             _ = try await place.saved(byteCount: 6000)
             _ = try await place.interrupted()

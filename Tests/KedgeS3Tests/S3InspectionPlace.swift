@@ -2,13 +2,12 @@ import KedgeEngine
 import KedgeFiles
 import KedgeLocks
 import KedgeModel
+import KedgeS3
 import KedgeTesting
 
-@testable import KedgeS3
-
-/// A place in a bucket with the rows about it, as a test plants and checks them.
+/// A prefix in a bucket with its rows, which a test fills and checks.
 struct S3InspectionPlace {
-    /// Its pages are short, so that every list has several.
+    /// A server with short pages, so that every list has several.
     static let stub = Task {
         try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount, pageSize: 2)
     }
@@ -66,7 +65,7 @@ struct S3InspectionPlace {
         return findings.withLock { $0 }
     }
 
-    /// The multipart upload that is recorded.
+    /// The recorded multipart upload.
     func reference(_ upload: SmallUpload) async throws -> UploadReference? {
         guard
             case .upload(let reference) = StagingState(

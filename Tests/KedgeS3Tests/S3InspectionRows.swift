@@ -3,19 +3,19 @@ import KedgeHash
 import KedgeModel
 import KedgeTesting
 
-/// Rows as a test wants them.
+/// Rows in memory, as a test sets them.
 struct S3InspectionRows: CheckedRows {
     private var sessions: [SessionRecord] = []
     private var chunks: [SessionID: [CommittedChunk]] = [:]
     private var partials: [SessionID: [PartialRecord]] = [:]
     private var files: [FileRecord] = []
     private var known: Set<StagingKey> = []
-    /// What has ended by the time it is looked at again.
+    /// Whether all sessions and files have ended by the second look.
     var hasEnded = false
-    /// Called before the rows say that they do not know a key.
+    /// Called before the rows report a key as unknown.
     var willDisown: @Sendable (StagingKey) async throws -> Void = { _ in }
 
-    /// A session with the upload's chunks, and perhaps the first bytes of one more.
+    /// Adds a session with the upload's chunks, and optionally a partial of one more.
     mutating func add(
         _ upload: SmallUpload, partial: (index: Int, byteCount: Int, location: String?)? = nil
     ) -> SessionRecord {
@@ -39,7 +39,7 @@ struct S3InspectionRows: CheckedRows {
         return record
     }
 
-    /// A file that the upload has become.
+    /// Adds a file that was made from the upload.
     mutating func add(_ upload: SmallUpload, at name: BlobName) -> FileRecord {
         let session = SessionID.random()
         let record = FileRecord(
@@ -65,7 +65,7 @@ struct S3InspectionRows: CheckedRows {
         hasEnded ? nil : sessions.first { $0.id == id }
     }
 
-    /// Pages of three, so that a session has several, and each of them several of parts.
+    /// Pages of three, so that a session has several, each with several parts.
     func chunks(of id: SessionID, from index: Int, limit: Int) async throws -> [CommittedChunk] {
         Array((chunks[id] ?? []).filter { $0.index >= index }.prefix(3))
     }

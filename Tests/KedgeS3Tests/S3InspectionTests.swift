@@ -1,13 +1,12 @@
 import KedgeEngine
 import KedgeHash
 import KedgeModel
+import KedgeS3
 import KedgeTesting
 import Testing
 
-@testable import KedgeS3
-
-/// R2: what a check finds in a bucket.
-@Suite(.timeLimit(.minutes(2))) struct `Inspection of a bucket` {
+/// R2: findings of a check in a bucket.
+@Suite(.timeLimit(.minutes(2))) struct S3InspectionTests {
     private func withPlace(
         _ body: (inout S3InspectionPlace) async throws -> Void
     ) async throws {
@@ -16,7 +15,8 @@ import Testing
         await place.store.close()
     }
 
-    @Test func `a place without damage gives no findings, and tells what nobody can read`()
+    @Test
+    func `an undamaged bucket has no findings, and a scrub notes the bytes that it cannot read`()
         async throws
     {
         try await withPlace { place in
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func `a part that came twice is the same, whatever its tag`() async throws {
+    @Test func `a part that was uploaded twice is no fault, whatever its tag`() async throws {
         try await withPlace { place in
             let (upload, _) = try await place.addInterrupted()
             let reference = try #require(try await place.reference(upload))
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func `a partial of which a piece is missing is found`() async throws {
+    @Test func `a partial with a missing piece is found`() async throws {
         try await withPlace { place in
             let (upload, _) = try await place.addInterrupted()
             let (client, keys) = (place.store.client, place.store.keys)
@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `an upload that is gone is found`(alsoPieces: Bool) async throws {
+    func `a missing multipart upload is found`(alsoPieces: Bool) async throws {
         try await withPlace { place in
             let (upload, _) = try await place.addInterrupted()
             let reference = try #require(try await place.reference(upload))
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test func `an upload that was completed and not recorded so is whole`() async throws {
+    @Test func `an upload that was completed without its record is no fault`() async throws {
         try await withPlace { place in
             let upload = try await place.saved(byteCount: 25_000)
             let records = place.place.records
@@ -158,7 +158,7 @@ import Testing
         }
     }
 
-    @Test func `bytes that the store refuses to give do not keep the others from being read`()
+    @Test func `unreadable bytes do not stop the check of the others`()
         async throws
     {
         try await withPlace { place in
@@ -175,7 +175,9 @@ import Testing
         }
     }
 
-    @Test func `a store that lists no parts is told apart from one that has none`() async throws {
+    @Test func `a store that cannot list parts is distinguished from one without parts`()
+        async throws
+    {
         try await withPlace { place in
             let (upload, session) = try await place.addInterrupted()
             try await S3InspectionPlace.stub.value.fail(

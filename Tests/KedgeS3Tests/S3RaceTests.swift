@@ -1,13 +1,12 @@
 import KedgeEngine
 import KedgeHash
 import KedgeModel
+import KedgeS3
 import KedgeTesting
 import Testing
 
-@testable import KedgeS3
-
-/// Several nodes, several tries, and bytes that are not where one would think.
-@Suite struct `S3 and many nodes` {
+/// Several nodes, repeated attempts, and bytes in unexpected places.
+struct S3RaceTests {
     @Test(.timeLimit(.minutes(1)))
     func `nodes that begin at once send their parts to one upload`() async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
@@ -29,7 +28,7 @@ import Testing
         }
         #expect(try await stub.state().uploads.map(\.parts.count) == [4])
         let complete = upload
-        // Two nodes finish the same file.
+        // All nodes finish the same file.
         try await withThrowingTaskGroup { group in
             for store in stores { group.addTask { try await store.assemble(complete.file) } }
             try await group.waitForAll()
@@ -41,7 +40,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `a late copy of a part does not cost the file`() async throws {
+    func `a late copy of a part does not harm the file`() async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
         let place = try S3Place(on: stub)
         let store = try place.open()
@@ -49,7 +48,7 @@ import Testing
         try await upload.saveAll(in: store)
         var late = upload
         try await late.saveAll(in: place.open())
-        // The tags that are recorded are not those that the store has by now.
+        // The recorded tags differ from those that the store now has.
         let name = try await upload.promote(in: store)
         #expect(try await store.content(of: name) == upload.content)
         await store.close()
@@ -57,7 +56,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `a part with other bytes is found before the file is one`() async throws {
+    func `a part with other bytes is found before the file is made`() async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
         let place = try S3Place(on: stub)
         let store = try place.open()
@@ -77,7 +76,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `saved first bytes count, and not those that this node has from before`() async throws {
+    func `a saved partial counts, and not older bytes on the node`() async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
         let place = try S3Place(on: stub)
         let (store, other) = (try place.open(), try place.open())
@@ -85,7 +84,7 @@ import Testing
         let (area, elsewhere) = (
             try await store.openStaging(upload.key), try await other.openStaging(upload.key)
         )
-        // Bytes of a stream that nobody counts.
+        // Bytes of a stream that were never saved.
         try await area.write(SampleBytes.buffer([UInt8](repeating: 7, count: 2000)), at: 0)
         try await upload.write(0..<1000, ofChunk: 0, to: elsewhere)
         let partial = try await elsewhere.savePartial(
@@ -101,13 +100,13 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `many small pieces become one, and the chunk is whole`() async throws {
+    func `many small pieces are merged, and the chunk is complete`() async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
         let place = try S3Place(on: stub)
         var upload = SmallUpload(byteCount: 40 * 100)
         var location: String?
         for step in 0..<39 {
-            // Each piece comes to another node.
+            // Each piece arrives at another node.
             let store = try place.open()
             let area = try await store.openStaging(upload.key)
             try await upload.write(step * 100..<(step + 1) * 100, ofChunk: 0, to: area)
@@ -130,7 +129,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `a piece that is gone or damaged is not found`() async throws {
+    func `a missing or damaged piece is reported as not found`() async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
         let place = try S3Place(on: stub)
         let store = try place.open()
@@ -159,7 +158,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `bytes are saved although the task that saves them is cancelled`() async throws {
+    func `a partial is saved although its task is cancelled`() async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
         let place = try S3Place(on: stub)
         let store = try place.open()
@@ -178,7 +177,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `a spool beyond its budget lets saved chunks go, and the object takes their place`()
+    func `a spool beyond its budget releases saved chunks, and the object replaces them`()
         async throws
     {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
@@ -187,7 +186,7 @@ import Testing
         var upload = SmallUpload(byteCount: SmallUpload.chunkByteCount + 500)
         let area = try await store.openStaging(upload.key)
         try await upload.save(0, in: area)
-        // Who sent the chunk may hold it a moment longer than its answer takes.
+        // The sender of the chunk may hold it a moment longer than its answer takes.
         while store.budget.usedByteCount > 0 { try await Task.sleep(for: .milliseconds(5)) }
         await #expect(throws: ByteStoreError.notAssembled) {
             try await area.bytes(at: 0, count: 10)

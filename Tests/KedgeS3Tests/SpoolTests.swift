@@ -1,11 +1,11 @@
+import KedgeCurl
 import KedgeEngine
 import KedgeFiles
+import KedgeS3
 import KedgeTesting
 import Testing
 
-@testable import KedgeS3
-
-@Suite struct `The spool` {
+struct SpoolTests {
     private struct Place {
         let directory: TemporaryDirectory
         let budget = SpoolBudget(limit: 1000)
@@ -39,7 +39,7 @@ import Testing
         #expect(try place.directory.openDescriptorCount() == 2)
     }
 
-    @Test func `released bytes are gone with their segment, and counted off`() throws {
+    @Test func `released bytes leave the budget, and their segment is closed`() throws {
         let place = try Place()
         try place.write([1, 2, 3, 4], at: Self.edge - 2)
         #expect(place.budget.usedByteCount == 4)
@@ -50,7 +50,7 @@ import Testing
         #expect(try place.read(Self.edge..<Self.edge + 2) == [3, 4])
     }
 
-    @Test func `bytes in use are released when the use is over`() throws {
+    @Test func `bytes in use are not released`() throws {
         let place = try Place()
         try place.write([1, 2, 3, 4], at: 0)
         let body = SpoolBody(1..<4, of: place.spool)
@@ -62,7 +62,7 @@ import Testing
         withExtendedLifetime(body) {}
     }
 
-    @Test func `the end of the last use releases`() throws {
+    @Test func `the end of the last use releases the bytes`() throws {
         let place = try Place()
         try place.write([1, 2, 3, 4], at: 0)
         let pin = place.spool.pin(0..<4)
@@ -81,7 +81,7 @@ import Testing
         #expect(try place.read(0..<5) == [1, 2, 5, 6, 7])
     }
 
-    @Test func `a closed spool holds nothing and takes nothing`() throws {
+    @Test func `a closed spool holds nothing and accepts nothing`() throws {
         let place = try Place()
         try place.write([1, 2, 3, 4], at: 0)
         place.spool.close()
@@ -90,7 +90,7 @@ import Testing
         #expect(throws: ByteStoreError.self) { try place.write([1], at: 0) }
     }
 
-    @Test func `bytes that are written again after their release are there`() throws {
+    @Test func `bytes that are written again after their release can be read`() throws {
         let place = try Place()
         try place.write([1, 2, 3, 4], at: 0)
         let pin = place.spool.pin(0..<4)
@@ -103,7 +103,7 @@ import Testing
         #expect(try place.read(0..<3) == [7, 5, 6])
     }
 
-    @Test func `a digest is that of the range`() throws {
+    @Test func `a digest of the spool covers the requested range`() throws {
         let place = try Place()
         let upload = StagedUpload(byteCount: 600_000)
         try place.write(upload.content, at: Self.edge - 1000)

@@ -1,11 +1,10 @@
+import KedgeS3
 import Testing
 
-@testable import KedgeS3
-
-@Suite struct `Answers in XML` {
+struct XMLElementTests {
     private func read(_ text: String) -> XMLElement? { XMLElement(document: Array(text.utf8)) }
 
-    @Test func `elements are found by name, whatever stands around them`() throws {
+    @Test func `XML elements are found by name, whatever surrounds them`() throws {
         let root = try #require(
             read(
                 """
@@ -27,16 +26,16 @@ import Testing
         "", "text", "<a>", "<a></b>", "<a><b></a></b>", "<a>&unknown;</a>", "<a>&#xD800;</a>",
         "<a></a><b></b>", "<a b=\"></a>", "<!DOCTYPE a><a></a>", "<a>& </a>",
     ])
-    func `what is not well-formed is nothing`(_ text: String) {
+    func `XML that is not well-formed is rejected`(_ text: String) {
         #expect(read(text) == nil)
     }
 
-    @Test func `depth has a limit`() {
+    @Test func `the depth of XML is limited`() {
         let text = String(repeating: "<a>", count: 1000) + String(repeating: "</a>", count: 1000)
         #expect(read(text) == nil)
     }
 
-    @Test func `escaped text reads back`() {
+    @Test func `escaped XML text reads back`() {
         let text = "\"<&>' é"
         #expect(read("<a>\(XMLElement.escape(text))</a>")?.text == text)
     }

@@ -5,8 +5,8 @@ import KedgeSQLite
 import KedgeTesting
 import Testing
 
-/// What a check of the stores reads of the database.
-@Suite struct `Checked rows` {
+/// Rows that a check of the stores reads from the database.
+struct CheckedRowsTests {
     private let place: SQLitePlace
 
     init() throws { place = try SQLitePlace() }
@@ -49,7 +49,7 @@ import Testing
         try await store.close()
     }
 
-    @Test func `files come by digest, also those that share a blob, and deleted ones not`()
+    @Test func `files that are not deleted come by digest, also those that share a blob`()
         async throws
     {
         let store = try await place.open()
@@ -73,7 +73,8 @@ import Testing
         try await store.close()
     }
 
-    @Test func `a blob of two files is promised once, and a session's bytes are too`() async throws
+    @Test func `the bytes of a session, and of a blob with two files, are promised once`()
+        async throws
     {
         let store = try await place.open()
         #expect(try await store.promisedByteCount() == 0)
@@ -84,7 +85,7 @@ import Testing
         try await store.close()
     }
 
-    @Test func `a row that points nowhere is found`() async throws {
+    @Test func `a row with a broken reference is found`() async throws {
         let store = try await place.open()
         let record = try await session(in: store)
         #expect(try await store.databaseFaults() == [])
@@ -105,7 +106,7 @@ import Testing
 }
 
 extension SQLiteStore {
-    /// Claims the garbage, then forgets one of it.
+    /// Claims the garbage, then forgets one item of it.
     fileprivate func forgetGarbageNow(_ garbage: Garbage) async throws {
         _ = try await claimGarbage(now: Sample.time(9), leaseUntil: Sample.time(10), limit: 9)
         try await forgetGarbage(garbage, claimedUntil: Sample.time(10))

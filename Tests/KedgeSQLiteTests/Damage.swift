@@ -1,6 +1,6 @@
 import KedgeFiles
 
-/// What a failing disk does to a file.
+/// Damage that a failing disk does to a file.
 enum Damage {
     /// Overwrites some bytes.
     static func overwrite(_ path: String, at offset: Int64, with text: String) throws {

@@ -4,7 +4,7 @@ import KedgeMigrations
 import KedgeTesting
 import Testing
 
-@Suite struct `Database file` {
+struct DatabaseFileTests {
     @Test(arguments: [
         ("synchronous", "2"), ("journal_mode", "wal"), ("foreign_keys", "1"),
         ("mmap_size", "0"), ("busy_timeout", "5000"), ("trusted_schema", "0"),

@@ -6,8 +6,8 @@ import KedgeSQLite
 import KedgeTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct `Group commit` {
-    /// How many commits there were, and a gate that holds the first one.
+@Suite(.timeLimit(.minutes(1))) struct GroupCommitTests {
+    /// Counts commits, and makes them fail as planned.
     private final class Commits: Sendable {
         private let count = Mutex(0)
         private let failure = Mutex<ResultCode?>(nil)
@@ -74,7 +74,8 @@ import Testing
         try await store.close()
     }
 
-    @Test func `a failed commit fails all that it carried, and the next ones work`() async throws {
+    @Test func `a failed commit fails all its operations, and the next commits work`() async throws
+    {
         let place = try SQLitePlace()
         let commits = Commits()
         let store = place.store(over: try place.openQueue()) { try commits.commit($0) }
@@ -98,7 +99,7 @@ import Testing
         ResultCode.SQLITE_IOERR_FSYNC, .SQLITE_IOERR_DIR_FSYNC, .SQLITE_IOERR_WRITE,
         .SQLITE_CORRUPT,
     ])
-    func `after a failed sync the handler is called once and nothing works any more`(
+    func `after a failed sync or damage the handler is called once and the store refuses all`(
         _ code: ResultCode
     ) async throws {
         let place = try SQLitePlace()
@@ -116,7 +117,7 @@ import Testing
         #expect(place.fatal.count == 1)
     }
 
-    @Test func `a disk that is full in the middle loses nothing that was answered`() async throws {
+    @Test func `a disk that fills up loses no acknowledged commit`() async throws {
         let place = try SQLitePlace()
         let queue = try place.openQueue()
         let store = place.store(over: queue)
@@ -129,7 +130,8 @@ import Testing
         for start in stride(from: 0, to: 1000, by: 50) {
             let errors = await commitChunks(start..<start + 50, of: record, in: store)
             #expect(errors.allSatisfy { if case .full = $0 { true } else { false } })
-            // All or none: they may have come in several batches, so count what is there.
+            // The operations may be in several commits, so only a round without errors counts as
+            // answered.
             if errors.isEmpty { answered.formUnion(start..<start + 50) }
         }
         #expect(answered.count < 1000)
@@ -146,7 +148,7 @@ import Testing
         try await store.close()
     }
 
-    @Test func `a closed store refuses`() async throws {
+    @Test func `a closed store refuses operations`() async throws {
         let place = try SQLitePlace()
         let store = try await place.open()
         try await store.close()

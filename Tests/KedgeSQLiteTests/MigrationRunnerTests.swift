@@ -3,7 +3,7 @@ import KedgeMigrations
 import KedgeTesting
 import Testing
 
-@Suite struct `Migration runner` {
+struct MigrationRunnerTests {
     private let first = Migration(number: 1, name: "first", sql: "CREATE TABLE a (b TEXT) STRICT;")
     private let second = Migration(number: 2, name: "second", sql: "INSERT INTO a VALUES ('x');")
 

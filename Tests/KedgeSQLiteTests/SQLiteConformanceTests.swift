@@ -2,9 +2,9 @@ import KedgeEngine
 import KedgeTesting
 import Testing
 
-@Suite struct `SQLite conformance` {
+struct SQLiteConformanceTests {
     @Test(.timeLimit(.minutes(1)), arguments: MetadataStoreConformance.all)
-    func `the SQLite store keeps its promise`(
+    func `the SQLite store keeps each promise of a metadata store`(
         _ promise: MetadataStoreConformance.Case
     ) async throws {
         let place = try SQLitePlace()

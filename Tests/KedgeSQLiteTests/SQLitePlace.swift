@@ -5,7 +5,7 @@ import KedgeMigrations
 import KedgeSQLite
 import KedgeTesting
 
-/// A database file of a test's own.
+/// A test's own database file.
 final class SQLitePlace: Sendable {
     let directory: TemporaryDirectory
     private let pool = BlockingPool(threadCount: 2)
@@ -15,7 +15,7 @@ final class SQLitePlace: Sendable {
 
     var path: String { directory.path + "/state/kedge.sqlite" }
 
-    /// What the fatal handler was called with.
+    /// Texts that the fatal handler was called with.
     var fatal: [String] { fatalTexts.withLock { $0 } }
 
     func open() async throws -> SQLiteStore {
@@ -24,7 +24,7 @@ final class SQLitePlace: Sendable {
         }
     }
 
-    /// Opens the database as the store does, and lets the test at it.
+    /// Opens the database as the store does, for a test's own statements.
     func openQueue() throws -> DatabaseQueue {
         let queue = try DatabaseFile.open(at: path)
         try SQLiteStore.migrations.migrate(queue, now: Sample.time(0))

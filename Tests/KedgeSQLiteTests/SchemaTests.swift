@@ -5,7 +5,7 @@ import KedgeSQLite
 import KedgeTesting
 import Testing
 
-@Suite struct `SQLite schema` {
+struct SchemaTests {
     /// Statements that say something impossible about a session with one file.
     private static let impossible = [
         "UPDATE session SET state = 'lost'",

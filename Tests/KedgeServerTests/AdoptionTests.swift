@@ -1,9 +1,11 @@
 import KedgeEngine
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// `adoptSessionId` on `POST /uploads/sessions`: what an expired session brought is not sent again.
-@Suite(.timeLimit(.minutes(1))) struct `Adopting an expired session` {
+/// `adoptSessionId` on `POST /uploads/sessions`: the new session takes over the bytes of an expired
+/// one.
+@Suite(.timeLimit(.minutes(1))) struct AdoptionTests {
     private static func expire(_ server: RunningServer) async throws {
         server.place.clock.advance(
             by: server.engine.configuration.sessionLifetime + .seconds(1))
@@ -11,7 +13,7 @@ import Testing
     }
 
     /// R129.
-    @Test func `a new session goes on where the expired one stopped`() async throws {
+    @Test func `a new session continues where the expired one stopped`() async throws {
         try await withServer { server in
             let old = try await server.begin(sampleBytes(3500))
             _ = try await server.ask(old.put(0))
@@ -30,7 +32,7 @@ import Testing
         }
     }
 
-    @Test func `the answer says how much was taken over`() async throws {
+    @Test func `the answer to an adoption has the number of adopted bytes`() async throws {
         try await withServer { server in
             let old = try await server.begin(sampleBytes(3500))
             _ = try await server.ask(old.put(3))
@@ -46,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `a session that cannot be adopted gives an empty one`() async throws {
+    @Test func `adopting an open or unknown session gives an empty session`() async throws {
         try await withServer { server in
             let open = try await server.begin(sampleBytes(3500))
             _ = try await server.ask(open.put(0))
@@ -58,7 +60,7 @@ import Testing
         }
     }
 
-    /// R75: bytes of another layout would be another file.
+    /// R75: chunks of another layout would make another file.
     @Test(arguments: [(3501, 1000), (3500, 999)])
     func `a session of another layout is not adopted`(
         byteCount: Int, chunkSize: Int
@@ -73,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func `after the grace period nothing is left to adopt`() async throws {
+    @Test func `an expired session cannot be adopted after its grace period`() async throws {
         try await withServer { server in
             let old = try await server.begin(sampleBytes(3500))
             _ = try await server.ask(old.put(0))

@@ -1,8 +1,10 @@
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// Bodies are taken as they are: digests and offsets are of the bytes that are sent.
-@Suite(.timeLimit(.minutes(1))) struct `The coding of a body` {
+/// Codings of bodies. The service stores bodies as sent: digests and offsets count the bytes on the
+/// wire.
+@Suite(.timeLimit(.minutes(1))) struct BodyCodingTests {
     private static func bodies(of upload: Upload) throws -> [HTTPRequestBytes] {
         [
             upload.put(1), upload.finalize(upload.digest), upload.finalize(),
@@ -12,7 +14,7 @@ import Testing
     }
 
     @Test(arguments: ["gzip", "GZIP", "identity, gzip", "br", "x", "aes128gcm", "identity;q=1"])
-    func `a body with a Content-Encoding is refused, and the coding named`(
+    func `a body with a Content-Encoding is refused, and the answer allows only identity`(
         coding: String
     ) async throws {
         try await SharedServer.use { server in
@@ -38,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: ["identity", "Identity", "", " , identity,"])
-    func `identity is no coding`(coding: String) async throws {
+    func `identity counts as no Content-Encoding`(coding: String) async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(2500))
             let answer = try await server.ask(
@@ -47,8 +49,10 @@ import Testing
         }
     }
 
-    /// The refusal comes before the body is asked for.
-    @Test func `a client that waits keeps its encoded body`() async throws {
+    /// The server refuses before it asks for the body.
+    @Test func `a client that expects 100 Continue is refused before it sends its encoded body`()
+        async throws
+    {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(2500))
             let connection = try await server.connect()
@@ -61,7 +65,7 @@ import Testing
 
     /// RFC 9112 section 6.1.
     @Test(arguments: ["gzip, chunked", "gzip", "identity", "x", "chunked;a=b"])
-    func `a Transfer-Encoding that is not chunked alone is not implemented`(
+    func `a Transfer-Encoding other than chunked alone is refused as not implemented`(
         coding: String
     ) async throws {
         try await SharedServer.use { server in
@@ -75,9 +79,9 @@ import Testing
         }
     }
 
-    /// RFC 9112 section 6.3: nobody can say where such a body ends.
+    /// RFC 9112 section 6.3: the end of such a body is unknown.
     @Test(arguments: ["chunked, gzip", "chunked, chunked"])
-    func `chunked that is not the last coding, or not once, is no request`(
+    func `a Transfer-Encoding with chunked twice or not last is malformed`(
         coding: String
     ) async throws {
         try await SharedServer.use { server in
@@ -106,7 +110,7 @@ import Testing
         }
     }
 
-    /// A front end that reads a body from such a field would send it here as the next request.
+    /// A proxy that reads such a field in another way could forward the body as the next request.
     @Test(arguments: ["", " ", ",", "chunked,", ", chunked"])
     func `an empty Transfer-Encoding is malformed and ends the connection`(
         coding: String
@@ -124,7 +128,8 @@ import Testing
     }
 
     @Test(arguments: ["chunked", "Chunked"])
-    func `chunked alone is taken`(coding: String) async throws {
+    func `a body with chunked as its only transfer coding is accepted`(coding: String) async throws
+    {
         try await SharedServer.use { server in
             let connection = try await server.connect()
             try await connection.send(

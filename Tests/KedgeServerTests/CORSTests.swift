@@ -1,10 +1,11 @@
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Logging
 import Testing
 
-/// Pages of other origins that the settings name.
-@Suite(.timeLimit(.minutes(1))) struct `Pages of other origins` {
+/// CORS for the origins that the settings allow.
+@Suite(.timeLimit(.minutes(1))) struct CORSTests {
     private static let page = "https://app.example"
 
     private static func withPages<Result: Sendable>(
@@ -18,7 +19,9 @@ import Testing
     }
 
     @Test(arguments: ["/tus/", "/uploads/sessions", "/files", "/tus/x", "/files/x"])
-    func `a browser is told what its page may do`(target: String) async throws {
+    func `a preflight from an allowed origin gets the allowed methods and headers`(target: String)
+        async throws
+    {
         try await Self.withPages(of: Self.page) { server in
             let answer = try await server.ask(
                 HTTPRequestBytes(
@@ -41,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `an upload is told that its page may append and delete`() async throws {
+    @Test func `a preflight for a tus upload allows appending and deleting`() async throws {
         try await Self.withPages(of: Self.page) { server in
             let answer = try await server.ask(
                 HTTPRequestBytes(
@@ -53,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `its requests are answered, errors too, with what it may read`() async throws {
+    @Test func `answers to an allowed origin expose their headers, errors included`() async throws {
         try await Self.withPages(of: "http://localhost:3000, \(Self.page)") { server in
             let fields = [("Origin", Self.page), ("Sec-Fetch-Site", "cross-site")]
             let created = try await server.ask(
@@ -78,7 +81,7 @@ import Testing
         "http://app.example", "https://app.example:8443", "https://evil.example", "null",
         "https://app.example.evil.example", "https://sub.app.example",
     ])
-    func `a page that is not named is refused as before`(origin: String) async throws {
+    func `a request from an origin that is not allowed is refused`(origin: String) async throws {
         try await Self.withPages(of: Self.page) { server in
             for request in [
                 HTTPRequestBytes.tus("POST", "/tus/", [("Upload-Length", "3")]),
@@ -91,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func `a star lets every page in, and tells so`() async throws {
+    @Test func `a star allows every origin and sends Access-Control-Allow-Origin`() async throws {
         try await Self.withPages(of: "*") { server in
             for origin in [Self.page, "null", "http://evil.example"] {
                 let answer = try await server.get("/files", [("Origin", origin)])
@@ -99,7 +102,7 @@ import Testing
                 #expect(answer.field("Access-Control-Allow-Origin") == "*")
                 #expect(answer.field("Access-Control-Allow-Credentials") == nil)
             }
-            // DNS rebinding is another matter.
+            // The check of `Host` still applies, against DNS rebinding.
             let connection = try await server.connect()
             try await connection.send(
                 "GET /files HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://evil.example\r\n\r\n")
@@ -107,7 +110,7 @@ import Testing
         }
     }
 
-    /// A browser tells no origin when its reader follows a link.
+    /// Fields of a browser that follows a link, which has no `Origin`.
     private static let link = [
         ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate"),
         ("Sec-Fetch-Dest", "document"),
@@ -137,7 +140,7 @@ import Testing
             isAnswered: false),
         Link(fields: [("Referer", "https://app.example/"), ("Origin", "null")], isAnswered: false),
     ])
-    func `a page that is named may link to files`(link: Link) async throws {
+    func `a page of an allowed origin may link to files`(link: Link) async throws {
         try await Self.withPages(of: Self.page) { server in
             let file = try await server.upload([1, 2, 3])
             let target = link.method == "POST" ? "/files" : "/files/\(file.remoteFileId)"
@@ -147,7 +150,7 @@ import Testing
         }
     }
 
-    @Test func `a star lets every page link, and nobody else links`() async throws {
+    @Test func `a star allows links from every page, and the default allows none`() async throws {
         try await Self.withPages(of: "*") { server in
             for fields in [[], [("Referer", "https://any.example/")]] {
                 #expect(try await server.get("/files", Self.link + fields).status == 200)
@@ -157,7 +160,7 @@ import Testing
                             HTTPRequestBytes(method, "/files", Self.link + fields)), .badRequest)
                 }
             }
-            // What a page loads without a word of where it is from is no link.
+            // A subresource without an origin is no link.
             let image = [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "no-cors")]
             try expectProblem(try await server.get("/files", image), .badRequest)
         }
@@ -170,7 +173,7 @@ import Testing
     }
 
     @Test(arguments: [("*", true), ("https://app.example", false), ("", false)])
-    func `the start warns when every page has every right`(
+    func `the service warns at start when every origin is allowed`(
         origins: String, warns: Bool
     ) async throws {
         try await Self.withPages(of: origins) { server in
@@ -181,7 +184,7 @@ import Testing
         }
     }
 
-    @Test func `nobody is named unless the settings do it`() async throws {
+    @Test func `answers have no CORS headers by default`() async throws {
         try await SharedServer.use { server in
             let answer = try await server.get("/files")
             #expect(answer.field("Access-Control-Allow-Origin") == nil)
@@ -190,7 +193,7 @@ import Testing
     }
 
     @Test(arguments: ["app.example", "https://a, b", "https://a/path", "*, https://a", "null"])
-    func `a list that is none is refused`(text: String) {
+    func `a malformed list of origins is refused`(text: String) {
         #expect(CORSPolicy(text: text) == nil)
     }
 }

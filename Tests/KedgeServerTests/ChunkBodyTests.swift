@@ -1,10 +1,12 @@
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// `PUT /uploads/sessions/{sessionId}/chunks/{index}`: bodies that are not what was said, or break off.
-@Suite(.timeLimit(.minutes(1))) struct `The body of a chunk` {
-    /// R15, R16: other chunks stay, this one can be sent again at once.
-    @Test func `bytes that do not have the hash do not count`() async throws {
+/// `PUT /uploads/sessions/{sessionId}/chunks/{index}`: bodies with other bytes than announced, and
+/// bodies that break off.
+@Suite(.timeLimit(.minutes(1))) struct ChunkBodyTests {
+    /// R15, R16: the other chunks stay, and the client can send this one again at once.
+    @Test func `a chunk with a wrong hash does not count`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(2500))
             _ = try await server.ask(upload.put(0))
@@ -21,9 +23,9 @@ import Testing
         }
     }
 
-    /// R132: nothing that arrived is asked for again.
+    /// R132: the server does not ask again for bytes that arrived.
     @Test(arguments: [1, 500, 999])
-    func `a chunk that broke off goes on where it stopped`(byteCount: Int) async throws {
+    func `an interrupted chunk continues where it stopped`(byteCount: Int) async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(2500))
             try await server.breakOff(0, of: upload, after: byteCount)
@@ -38,8 +40,8 @@ import Testing
         }
     }
 
-    /// The same, when the connection is gone so that nobody can be told.
-    @Test func `a connection that drops leaves what it brought`() async throws {
+    /// The connection is gone, so the client gets no answer.
+    @Test func `bytes of a chunk survive a dropped connection`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(400_000), chunkSize: 300_000)
             let writer = try await server.hold(0, of: upload)
@@ -57,8 +59,8 @@ import Testing
         }
     }
 
-    /// A reset may overtake bytes, so nothing is said about how many are kept.
-    @Test func `a connection that is reset does no harm`() async throws {
+    /// A reset may overtake bytes, so the test does not check how many are kept.
+    @Test func `a chunk can be sent again after a connection reset`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(400_000), chunkSize: 300_000)
             let writer = try await server.hold(0, of: upload)
@@ -90,8 +92,8 @@ import Testing
         }
     }
 
-    /// A client that lost its memory sends the whole chunk; its first bytes are passed over.
-    @Test func `a whole chunk over a partial one is taken`() async throws {
+    /// A client without records sends the whole chunk; the server skips the bytes that it has.
+    @Test func `a whole chunk is accepted over its partial`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(2500))
             try await server.breakOff(0, of: upload, after: 600)
@@ -99,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func `the rest after a damaged beginning starts the chunk over`() async throws {
+    @Test func `a chunk with a damaged partial is discarded and starts over`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(1000))
             var other = upload.content
@@ -119,8 +121,8 @@ import Testing
         }
     }
 
-    /// R20: open-ended bodies are judged by their end.
-    @Test func `an open-ended body that goes on is refused`() async throws {
+    /// R20: the server checks the length of a body without `Content-Length` at its end.
+    @Test func `a body without Content-Length that exceeds its chunk is refused`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(2500))
             let answer = try await expectUnchanged(upload, on: server) {
@@ -130,7 +132,7 @@ import Testing
         }
     }
 
-    @Test func `an open-ended body that ends early is a partial`() async throws {
+    @Test func `a body without Content-Length that ends early is kept as a partial`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(2500))
             let pieces = [Array(upload.chunk(0)[..<700])]
@@ -142,7 +144,7 @@ import Testing
     }
 
     @Test(arguments: ["zz\r\n\r\n", "ffffffffffffffffff\r\n", "-1\r\n\r\n", "3\r\nabcX"])
-    func `chunks of HTTP that are none end the body`(text: String) async throws {
+    func `malformed HTTP chunks end the body`(text: String) async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(2500))
             var put = upload.put(0).chunked([])
@@ -154,8 +156,8 @@ import Testing
         }
     }
 
-    /// The newest wins, because the older one may hang on a dead connection.
-    @Test func `a second writer takes over at once`() async throws {
+    /// The newest writer wins, because the older one may hang on a dead connection.
+    @Test func `a second writer of a chunk takes over at once`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(400_000), chunkSize: 300_000)
             let first = try await server.hold(0, of: upload)

@@ -1,10 +1,12 @@
 import KedgeHash
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// `PUT /uploads/sessions/{sessionId}/chunks/{index}`: chunks that are refused before they are read.
-@Suite(.timeLimit(.minutes(1))) struct `Refusing a chunk` {
-    /// An upload with one chunk, which must stay as it is, and room for two more.
+/// `PUT /uploads/sessions/{sessionId}/chunks/{index}`: requests that are refused before their body
+/// is read.
+@Suite(.timeLimit(.minutes(1))) struct ChunkRefusalTests {
+    /// Sends a changed request for chunk 1 and expects the code; the session must stay as it is.
     private static func refusing(
         _ code: ErrorCode, _ change: @Sendable (Upload, inout HTTPRequestBytes) -> Void
     ) async throws {
@@ -22,19 +24,19 @@ import Testing
     }
 
     @Test(arguments: HostileText.numbers + ["3", "1048575", "1048576"])
-    func `an index that the file does not have`(index: String) async throws {
+    func `a chunk index outside the file is refused`(index: String) async throws {
         try await Self.refusing(.chunkOutOfBounds) { upload, put in
             put.target = "\(upload.path)/chunks/\(index)"
         }
     }
 
-    @Test func `no index is no address`() async throws {
+    @Test func `a chunk address without an index is not found`() async throws {
         try await Self.refusing(.routeNotFound) { upload, put in
             put.target = "\(upload.path)/chunks/"
         }
     }
 
-    @Test func `a file of no bytes has no chunks`() async throws {
+    @Test func `a chunk of an empty file is refused`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin([])
             let put = Upload(content: [1], chunkSize: 1000, id: upload.id).put(0)
@@ -58,7 +60,7 @@ import Testing
         "bytes 1000-1999/18446744073709551616", "bytes ١٠٠٠-١٩٩٩/2500",
         "bytes １０００-1999/2500",
     ])
-    func `a range that is not the chunk's`(range: String?) async throws {
+    func `a Content-Range that is not the chunk's is refused`(range: String?) async throws {
         try await Self.refusing(.rangeMismatch) { _, put in
             put = put.with([("Content-Range", range)])
         }
@@ -72,21 +74,21 @@ import Testing
         "sha256=\(String(repeating: "١", count: 32))",
         "sha256=q83vASNFZ4mrze8BI0VniavN7wEjRWeJq83vASNFZ4k=",
     ])
-    func `a hash that is missing or none`(hash: String?) async throws {
+    func `a missing or malformed chunk hash is refused`(hash: String?) async throws {
         try await Self.refusing(.chunkHashRequired) { _, put in
             put = put.with([("X-Chunk-Hash", hash)])
         }
     }
 
     @Test(arguments: ["", "sha-512=:aaaa:", "sha-256=:!!:", "sha-256=:aaaa:", "sha-256=aaaa"])
-    func `a Content-Digest without a SHA-256`(value: String) async throws {
+    func `a Content-Digest without a valid SHA-256 is refused`(value: String) async throws {
         try await Self.refusing(.chunkHashRequired) { _, put in
             put = put.with([("X-Chunk-Hash", nil), ("Content-Digest", value)])
         }
     }
 
-    /// It is about the body alone, and says nothing about the chunk.
-    @Test func `the rest of a chunk with a digest of the rest`() async throws {
+    /// Such a digest covers the body alone, not the chunk.
+    @Test func `the rest of a chunk is refused with a digest of the rest alone`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(2500))
             try await server.breakOff(0, of: upload, after: 600)
@@ -102,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func `the rest of a chunk of other bytes`() async throws {
+    @Test func `the rest of a chunk is refused with the hash of another chunk`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(2500))
             try await server.breakOff(0, of: upload, after: 600)
@@ -114,22 +116,22 @@ import Testing
         }
     }
 
-    /// R20: known from the head, so nothing is read.
+    /// R20: the head shows the mismatch, so the server reads nothing of the body.
     @Test(arguments: ["0", "999", "1001", "9223372036854775807"])
-    func `a length that is not the range's`(length: String) async throws {
+    func `a Content-Length that is not the range's is refused`(length: String) async throws {
         try await Self.refusing(.lengthMismatch) { _, put in
             put = put.with([("Content-Length", length)])
         }
     }
 
     /// R123.
-    @Test func `a chunk that is there with other bytes`() async throws {
+    @Test func `a chunk with other bytes than the stored one is a conflict`() async throws {
         try await Self.refusing(.chunkConflict) { upload, put in
             put = upload.put(0).with([("X-Chunk-Hash", "sha256=\(Self.digest)")])
         }
     }
 
-    @Test func `a start after the bytes that are there`() async throws {
+    @Test func `a body that starts after the stored bytes is refused`() async throws {
         try await Self.refusing(.offsetMismatch) { upload, put in
             put = upload.put(1, from: 1)
         }

@@ -3,8 +3,8 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-/// `PUT /uploads/sessions/{sessionId}/chunks/{index}`: chunks that are taken.
-@Suite(.timeLimit(.minutes(1))) struct `Uploading a chunk` {
+/// `PUT /uploads/sessions/{sessionId}/chunks/{index}`: chunks that are accepted.
+@Suite(.timeLimit(.minutes(1))) struct ChunkUploadTests {
     /// R55, R59, R64.
     @Test(arguments: 1...4 as ClosedRange<UInt64>)
     func `chunks in any order make the file`(seed: UInt64) async throws {
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func `chunks at the same time make the file`() async throws {
+    @Test func `chunks sent at the same time make the file`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(200_000), chunkSize: 20_000)
             try await withThrowingTaskGroup(of: Int.self) { group in
@@ -45,7 +45,7 @@ import Testing
     }
 
     /// R122.
-    @Test func `a chunk that is there already is acknowledged and not written again`()
+    @Test func `a chunk that is stored already is acknowledged and changes nothing`()
         async throws
     {
         try await SharedServer.use { server in
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func `a chunk of a completed session is still known`() async throws {
+    @Test func `a chunk of a completed session is acknowledged again`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(500))
             _ = try await server.ask(upload.put(0))
@@ -70,9 +70,9 @@ import Testing
         }
     }
 
-    /// R57: the name of the field and the digits in any case.
+    /// R57: field name and digits in upper and lower case.
     @Test(arguments: ["X-Chunk-Hash", "x-chunk-hash", "X-CHUNK-HASH"])
-    func `the hash is taken in any case`(name: String) async throws {
+    func `the chunk hash is accepted in upper and lower case`(name: String) async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(500))
             let digits = upload.digest.hex.uppercased()
@@ -83,8 +83,8 @@ import Testing
         }
     }
 
-    /// RFC 9530 as the other form, among digests that nobody here knows.
-    @Test func `Content-Digest stands in for the hash`() async throws {
+    /// The field has RFC 9530 digests, one of them of an algorithm that the server does not know.
+    @Test func `Content-Digest can replace X-Chunk-Hash`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(500))
             let value = "md5=:aaaa:, \(DigestHeader.rfc9530(upload.digest))"
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func `a body without an announced length is taken`() async throws {
+    @Test func `a chunk without Content-Length is accepted`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(500))
             let pieces = [Array(upload.content[..<1]), Array(upload.content[1...])]
@@ -102,8 +102,8 @@ import Testing
         }
     }
 
-    /// R58: far more than the buffers hold, in one chunk.
-    @Test func `a large chunk comes through`() async throws {
+    /// R58: one chunk with far more bytes than the buffers hold.
+    @Test func `a large chunk is stored completely`() async throws {
         try await withServer { server in
             let content = sampleBytes(6 << 20)
             let upload = try await server.begin(content, chunkSize: 5 << 20)

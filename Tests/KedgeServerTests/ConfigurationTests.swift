@@ -5,7 +5,7 @@ import KedgeTesting
 import Testing
 
 /// Settings from flags, environment, file and defaults.
-@Suite struct `The configuration` {
+struct ConfigurationTests {
     private let directory: TemporaryDirectory
 
     init() throws { directory = try TemporaryDirectory() }
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    /// The key as a file writes it.
+    /// The setting as YAML.
     private static func yaml(_ key: ConfigurationKey, _ value: String) -> String {
         let quoted = "'\(value)'"
         let parts = key.rawValue.split(separator: ".")
@@ -38,7 +38,7 @@ import Testing
             ? "\(parts[0]): \(quoted)\n" : "\(parts[0]):\n  \(parts[1]): \(quoted)\n"
     }
 
-    @Test func `the defaults are a configuration`() async throws {
+    @Test func `the defaults are a valid configuration`() async throws {
         let loader = try await load()
         for key in ConfigurationKey.allCases { #expect(loader.values[key] == key.defaultValue) }
         let configuration = try loader.configuration()
@@ -51,8 +51,7 @@ import Testing
         #expect(configuration.drainTimeout == .seconds(10))
     }
 
-    @Test func `the number of connections follows from descriptors unless it is set`() async throws
-    {
+    @Test func `the number of connections is unset by default and can be set`() async throws {
         #expect(try await load().configuration().maxConnections == nil)
         let set = try await load(flags: [.maxConnections: "300"]).configuration()
         #expect(set.maxConnections == 300)
@@ -62,7 +61,8 @@ import Testing
         ("/tus/, /videos", nil), ("/videos,/videos/", nil), ("/files/more", nil), ("videos", nil),
         ("/up/x", "/up"), ("/tus", "/tus/"), ("/a,,b", nil),
     ])
-    func `upload targets that are taken are refused`(targets: String, tus: String?) async throws {
+    func `taken or malformed upload targets are refused`(targets: String, tus: String?) async throws
+    {
         var flags = [ConfigurationKey.uploadTargets: targets]
         flags[.tusPath] = tus
         let loader = try await ConfigurationLoader(flags: flags, environment: [:], file: nil)
@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test(arguments: ConfigurationKey.allCases)
-    func `the names of a setting follow from its key`(key: ConfigurationKey) {
+    func `the variable of a setting is named like its flag`(key: ConfigurationKey) {
         #expect(
             key.environmentName
                 == "KEDGE_"
@@ -106,7 +106,7 @@ import Testing
         #expect(!key.summary.isEmpty)
     }
 
-    @Test func `long names are cut into words`() {
+    @Test func `long setting names are split into words`() {
         #expect(ConfigurationKey.minBodyRate.flagName == "timeouts-min-body-bytes-per-second")
         #expect(
             ConfigurationKey.minBodyRate.environmentName
@@ -120,7 +120,7 @@ import Testing
         #expect(configuration.engine.maxFileSize == 12_345)
     }
 
-    /// Without quotes both are truth values for older readers of YAML; here they are the words they are.
+    /// Older readers of YAML take unquoted `on` and `off` for truth values; Kedge keeps the words.
     @Test(arguments: [("on", .on), ("off", .off)] as [(String, Durability)])
     func `durability is on or off`(word: String, durability: Durability) async throws {
         for file in ["durability: \(word)\n", "durability: '\(word)'\n"] {
@@ -135,35 +135,35 @@ import Testing
         "limits: 5\n", "port: [1]\n", "port:\n  x: 1\n", "Port: 1\n", "- port\n", "port\n",
         "x: &a 1\nport: *a\n", "? [a]\n: 1\n",
     ])
-    func `a file with a key that nobody knows is refused`(file: String) async {
+    func `a file with an unknown key is refused`(file: String) async {
         await #expect(throws: ConfigurationError.self) { _ = try await self.load(file: file) }
     }
 
     @Test(arguments: ["port: 1\nport: 2\n", "a: b: c\n", "port: \"1\n", "port: 1\n---\nport: 2\n"])
-    func `a file that is no YAML mapping is refused`(file: String) async {
+    func `a file that is not one YAML mapping is refused`(file: String) async {
         await #expect(throws: ConfigurationError.self) { _ = try await self.load(file: file) }
     }
 
-    @Test func `a file that is not there is refused`() async {
+    @Test func `a missing file is refused`() async {
         let path = directory.path + "/nowhere.yaml"
         await #expect(throws: ConfigurationError.self) {
             _ = try await ConfigurationLoader(flags: [:], environment: [:], file: path)
         }
     }
 
-    /// It goes to a terminal or a log, where what follows a line end is another message.
+    /// The message goes to a terminal or a log, where a line break would start another message.
     @Test(arguments: [
         "port: [1\n  - x: {\n", "port: \"1\n", "a: b: c\n", "port: 1\nport: 2\n", "\u{1}\n",
         "port: 1\n---\nport: 2\n", "prot: 1\n", "\"a\\nb\": 1\n",
     ])
-    func `a mistake in a file is told in one line that names it`(file: String) async throws {
+    func `a mistake in a file is reported in one line`(file: String) async throws {
         let error = await #expect(throws: ConfigurationError.self) {
             _ = try await self.load(file: file)
         }
         #expect(error.map { !$0.description.contains(where: \.isNewline) } == true)
     }
 
-    @Test func `a file that cannot be read is told in one line that names it`() async throws {
+    @Test func `an unreadable file is reported in one line with its path`() async throws {
         let latin = try directory.write([0x61, 0x3A, 0x20, 0xE9], to: "latin.yaml")
         for path in [directory.path + "/nowhere.yaml", directory.path, latin, ""] {
             let error = await #expect(throws: ConfigurationError.self) {
@@ -176,19 +176,19 @@ import Testing
     }
 
     @Test(arguments: ["", "# port: 9000\n"])
-    func `a file that sets nothing sets nothing`(file: String) async throws {
+    func `a file without settings leaves the defaults`(file: String) async throws {
         let loader = try await self.load(file: file)
         #expect(loader.values[.port] == ConfigurationKey.port.defaultValue)
     }
 
     @Test(arguments: ["KEDGE_PROT", "KEDGE_LIMITS_MAXFILESIZE", "KEDGE_", "KEDGE_PORT_"])
-    func `a variable that nobody knows is refused`(name: String) async {
+    func `an unknown KEDGE_ variable is refused`(name: String) async {
         await #expect(throws: ConfigurationError.self) {
             _ = try await self.load(environment: [name: "1"])
         }
     }
 
-    @Test func `variables of others are none of ours`() async throws {
+    @Test func `variables of the client and of other programs are ignored`() async throws {
         let loader = try await load(environment: [
             "PATH": "/bin", "PORT": "1", "kedge_port": "1", "KEDGE_SERVER": "http://x",
             "KEDGE_TOKEN": "t", "KEDGE_CONFIG": "/x",
@@ -237,19 +237,19 @@ import Testing
         Mistake(key: .bytes, values: ["", "gs://x", "s3:x"]),
         Mistake(key: .durability, values: ["", "OFF", "false", "no", "0", "on off"]),
     ])
-    func `a wrong value is refused, and the setting named`(mistake: Mistake) async throws {
+    func `a wrong value is refused with the name of its section`(mistake: Mistake) async throws {
         for value in mistake.values {
             let loader = try await load(flags: [mistake.key: value])
             let error = #expect(throws: ConfigurationError.self) {
                 _ = try loader.configuration()
             }
-            // Sizes of chunks are held against each other, so either may be named.
+            // Chunk sizes are checked against each other, so the message may name either.
             let section = mistake.key.rawValue.split(separator: ".")[0]
             #expect(error?.description.contains(section) == true)
         }
     }
 
-    @Test func `what is printed reads back as the same`() async throws {
+    @Test func `a printed configuration reads back unchanged`() async throws {
         var flags: [ConfigurationKey: String] = [:]
         for key in ConfigurationKey.allCases { flags[key] = Self.other(key) }
         flags[.data] = "C:\\a \"b\": #{é} 'c' !&* %20"

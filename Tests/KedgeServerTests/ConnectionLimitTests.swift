@@ -1,10 +1,11 @@
 import KedgeEngine
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Testing
 
-/// What a connection may cost: heads of bounded size, and no waiting without end.
-@Suite(.timeLimit(.minutes(2))) struct `The limits of a connection` {
+/// Limits of a connection: heads of bounded size, and bounded waits.
+@Suite(.timeLimit(.minutes(2))) struct ConnectionLimitTests {
     struct Flood: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var text: String
@@ -50,7 +51,7 @@ import Testing
         start + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n",
         start + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
     ])
-    func `what is no request is refused, and the connection ends`(text: String) async throws {
+    func `a malformed request is refused, and the connection ends`(text: String) async throws {
         try await SharedServer.use { server in
             let connection = try await server.connect()
             try await connection.send(text)
@@ -62,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `connections that are opened and left do no harm`() async throws {
+    @Test func `abandoned connections do no harm`() async throws {
         try await SharedServer.use { server in
             for text in ["", "G", "GET /healthz HTTP/1.1\r\nHost:", "POST /files HTTP/1.1\r\n"] {
                 for isReset in [false, true] {
@@ -75,9 +76,11 @@ import Testing
     }
 
     @Test(arguments: ["", "GET /heal", "GET /healthz HTTP/1.1\r\nHost: localhost\r\n"])
-    func `a connection on which nothing comes is closed`(text: String) async throws {
+    func `a connection without a complete request is closed after the idle timeout`(text: String)
+        async throws
+    {
         try await withServer { configuration in
-            // Long enough for a request of ours on a busy machine.
+            // Long enough for the test's own requests on a busy machine.
             configuration.idleTimeout = .seconds(3)
         } _: { server in
             let connection = try await server.connect()
@@ -88,8 +91,8 @@ import Testing
         }
     }
 
-    /// The window over which a body is judged is ten seconds.
-    @Test func `a body that trickles is cut, and what came is kept`() async throws {
+    /// The server judges the rate of a body over ten seconds.
+    @Test func `a body below the minimum rate is cut, and its bytes are kept`() async throws {
         try await withServer { configuration in
             configuration.minBodyBytesPerSecond = 1000
         } _: { server in
@@ -105,7 +108,7 @@ import Testing
         }
     }
 
-    @Test func `as many bodies as allowed are written at once`() async throws {
+    @Test func `at most the allowed number of bodies is written at once`() async throws {
         try await withServer { configuration in
             configuration.engine.maxConcurrentWrites = 2
         } _: { server in

@@ -1,8 +1,9 @@
 import KedgeModel
+import KedgeTesting
 import Testing
 
 /// Several requests on one connection, one after the other and all at once.
-@Suite(.timeLimit(.minutes(1))) struct `Reusing a connection` {
+@Suite(.timeLimit(.minutes(1))) struct ConnectionReuseTests {
     @Test func `ordinary answers leave the connection open`() async throws {
         try await SharedServer.use { server in
             let connection = try await server.connect()
@@ -30,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func `requests sent all at once are answered in order`() async throws {
+    @Test func `pipelined requests are answered in order`() async throws {
         try await SharedServer.use { server in
             let connection = try await server.connect()
             let targets = ["/healthz", "/nowhere", "/files", "/readyz", "/files?limit=0"]
@@ -48,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `bodies sent all at once are taken in order`() async throws {
+    @Test func `pipelined bodies are accepted in order`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(2500))
             let connection = try await server.connect()
@@ -61,8 +62,9 @@ import Testing
         }
     }
 
-    /// A client may send the next request, body and all, before it has read the answer to the last.
-    @Test func `a body that is on its way keeps the answer before it open`() async throws {
+    /// A client may send the next request with its body before it has read the last answer.
+    @Test func `a connection with a pipelined body stays open after the first answer`() async throws
+    {
         try await SharedServer.use { server in
             let content = [UInt8](repeating: 7, count: 8 << 20)
             let file = try await server.ask(HTTPRequestBytes("POST", "/files", body: content))
@@ -75,7 +77,7 @@ import Testing
             let first = try await connection.answer()
             #expect(first.body == content)
             try await connection.send(Array(upload.chunk(0)[500...]))
-            // Until the answer to the second has come, nothing is known about it.
+            // A connection that ended counts as no answer.
             let second: Int?
             do {
                 second = try await connection.answer().status
@@ -87,7 +89,8 @@ import Testing
         }
     }
 
-    @Test func `a client that says close is answered and left`() async throws {
+    @Test func `a request with Connection close is answered, and the connection ends`() async throws
+    {
         try await SharedServer.use { server in
             let connection = try await server.connect()
             let answer = try await connection.ask(

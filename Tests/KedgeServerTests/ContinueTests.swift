@@ -1,17 +1,18 @@
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Testing
 
-/// `Expect: 100-continue`: a refusal comes instead of the invitation, before the body (RFC 9110
+/// `Expect: 100-continue`: a refusal replaces the 100 response and comes before the body (RFC 9110
 /// section 10.1.1).
-@Suite(.timeLimit(.minutes(1))) struct `Expecting 100 Continue` {
+@Suite(.timeLimit(.minutes(1))) struct ContinueTests {
     private static func announcing(
         _ request: HTTPRequestBytes, byteCount: Int
     ) -> HTTPRequestBytes {
         request.with([("Expect", "100-continue"), ("Content-Length", String(byteCount))])
     }
 
-    @Test func `a body that is wanted is asked for`() async throws {
+    @Test func `an acceptable chunk gets 100 Continue`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(2500))
             let connection = try await server.connect()
@@ -21,12 +22,12 @@ import Testing
             #expect(invitation.status == 100)
             try await connection.send(upload.chunk(0))
             #expect(try await connection.answer().status == 201)
-            // And the connection goes on.
+            // The connection stays usable.
             #expect(try await connection.ask(upload.put(1)).status == 201)
         }
     }
 
-    @Test func `the body of a whole file is asked for`() async throws {
+    @Test func `an upload of a whole file gets 100 Continue`() async throws {
         try await SharedServer.use { server in
             let connection = try await server.connect()
             let post = HTTPRequestBytes("POST", "/files")
@@ -37,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func `a message is asked for`() async throws {
+    @Test func `a JSON message gets 100 Continue`() async throws {
         try await SharedServer.use { server in
             let connection = try await server.connect()
             let message = #"{"fileName":"a","fileSize":1}"#
@@ -64,13 +65,13 @@ import Testing
         }
     }
 
-    /// The client sends no byte of a body, so an answer can only have come before it.
+    /// The client sends no byte of the body, so the answer must come before it.
     @Test(arguments: [
         ErrorCode.chunkConflict, .sessionNotFound, .chunkOutOfBounds, .rangeMismatch,
         .chunkHashRequired, .offsetMismatch, .lengthMismatch, .fileTooLarge, .requestTooLarge,
         .routeNotFound, .methodNotAllowed, .sessionClosed, .busy,
     ])
-    func `a body that would be refused is not asked for`(code: ErrorCode) async throws {
+    func `a request that would be refused gets no 100 Continue`(code: ErrorCode) async throws {
         try await ErrorScene.place().withServer { server in
             let scene = try await ErrorScene(server)
             var held: [HTTPConnection] = []
@@ -83,7 +84,8 @@ import Testing
             let connection = try await server.connect()
             try await connection.send(try await Self.request(refusedWith: code, scene).head)
             try expectProblem(try await connection.answer(), code)
-            // Whether the client sends the body all the same cannot be known any more.
+            // The server cannot know whether the client still sends the body, so it ends the
+            // connection.
             _ = try await connection.untilClosed()
             for writer in held { try await writer.close() }
         }
@@ -125,7 +127,7 @@ import Testing
     }
 
     /// R122: the bytes are there, so the client need not send them again.
-    @Test func `a chunk that is there already is not asked for`() async throws {
+    @Test func `a stored chunk gets no 100 Continue`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(2500))
             _ = try await server.ask(upload.put(0))
@@ -137,8 +139,10 @@ import Testing
         }
     }
 
-    /// Bytes that are durable are never sent again, also by a client that does not know of them.
-    @Test func `a chunk that is there in part is asked for from there`() async throws {
+    /// The server never asks for durable bytes again, even from a client that does not know of
+    /// them.
+    @Test func `a chunk with a partial gets 100 Continue only for the missing bytes`() async throws
+    {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(2500))
             try await server.breakOff(0, of: upload, after: 600)
@@ -154,8 +158,8 @@ import Testing
         }
     }
 
-    /// The type is known from the head.
-    @Test func `a message of another type is not asked for`() async throws {
+    /// The head shows the media type.
+    @Test func `a message of another media type gets no 100 Continue`() async throws {
         try await SharedServer.use { server in
             let connection = try await server.connect()
             let request = HTTPRequestBytes(

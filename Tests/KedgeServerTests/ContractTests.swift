@@ -4,8 +4,9 @@ import KedgeServer
 import Testing
 import Yams
 
-/// `openapi/kedge.yaml` against the router and the error table: neither says what the other does not.
-@Suite(.timeLimit(.minutes(1))) struct `The contract` {
+/// Compares `openapi/kedge.yaml` with the router and the error table: neither has an entry that the
+/// other lacks.
+@Suite(.timeLimit(.minutes(1))) struct ContractTests {
     private let document: [String: Any]
 
     init() throws {
@@ -15,7 +16,7 @@ import Yams
         document = try #require(try Yams.load(yaml: text) as? [String: Any])
     }
 
-    @Test func `it lists the operations that the router answers`() async throws {
+    @Test func `the contract lists the operations that the router answers`() async throws {
         let paths = try #require(document["paths"] as? [String: [String: Any]])
         let methods: Set = ["get", "put", "post", "delete", "options", "head", "patch", "trace"]
         let listed = paths.flatMap { path, item in
@@ -25,13 +26,13 @@ import Yams
         #expect(Set(listed) == answered)
     }
 
-    @Test func `it has the version of the program`() throws {
+    @Test func `the contract has the version of the program`() throws {
         let info = try #require(document["info"] as? [String: Any])
         #expect(info["version"] as? String == KedgeVersion.current)
     }
 
-    /// The gate stands before every route, and may refuse whoever asks.
-    @Test func `each operation may be answered that the request is not well formed`() throws {
+    /// The request gate runs before every route and may refuse any request.
+    @Test func `each operation lists the statuses of malformed requests and bodies`() throws {
         let paths = try #require(document["paths"] as? [String: [String: Any]])
         let operations = paths.flatMap { path, item in
             item.compactMap { method, operation in
@@ -62,13 +63,13 @@ import Yams
             })
     }
 
-    @Test func `it gives each code the status that the table gives`() {
+    @Test func `the contract gives each code the status of the error table`() {
         var rows: Set<Row> = []
         Self.collect(from: document, into: &rows)
         #expect(rows.union(Self.general(document)) == Self.table)
     }
 
-    /// Schemas of problems name the codes beside the status.
+    /// Collects rows from the problem schemas, which name the codes beside the status.
     private static func collect(from node: Any, into rows: inout Set<Row>) {
         if let list = node as? [Any] { for item in list { collect(from: item, into: &rows) } }
         guard let mapping = node as? [String: Any] else { return }
@@ -80,7 +81,8 @@ import Yams
         for value in mapping.values { collect(from: value, into: &rows) }
     }
 
-    /// What any address answers stands in the text at the top: "405 `METHOD_NOT_ALLOWED`".
+    /// Rows that hold for every address; the description has them as text: "405
+    /// `METHOD_NOT_ALLOWED`".
     private static func general(_ document: [String: Any]) -> Set<Row> {
         let text = (document["info"] as? [String: Any])?["description"] as? String ?? ""
         var rows: Set<Row> = []

@@ -1,14 +1,15 @@
 import Glibc
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Testing
 
 /// Requests to an upload, by tus and the IETF draft, after its finished file was found damaged.
-@Suite(.timeLimit(.minutes(1))) struct `An upload whose file is damaged` {
+@Suite(.timeLimit(.minutes(1))) struct DamagedUploadTests {
     private static let client = ResumableClient(dialect: .interop8)
     private let content = sampleBytes(3000, seed: 21)
 
-    /// Uploads by tus, and lets the service find that the blob is too short.
+    /// Uploads by tus, then truncates the blob and lets the service find that.
     private func damagedUpload(_ server: RunningServer) async throws -> (path: String, id: String) {
         let path = try await upload(server)
         let id = String(path.split(separator: "/").last ?? "")
@@ -27,7 +28,7 @@ import Testing
         return path
     }
 
-    @Test func `it is gone for clients that ask where to go on, and heals when they begin anew`()
+    @Test func `a damaged upload is gone for clients that resume, and heals with a new upload`()
         async throws
     {
         try await withServer { server in
@@ -49,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func `it can be terminated`() async throws {
+    @Test func `a damaged upload can be terminated`() async throws {
         try await withServer { server in
             let (path, _) = try await damagedUpload(server)
             #expect(try await server.ask(.tus("DELETE", path)).status == 204)

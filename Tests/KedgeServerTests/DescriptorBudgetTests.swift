@@ -1,13 +1,13 @@
 import KedgeServer
 import Testing
 
-@Suite struct `The budget of file descriptors` {
+struct DescriptorBudgetTests {
     private static func budget(_ descriptorCount: Int, writes: Int = 64) -> DescriptorBudget {
         DescriptorBudget(descriptorCount: descriptorCount, writeCount: writes)
     }
 
     @Test(arguments: [(1 << 20, 10_000), (65_536, 10_000), (1024, 202), (256, 32), (100, 6)])
-    func `connections without a setting leave room for a download on each of them`(
+    func `the default number of connections leaves descriptors for a download on each`(
         descriptorCount: Int, connectionCount: Int
     ) throws {
         let budget = Self.budget(descriptorCount)
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func `a setting above the limit is refused with both numbers`() throws {
+    @Test func `a connection limit above the budget is refused with both numbers`() throws {
         let budget = Self.budget(1024)
         let largest = budget.largestConnectionCount
         #expect(largest < 1024)
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(arguments: [64, 10_000])
-    func `writes never take more than a quarter`(writes: Int) {
+    func `writes leave nearly half of the descriptors to connections`(writes: Int) {
         for count in stride(from: 0, to: 5000, by: 7) {
             let budget = Self.budget(count, writes: writes)
             #expect(budget.largestConnectionCount >= count / 2 - 32)

@@ -1,9 +1,10 @@
 import KedgeModel
+import KedgeTesting
 import Testing
 
 /// `GET` and `HEAD /files/{fileId}` with conditions (RFC 9110 section 13).
-@Suite(.timeLimit(.minutes(1))) struct `Downloading under a condition` {
-    /// Asks under conditions with `TAG` in place of the file's entity tag.
+@Suite(.timeLimit(.minutes(1))) struct DownloadConditionTests {
+    /// Asks with conditional fields, in which `TAG` stands for the file's entity tag.
     private static func asking(
         _ fields: [(String, String)], _ body: @Sendable (HTTPAnswer) throws -> Void
     ) async throws {
@@ -26,20 +27,21 @@ import Testing
     }
 
     @Test(arguments: ["TAG", "*", "\"x\", TAG", "TAG,TAG", " TAG ", "\"a,b\",TAG"])
-    func `If-Match lets the version through that it names`(value: String) async throws {
+    func `If-Match serves the version that it names`(value: String) async throws {
         try await Self.asking([("If-Match", value)]) { #expect($0.status == 200) }
     }
 
-    /// Strong comparison: a weak tag names nothing.
+    /// The comparison is strong: a weak tag never matches.
     @Test(arguments: ["\"x\"", "W/TAG", "", "\"*\"", "x", "\"x\",W/TAG", "TAGx"])
-    func `If-Match refuses any other`(value: String) async throws {
+    func `If-Match refuses every other version`(value: String) async throws {
         try await Self.asking([("If-Match", value)]) { answer in
             #expect(answer.status == 412)
         }
     }
 
     @Test(arguments: ["TAG", "*", "W/TAG", "\"x\", TAG", "\"a,b\", W/TAG"])
-    func `If-None-Match spares the client what it has`(value: String) async throws {
+    func `If-None-Match answers 304 for the version that the client has`(value: String) async throws
+    {
         try await Self.asking([("If-None-Match", value), ("Range", "bytes=0-9")]) { answer in
             #expect(answer.status == 304)
             #expect(answer.body.isEmpty)
@@ -49,14 +51,15 @@ import Testing
     }
 
     @Test(arguments: ["\"x\"", "W/\"x\"", "", "\"*\""])
-    func `If-None-Match gives what the client does not have`(value: String) async throws {
+    func `If-None-Match serves a version that the client does not have`(value: String) async throws
+    {
         try await Self.asking([("If-None-Match", value)]) { answer in
             #expect(answer.status == 200)
             #expect(answer.body.count == 2500)
         }
     }
 
-    @Test func `a refusal comes before everything else`() async throws {
+    @Test func `a failed If-Match takes precedence over other conditions`() async throws {
         let fields = [
             ("If-Match", "\"x\""), ("If-None-Match", "TAG"), ("Range", "bytes=9000-"),
         ]
@@ -64,33 +67,33 @@ import Testing
     }
 
     /// R99.
-    @Test func `If-Range gives the range of the version it names`() async throws {
+    @Test func `If-Range serves the range of the version that it names`() async throws {
         try await Self.asking([("If-Range", "TAG"), ("Range", "bytes=0-9")]) { answer in
             #expect(answer.status == 206)
             #expect(answer.body.count == 10)
         }
     }
 
-    /// A part of another version must never be put beside what the client has.
+    /// A client must never combine ranges of two versions.
     @Test(arguments: [
         "\"x\"", "W/TAG", "", "*", "TAG, TAG", "\"x\", TAG", "Sat, 21 Nov 2026 03:06:47 GMT",
         "Fri, 31 Dec 9999 23:59:59 GMT",
     ])
-    func `If-Range gives the whole of any other`(value: String) async throws {
+    func `If-Range serves the whole file of any other version`(value: String) async throws {
         try await Self.asking([("If-Range", value), ("Range", "bytes=0-9")]) { answer in
             #expect(answer.status == 200)
             #expect(answer.body.count == 2500)
         }
     }
 
-    @Test func `a range that does not exist is not asked of another version`() async throws {
+    @Test func `a range outside the file is ignored for another version`() async throws {
         try await Self.asking([("If-Range", "\"x\""), ("Range", "bytes=9000-")]) { answer in
             #expect(answer.status == 200)
         }
     }
 
-    /// Whatever follows on the connection is the next answer.
-    @Test func `304 ends with its head`() async throws {
+    /// The next bytes on the connection are the next answer.
+    @Test func `a 304 answer ends with its head`() async throws {
         try await SharedServer.use { server in
             let file = try await server.upload(sampleBytes(2500))
             let connection = try await server.connect()

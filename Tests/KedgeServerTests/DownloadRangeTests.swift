@@ -4,7 +4,7 @@ import KedgeTesting
 import Testing
 
 /// `GET /files/{fileId}` with `Range` (RFC 9110 section 14).
-@Suite(.timeLimit(.minutes(1))) struct `Downloading a range` {
+@Suite(.timeLimit(.minutes(1))) struct DownloadRangeTests {
     private static let byteCount = 5000
     private static let content = sampleBytes(byteCount)
 
@@ -25,7 +25,7 @@ import Testing
         var last: Int
     }
 
-    /// R83, R84, R98: numbers too large for any file mean its end.
+    /// R83, R84, R98: numbers beyond any file mean its end.
     @Test(arguments: [
         Cut(range: "bytes=0-0", first: 0, last: 0), Cut(range: "bytes=0-999", first: 0, last: 999),
         Cut(range: "bytes=2000-2999", first: 2000, last: 2999),
@@ -39,7 +39,7 @@ import Testing
         Cut(range: "BYTES=0-0", first: 0, last: 0), Cut(range: "bytes= 0-0 ", first: 0, last: 0),
         Cut(range: "bytes=,1-2,", first: 1, last: 2),
         Cut(range: "bytes=1-2,9000-", first: 1, last: 2),
-        // RFC 9110 section 15.3.7.2: no byte is sent twice, and what touches is one range.
+        // RFC 9110 section 15.3.7.2: overlapping and adjacent ranges become one.
         Cut(range: "bytes=0-9,5-14", first: 0, last: 14),
         Cut(range: "bytes=10-19,0-9", first: 0, last: 19),
         Cut(range: "bytes=0-,0-,0-,-5000", first: 0, last: 4999),
@@ -52,14 +52,14 @@ import Testing
         Cut(range: "bytes=7-18446744073709551616", first: 7, last: 4999),
         Cut(range: "bytes=-18446744073709551616", first: 0, last: 4999),
     ])
-    func `one range comes alone, and says where it is`(cut: Cut) async throws {
+    func `a single range is answered with its Content-Range`(cut: Cut) async throws {
         try await Self.asking(cut.range) { answer in
             #expect(answer.status == 206)
             #expect(
                 answer.field("Content-Range") == "bytes \(cut.first)-\(cut.last)/\(Self.byteCount)")
             #expect(answer.field("Content-Length") == String(cut.last - cut.first + 1))
             #expect(answer.field("Content-Type") == "text/plain")
-            // Of the whole file: it lets the parts of two versions be told apart (RFC 9530).
+            // `Repr-Digest` covers the whole file, so a client can tell versions apart (RFC 9530).
             let digest = DigestHeader.rfc9530(SHA256Hasher.digest(of: Self.content))
             #expect(answer.field("Repr-Digest") == digest)
             #expect(answer.body == Array(Self.content[cut.first...cut.last]))
@@ -80,14 +80,14 @@ import Testing
         }
     }
 
-    /// RFC 9110 section 14.2: what is not well formed is passed over.
+    /// RFC 9110 section 14.2: the server ignores malformed ranges.
     @Test(arguments: [
         "", "bytes", "bytes=", "bytes=,", "bytes=-", "bytes=a-b", "bytes=1-0", "bytes=0",
         "bytes=--1", "bytes=0-1-2", "bytes=0-1;2-3", "bytes=+0-1", "bytes=0x0-1", "bytes=1e3-",
         "bytes=" + (0...200).map { "\($0 * 2)-\($0 * 2)" }.joined(separator: ","),
         "bytes=0 - 1", "bytes=0-0,1-0", "items=0-1", "bytes 0-1", "bytes=٠-١",
     ])
-    func `a range that is none gives the whole file`(range: String) async throws {
+    func `a malformed range gives the whole file`(range: String) async throws {
         try await Self.asking(range) { answer in
             #expect(answer.status == 200)
             #expect(answer.field("Content-Range") == nil)
@@ -114,7 +114,7 @@ import Testing
         Selection(range: "bytes=30-39,0-9,20-29,5-6", cuts: [20...39, 0...9]),
         Selection(range: "bytes=10-19,0-0,12-13,15-24,-1", cuts: [10...24, 0...0, 4999...4999]),
     ])
-    func `several ranges come in one answer, each with its place`(
+    func `several ranges come in one multipart answer, each with its Content-Range`(
         selection: Selection
     ) async throws {
         try await Self.asking(selection.range) { answer in
@@ -132,7 +132,7 @@ import Testing
     }
 
     @Test(arguments: ["bytes=0-", "bytes=0-0", "bytes=-1"])
-    func `a file of no bytes satisfies no range`(range: String) async throws {
+    func `an empty file satisfies no range`(range: String) async throws {
         try await SharedServer.use { server in
             let file = try await server.upload([])
             let path = "/files/\(file.remoteFileId)"
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    /// R85: what a client that lost its connection does.
+    /// R85: a client that lost its connection assembles the file like this.
     @Test func `ranges in any order make the file`() async throws {
         try await SharedServer.use { server in
             let file = try await server.upload(Self.content)

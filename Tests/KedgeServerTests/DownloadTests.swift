@@ -5,10 +5,10 @@ import KedgeTesting
 import Logging
 import Testing
 
-/// `GET` and `HEAD /files/{fileId}`: the whole file, and what its head says.
-@Suite(.timeLimit(.minutes(1))) struct `Downloading a file` {
+/// `GET` and `HEAD /files/{fileId}`: the whole file and its head.
+@Suite(.timeLimit(.minutes(1))) struct DownloadTests {
     @Test(arguments: [0, 1, 2500, 2 << 20])
-    func `the whole file comes, with a head that describes it`(byteCount: Int) async throws {
+    func `a download has the whole file and a head that describes it`(byteCount: Int) async throws {
         try await SharedServer.use { server in
             let content = sampleBytes(byteCount)
             let file = try await server.upload(
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func `the tag is strong and comes from the digest`() async throws {
+    @Test func `the entity tag is strong and comes from the digest`() async throws {
         try await SharedServer.use { server in
             let file = try await server.upload(sampleBytes(100))
             #expect(file.etag.hasPrefix("\"") && file.etag.hasSuffix("\""))
@@ -34,8 +34,8 @@ import Testing
         }
     }
 
-    /// R130: nobody's browser runs what somebody uploaded.
-    @Test func `a browser is told to do nothing with it`() async throws {
+    /// R130: browsers must not run uploaded content.
+    @Test func `a download has headers that keep browsers from running it`() async throws {
         try await SharedServer.use { server in
             let file = try await server.upload([1], mimeType: "text/html")
             let answer = try await server.get("/files/\(file.remoteFileId)")
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func `a file of no declared type is bytes`() async throws {
+    @Test func `a file without a declared type is served as octet-stream`() async throws {
         try await SharedServer.use { server in
             let file = try await server.upload([1])
             let answer = try await server.get("/files/\(file.remoteFileId)")
@@ -59,7 +59,7 @@ import Testing
         "plain.txt", "ship's log, 3rd.txt", "\"quoted\"; filename=x", "日誌 ☂.bin", "100%41.txt",
         "a=b;c", "x'y'z",
     ])
-    func `the name survives the head`(name: String) async throws {
+    func `a file name survives Content-Disposition`(name: String) async throws {
         try await SharedServer.use { server in
             let file = try await server.upload([1], fileName: name)
             let value = try await server.get("/files/\(file.remoteFileId)")
@@ -69,13 +69,13 @@ import Testing
     }
 
     @Test(arguments: [0, 2500])
-    func `HEAD says what GET says, without the bytes`(byteCount: Int) async throws {
+    func `HEAD has the fields of GET, without the bytes`(byteCount: Int) async throws {
         try await SharedServer.use { server in
             let file = try await server.upload(sampleBytes(byteCount), mimeType: "text/plain")
             let path = "/files/\(file.remoteFileId)"
             let connection = try await server.connect()
             let head = try await connection.ask(HTTPRequestBytes("HEAD", path))
-            // A body after the head would be taken for the beginning of this answer.
+            // The client would read a body after the head as the beginning of this answer.
             let get = try await connection.ask(HTTPRequestBytes("GET", path))
             #expect(head.status == get.status)
             let passing: Set = ["date", "x-request-id"]
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func `readers that leave do no harm`() async throws {
+    @Test func `clients that leave a download do no harm`() async throws {
         try await withServer { server in
             let content = [UInt8](repeating: 7, count: 8 << 20)
             let file = try await server.ask(HTTPRequestBytes("POST", "/files", body: content))
@@ -106,8 +106,8 @@ import Testing
         }
     }
 
-    /// The client can tell: the answer ends before the length it announced.
-    @Test func `a disk that fails on the way cuts the answer`() async throws {
+    /// The client can detect it: the answer ends before the announced length.
+    @Test func `a disk that fails during a download truncates the answer`() async throws {
         try await withServer { server in
             let content = sampleBytes(2 << 20)
             let file = try await server.ask(HTTPRequestBytes("POST", "/files", body: content))

@@ -1,10 +1,11 @@
 import KedgeEngine
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Testing
 
-/// Answers that come while the body is still on its way, to clients that send all before they read.
-@Suite(.timeLimit(.minutes(1))) struct `Answering before the body has come` {
+/// Answers before the end of the body, to clients that send all before they read.
+@Suite(.timeLimit(.minutes(1))) struct EarlyAnswerTests {
     /// Far more than the server reads of a body that it has refused.
     private static let byteCount = 64 << 20
     private static let largestChunk: Int64 = 1 << 20
@@ -14,12 +15,14 @@ import Testing
         configuration.engine.defaultChunkSize = largestChunk
     }
 
-    /// The client must be able to read why, and not just find its connection reset.
+    /// The client must be able to read the reason, instead of finding its connection reset.
     @Test(arguments: [
         ErrorCode.sessionNotFound, .routeNotFound, .methodNotAllowed, .requestTooLarge,
         .chunkHashRequired,
     ])
-    func `the client reads the answer, and the connection ends`(code: ErrorCode) async throws {
+    func `a client that sends a refused body reads the answer, and the connection ends`(
+        code: ErrorCode
+    ) async throws {
         try await withServer(Self.smallChunks) { server in
             let connection = try await server.connect()
             let request = Self.request(refusedWith: code).with([
@@ -66,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `a chunk that is there already is acknowledged at once`() async throws {
+    @Test func `a stored chunk is acknowledged before its body ends`() async throws {
         try await SharedServer.use { server in
             let content = [UInt8](repeating: 7, count: 3 << 20)
             let upload = try await server.begin(content, chunkSize: 3 << 20)
@@ -81,7 +84,7 @@ import Testing
         }
     }
 
-    /// The bytes that were on their way are no request.
+    /// The bytes in flight are no request.
     @Test func `the rest of a refused body is never taken for a request`() async throws {
         try await SharedServer.use { server in
             let hidden = HTTPRequestBytes("DELETE", "/files/\(FileID.random())").bytes

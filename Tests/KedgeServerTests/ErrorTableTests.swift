@@ -4,16 +4,16 @@ import Logging
 import Testing
 
 /// Every row of the error table that has a status, over real HTTP.
-@Suite(.timeLimit(.minutes(2))) struct `The error table` {
+@Suite(.timeLimit(.minutes(2))) struct ErrorTableTests {
     static let wireCodes = ErrorCode.allCases.filter { $0.facts.httpStatus != nil }
 
-    /// A code that is added to the table without a way to meet it fails here.
-    @Test func `every code with a status is provoked, and no other`() {
+    /// Fails when a code joins the table without a way to provoke it.
+    @Test func `every error code with a status is provoked, and no other`() {
         #expect(Set(ErrorScene.provocations.keys) == Set(Self.wireCodes))
     }
 
     @Test(arguments: wireCodes)
-    func `a code comes with its status, and nothing acknowledged is lost`(
+    func `an error code comes with its status, and nothing acknowledged is lost`(
         code: ErrorCode
     ) async throws {
         try await ErrorScene.place().withServer { server in
@@ -35,7 +35,7 @@ import Testing
     @Test(arguments: [
         ErrorCode.requestTimeout, .busy, .unavailable, .storageFull, .tooManySessions,
     ])
-    func `what passes by itself says when to try again`(code: ErrorCode) async throws {
+    func `a temporary error has Retry-After`(code: ErrorCode) async throws {
         try await ErrorScene.place().withServer { server in
             let scene = try await ErrorScene(server)
             let answer = try await scene.provoke(code)
@@ -43,8 +43,8 @@ import Testing
         }
     }
 
-    /// STYLE 13: the cause is in the log once, under the request's id, and nowhere else.
-    @Test func `an internal error tells its cause to the log alone`() async throws {
+    /// The cause is in the log once, under the request's id, and nowhere else.
+    @Test func `an internal error reports its cause in the log alone`() async throws {
         try await ErrorScene.place().withServer { server in
             let scene = try await ErrorScene(server)
             let answer = try await scene.provoke(.internalError)
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func `members that belong to a code come with it`() async throws {
+    @Test func `problem documents have the members of their code`() async throws {
         try await ErrorScene.place().withServer { server in
             let scene = try await ErrorScene(server)
             func provoke(_ code: ErrorCode) async throws -> ProblemDocument {

@@ -1,8 +1,9 @@
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// `DELETE /files/{fileId}`
-@Suite(.timeLimit(.minutes(1))) struct `Deleting a file` {
+/// `DELETE /files/{fileId}`.
+@Suite(.timeLimit(.minutes(1))) struct FileDeletionTests {
     @Test func `a deleted file is gone, for good and everywhere`() async throws {
         let place = try await ServerPlace()
         let path = try await place.withServer { server in
@@ -23,7 +24,9 @@ import Testing
     }
 
     /// An answer that names a file promises that the file is there.
-    @Test func `the session that made it tells so, too`() async throws {
+    @Test func `finalizing the session of a deleted file reports that the file is gone`()
+        async throws
+    {
         let place = try await ServerPlace()
         let upload = try await place.withServer { server in
             let upload = try await server.begin(sampleBytes(2500))
@@ -38,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func `deleting again changes nothing`() async throws {
+    @Test func `deleting a file is idempotent`() async throws {
         try await SharedServer.use { server in
             let path = "/files/\(try await server.upload(sampleBytes(10)).remoteFileId)"
             for _ in 0..<3 {
@@ -48,8 +51,8 @@ import Testing
         }
     }
 
-    /// The bytes stay as long as somebody reads them.
-    @Test func `a download under way comes to its end`() async throws {
+    /// The bytes stay while a download reads them.
+    @Test func `a download under way completes after the file is deleted`() async throws {
         try await withServer { server in
             let content = [UInt8](repeating: 7, count: 24 << 20)
             let file = try await server.ask(HTTPRequestBytes("POST", "/files", body: content))

@@ -1,11 +1,12 @@
 import KedgeHash
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// `GET /files`, `GET /files/{fileId}/meta` and `GET /files/{fileId}/chunks`
-@Suite(.timeLimit(.minutes(1))) struct `Describing files` {
+/// `GET /files`, `GET /files/{fileId}/meta` and `GET /files/{fileId}/chunks`.
+@Suite(.timeLimit(.minutes(1))) struct FileListTests {
     /// R49, R87.
-    @Test func `the meta of a file is what was uploaded`() async throws {
+    @Test func `the metadata of a file is what was uploaded`() async throws {
         try await SharedServer.use { server in
             let content = sampleBytes(2500)
             let file = try await server.upload(
@@ -24,7 +25,7 @@ import Testing
         }
     }
 
-    /// R93: a downloader checks, and repairs, one chunk alone.
+    /// R93: a downloader can check and repair a single chunk.
     @Test(arguments: [0, 1, 1000, 2500])
     func `the chunks of a file are listed with their digests`(byteCount: Int) async throws {
         try await SharedServer.use { server in
@@ -41,7 +42,7 @@ import Testing
     }
 
     @Test(arguments: HostileText.identifiers)
-    func `an id that no file has is not found`(id: String) async throws {
+    func `an unknown file id is not found`(id: String) async throws {
         try await SharedServer.use { server in
             for path in ["/files/\(id)", "/files/\(id)/meta", "/files/\(id)/chunks"] {
                 try expectProblem(try await server.get(path), .fileNotFound)
@@ -57,7 +58,7 @@ import Testing
         try await withServer { server in
             var names: [String] = []
             for number in 0..<7 {
-                // Some at the same time, so that the order needs more than the time.
+                // Some files share a time, so that the order needs more than the time.
                 if number.isMultiple(of: 2) { server.place.clock.advance(by: .seconds(1)) }
                 _ = try await server.upload([UInt8(number)], fileName: "\(number)")
                 names.append("\(number)")
@@ -78,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func `no files are an empty page`() async throws {
+    @Test func `a server without files lists an empty page`() async throws {
         try await withServer { server in
             let page = try await server.get("/files").decoded(FileList.self)
             #expect(page.files.isEmpty)
@@ -87,7 +88,7 @@ import Testing
     }
 
     @Test(arguments: ["0", "1001", ""] + HostileText.numbers)
-    func `a limit out of bounds is refused`(limit: String) async throws {
+    func `a page limit out of bounds is refused`(limit: String) async throws {
         try await SharedServer.use { server in
             try expectProblem(try await server.get("/files?limit=\(limit)"), .badRequest)
         }
@@ -97,7 +98,7 @@ import Testing
         "", "x", "zz", "00", "2e", "312e", "2e30", "%00", String(repeating: "31", count: 1000),
         "392e" + String(repeating: "30", count: 31),
     ])
-    func `a cursor that is none is refused`(cursor: String) async throws {
+    func `a malformed page cursor is refused`(cursor: String) async throws {
         try await SharedServer.use { server in
             try expectProblem(try await server.get("/files?after=\(cursor)"), .badRequest)
         }

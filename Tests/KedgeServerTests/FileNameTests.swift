@@ -1,9 +1,10 @@
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Testing
 
-/// A file's name at every address that takes one.
-@Suite(.timeLimit(.minutes(1))) struct `File names at every entrance` {
+/// File names at every endpoint that takes one.
+@Suite(.timeLimit(.minutes(1))) struct FileNameTests {
     struct Name: Sendable {
         var sent: String
         var kept: String
@@ -34,7 +35,9 @@ import Testing
     }
 
     @Test(arguments: names)
-    func `a session keeps the letters and marks what misleads`(name: Name) async throws {
+    func `a session keeps the letters of its file name and replaces misleading characters`(
+        name: Name
+    ) async throws {
         try await SharedServer.use { server in
             let answer = try await server.ask(
                 .createSession(CreateSessionRequest(fileName: name.sent, fileSize: 1)))
@@ -48,13 +51,15 @@ import Testing
     }
 
     @Test(arguments: names)
-    func `a whole file keeps the letters and marks what misleads`(name: Name) async throws {
+    func `a whole file keeps the letters of its name and replaces misleading characters`(name: Name)
+        async throws
+    {
         try await SharedServer.use { server in
             let fields = Self.disposition(name.sent)
             let answer = try await server.ask(
                 HTTPRequestBytes("POST", "/files", fields, body: [1]))
             try await expect(name, answer, on: server)
-            // The letters themselves, as curl sends them.
+            // The unencoded name, as curl sends it.
             let plain = [("Content-Disposition", "attachment; filename=\"\(name.sent)\"")]
             guard !name.sent.unicodeScalars.contains(where: { $0.value < 0xA0 && $0.value > 0x7E })
             else { return }
@@ -64,7 +69,7 @@ import Testing
     }
 
     @Test(arguments: names, ResumableClient.versioned)
-    func `a resumable upload keeps the letters and marks what misleads`(
+    func `a resumable upload keeps the letters of its file name and replaces misleading characters`(
         name: Name, client: ResumableClient
     ) async throws {
         try await SharedServer.use { server in
@@ -79,7 +84,9 @@ import Testing
     }
 
     @Test(arguments: names)
-    func `a tus upload keeps the letters and marks what misleads`(name: Name) async throws {
+    func `a tus upload keeps the letters of its file name and replaces misleading characters`(
+        name: Name
+    ) async throws {
         try await SharedServer.use { server in
             let value = Base64.encode(Array(name.sent.utf8))
             let path = try await server.tusUpload([

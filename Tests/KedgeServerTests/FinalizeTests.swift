@@ -1,8 +1,9 @@
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// `POST /uploads/sessions/{sessionId}/finalize`
-@Suite(.timeLimit(.minutes(1))) struct `Finalizing` {
+/// `POST /uploads/sessions/{sessionId}/finalize`.
+@Suite(.timeLimit(.minutes(1))) struct FinalizeTests {
     private static func complete(
         on server: RunningServer, digest: SHA256Digest? = nil
     ) async throws -> Upload {
@@ -12,7 +13,8 @@ import Testing
         return upload
     }
 
-    /// R63, R65, R66: the server computes the hash, and compares when it is told one.
+    /// R63, R65, R66: the server computes the hash and compares it with the request's, if there is
+    /// one.
     @Test(arguments: [false, true])
     func `a complete session becomes a file`(saysDigest: Bool) async throws {
         try await SharedServer.use { server in
@@ -33,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func `asked again it gives the same answer, also after a restart`() async throws {
+    @Test func `a repeated finalize gives the same answer, also after a restart`() async throws {
         let place = try await ServerPlace()
         let (upload, first) = try await place.withServer { server in
             let upload = try await Self.complete(on: server)
@@ -50,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `asked at the same time it makes one file`() async throws {
+    @Test func `concurrent finalizes make one file`() async throws {
         try await SharedServer.use { server in
             let upload = try await Self.complete(on: server)
             let bodies = try await withThrowingTaskGroup(of: [UInt8].self) { group in
@@ -63,8 +65,8 @@ import Testing
         }
     }
 
-    /// R67: what is missing, so that the client can send just that.
-    @Test func `missing chunks are named`() async throws {
+    /// R67: the client learns which chunks to send.
+    @Test func `finalizing an incomplete session reports the missing chunks`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(7500))
             for index in [0, 1, 4] { _ = try await server.ask(upload.put(index)) }
@@ -78,7 +80,7 @@ import Testing
     }
 
     /// R18, R67.
-    @Test func `another digest is refused, and the session goes on`() async throws {
+    @Test func `finalizing with a wrong digest is refused, and the session goes on`() async throws {
         try await SharedServer.use { server in
             let upload = try await Self.complete(on: server)
             let answer = try await expectUnchanged(upload, on: server) {
@@ -94,7 +96,7 @@ import Testing
     }
 
     /// R51.
-    @Test func `the digest that was declared counts as well`() async throws {
+    @Test func `the declared digest is checked as well`() async throws {
         try await SharedServer.use { server in
             let wrong = try await Self.complete(on: server, digest: Self.foreign)
             try expectProblem(
@@ -105,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func `a file of no bytes is finalized at once`() async throws {
+    @Test func `an empty file is finalized at once`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin([])
             let file = try await server.ask(upload.finalize()).decoded(FinalizeResponse.self)
@@ -115,7 +117,7 @@ import Testing
     }
 
     /// R81: two files, one blob; each has its own name.
-    @Test func `the same bytes twice are two files`() async throws {
+    @Test func `two uploads of the same bytes are two files`() async throws {
         try await SharedServer.use { server in
             let content = sampleBytes(1500, seed: 77)
             let first = try await server.upload(content, fileName: "first")
@@ -134,7 +136,7 @@ import Testing
         "{", "[]", #""x""#, #"{"fileHashSha256":7}"#, #"{"fileHashSha256":"x"}"#,
         #"{"fileHashSha256":""}"#,
     ])
-    func `a body that is not the message is refused`(text: String) async throws {
+    func `a malformed finalize message is refused`(text: String) async throws {
         try await SharedServer.use { server in
             let upload = try await Self.complete(on: server)
             let request = HTTPRequestBytes.json("POST", upload.path + "/finalize", text)
@@ -148,7 +150,7 @@ import Testing
     }
 
     @Test(arguments: ["{}", #"{"fileHashSha256":null}"#])
-    func `a message without a digest asks for no more`(text: String) async throws {
+    func `a finalize message without a digest is accepted`(text: String) async throws {
         try await SharedServer.use { server in
             let upload = try await Self.complete(on: server)
             let answer = try await server.ask(

@@ -1,9 +1,10 @@
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Testing
 
-/// Clients of HTTP/1.0 read until the connection ends.
-@Suite(.timeLimit(.minutes(1))) struct `Older clients` {
+/// Clients of HTTP/1.0, which read until the connection ends, and last requests of a connection.
+@Suite(.timeLimit(.minutes(1))) struct HTTPVersionTests {
     private static func asking(
         _ text: String, on server: RunningServer
     ) async throws -> HTTPAnswer {
@@ -14,7 +15,7 @@ import Testing
         return answer
     }
 
-    /// Keeping the connection is not supported before HTTP/1.1, so asking for it changes nothing.
+    /// The server keeps no connection open before HTTP/1.1, so asking for that changes nothing.
     @Test(arguments: ["", "Connection: keep-alive\r\n", "Connection: close\r\n"])
     func `a request of HTTP 1 0 is answered, and the connection ends`(
         field: String
@@ -27,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func `a body of HTTP 1 0 is taken`() async throws {
+    @Test func `a body of HTTP 1 0 is accepted`() async throws {
         try await SharedServer.use { server in
             let answer = try await Self.asking(
                 "POST /files HTTP/1.0\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc",
@@ -36,8 +37,8 @@ import Testing
         }
     }
 
-    /// RFC 9110 section 10.1.1: it would take the answer to be the last.
-    @Test func `a client of HTTP 1 0 is never told to continue`() async throws {
+    /// RFC 9110 section 10.1.1: the client would take a 100 response for the final one.
+    @Test func `a client of HTTP 1 0 gets no 100 Continue`() async throws {
         try await SharedServer.use { server in
             let answer = try await Self.asking(
                 "POST /files HTTP/1.0\r\nHost: localhost\r\nContent-Length: 3\r\n"
@@ -46,9 +47,9 @@ import Testing
         }
     }
 
-    /// RFC 9112 section 9.6: any letter case, among others.
+    /// RFC 9112 section 9.6: the option in any letter case, also among other options.
     @Test(arguments: ["close", "Close", "keep-alive, close"])
-    func `close is found however it is written`(value: String) async throws {
+    func `Connection close is recognized in every form`(value: String) async throws {
         try await SharedServer.use { server in
             let answer = try await Self.asking(
                 "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: \(value)\r\n\r\n",
@@ -58,9 +59,9 @@ import Testing
         }
     }
 
-    /// Nothing may follow the request that said it is the last.
+    /// No request may follow one that announces that it is the last.
     @Test(arguments: ["GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", "\0\0\0\0\r\n\r\n"])
-    func `what follows the last request is passed over`(rest: String) async throws {
+    func `bytes after the last request are ignored`(rest: String) async throws {
         try await SharedServer.use { server in
             for last in [
                 "GET /healthz HTTP/1.0\r\n", "GET /healthz HTTP/1.1\r\nConnection: close\r\n",
@@ -72,15 +73,16 @@ import Testing
         }
     }
 
-    /// Two connections at once are not taken here, so the second is answered when the first has gone,
-    /// long before it would be idle for too long.
+    /// The limit is one connection: the server answers the second once the first has gone, long
+    /// before the idle timeout.
     @Test(arguments: [
         "GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n",
         "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
         "GET /heal thz HTTP/1.1\r\n\r\n",
         "POST /files HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n",
     ])
-    func `a client that stays does not hold its connection`(text: String) async throws {
+    func `a client cannot hold its connection open after the last answer`(text: String) async throws
+    {
         try await withServer { configuration in
             configuration.maxConnections = 1
             configuration.idleTimeout = .seconds(600)
@@ -93,7 +95,7 @@ import Testing
         }
     }
 
-    /// A client may say at once that it has no more to ask, and read at leisure.
+    /// A client may end its side after the request and read at leisure.
     @Test(arguments: ["HTTP/1.0", "HTTP/1.1"])
     func `an answer reaches a client that has ended its side`(version: String) async throws {
         try await SharedServer.use { server in

@@ -3,8 +3,8 @@ import KedgeServer
 import KedgeTesting
 import Testing
 
-/// Headers as values: whatever a stranger writes, the answer stays inside the file.
-@Suite struct `Headers from strangers` {
+/// Header parsers on random input: no range leaves the file, and no name leaves its field.
+struct HeaderPropertyTests {
     private static func text(
         _ alphabet: [Character], upTo count: Int, _ generator: inout SplitMix64
     ) -> String {
@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func `a Range never leaves the file`(seed: UInt64) {
+    func `a Range header never yields bytes outside the file`(seed: UInt64) {
         var generator = SplitMix64(seed: seed)
         let alphabet = Array("0123456789999--,,, =bytes٣\u{0}")
         for _ in 0..<500 {
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 5000, Int64.max])
-    func `numbers at the edge of what fits are no trap`(size: Int64) {
+    func `range numbers at the edge of an integer do not trap`(size: Int64) {
         let numbers = [
             "0", "1", "2147483648", "9007199254740992", "9223372036854775806",
             "9223372036854775807", "9223372036854775808", "18446744073709551616",
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test(arguments: 1...10 as ClosedRange<UInt64>)
-    func `a name goes through Content-Disposition and back`(seed: UInt64) {
+    func `a file name survives Content-Disposition`(seed: UInt64) {
         var generator = SplitMix64(seed: seed)
         let alphabet = Array("aZ09 .;,=\"'%*\\()<>@:?[]{}é日🏴‍☠️\u{301}")
         for _ in 0..<200 {
@@ -60,27 +60,27 @@ import Testing
         }
     }
 
-    /// A line end in a header would let a name write headers of its own.
+    /// A line break in a header would let a name add headers of its own.
     @Test(arguments: ["a\r\nX: 1", "a\0b", "a\u{7F}b", "\u{202E}x", "a\tb"])
-    func `no character of a name leaves the field`(name: String) {
+    func `no character of a file name leaves its header field`(name: String) {
         let value = ContentDisposition.attachment(name)
         #expect(value.utf8.allSatisfy { (0x20...0x7E).contains($0) })
         #expect(ContentDisposition.fileName(in: value) == name)
     }
 
     @Test(arguments: 1...10 as ClosedRange<UInt64>)
-    func `noise in Content-Disposition is a name or none`(seed: UInt64) {
+    func `noise in Content-Disposition never makes a longer name`(seed: UInt64) {
         var generator = SplitMix64(seed: seed)
         let alphabet = Array("filename*='\"\\;% UTF-8%41%E2%zz\u{0}é")
         for _ in 0..<500 {
             let value = "x; filename*=" + Self.text(alphabet, upTo: 60, &generator)
-            // Decoding makes text shorter, never longer: a name is no more than what was sent.
+            // Decoding never lengthens text: a name is at most as long as its field.
             let name = ContentDisposition.fileName(in: value)
             #expect((name ?? "").utf8.count <= value.utf8.count, "\(value)")
         }
     }
 
-    @Test func `tags are cut at commas outside of quotes`() {
+    @Test func `entity tags are split at commas outside of quotes`() {
         #expect(EntityTags.ifMatch("\"a,b\"", allows: "\"a,b\""))
         #expect(!EntityTags.ifMatch("\"a,b\"", allows: "b\""))
         #expect(!EntityTags.ifMatch("\"a\"\"b\"", allows: "\"a\""))

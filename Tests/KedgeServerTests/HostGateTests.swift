@@ -1,9 +1,10 @@
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Testing
 
-/// The gate before every route: a page in a browser on this machine is not its user.
-@Suite(.timeLimit(.minutes(1))) struct `The gate` {
+/// The request gate runs before every route: a page in a browser on this machine is not its user.
+@Suite(.timeLimit(.minutes(1))) struct HostGateTests {
     private static func asking(
         _ fields: String, on server: RunningServer
     ) async throws -> HTTPAnswer {
@@ -16,28 +17,28 @@ import Testing
         "localhost", "LOCALHOST:8080", "127.0.0.1", "127.0.0.1:8080", "127.8.9.10", "[::1]",
         "[::1]:8080",
     ])
-    func `names of this machine are answered`(host: String) async throws {
+    func `requests for names of this machine are answered`(host: String) async throws {
         try await SharedServer.use { server in
             let answer = try await Self.asking("Host: \(host)\r\n", on: server)
             #expect(answer.status == 200)
         }
     }
 
-    /// DNS rebinding: a page lets its own name point here.
+    /// DNS rebinding: the page's own name points to this machine.
     @Test(arguments: [
         "evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example",
         "127.evil.example", "", "0.0.0.0", "192.168.1.1", "[::2]", "user@localhost",
         "localhost:evil", "localhost:65536", "localhost:80:80", "localhost, localhost",
         "[::1]x", "[::1", "localhost/", "localhost.evil.example:80\\@localhost",
     ])
-    func `other names are refused`(host: String) async throws {
+    func `requests for other names are refused`(host: String) async throws {
         try await SharedServer.use { server in
             let answer = try await Self.asking("Host: \(host)\r\n", on: server)
             #expect(answer.status == 400)
         }
     }
 
-    @Test func `a request without a name is refused`() async throws {
+    @Test func `a request without Host is refused`() async throws {
         try await SharedServer.use { server in
             let answer = try await Self.asking("", on: server)
             #expect(answer.status == 400)
@@ -48,7 +49,8 @@ import Testing
         "Host: localhost\r\nHost: localhost\r\n", "Host: localhost\r\nhost: evil.example\r\n",
         "Host: evil.example\r\nHost: localhost\r\n", "Host: localhost\r\nHost: \r\n",
     ])
-    func `a request with two names is refused, whatever they are`(fields: String) async throws {
+    func `a request with two Host fields is refused, whatever they are`(fields: String) async throws
+    {
         try await withServer {
             $0.allowedHosts = ["*"]
         } _: { server in
@@ -58,11 +60,14 @@ import Testing
         }
     }
 
-    /// What a browser sends for `fetch("/files")` on a page of a name that points here: over plain HTTP there
-    /// is neither `Origin` nor `Sec-Fetch-Site`, and the page can leave `Referer` out. With every name allowed
-    /// nothing is left to refuse it by, which is why `*` needs ``ConfigurationKey/allowAnyHost``.
+    /// A browser sends `fetch("/files")` from a page whose name points here. Over plain HTTP the
+    /// request has neither `Origin` nor `Sec-Fetch-Site`, and the page can leave `Referer` out. If
+    /// every name is allowed, the gate cannot recognize it, so `*` needs
+    /// ``ConfigurationKey/allowAnyHost``.
     @Test(arguments: ["*", "files.example"])
-    func `with any name a rebound page is answered as a program is`(allowed: String) async throws {
+    func `a rebound page is answered if every name is allowed, and refused otherwise`(
+        allowed: String
+    ) async throws {
         try await withServer {
             $0.allowedHosts = [allowed]
         } _: { server in
@@ -72,7 +77,7 @@ import Testing
         }
     }
 
-    /// RFC 9112 section 3.2.2: the name in the target counts, and not the one in `Host`.
+    /// RFC 9112 section 3.2.2: the name in the target counts, not the one in `Host`.
     @Test(arguments: [
         ("http://localhost/files", 200), ("HTTP://LOCALHOST:8080/files", 200),
         ("http://127.0.0.1/files?limit=1", 200), ("http://[::1]:80/files", 200),
@@ -82,7 +87,7 @@ import Testing
         ("http://localhost:80\\@evil.example/files", 400), ("http:///files", 400),
         ("http://evil.example?x=http://localhost/files", 400), ("http://localhost", 404),
     ])
-    func `the name in a target is held against the same list`(
+    func `the name in a request target is checked like Host`(
         target: String, status: Int
     ) async throws {
         try await SharedServer.use { server in
@@ -94,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func `a target that names a host does not stand in for Host`() async throws {
+    @Test func `a target that names a host does not replace Host`() async throws {
         try await SharedServer.use { server in
             let connection = try await server.connect()
             try await connection.send("GET http://localhost/files HTTP/1.1\r\n\r\n")
@@ -107,7 +112,7 @@ import Testing
         "Origin: http://localhost.evil.example", "Sec-Fetch-Site: cross-site",
         "Sec-Fetch-Site: same-site", "Sec-Fetch-Site: ",
     ])
-    func `pages of other origins are refused`(field: String) async throws {
+    func `requests from pages of other origins are refused`(field: String) async throws {
         try await SharedServer.use { server in
             let answer = try await Self.asking("Host: localhost\r\n\(field)\r\n", on: server)
             try expectProblem(answer, .badRequest)
@@ -135,7 +140,7 @@ import Testing
         Page(host: "127.0.0.1:9000", origin: "HTTP://127.0.0.1:9000"),
         Page(host: "[::1]:8080", origin: "http://[::1]:8080"),
     ])
-    func `its own pages are answered`(page: Page) async throws {
+    func `requests from the server's own pages are answered`(page: Page) async throws {
         try await SharedServer.use { server in
             let fields = "Host: \(page.host)\r\nOrigin: \(page.origin)\r\n"
             let answer = try await Self.asking(fields, on: server)
@@ -143,7 +148,7 @@ import Testing
         }
     }
 
-    /// Another port is another program of this machine, and another scheme no page of this one.
+    /// Another port is another program on this machine, and another scheme is another origin.
     @Test(arguments: [
         Page(host: "localhost:8080", origin: "http://localhost:3000"),
         Page(host: "localhost:8080", origin: "http://localhost"),
@@ -158,7 +163,7 @@ import Testing
         Page(host: "localhost", origin: "ftp://localhost"),
         Page(host: "localhost", origin: "http://localhost, http://localhost"),
     ])
-    func `pages of another port or scheme are refused`(page: Page) async throws {
+    func `requests from pages of another port or scheme are refused`(page: Page) async throws {
         try await SharedServer.use { server in
             let fields = "Host: \(page.host)\r\nOrigin: \(page.origin)\r\n"
             try expectProblem(try await Self.asking(fields, on: server), .badRequest)
@@ -175,7 +180,7 @@ import Testing
         ("files.example:8443", "https://files.example", 400),
         ("files.example", "https://localhost", 400), ("localhost", "https://localhost", 400),
     ])
-    func `pages of an allowed name may come by TLS`(
+    func `requests from pages of an allowed name may come through TLS`(
         host: String, origin: String, status: Int
     ) async throws {
         try await withServer {
@@ -187,7 +192,7 @@ import Testing
         }
     }
 
-    /// A refusal comes before any state is touched.
+    /// The gate refuses before any state changes.
     @Test func `a refused request changes nothing`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(2500))
@@ -204,7 +209,9 @@ import Testing
         }
     }
 
-    @Test func `the public name of a proxy is answered when it is allowed`() async throws {
+    @Test func `requests for the public name of a proxy are answered if it is allowed`()
+        async throws
+    {
         try await withServer { configuration in
             configuration.allowedHosts = ["files.example"]
         } _: { server in
@@ -218,7 +225,7 @@ import Testing
         }
     }
 
-    @Test func `a star allows every name, and no foreign page`() async throws {
+    @Test func `a star allows every name, but no page of another origin`() async throws {
         try await withServer { configuration in
             configuration.allowedHosts = ["*"]
         } _: { server in

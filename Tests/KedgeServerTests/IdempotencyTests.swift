@@ -1,8 +1,9 @@
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// `Idempotency-Key` on `POST /uploads/sessions`: how a lost answer is recovered.
-@Suite(.timeLimit(.minutes(1))) struct `An Idempotency-Key` {
+/// `Idempotency-Key` on `POST /uploads/sessions`, which recovers a lost answer.
+@Suite(.timeLimit(.minutes(1))) struct IdempotencyTests {
     private static let message = CreateSessionRequest(fileName: "a", fileSize: 10, chunkSize: 5)
 
     private static func create(
@@ -11,7 +12,8 @@ import Testing
         try await server.ask(.createSession(message, [("Idempotency-Key", key)]))
     }
 
-    @Test func `the same request again gives the same session, as far as it has come`()
+    @Test
+    func `a repeated request with an Idempotency-Key gives the same session with its progress`()
         async throws
     {
         try await withServer { server in
@@ -29,7 +31,7 @@ import Testing
     }
 
     /// draft-ietf-httpapi-idempotency-key-header: a structured-field string has quotes.
-    @Test func `quotes do not make another key`() async throws {
+    @Test func `a quoted Idempotency-Key is the same key`() async throws {
         try await withServer { server in
             let plain = try await Self.create(key: "k", on: server)
             let quoted = try await Self.create(key: "\"k\"", on: server)
@@ -37,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func `other keys make other sessions`() async throws {
+    @Test func `requests with different keys give different sessions`() async throws {
         try await withServer { server in
             let places = [
                 try await Self.create(key: "k", on: server),
@@ -63,14 +65,14 @@ import Testing
         }
     }
 
-    @Test func `a key holds after a restart`() async throws {
+    @Test func `an Idempotency-Key is known after a restart`() async throws {
         let place = try await ServerPlace()
         let before = try await place.withServer { try await Self.create(key: "k", on: $0) }
         let after = try await place.withServer { try await Self.create(key: "k", on: $0) }
         #expect(before.field("Location") == after.field("Location"))
     }
 
-    @Test func `the same key at the same time gives one session`() async throws {
+    @Test func `concurrent requests with one key give one session`() async throws {
         try await withServer { server in
             let places = try await withThrowingTaskGroup(of: String?.self) { group in
                 for _ in 0..<8 {
@@ -85,7 +87,7 @@ import Testing
     }
 
     @Test(arguments: ["", "\"\"", String(repeating: "x", count: 256), "é", "a\u{7F}"])
-    func `text that is no key is refused`(key: String) async throws {
+    func `a malformed Idempotency-Key is refused`(key: String) async throws {
         try await SharedServer.use { server in
             let answer = try await Self.create(key: key, on: server)
             #expect(answer.status == 400)

@@ -2,8 +2,8 @@ import KedgeServer
 import Logging
 import Testing
 
-/// Without identities the server is for this machine alone.
-@Suite(.timeLimit(.minutes(1))) struct `Listening` {
+/// The server has no identities, so it serves this machine alone.
+@Suite(.timeLimit(.minutes(1))) struct LoopbackTests {
     private static func service(on host: String) async throws {
         try await withServer { server in
             var configuration = server.place.configuration
@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test(arguments: ["127.0.0.1", "127.0.0.2", "::1", "localhost"])
-    func `on loopback is allowed`(host: String) async throws {
+    func `listening on a loopback address is allowed`(host: String) async throws {
         try await Self.service(on: host)
     }
 
@@ -24,7 +24,7 @@ import Testing
         "::ffff:0.0.0.0", "127.evil.example", "127.", "127.0.0.1.example", "127.0.0.256",
         "127.0.0.1.1", "127.0.0.١",
     ])
-    func `elsewhere is refused`(host: String) async throws {
+    func `listening on any other address is refused`(host: String) async throws {
         await #expect(throws: ConfigurationError.self) { try await Self.service(on: host) }
     }
 }

@@ -1,14 +1,14 @@
 import KedgeServer
 import Testing
 
-@Suite struct `Giving memory back` {
-    @Test func `few connections are not worth it`() {
+struct MemoryUpkeepTests {
+    @Test func `a few closed connections do not trigger a release of memory`() {
         var upkeep = MemoryUpkeep()
         #expect(!(0..<1000).contains { _ in upkeep.passed(closed: 0) })
         #expect(!(0..<63).contains { _ in upkeep.passed(closed: 1) })
     }
 
-    @Test func `many connections are followed by a minute of it and not more`() {
+    @Test func `many closed connections trigger releases of memory for about a minute`() {
         var upkeep = MemoryUpkeep()
         var times = 0
         for second in 0..<1000 where upkeep.passed(closed: second == 0 ? 2000 : 0) {
@@ -18,7 +18,7 @@ import Testing
         #expect(times == 7)
     }
 
-    @Test func `a steady coming and going pays for it once in ten seconds`() {
+    @Test func `steady traffic triggers a release of memory every ten seconds`() {
         var upkeep = MemoryUpkeep()
         #expect((0..<1000).count { _ in upkeep.passed(closed: 500) } == 100)
     }

@@ -1,10 +1,11 @@
 import KedgeEngine
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct `The number of open uploads` {
-    /// Lends a server on which every open upload has bytes, and there is no room.
+@Suite(.timeLimit(.minutes(1))) struct OpenSessionTests {
+    /// Lends a server at its limit of open uploads, all of which have bytes.
     private func withFullServer(_ body: (RunningServer) async throws -> Void) async throws {
         try await withServer {
             $0.engine.maxOpenSessions = 2
@@ -21,7 +22,9 @@ import Testing
         #expect(answer.field("Retry-After").flatMap { Int($0) } ?? 0 >= 10)
     }
 
-    @Test func `a session and a whole file are refused with the code`() async throws {
+    @Test func `a server at its limit of open uploads refuses sessions and whole files`()
+        async throws
+    {
         try await withFullServer { server in
             let session = try await server.ask(
                 .createSession(CreateSessionRequest(fileName: "a", fileSize: 1)))
@@ -33,8 +36,8 @@ import Testing
         }
     }
 
-    /// Their clients give up on 429.
-    @Test func `clients of tus are told to come back`() async throws {
+    /// tus clients give up on 429.
+    @Test func `a server at its limit of open uploads answers 503 to tus clients`() async throws {
         try await withFullServer { server in
             let answer = try await server.ask(.tus("POST", "/tus/", [("Upload-Length", "1")]))
             try expectProblem(answer, .unavailable)
@@ -43,7 +46,7 @@ import Testing
     }
 
     @Test(arguments: ResumableClient.versioned)
-    func `clients of resumable uploads are told to come back`(
+    func `a server at its limit of open uploads answers 503 to clients of resumable uploads`(
         client: ResumableClient
     ) async throws {
         try await withFullServer { server in
@@ -53,8 +56,8 @@ import Testing
         }
     }
 
-    /// All of them come from one address, of which the oldest upload without a byte makes room.
-    @Test func `a flood of uploads without a byte ends none that has bytes`() async throws {
+    /// All requests come from one address, whose oldest empty upload makes room.
+    @Test func `a flood of empty uploads ends no upload with bytes`() async throws {
         try await withServer {
             $0.engine.maxOpenSessions = 3
         } _: { server in

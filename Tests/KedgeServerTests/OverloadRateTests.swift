@@ -1,10 +1,11 @@
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Testing
 
-/// The slowest that a body may come.
+/// The minimum rate of a body.
 ///
-/// Serialized, because a sender that should be quick enough needs its turns.
+/// Serialized, because a sender needs enough processor time to keep its rate.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct OverloadRateTests {
     private static let minBytesPerSecond = 2000
     private static let content = sampleBytes(200_000)
@@ -22,7 +23,7 @@ import Testing
 
     /// Sends at a rate until the condition holds; returns how many bytes of the body were sent.
     ///
-    /// What is due is reckoned from the start, so a turn that comes late brings more.
+    /// The amount due counts from the start, so a late turn sends more.
     private func send(
         _ upload: Upload, over connection: HTTPConnection, bytesPerSecond: Int,
         until isOver: (_ elapsed: Duration) async throws -> Bool
@@ -41,8 +42,8 @@ import Testing
         }
     }
 
-    /// Unlike one that falls silent, it is never idle.
-    @Test("a body that keeps coming at half the minimum rate is cut, and goes on from what came")
+    /// Unlike a silent body, it is never idle.
+    @Test("a body at half the minimum rate is cut, and resumes after its kept bytes")
     func tooSlow() async throws {
         try await withMinimumRate { server, upload in
             let connection = try await server.connect()
@@ -50,7 +51,7 @@ import Testing
             let sentCount = try await send(
                 upload, over: connection, bytesPerSecond: Self.minBytesPerSecond / 2
             ) { _ in
-                // So few bytes are recorded only when the request has ended.
+                // The server records so few bytes only at the end of a request.
                 try await !server.status(of: upload).partialChunks.isEmpty
             }
             let answer = try await connection.answer()
@@ -61,7 +62,7 @@ import Testing
             let partial = try #require(try await server.status(of: upload).partialChunks.first)
             let keptCount = Int(partial.receivedBytes)
             #expect(keptCount <= sentCount)
-            // The window that was judged brought nearly half of what it should have.
+            // The judged window brought nearly half of the required bytes.
             #expect(keptCount > Self.minBytesPerSecond)
             #expect(try await server.ask(upload.put(0, from: keptCount)).status == 201)
             let file = try await server.ask(upload.finalize()).decoded(FinalizeResponse.self)
@@ -69,8 +70,8 @@ import Testing
         }
     }
 
-    /// Half more than the minimum leaves room for turns that come late.
-    @Test("a body that comes somewhat faster than the minimum rate is not cut")
+    /// Half above the minimum leaves room for late turns.
+    @Test("a body somewhat above the minimum rate is not cut")
     func fastEnough() async throws {
         try await withMinimumRate { server, upload in
             let connection = try await server.connect()

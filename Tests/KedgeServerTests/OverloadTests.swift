@@ -1,11 +1,12 @@
 import KedgeEngine
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Logging
 import Testing
 
-/// More bodies than there is room for: those without room are told so at once, and cost those with
-/// room nothing.
+/// More bodies than places: the server refuses the surplus at once, and the other bodies are not
+/// harmed.
 @Suite(.timeLimit(.minutes(2))) struct OverloadTests {
     private static let roomCount = 4
     private static let surplus = roomCount..<(roomCount + 6)
@@ -16,7 +17,7 @@ import Testing
     ) async throws {
         try await withServer {
             $0.engine.maxConcurrentWrites = Self.roomCount
-            // Whoever has room keeps it, however long a busy machine takes.
+            // A body with a place keeps it, however slow a busy machine is.
             $0.minBodyBytesPerSecond = 0
         } _: { server in
             let content = sampleBytes(Self.surplus.upperBound * Self.chunkByteCount)
@@ -25,7 +26,7 @@ import Testing
         }
     }
 
-    /// Takes every room, beginning with a chunk; each writer has sent half of its chunk.
+    /// Takes every place, beginning with a chunk; each writer has sent half of its chunk.
     private func takeAllRooms(
         _ server: RunningServer, _ upload: Upload, from first: Int = 0
     ) async throws -> [HTTPConnection] {
@@ -38,9 +39,9 @@ import Testing
         return writers
     }
 
-    // Admission is decided by the head alone.
+    // Admission looks at the head alone.
     @Test(
-        "bodies without room are refused before they are read, and those with room are not harmed",
+        "bodies beyond the limit are refused unread, and those under way are not harmed",
         arguments: [true, false])
     func surplus(waitsForInvitation: Bool) async throws {
         try await withFewRooms { server, upload in
@@ -67,7 +68,7 @@ import Testing
                 try await writer.send(Array(upload.chunk(index)[(Self.chunkByteCount / 2)...]))
                 #expect(try await writer.answer().status == 201)
             }
-            // There is room again, and the same requests are taken.
+            // The places are free again, and the server accepts the same requests.
             for index in Self.surplus {
                 #expect(try await server.ask(upload.put(index)).status == 201)
             }
@@ -76,7 +77,8 @@ import Testing
         }
     }
 
-    /// Sends the head and waits for the answer: nothing of the body, or a few bytes of it.
+    /// Sends the head, and a few bytes of the body unless the client waits for 100 Continue;
+    /// returns the answer.
     private static func begin(
         _ put: HTTPRequestBytes, on server: RunningServer, waitsForInvitation: Bool
     ) async throws -> HTTPAnswer {
@@ -88,12 +90,12 @@ import Testing
         try await connection.send(announced.head)
         if !waitsForInvitation { try await connection.send(Array((put.body ?? [])[..<10])) }
         let answer = try await connection.answer()
-        // Nothing after it: it was the answer to the whole request.
+        // Nothing follows: it was the answer to the whole request.
         #expect(try await connection.untilClosed() == [])
         return answer
     }
 
-    /// Expects of the log that so many requests were refused without reading their bodies.
+    /// Expects log entries for so many requests that were refused without reading their bodies.
     private func expectUnread(_ count: Int, _ server: RunningServer) {
         let refused = server.place.log.lines.filter {
             $0.metadata["error.code"] == "\(ErrorCode.busy.rawValue)"
@@ -102,8 +104,8 @@ import Testing
         #expect(refused.allSatisfy { $0.metadata["body.bytes"] == nil })
     }
 
-    // A refusal takes no room itself, and questions need none.
-    @Test("a full server answers questions, and has all its room again when the writers go")
+    // Refusals and reads take no place.
+    @Test("a full server answers reads, and all places are free when the writers leave")
     func recovery() async throws {
         try await withFewRooms { server, upload in
             let writers = try await takeAllRooms(server, upload)

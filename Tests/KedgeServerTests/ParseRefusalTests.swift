@@ -1,10 +1,11 @@
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Logging
 import Testing
 
-/// Bytes that are no request get the same kind of answer as every other mistake, once.
-@Suite(.timeLimit(.minutes(1))) struct `Refusing what is no request` {
+/// Malformed requests get the same kind of answer as every other error, once.
+@Suite(.timeLimit(.minutes(1))) struct ParseRefusalTests {
     private static let good = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     private static let bad = "GET /heal thz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -25,7 +26,9 @@ import Testing
         "GET /healthz HTTP/1.1\r\nX: \(String(repeating: "a", count: 1 << 17))\r\n\r\n",
         "GET /healthz HTTP/1.1\r\n\(String(repeating: "X: y\r\n", count: 1000))\r\n",
     ])
-    func `it gets a problem document, and the connection ends`(text: String) async throws {
+    func `a malformed request gets a problem document, and the connection ends`(text: String)
+        async throws
+    {
         try await SharedServer.use { server in
             let connection = try await server.connect()
             try await connection.send(text)
@@ -34,7 +37,9 @@ import Testing
     }
 
     @Test(arguments: ["GET /heal", "GET /healthz HTTP/1.1\r\nHost: localhost\r\n"])
-    func `so does a head that breaks off`(text: String) async throws {
+    func `a truncated head gets a problem document, and the connection ends`(text: String)
+        async throws
+    {
         try await SharedServer.use { server in
             let connection = try await server.connect()
             try await connection.send(text)
@@ -43,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `requests before it are answered first`() async throws {
+    @Test func `requests before a malformed one are answered first`() async throws {
         try await SharedServer.use { server in
             let connection = try await server.connect()
             try await connection.send(Self.good + Self.good + Self.bad + Self.good)
@@ -52,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func `a connection that was used before is refused, too`() async throws {
+    @Test func `a malformed request on a used connection is refused, too`() async throws {
         try await SharedServer.use { server in
             let connection = try await server.connect()
             try await connection.send(Self.good)
@@ -62,7 +67,7 @@ import Testing
         }
     }
 
-    /// Closing while bytes are unread would reset the connection, and the answer would be lost.
+    /// Closing with unread bytes would reset the connection and lose the answer.
     @Test func `a client that sends all before it reads gets its answer`() async throws {
         try await SharedServer.use { server in
             let connection = try await server.connect()
@@ -72,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func `the log has the request that the answer names`() async throws {
+    @Test func `the log has the request id of the answer`() async throws {
         try await withServer { server in
             let connection = try await server.connect()
             try await connection.send(Self.bad)
@@ -85,9 +90,9 @@ import Testing
         }
     }
 
-    /// A body that was refused breaks off: that has been answered.
+    /// The refused body then breaks off, which gets no second answer.
     @Test(arguments: ["POST /nowhere", "PUT /files", "PUT /uploads/sessions/x/chunks/0"])
-    func `an early answer is the only one`(line: String) async throws {
+    func `an early answer to a refused body is the only one`(line: String) async throws {
         try await SharedServer.use { server in
             for framing in ["Content-Length: 1000", "Transfer-Encoding: chunked"] {
                 let connection = try await server.connect()
@@ -101,7 +106,7 @@ import Testing
     }
 
     @Test(arguments: ["POST /nowhere", "POST /files", "POST /uploads/sessions"])
-    func `a body that cannot be read is answered once`(line: String) async throws {
+    func `a malformed body is answered once`(line: String) async throws {
         try await SharedServer.use { server in
             let connection = try await server.connect()
             try await connection.send(
@@ -114,7 +119,7 @@ import Testing
         }
     }
 
-    /// A session's bytes that came before are kept, as for every body that breaks off.
+    /// The server keeps the bytes that came before, as for every body that breaks off.
     @Test func `a chunk that breaks off is answered once, and its bytes kept`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(2500))

@@ -1,13 +1,14 @@
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// Bodies that end before their chunk does, on the wire.
-@Suite(.timeLimit(.minutes(1))) struct `Sending a chunk in parts` {
-    @Test func `a part is answered 202 with the durable bytes of its chunk`() async throws {
+/// Bodies that end before their chunk does, over HTTP.
+@Suite(.timeLimit(.minutes(1))) struct PartialBodyTests {
+    @Test func `a part of a chunk is answered with 202 and the durable byte count`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(2500))
             #expect(try await server.ask(upload.put(0)).status == 201)
-            // The last one again, as after an answer that was lost.
+            // Repeats the last part, as after a lost answer.
             for (start, end) in [(0, 400), (400, 999), (400, 999)] {
                 let answer = try await server.ask(upload.put(1, from: start, upTo: end))
                 #expect(answer.status == 202)
@@ -22,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func `a part that is there already costs a waiting client no byte`() async throws {
+    @Test func `a stored part of a chunk gets no 100 Continue`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(2500))
             _ = try await server.ask(upload.put(1, upTo: 400))
@@ -33,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func `the limits say that chunks are taken in parts`() async throws {
+    @Test func `the limits of a session announce partial bodies`() async throws {
         try await SharedServer.use { server in
             let request = CreateSessionRequest(fileName: "a", fileSize: 10)
             let session = try await server.ask(.createSession(request))

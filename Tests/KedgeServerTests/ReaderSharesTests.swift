@@ -4,7 +4,7 @@ import KedgeServer
 import KedgeTesting
 import Testing
 
-@Suite struct `Shares of readers` {
+struct ReaderSharesTests {
     private static func address(_ number: Int) -> ClientAddress {
         ClientAddress(bytes: [10, 0, UInt8(number / 256), UInt8(number % 256)]) ?? .unknown
     }
@@ -18,13 +18,13 @@ import Testing
         return shares
     }
 
-    @Test func `slow readers go on while there are connections enough`() {
+    @Test func `slow readers are not cut while connections are free`() {
         let shares = Self.shares(Array(repeating: 1, count: 17)) { $0 }
         #expect(shares.slowCount == 17)
         #expect(shares.victims().isEmpty)
     }
 
-    @Test func `the slowest are cut, as many as are too many`() {
+    @Test func `the slowest readers are cut until connections are no longer scarce`() {
         let rates: [Int?] = (0..<20).map { 100 * (20 - $0) }
         let shares = Self.shares(rates) { $0 }
         #expect(shares.scarceCount == 18)
@@ -37,7 +37,7 @@ import Testing
         #expect(shares.victims().isEmpty)
     }
 
-    @Test func `an address with a quarter of all connections gives way alone`() {
+    @Test func `an address with a quarter of all connections loses its slowest readers`() {
         let shares = Self.shares([9, 1, 2, 3, 4, 5, 6, 7]) { $0 == 0 ? 0 : 1 }
         #expect(shares.shareCount == 5)
         #expect(shares.victims() == [1, 2, 3])
@@ -54,7 +54,11 @@ import Testing
     }
 
     @Test(arguments: 0..<10 as Range<UInt64>)
-    func `only slow readers are cut, and only while connections are scarce`(seed: UInt64) {
+    func
+        `only slow readers are cut, and only while connections or their address's share are scarce`(
+            seed: UInt64
+        )
+    {
         var generator = SplitMix64(seed: seed)
         var shares = ReaderShares(maxConnectionCount: 20, minBytesPerSecond: 4096)
         var known: [Int: (address: Int, rate: Int?)] = [:]

@@ -1,14 +1,15 @@
 import KedgeHash
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Testing
 
-/// `PATCH` of an upload.
-@Suite(.timeLimit(.minutes(1))) struct `Appending to a resumable upload` {
+/// `PATCH` of a resumable upload.
+@Suite(.timeLimit(.minutes(1))) struct ResumableUploadAppendTests {
     private static let recent = ResumableClient.all.filter { $0.dialect >= .interop6 }
 
     @Test(arguments: ResumableClient.all)
-    func `parts come one after the other`(client: ResumableClient) async throws {
+    func `consecutive appends make the file`(client: ResumableClient) async throws {
         try await SharedServer.use { server in
             let content = sampleBytes(3000, seed: 3)
             let location = try await server.beginResumable(client, Array(content[..<1000]))
@@ -27,7 +28,9 @@ import Testing
     }
 
     @Test(arguments: ResumableClient.all)
-    func `the end can be told without bytes, and again`(client: ResumableClient) async throws {
+    func `an upload can be completed without bytes, and repeatedly`(client: ResumableClient)
+        async throws
+    {
         try await SharedServer.use { server in
             let content = sampleBytes(700, seed: 5)
             let location = try await server.beginResumable(client, content)
@@ -50,11 +53,11 @@ import Testing
         }
     }
 
-    @Test func `the end can be told several times at once`() async throws {
+    @Test func `an upload can be completed several times at once`() async throws {
         try await SharedServer.use { server in
             let client = ResumableClient(dialect: .interop8)
-            // Who is first is left to chance, so it is tried often. Who holds the others up for too long is
-            // stopped for them, and asks again.
+            // Chance decides which request is first, so the test tries often. The server stops a
+            // request that delays the others too long, and its client asks again.
             for seed in 0..<10 {
                 let content = sampleBytes(70, seed: UInt64(seed))
                 let location = try await server.beginResumable(client, content)
@@ -77,7 +80,7 @@ import Testing
     }
 
     @Test(arguments: ResumableClient.all, [0, 4, 6, 100])
-    func `bytes that start elsewhere are refused`(
+    func `an append at another offset is refused`(
         client: ResumableClient, offset: Int
     ) async throws {
         try await SharedServer.use { server in
@@ -92,7 +95,7 @@ import Testing
                 #expect(text.contains("\"expected-offset\":5"))
                 #expect(text.contains("\"provided-offset\":\(offset)"))
             }
-            // The offset that was told is the one to go on at.
+            // The upload continues at the reported offset.
             let next = try await server.askResumable(
                 client.append([1, 2], to: location, at: 5, completes: true))
             #expect(next.status == 201)
@@ -100,7 +103,7 @@ import Testing
     }
 
     @Test(arguments: ResumableClient.all)
-    func `nothing is added to a complete upload`(client: ResumableClient) async throws {
+    func `a complete upload accepts no more bytes`(client: ResumableClient) async throws {
         try await SharedServer.use { server in
             let location = try await server.beginResumable(client, [1])
             _ = try await server.askResumable(
@@ -121,7 +124,9 @@ import Testing
     }
 
     @Test(arguments: ResumableClient.all)
-    func `an append has its media type since version 6`(client: ResumableClient) async throws {
+    func `an append needs its media type since draft version 6`(client: ResumableClient)
+        async throws
+    {
         try await SharedServer.use { server in
             let location = try await server.beginResumable(client)
             let append = client.append([1], to: location, at: 0, completes: true)
@@ -137,7 +142,7 @@ import Testing
     }
 
     @Test(arguments: recent)
-    func `bytes beyond the announced length are refused`(client: ResumableClient) async throws {
+    func `an append beyond the announced length is refused`(client: ResumableClient) async throws {
         try await SharedServer.use { server in
             let location = try await server.beginResumable(
                 client, [1, 2], [("Upload-Length", "4")])
@@ -151,7 +156,7 @@ import Testing
     }
 
     @Test(arguments: recent)
-    func `a body of unknown length does not get past the end`(
+    func `an append without Content-Length beyond the announced length is refused`(
         client: ResumableClient
     ) async throws {
         try await SharedServer.use { server in
@@ -167,7 +172,7 @@ import Testing
     }
 
     @Test(arguments: recent)
-    func `an end before the announced length is refused, and the upload goes on`(
+    func `completing an upload before its announced length is refused, and the upload goes on`(
         client: ResumableClient
     ) async throws {
         try await SharedServer.use { server in
@@ -184,7 +189,9 @@ import Testing
     }
 
     @Test(arguments: recent)
-    func `the length can come later, and stays`(client: ResumableClient) async throws {
+    func `an append can announce the length, which cannot change afterwards`(
+        client: ResumableClient
+    ) async throws {
         try await SharedServer.use { server in
             let location = try await server.beginResumable(client, [1])
             let append = client.append([2], to: location, at: 1, completes: false)
@@ -197,7 +204,7 @@ import Testing
         }
     }
 
-    @Test func `an append says where it starts and whether it is the last`() async throws {
+    @Test func `an append without a valid offset or completeness is refused`() async throws {
         try await SharedServer.use { server in
             let client = ResumableClient(dialect: .interop8)
             let location = try await server.beginResumable(client)
@@ -212,7 +219,7 @@ import Testing
     }
 
     @Test(arguments: ["/uploads/resumable/nothing", "/uploads/resumable/\(SessionID.random())"])
-    func `what is no upload is not found`(location: String) async throws {
+    func `an unknown resumable upload is not found`(location: String) async throws {
         try await SharedServer.use { server in
             let client = ResumableClient(dialect: .interop8)
             #expect(try await server.ask(client.head(location)).status == 404)

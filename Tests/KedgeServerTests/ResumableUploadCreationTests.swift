@@ -1,13 +1,14 @@
 import KedgeEngine
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Logging
 import Testing
 
 /// `POST /files` as the beginning of a resumable upload.
-@Suite(.timeLimit(.minutes(1))) struct `Beginning a resumable upload` {
+@Suite(.timeLimit(.minutes(1))) struct ResumableUploadCreationTests {
     @Test(arguments: ResumableClient.versioned)
-    func `the address comes before the body, the file after it`(
+    func `a new upload gets its address before the body and the file after it`(
         client: ResumableClient
     ) async throws {
         try await SharedServer.use { server in
@@ -45,7 +46,9 @@ import Testing
         }
     }
 
-    @Test func `a configured path takes uploads as the one for files does`() async throws {
+    @Test func `a configured upload target takes resumable uploads like the default one`()
+        async throws
+    {
         try await withServer {
             $0.uploadTargets = EndpointPath.list("/videos, /api/v2/photos/") ?? []
         } _: { server in
@@ -71,7 +74,9 @@ import Testing
     }
 
     @Test(arguments: ResumableClient.all)
-    func `the first part makes an upload and no file`(client: ResumableClient) async throws {
+    func `an incomplete first part makes an upload and no file`(client: ResumableClient)
+        async throws
+    {
         try await SharedServer.use { server in
             let answer = try await server.askResumable(
                 client.create(sampleBytes(1000), completes: false, [("Upload-Length", "5000")]))
@@ -105,7 +110,7 @@ import Testing
     }
 
     @Test(arguments: ResumableClient.all)
-    func `a file without bytes is a file`(client: ResumableClient) async throws {
+    func `an empty upload makes an empty file`(client: ResumableClient) async throws {
         try await SharedServer.use { server in
             let answer = try await server.askResumable(client.create([], completes: true))
             #expect(answer.status == 201)
@@ -115,7 +120,7 @@ import Testing
     }
 
     @Test(arguments: [ResumableUploadDialect.interop8, .final])
-    func `a creation that is repeated with its key finds the upload`(
+    func `a creation repeated with its Idempotency-Key finds the upload`(
         dialect: ResumableUploadDialect
     ) async throws {
         try await SharedServer.use { server in
@@ -135,7 +140,7 @@ import Testing
             let last = try await server.askResumable(
                 client.append(Array(content[300...]), to: location, at: 300, completes: true))
             #expect(try await server.fileBytes(last) == content)
-            // And when it is complete, the file.
+            // A complete upload gives its file.
             let again = try await server.askResumable(request)
             #expect(again.body == last.body)
             #expect(client.completeness(in: again) == true)
@@ -158,7 +163,9 @@ import Testing
     }
 
     @Test(arguments: ResumableClient.versioned)
-    func `what is too large is refused with the limits`(client: ResumableClient) async throws {
+    func `an upload that is too large is refused with the limits`(client: ResumableClient)
+        async throws
+    {
         try await withServer {
             $0.engine.maxFileSize = 10
         } _: { server in
@@ -172,7 +179,7 @@ import Testing
     }
 
     @Test(arguments: ResumableClient.versioned)
-    func `what came before a break is kept, and the rest makes the file`(
+    func `bytes before a broken connection are kept, and the rest makes the file`(
         client: ResumableClient
     ) async throws {
         try await SharedServer.use { server in
@@ -181,12 +188,12 @@ import Testing
             let request = client.create(content, completes: true)
             try await connection.send(request.head + content.prefix(2000))
             let location = try #require(try await connection.answer().field("Location"))
-            // The answer tells when what came is saved.
+            // The answer comes once the bytes are saved.
             try await connection.finishSending()
-            // Clients go on after such a status, and not after one below 500.
+            // Clients resume after this status, and not after one below 500.
             let broken = try await connection.finalAnswer()
             try expectProblem(broken, .unavailable)
-            // All the same it is no error of the service, which an operator would have to look at.
+            // Still, it is no error of the service that an operator has to look at.
             let id = try #require(broken.field("X-Request-Id"))
             let lines = server.place.log.lines.filter { $0.metadata["request.id"] == "\(id)" }
             #expect(lines.count == 1)
@@ -204,7 +211,7 @@ import Testing
     }
 }
 
-/// Expects a problem of the drafts, or our own in versions that do not have it.
+/// Expects the problem type of the drafts, or Kedge's own in versions that do not have it.
 func expectUploadProblem(
     _ answer: HTTPAnswer, _ name: String, since version: Int64, until last: Int64 = 100,
     _ client: ResumableClient, _ location: SourceLocation = #_sourceLocation

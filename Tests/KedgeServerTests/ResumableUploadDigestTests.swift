@@ -2,10 +2,11 @@ import KedgeEngine
 import KedgeHash
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Testing
 
 /// Digests with resumable uploads (RFC 9530).
-@Suite(.timeLimit(.minutes(1))) struct `Digests of resumable uploads` {
+@Suite(.timeLimit(.minutes(1))) struct ResumableUploadDigestTests {
     private static let client = ResumableClient(dialect: .interop9)
     private static let content = sampleBytes(900, seed: 23)
     private static let sha256 = DigestHeader.rfc9530(SHA256Hasher.digest(of: content))
@@ -13,7 +14,7 @@ import Testing
     private static let sha512OfABC =
         "sha-512=:3a81oZNherrMQXNJriBBMRLm+k6JqX6iCp7u5ktV05ohkpkqJ0/BqDa6PCOj/uu9RU1EI2Q86A4qmslPpUyknw==:"
 
-    @Test func `the right digest of a body changes nothing`() async throws {
+    @Test func `bodies with the right Content-Digest are accepted`() async throws {
         try await SharedServer.use { server in
             let location = try await server.beginResumable(
                 Self.client, Self.content, [("Content-Digest", Self.sha256)])
@@ -26,7 +27,7 @@ import Testing
     }
 
     @Test(arguments: [sha256, sha512OfABC])
-    func `a body with another digest does not count`(digest: String) async throws {
+    func `a body with a wrong Content-Digest does not count`(digest: String) async throws {
         try await SharedServer.use { server in
             let location = try await server.beginResumable(Self.client, [1])
             let append = Self.client.append(
@@ -39,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func `a body with another digest tells no length either`() async throws {
+    @Test func `a body with a wrong Content-Digest does not fix the length`() async throws {
         try await SharedServer.use { server in
             let wrong = [("Content-Digest", Self.sha512OfABC)]
             let connection = try await server.connect()
@@ -58,7 +59,7 @@ import Testing
     }
 
     @Test(arguments: ["md5=:AAAA:", "sha-256=:AAAA:", "sha-256", "nonsense?"])
-    func `a digest that would not be checked is refused`(digest: String) async throws {
+    func `a digest that cannot be checked is refused`(digest: String) async throws {
         try await SharedServer.use { server in
             for field in ["Content-Digest", "Repr-Digest"] {
                 let answer = try await server.askResumable(
@@ -68,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `the file has the digest that was promised`() async throws {
+    @Test func `an upload with the right Repr-Digest makes the file`() async throws {
         try await SharedServer.use { server in
             let answer = try await server.askResumable(
                 Self.client.create(
@@ -78,8 +79,10 @@ import Testing
         }
     }
 
-    /// All bytes were there, so the answer is the last one, and resuming is no use.
-    @Test func `another file than promised is none, and the upload is over`() async throws {
+    /// All bytes have arrived, so the answer is final, and resuming cannot help.
+    @Test func `a file that differs from its declared Repr-Digest is refused, and the upload ends`()
+        async throws
+    {
         try await SharedServer.use { server in
             let location = try await server.beginResumable(
                 Self.client, [1], [("Repr-Digest", Self.sha256)])
@@ -91,8 +94,8 @@ import Testing
         }
     }
 
-    /// The bytes are what they are; what was said of them with a request can be wrong.
-    @Test func `another file than the end promises refuses the end, which can be told again`()
+    /// The bytes are as they arrived; the digest of a later request may be wrong.
+    @Test func `completing an upload with a wrong Repr-Digest is refused and can be repeated`()
         async throws
     {
         try await SharedServer.use { server in
@@ -110,7 +113,7 @@ import Testing
                 [], to: location, at: Self.content.count, completes: true)
             let file = try await server.askResumable(end.with([("Repr-Digest", Self.sha256)]))
             #expect(try await server.fileBytes(file) == Self.content)
-            // Of a complete upload it is compared as well.
+            // The server also compares the digest with a complete upload.
             try expectProblem(
                 try await server.askResumable(end.with([("Repr-Digest", other)])),
                 .integrityMismatch)
@@ -119,7 +122,8 @@ import Testing
         }
     }
 
-    @Test func `what was promised at the beginning counts, whatever the end promises`() async throws
+    @Test func `the Repr-Digest of the creation counts, whatever a later request declares`()
+        async throws
     {
         try await SharedServer.use { server in
             let other = DigestHeader.rfc9530(SHA256Hasher.digest(of: [7]))

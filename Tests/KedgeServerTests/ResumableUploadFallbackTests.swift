@@ -1,10 +1,11 @@
+import KedgeTesting
 import Testing
 
-/// `POST /files` with fields of resumable uploads that are not those of one version.
-@Suite(.timeLimit(.minutes(1))) struct `Uploads with fields of no version` {
-    /// The first answer is the only one: there was no 104.
+/// `POST /files` with fields of resumable uploads that match no single draft version.
+@Suite(.timeLimit(.minutes(1))) struct ResumableUploadFallbackTests {
+    /// The first answer is the only one, so the server sent no 104.
     @Test(arguments: ["", "10", "2", "99", "-3", "8.0", "eight", "\"8\"", "8, 8", "?1"])
-    func `a version that is not spoken here gives a plain upload`(version: String) async throws {
+    func `an unsupported draft version makes a plain upload`(version: String) async throws {
         try await SharedServer.use { server in
             let content = sampleBytes(100)
             let fields = [
@@ -19,7 +20,7 @@ import Testing
     }
 
     @Test(arguments: ["", "1", "true", "?2", "?1, ?1", "?0 ?0"])
-    func `a field that says nothing sensible counts as absent`(value: String) async throws {
+    func `a malformed Upload-Complete counts as absent`(value: String) async throws {
         try await SharedServer.use { server in
             let fields = [("Upload-Draft-Interop-Version", "8"), ("Upload-Complete", value)]
             let answer = try await server.ask(
@@ -30,17 +31,17 @@ import Testing
         }
     }
 
-    /// Nobody ever gets a part of a file for the file.
+    /// No client ever gets a part of a file as the file.
     @Test(arguments: [
         [("Upload-Draft-Interop-Version", "42"), ("Upload-Complete", "?0")],
         [("Upload-Complete", "?0")], [("Upload-Incomplete", "?1")],
         [("Upload-Draft-Interop-Version", "2"), ("Upload-Incomplete", "?1")],
-        // Each with the field of the other.
+        // Each version with the field of the other one.
         [("Upload-Draft-Interop-Version", "3"), ("Upload-Complete", "?0")],
         [("Upload-Draft-Interop-Version", "8"), ("Upload-Incomplete", "?1")],
         [("Upload-Complete", "?1"), ("Upload-Incomplete", "?1")],
     ])
-    func `a part does not become a file in any version`(
+    func `an incomplete part never becomes a file, whatever its version`(
         fields: [(String, String)]
     ) async throws {
         try await SharedServer.use { server in
@@ -51,7 +52,8 @@ import Testing
         }
     }
 
-    @Test func `a length without a version is held against the file where it can be told`()
+    @Test
+    func `an Upload-Length without a version is checked if the draft of the other fields has it`()
         async throws
     {
         try await SharedServer.use { server in
@@ -60,7 +62,7 @@ import Testing
                     "POST", "/files", [("Upload-Complete", "?1"), ("Upload-Length", "2")],
                     body: [1]))
             #expect(wrong.status == 400)
-            // The version that this field is of has no length.
+            // The draft version with this field has no length.
             let unread = try await server.ask(
                 HTTPRequestBytes(
                     "POST", "/files", [("Upload-Incomplete", "?0"), ("Upload-Length", "2")],
@@ -72,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func `an older HTTP gets no interim answer`() async throws {
+    @Test func `an HTTP 1 0 client gets no interim response`() async throws {
         try await SharedServer.use { server in
             let connection = try await server.connect()
             try await connection.send(

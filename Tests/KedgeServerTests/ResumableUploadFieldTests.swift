@@ -2,9 +2,9 @@ import KedgeServer
 import Testing
 
 /// Structured fields (RFC 9651), as far as uploads need them.
-struct `Structured fields` {
+struct ResumableUploadFieldTests {
     @Test(arguments: [("?1", true), ("?0", false), (" ?1 ", true), ("?1;a=1;b", true)])
-    func `booleans are read`(text: String, value: Bool) {
+    func `structured booleans are parsed`(text: String, value: Bool) {
         #expect(StructuredField.boolean(text) == value)
     }
 
@@ -12,12 +12,12 @@ struct `Structured fields` {
         "", "1", "true", "?2", "?", "?1, ?1", "?1 ?0", "?10", "\"?1\"", "?1;", "?1;A", "?1;a=",
         "\t?1",
     ])
-    func `what is no boolean is none`(text: String) {
+    func `malformed booleans are rejected`(text: String) {
         #expect(StructuredField.boolean(text) == nil)
     }
 
     @Test(arguments: [("0", 0), ("007", 7), ("999999999999999", 999_999_999_999_999), ("5;a", 5)])
-    func `counts are read`(text: String, value: Int64) {
+    func `structured counts are parsed`(text: String, value: Int64) {
         #expect(StructuredField.count(text) == value)
     }
 
@@ -25,11 +25,11 @@ struct `Structured fields` {
         "", "-1", "+1", "1.0", "1.", "1000000000000000", "99999999999999999999999", "1 2", "1,2",
         "0x10", "1e3", "one", "٣",
     ])
-    func `what is no count is none`(text: String) {
+    func `malformed counts are rejected`(text: String) {
         #expect(StructuredField.count(text) == nil)
     }
 
-    @Test func `a dictionary has its members, the last of each key`() {
+    @Test func `a structured dictionary keeps the last member of each key`() {
         let text = "a=1, b;x=2 ,\tc=?0, d=\"q\\\"\\\\\", e=:AQI=:, f=*tok/en, g=-1.50, a=2"
         #expect(
             StructuredField.dictionary(text) == [
@@ -43,11 +43,12 @@ struct `Structured fields` {
         "a=1,", ",a=1", "A=1", "a=1 b=2", "a=", "a=:AQ:", "a=:AQI=", "a=\"x", "a=\"\\x\"",
         "a=\"\u{7F}\"", "a=(1 2)", "a=@1", "1=a", "a=1;", "a=1.2345", "a=1234567890123.1",
     ])
-    func `what is no dictionary is none`(text: String) {
+    func `malformed dictionaries are rejected`(text: String) {
         #expect(StructuredField.dictionary(text) == nil)
     }
 
-    @Test func `each interop number has its dialect, and no other number has one`() {
+    @Test func `each supported interop number has its draft version, and no other number has one`()
+    {
         let spoken = (Int64(-1)...12).filter { ResumableUploadDialect(interopVersion: $0) != nil }
         #expect(spoken == [3, 4, 5, 6, 7, 8, 9])
         for version in spoken {

@@ -1,11 +1,14 @@
 import KedgeEngine
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Testing
 
-/// What a client is told while its body still comes.
-@Suite(.timeLimit(.minutes(1))) struct `Interim answers to uploads` {
-    @Test func `a client that waits is told the address and asked for the body`() async throws {
+/// Interim responses while the body still arrives.
+@Suite(.timeLimit(.minutes(1))) struct ResumableUploadInterimTests {
+    @Test func `a client that expects 100 Continue first gets the address in a 104 response`()
+        async throws
+    {
         try await SharedServer.use { server in
             let client = ResumableClient(dialect: .interop8)
             let connection = try await server.connect()
@@ -34,7 +37,7 @@ import Testing
         Way(policy: .always, fields: [("Via", "1.1 proxy")], hasInterim: true),
         Way(policy: .never, hasInterim: false),
     ])
-    func `104 answers go where the setting and the proxies on the way allow them`(
+    func `104 responses follow the setting and the proxies on the way`(
         way: Way
     ) async throws {
         try await withServer {
@@ -48,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `an append is told no progress where no 104 is wanted`() async throws {
+    @Test func `an append gets no progress reports when 104 responses are off`() async throws {
         try await withServer {
             $0.engine.defaultChunkSize = 64 << 10
             $0.interim = .never
@@ -59,14 +62,14 @@ import Testing
             let connection = try await server.connect()
             let append = client.append(content, to: location, at: 0, completes: true)
             try await connection.send(append.head + content.prefix(200 << 10))
-            // Twice the time after which the first progress would be told.
+            // Twice the time until the first progress report.
             try await Task.sleep(for: .seconds(2))
             try await connection.send(Array(content[(200 << 10)...]))
             #expect(try await connection.answer().status == 201)
         }
     }
 
-    @Test func `a refusal comes alone`() async throws {
+    @Test func `a refused creation gets no interim response`() async throws {
         try await SharedServer.use { server in
             let client = ResumableClient(dialect: .interop8)
             let request = client.create([1], completes: true, [("Upload-Length", "2")])
@@ -75,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `a client that names no version gets none`() async throws {
+    @Test func `a client without a draft version gets no interim response`() async throws {
         try await SharedServer.use { server in
             let client = ResumableClient(dialect: .final)
             for completes in [true, false] {
@@ -87,9 +90,11 @@ import Testing
         }
     }
 
-    /// The bytes are not all sent, so what comes is about bytes that are durable.
+    /// Part of the body is still missing, so the report can only be about durable bytes.
     @Test(arguments: ResumableClient.versioned.filter { $0.dialect.reportsProgress })
-    func `progress is told while the body comes`(client: ResumableClient) async throws {
+    func `a client gets progress reports while its body arrives`(client: ResumableClient)
+        async throws
+    {
         try await withServer {
             $0.engine.defaultChunkSize = 64 << 10
         } _: { server in
@@ -114,8 +119,8 @@ import Testing
         }
     }
 
-    /// A proxy may have kept the 104 from the client.
-    @Test func `a creation that is stopped tells where the upload goes on`() async throws {
+    /// A proxy may have dropped the 104.
+    @Test func `a creation that is stopped gets the address of its upload`() async throws {
         try await SharedServer.use { server in
             let client = ResumableClient(dialect: .interop8)
             let content = sampleBytes(1000, seed: 31)
@@ -135,8 +140,8 @@ import Testing
         }
     }
 
-    /// Chunk 1 has bytes already that came through another door.
-    @Test func `a client is not told of bytes that it has not sent`() async throws {
+    /// Chunk 1 already has bytes that came through another protocol.
+    @Test func `progress reports never exceed the bytes that the client has sent`() async throws {
         try await SharedServer.use { server in
             let client = ResumableClient(dialect: .interop8)
             let content = sampleBytes(192 << 10, seed: 22)

@@ -1,27 +1,30 @@
 import KedgeHash
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Testing
 
-/// The upload as a resource: how far it has come, its end, its limits, and its other doors.
-@Suite(.timeLimit(.minutes(1))) struct `A resumable upload` {
+/// The upload as a resource: its offset, completion and limits, and access through other protocols.
+@Suite(.timeLimit(.minutes(1))) struct ResumableUploadStateTests {
     private static let client = ResumableClient(dialect: .interop8)
 
-    @Test func `it speaks the dialect in which it began when a request names none`() async throws {
+    @Test func `an upload uses the draft version of its creation when a request names none`()
+        async throws
+    {
         try await SharedServer.use { server in
             let old = ResumableClient(dialect: .interop3)
             let location = try await server.beginResumable(old, [1, 2])
             let state = try await server.ask(HTTPRequestBytes("HEAD", location))
             #expect(state.field("Upload-Incomplete") == "?1")
             #expect(state.field("Upload-Draft-Interop-Version") == nil)
-            // And another one when the request does.
+            // A request that names a version gets that version.
             let other = try await server.ask(Self.client.head(location))
             #expect(other.field("Upload-Complete") == "?0")
             #expect(other.field("Upload-Draft-Interop-Version") == "8")
         }
     }
 
-    @Test func `GET tells what HEAD tells`() async throws {
+    @Test func `GET reports the state of an upload as HEAD does`() async throws {
         try await SharedServer.use { server in
             let location = try await server.beginResumable(Self.client, [1, 2])
             let state = try await server.get(location, Self.client.version)
@@ -31,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func `asking ends a request that hangs, and its bytes stay`() async throws {
+    @Test func `asking for the offset ends a hanging append, and its bytes stay`() async throws {
         try await SharedServer.use { server in
             let content = sampleBytes(1000, seed: 9)
             let location = try await server.beginResumable(Self.client)
@@ -40,10 +43,10 @@ import Testing
             try await hanging.send(Array(content[..<400]))
             let start = ContinuousClock.now
             let state = try await server.ask(Self.client.head(location))
-            // Sooner than a body that does not come would have been cut.
+            // Sooner than the server would have cut a stalled body.
             #expect(start.duration(to: .now) < .seconds(10))
             #expect(state.field("Upload-Offset") == "400")
-            // Should its client be there still, it asks and goes on after such a status.
+            // If its client is still there, it asks for the offset and resumes after this status.
             try expectProblem(try await hanging.finalAnswer(to: "PATCH"), .unavailable)
             let answer = try await server.askResumable(
                 Self.client.append(
@@ -52,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func `a newer append takes over from one that hangs, and its bytes stay`() async throws {
+    @Test func `a newer append takes over from a hanging one, whose bytes stay`() async throws {
         try await SharedServer.use { server in
             let content = sampleBytes(1000, seed: 11)
             let location = try await server.beginResumable(Self.client)
@@ -63,7 +66,7 @@ import Testing
             let start = ContinuousClock.now
             let newer = try await server.hold(
                 Self.client.append(rest, to: location, at: 400, completes: true))
-            // Sooner than a body that does not come would have been cut.
+            // Sooner than the server would have cut a stalled body.
             #expect(start.duration(to: .now) < .seconds(10))
             try await newer.send(rest)
             let answer = try await newer.finalAnswer(to: "PATCH")
@@ -71,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func `the offset that a refusal tells is one to go on at, also when an append hangs`()
+    @Test func `an append can resume at the offset of a refusal, also while another one hangs`()
         async throws
     {
         try await SharedServer.use { server in
@@ -91,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func `giving it up ends a request that hangs`() async throws {
+    @Test func `canceling an upload ends a hanging append`() async throws {
         try await SharedServer.use { server in
             let location = try await server.beginResumable(Self.client)
             let hanging = try await server.hold(
@@ -102,8 +105,8 @@ import Testing
         }
     }
 
-    /// Another door told the end meanwhile.
-    @Test func `an append to what has become a file meanwhile is one to a complete upload`()
+    /// Another protocol completed the upload meanwhile.
+    @Test func `an append to an upload that another protocol completed is refused as complete`()
         async throws
     {
         try await SharedServer.use { server in
@@ -121,7 +124,7 @@ import Testing
         }
     }
 
-    @Test func `it is gone when it was given up`() async throws {
+    @Test func `a canceled upload is not found`() async throws {
         try await SharedServer.use { server in
             let location = try await server.beginResumable(Self.client, [1])
             let delete = HTTPRequestBytes("DELETE", location, Self.client.version)
@@ -134,7 +137,7 @@ import Testing
         }
     }
 
-    @Test func `it is gone when its time is over`() async throws {
+    @Test func `an expired upload is gone`() async throws {
         try await withServer { server in
             let location = try await server.beginResumable(Self.client, [1])
             server.place.clock.advance(by: .seconds(30 * 24 * 3600))
@@ -144,7 +147,7 @@ import Testing
         }
     }
 
-    @Test func `errors are told in the dialect in which it began, too`() async throws {
+    @Test func `errors use the draft version of the upload's creation, too`() async throws {
         try await SharedServer.use { server in
             let old = ResumableClient(dialect: .interop3)
             let location = try await server.beginResumable(old, [1, 2])
@@ -156,9 +159,9 @@ import Testing
         }
     }
 
-    /// `?0` would be wrong, and `?1` would say that this is what the file's own resource answers.
+    /// `?0` would be wrong, and `?1` would mean that the answer is the one of the file resource.
     @Test(arguments: ResumableClient.all)
-    func `errors about a complete one do not tell whether it is`(
+    func `errors about a complete upload have no completeness field`(
         client: ResumableClient
     ) async throws {
         try await SharedServer.use { server in
@@ -181,7 +184,7 @@ import Testing
         }
     }
 
-    @Test func `one that is made of others has nowhere to go on`() async throws {
+    @Test func `a final upload has no offset before its parts are complete`() async throws {
         try await SharedServer.use { server in
             let part = try await server.tusUpload([
                 ("Upload-Length", "3"), ("Upload-Concat", "partial"),
@@ -203,7 +206,7 @@ import Testing
     }
 
     @Test(arguments: ResumableClient.all)
-    func `OPTIONS tells the limits`(client: ResumableClient) async throws {
+    func `OPTIONS announces the limits of uploads`(client: ResumableClient) async throws {
         try await SharedServer.use { server in
             let location = try await server.beginResumable(client)
             for target in ["/files", location] {
@@ -220,7 +223,7 @@ import Testing
         }
     }
 
-    @Test func `a native session is an upload, too`() async throws {
+    @Test func `a native session can continue as a resumable upload`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(2500, seed: 13))
             _ = try await server.ask(upload.put(0))
@@ -236,7 +239,7 @@ import Testing
         }
     }
 
-    @Test func `an upload is a session, and can be finalized as one`() async throws {
+    @Test func `a resumable upload is a session and can be finalized natively`() async throws {
         try await SharedServer.use { server in
             let content = sampleBytes(1234, seed: 17)
             let location = try await server.beginResumable(

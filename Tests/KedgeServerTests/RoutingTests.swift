@@ -1,10 +1,11 @@
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// Addresses, methods, and what every answer carries.
-@Suite(.timeLimit(.minutes(1))) struct `Routing` {
+/// Addresses, methods, and fields of every answer.
+@Suite(.timeLimit(.minutes(1))) struct RoutingTests {
     @Test(arguments: ["/healthz", "/readyz"])
-    func `a healthy server says so`(target: String) async throws {
+    func `a healthy server answers its health checks`(target: String) async throws {
         try await SharedServer.use { server in
             let answer = try await server.get(target)
             #expect(answer.status == 200)
@@ -13,7 +14,7 @@ import Testing
         }
     }
 
-    @Test func `a server that is ready says what it is and what it takes`() async throws {
+    @Test func `the readiness answer has version, limits and protocols`() async throws {
         try await SharedServer.use { server in
             let answer = try await server.get("/readyz").decoded(ServerDescription.self)
             #expect(answer.status == "ready")
@@ -33,7 +34,7 @@ import Testing
         "/uploads/sessions/x/chunks", "/uploads/sessions/x/chunks/0/1", "/FILES", "/%66iles",
         "/healthz/x", "*",
     ])
-    func `an address that leads nowhere is not found`(target: String) async throws {
+    func `an unknown address is not found`(target: String) async throws {
         try await SharedServer.use { server in
             for method in ["GET", "POST", "DELETE"] {
                 let answer = try await server.ask(HTTPRequestBytes(method, target))
@@ -64,7 +65,7 @@ import Testing
         Address(target: "/files/x/chunks", methods: ["GET"]),
         Address(target: "/healthz", methods: ["GET"]), Address(target: "/readyz", methods: ["GET"]),
     ])
-    func `a method that an address does not take is refused with those it takes`(
+    func `a method that an address does not support is refused with Allow`(
         address: Address
     ) async throws {
         let methods: Set = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
@@ -80,7 +81,7 @@ import Testing
     }
 
     @Test(arguments: ["a", "A-z_0.9", String(repeating: "x", count: 64)])
-    func `a request id that is given comes back`(id: String) async throws {
+    func `a client's request id comes back`(id: String) async throws {
         try await SharedServer.use { server in
             for target in ["/healthz", "/nowhere"] {
                 let answer = try await server.get(target, [("X-Request-Id", id)])
@@ -89,9 +90,9 @@ import Testing
         }
     }
 
-    /// It goes into logs and answers, so it is plain or it is ours.
+    /// The id goes into logs and answers, so it is plain text or the server's own.
     @Test(arguments: ["", "a b", "a\"b", "é", "<x>", String(repeating: "x", count: 65)])
-    func `any other request id is replaced`(id: String) async throws {
+    func `a malformed request id is replaced`(id: String) async throws {
         try await SharedServer.use { server in
             let answer = try await server.get("/nowhere", [("X-Request-Id", id)])
             try expectProblem(answer, .routeNotFound)
@@ -99,7 +100,7 @@ import Testing
         }
     }
 
-    @Test func `each answer has an id of its own`() async throws {
+    @Test func `each answer has a request id of its own`() async throws {
         try await SharedServer.use { server in
             let connection = try await server.connect()
             var ids: Set<String> = []

@@ -1,15 +1,16 @@
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// `DELETE /uploads/sessions/{sessionId}`
-@Suite(.timeLimit(.minutes(1))) struct `Canceling a session` {
+/// `DELETE /uploads/sessions/{sessionId}`.
+@Suite(.timeLimit(.minutes(1))) struct SessionCancelTests {
     private static func cancel(
         _ upload: Upload, on server: RunningServer
     ) async throws -> HTTPAnswer {
         try await server.ask(HTTPRequestBytes("DELETE", upload.path))
     }
 
-    @Test func `a canceled session says so, and takes nothing more`() async throws {
+    @Test func `a canceled session reports its state and accepts nothing more`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(2500))
             _ = try await server.ask(upload.put(0))
@@ -22,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func `canceling again changes nothing`() async throws {
+    @Test func `canceling a session is idempotent`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(10))
             for _ in 0..<3 {
@@ -32,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func `a writer under way is stopped`() async throws {
+    @Test func `canceling a session stops its writer`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(2500))
             let writer = try await server.hold(0, of: upload)
@@ -41,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func `a completed session stays, and so does its file`() async throws {
+    @Test func `a completed session cannot be canceled, and its file stays`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(500))
             _ = try await server.ask(upload.put(0))

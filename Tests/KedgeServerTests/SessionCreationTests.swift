@@ -1,14 +1,15 @@
 import KedgeEngine
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Testing
 
-/// `POST /uploads/sessions`: what a session begins with, and what it is refused for.
-@Suite(.timeLimit(.minutes(1))) struct `Creating a session` {
+/// `POST /uploads/sessions`: the first state of a session, and the reasons to refuse one.
+@Suite(.timeLimit(.minutes(1))) struct SessionCreationTests {
     private static let path = "/uploads/sessions"
 
     /// R47–R54.
-    @Test func `a session says where it is, what it takes and how long it lives`() async throws {
+    @Test func `a new session has its address, limits and lifetime`() async throws {
         try await SharedServer.use { server in
             let answer = try await server.ask(
                 .createSession(
@@ -39,7 +40,7 @@ import Testing
         var count: Int
     }
 
-    /// R9, R50: 4 MiB unless asked otherwise; at most as many chunks as a list can hold.
+    /// R9, R50: 4 MiB by default, and at most as many chunks as a list can hold.
     @Test(arguments: [
         Layout(fileSize: 10 << 20, wish: nil, chunkSize: 4 << 20, count: 3),
         Layout(fileSize: 1000, wish: 7, chunkSize: 7, count: 143),
@@ -91,7 +92,7 @@ import Testing
     }
 
     @Test(arguments: [-1, Int64.min])
-    func `a size below zero is refused`(size: Int64) async throws {
+    func `a file size below zero is refused`(size: Int64) async throws {
         try await SharedServer.use { server in
             let answer = try await server.ask(
                 .createSession(CreateSessionRequest(fileName: "a", fileSize: size)))
@@ -116,7 +117,7 @@ import Testing
         String(repeating: "x", count: 256),
         String(repeating: "é", count: 128),
     ])
-    func `a name that is a path, or too long, is refused`(name: String) async throws {
+    func `a file name that is a path, or too long, is refused`(name: String) async throws {
         try await SharedServer.use { server in
             let answer = try await server.ask(
                 .createSession(CreateSessionRequest(fileName: name, fileSize: 1)))
@@ -128,7 +129,7 @@ import Testing
         "a", "ship's log, 3rd part.txt", "日誌 ☂ 🏴‍☠️.bin", "\"quoted\"; x=y", "a%2Fb", " ", "...",
         String(repeating: "x", count: 255), String(repeating: "é", count: 127),
     ])
-    func `any other name comes back as it was`(name: String) async throws {
+    func `any other file name comes back unchanged`(name: String) async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin([1, 2, 3], fileName: name)
             #expect(try await server.status(of: upload).fileName == name)
@@ -139,7 +140,7 @@ import Testing
         "", "text", "text/", "/plain", "text/plain\r\nX-Evil: 1", "text/plain; é=1", "a b/c",
         "text/" + String(repeating: "x", count: 256),
     ])
-    func `a media type that is none is refused`(mimeType: String) async throws {
+    func `a malformed media type is refused`(mimeType: String) async throws {
         try await SharedServer.use { server in
             let answer = try await server.ask(
                 .createSession(
@@ -148,7 +149,7 @@ import Testing
         }
     }
 
-    @Test func `metadata is bounded`() async throws {
+    @Test func `session metadata is accepted up to its limit`() async throws {
         try await SharedServer.use { server in
             func create(_ byteCount: Int) async throws -> HTTPAnswer {
                 let value = String(repeating: "v", count: byteCount - 1)

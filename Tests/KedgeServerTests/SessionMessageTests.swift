@@ -1,8 +1,9 @@
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// `POST /uploads/sessions`: bodies that are not the message they should be.
-@Suite(.timeLimit(.minutes(1))) struct `The message that creates a session` {
+/// `POST /uploads/sessions`: malformed messages.
+@Suite(.timeLimit(.minutes(1))) struct SessionMessageTests {
     private static let path = "/uploads/sessions"
 
     @Test(arguments: [
@@ -16,7 +17,7 @@ import Testing
         #"{"fileName":"a","fileSize":1,"adoptSessionId":"../x"}"#,
         #"{"fileName":"a","fileSize":1,"adoptSessionId":""}"#,
     ])
-    func `a body that is not the message is refused`(text: String) async throws {
+    func `a malformed session message is refused`(text: String) async throws {
         try await SharedServer.use { server in
             try expectProblem(
                 try await server.ask(.json("POST", Self.path, text)), .badRequest)
@@ -28,7 +29,7 @@ import Testing
         "9223372036854775808", "18446744073709551616", "-9223372036854775809",
         String(repeating: "9", count: 5000),
     ])
-    func `a number that is no whole number is refused`(number: String) async throws {
+    func `a number that is no integer is refused`(number: String) async throws {
         try await SharedServer.use { server in
             for text in [
                 #"{"fileName":"a","fileSize":\#(number)}"#,
@@ -41,7 +42,7 @@ import Testing
     }
 
     @Test(arguments: ["fileSize", "chunkSize"], ["1.5", "9223372036854775808", "true", "1e30"])
-    func `a number that does not fit is refused by the name of its member`(
+    func `a number that does not fit is refused with the name of its member`(
         member: String, number: String
     ) async throws {
         let other = member == "chunkSize" ? #""fileSize":1,"# : ""
@@ -58,7 +59,7 @@ import Testing
         "", "x", String(repeating: "g", count: 64), String(repeating: "a", count: 63),
         String(repeating: "a", count: 65), String(repeating: "١", count: 64),
     ])
-    func `a digest that is none is refused`(digest: String) async throws {
+    func `a malformed file digest is refused`(digest: String) async throws {
         let text = #"{"fileName":"a","fileSize":1,"fileHashSha256":"\#(digest)"}"#
         try await SharedServer.use { server in
             try expectProblem(
@@ -66,9 +67,9 @@ import Testing
         }
     }
 
-    /// A parser that recurses for each bracket would take the process with it.
+    /// A parser that recurses for each bracket would overflow its stack.
     @Test(arguments: ["[", #"{"a":"#, #"{"fileName":"a","fileSize":1,"metadata":["#])
-    func `deep nesting is refused`(opening: String) async throws {
+    func `deeply nested JSON is refused`(opening: String) async throws {
         try await SharedServer.use { server in
             let text = String(repeating: opening, count: 65_000 / opening.utf8.count)
             try expectProblem(
@@ -79,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func `64 KiB of JSON are taken, and not one byte more`() async throws {
+    @Test func `64 KiB of JSON are accepted, and not one byte more`() async throws {
         try await SharedServer.use { server in
             let message = #"{"fileName":"a","fileSize":1}"#
             func ask(_ byteCount: Int) -> HTTPRequestBytes {
@@ -96,7 +97,7 @@ import Testing
     }
 
     @Test(arguments: ["application/json", "Application/JSON", "application/json; charset=utf-8"])
-    func `JSON is taken under its media type`(mediaType: String) async throws {
+    func `JSON is accepted with its media type`(mediaType: String) async throws {
         try await SharedServer.use { server in
             let request = HTTPRequestBytes.json("POST", Self.path, Self.small)
             let answer = try await server.ask(request.with([("Content-Type", mediaType)]))
@@ -105,7 +106,7 @@ import Testing
     }
 
     @Test(arguments: [nil, "", "text/plain", "application/jsonx", "multipart/form-data"])
-    func `other media types are refused`(mediaType: String?) async throws {
+    func `a session message of another media type is refused`(mediaType: String?) async throws {
         try await SharedServer.use { server in
             let request = HTTPRequestBytes.json("POST", Self.path, Self.small)
             let answer = try await server.ask(request.with([("Content-Type", mediaType)]))
@@ -113,7 +114,7 @@ import Testing
         }
     }
 
-    @Test func `bytes that are no UTF-8 are refused`() async throws {
+    @Test func `JSON that is not UTF-8 is refused`() async throws {
         try await SharedServer.use { server in
             var request = HTTPRequestBytes.json("POST", Self.path, "")
             request.body = Array(#"{"fileName":""#.utf8) + [0xFF] + Array(#"","fileSize":1}"#.utf8)
@@ -121,8 +122,8 @@ import Testing
         }
     }
 
-    /// The contract lets a newer client send what an older server does not know.
-    @Test func `members that nobody knows are passed over`() async throws {
+    /// The contract lets a newer client send members that an older server does not know.
+    @Test func `unknown members of a message are ignored`() async throws {
         try await SharedServer.use { server in
             let text = #"{"fileName":"a","fileSize":1,"later":{"x":[1,2]}}"#
             let answer = try await server.ask(.json("POST", Self.path, text))

@@ -1,12 +1,13 @@
 import KedgeEngine
 import KedgeHash
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// `GET /uploads/sessions/{sessionId}`: how a client learns what it need not send again.
-@Suite(.timeLimit(.minutes(1))) struct `The status of a session` {
-    /// R61, R12: with gaps, as lists and as runs.
-    @Test func `it tells every durable byte`() async throws {
+/// `GET /uploads/sessions/{sessionId}`: the bytes that a client need not send again.
+@Suite(.timeLimit(.minutes(1))) struct SessionStatusTests {
+    /// R61, R12: with gaps, as lists and as ranges.
+    @Test func `the status of a session has every durable byte`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(
                 sampleBytes(6500), fileName: "ship.log", digest: SHA256Digest(hex: Self.digest))
@@ -31,8 +32,8 @@ import Testing
         }
     }
 
-    /// R61: the short form says the same.
-    @Test func `asked for ranges it leaves the list of chunks out`() async throws {
+    /// R61: the short form has the same content.
+    @Test func `a status with ranges omits the list of chunks`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(6500))
             for index in [5, 0, 2, 1] { _ = try await server.ask(upload.put(index)) }
@@ -49,8 +50,8 @@ import Testing
         }
     }
 
-    /// R13: all that a client without records needs to compare its file with the session.
-    @Test func `asked for digests it tells those of everything received`() async throws {
+    /// R13: a client without records can compare its file with the session.
+    @Test func `a status with digests has those of all received bytes`() async throws {
         try await SharedServer.use { server in
             let bytes = sampleBytes(6500)
             let upload = try await server.begin(bytes)
@@ -79,14 +80,14 @@ import Testing
         "chunks", "chunks=", "chunks=list", "chunks=Ranges", "chunks=ranges%20", "chunks=digest",
         "chunks=ranges&chunks=all", "chunks=all&chunks=ranges", "chunks=ranges&chunks=digests",
     ])
-    func `another form of the chunks is refused`(query: String) async throws {
+    func `an unknown form of the chunk list is refused`(query: String) async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(10))
             try expectProblem(try await server.get(upload.path + "?" + query), .badRequest)
         }
     }
 
-    @Test func `it tells the same after a restart`() async throws {
+    @Test func `the status of a session is the same after a restart`() async throws {
         let place = try await ServerPlace()
         let (upload, before) = try await place.withServer { server in
             let upload = try await server.begin(sampleBytes(6500))
@@ -102,7 +103,7 @@ import Testing
     }
 
     @Test(arguments: HostileText.identifiers)
-    func `an id that no session has is not found`(id: String) async throws {
+    func `an unknown session id is not found`(id: String) async throws {
         try await SharedServer.use { server in
             let path = "/uploads/sessions/\(id)"
             try expectProblem(try await server.get(path), .sessionNotFound)
@@ -117,8 +118,8 @@ import Testing
         }
     }
 
-    /// R53, R128: activity moves the end, asking does not.
-    @Test func `a session lives on with its chunks, and expires without`() async throws {
+    /// R53, R128: a chunk extends the lifetime, a request for the status does not.
+    @Test func `a session lives longer with each chunk, and then expires`() async throws {
         try await withServer { server in
             let clock = server.place.clock
             let lifetime = server.engine.configuration.sessionLifetime

@@ -1,11 +1,12 @@
 import KedgeEngine
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Testing
 
-/// What SIGTERM does: no new work, a while for what is under way, and nothing lost.
-@Suite(.timeLimit(.minutes(2))) struct `Stopping` {
-    @Test func `a chunk that comes in time is taken`() async throws {
+/// Graceful shutdown, as after SIGTERM: no new work, a drain for work under way, and no loss.
+@Suite(.timeLimit(.minutes(2))) struct ShutdownTests {
+    @Test func `a chunk that arrives during the drain is accepted`() async throws {
         try await ServerPlace { $0.drainTimeout = .seconds(30) }.withServer { server in
             let upload = try await server.begin(sampleBytes(2500))
             let writer = try await server.hold(0, of: upload)
@@ -19,8 +20,10 @@ import Testing
         }
     }
 
-    /// Issue 2, item 4: checkpointed, and the next process goes on from there.
-    @Test func `a chunk that hangs is saved, and goes on after the restart`() async throws {
+    /// The server saves a partial, and the next process continues from there.
+    @Test func `a chunk that hangs at shutdown is saved, and continues after the restart`()
+        async throws
+    {
         let place = try await ServerPlace()
         let upload = try await place.withServer { server in
             let upload = try await server.begin(sampleBytes(2500))
@@ -44,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: ["", "GET /healthz HTTP/1.1\r\nHost:"])
-    func `connections without a request do not hold it up`(text: String) async throws {
+    func `connections without a request do not delay shutdown`(text: String) async throws {
         try await ServerPlace { $0.drainTimeout = .seconds(60) }.withServer { server in
             let connection = try await server.connect()
             _ = try await connection.ask(HTTPRequestBytes("GET", "/healthz"))
@@ -58,8 +61,8 @@ import Testing
         }
     }
 
-    /// A reader that has gone to sleep would otherwise keep the process until somebody kills it.
-    @Test func `a download that hangs is cut when the time is over`() async throws {
+    /// A stalled reader would otherwise keep the process alive until it is killed.
+    @Test func `a stalled download is cut at the end of the drain`() async throws {
         try await withServer { server in
             let content = [UInt8](repeating: 7, count: 64 << 20)
             let file = try await server.ask(HTTPRequestBytes("POST", "/files", body: content))

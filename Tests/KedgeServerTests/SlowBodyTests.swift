@@ -1,10 +1,11 @@
 import KedgeEngine
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Testing
 
-/// Bodies that hardly come, while others want their places.
-@Suite(.timeLimit(.minutes(2))) struct `Slow bodies` {
+/// Slow bodies, while others wait for their places.
+@Suite(.timeLimit(.minutes(2))) struct SlowBodyTests {
     private static let placeCount = 4
     private static let chunkByteCount = 100_000
     private static let sentByteCount = 50_000
@@ -22,7 +23,7 @@ import Testing
         }
     }
 
-    /// Asks until there is a place, as clients do.
+    /// Repeats the request until the server has a place, as clients do.
     private func insist(
         _ request: HTTPRequestBytes, on server: RunningServer
     ) async throws -> HTTPAnswer {
@@ -32,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func `chunks make room for others and lose no byte`() async throws {
+    @Test func `slow chunks make room for others and lose no byte`() async throws {
         try await withFewPlaces { server, upload in
             var writers: [HTTPConnection] = []
             for index in 0..<Self.placeCount {
@@ -43,7 +44,7 @@ import Testing
             #expect(try await insist(upload.put(4), on: server).status == 201)
             var stopped: [PartialChunk] = []
             while stopped.isEmpty {
-                // So few bytes are recorded only when a body has ended.
+                // The server records so few bytes only at the end of a body.
                 stopped = try await server.status(of: upload).partialChunks
             }
             for partial in stopped {
@@ -53,7 +54,7 @@ import Testing
                 #expect(answer.field("Retry-After").flatMap { Int($0) } ?? 0 > 0)
             }
             for index in 0..<Self.placeCount {
-                // One that was stopped goes on where it was; any other is replaced, and comes again as a whole.
+                // A stopped chunk resumes; any other is replaced and comes again completely.
                 let isStopped = stopped.contains { $0.index == index }
                 let put = upload.put(index, from: isStopped ? Self.sentByteCount : 0)
                 #expect(try await insist(put, on: server).status == 201)
@@ -66,8 +67,8 @@ import Testing
         }
     }
 
-    /// Nothing of them would be left.
-    @Test func `whole files are not stopped`() async throws {
+    /// A whole file that is stopped leaves nothing to resume.
+    @Test func `slow uploads of whole files are not stopped`() async throws {
         try await withFewPlaces { server, upload in
             let post = HTTPRequestBytes("POST", "/files", [("Content-Length", "1000")])
             let whole = try await server.connect()

@@ -1,11 +1,12 @@
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct `Slow readers` {
+@Suite(.timeLimit(.minutes(2))) struct SlowReaderTests {
     private static let byteCount = 24 << 20
 
-    /// Asks for a file and takes nothing of it.
+    /// Asks for a file and reads nothing of it.
     private func stall(on server: RunningServer) async throws -> HTTPConnection {
         let file = try await server.upload(
             sampleBytes(Self.byteCount), chunkSize: 4 << 20)
@@ -14,7 +15,7 @@ import Testing
         return connection
     }
 
-    @Test func `a reader that takes nothing is cut while connections are scarce`() async throws {
+    @Test func `a stalled reader is cut while connections are scarce`() async throws {
         try await withServer {
             $0.maxConnections = 4
             $0.answerWindow = .seconds(1)
@@ -27,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func `a reader that takes nothing goes on while there are connections enough`()
+    @Test func `a stalled reader continues while connections are free`()
         async throws
     {
         try await withServer {
@@ -35,7 +36,7 @@ import Testing
             $0.answerWindow = .seconds(1)
         } _: { server in
             let connection = try await stall(on: server)
-            // Long enough for it to be judged and looked at several times.
+            // Long enough for the server to judge the reader several times.
             try await Task.sleep(for: .seconds(5))
             let answer = try await connection.answer()
             #expect(answer.status == 200 && answer.body.count == Self.byteCount)

@@ -1,9 +1,9 @@
 import KedgeServer
 import Testing
 
-/// Where rows and bytes are, as an operator writes it down.
-@Suite struct `Places of stores` {
-    @Test func `both embedded stores and both shared ones have a form`() {
+/// Addresses of the metadata store and the byte store, as an operator writes them.
+struct StorePlacesTests {
+    @Test func `embedded and shared stores have an address, and other text is none`() {
         #expect(MetadataPlace(text: "sqlite") == .sqlite)
         #expect(MetadataPlace(text: "postgres://h/d") == .postgres(url: "postgres://h/d"))
         #expect(MetadataPlace(text: "postgresql://h/d") == .postgres(url: "postgresql://h/d"))
@@ -29,7 +29,7 @@ import Testing
         ("postgresql://u@h/d", "postgresql://u@h/d"), ("postgresql:///d", "postgresql:///d"),
         ("postgresql://[::1]:5432/d", "postgresql://[::1]:5432/d"), ("sqlite", "sqlite"),
     ])
-    func `a password is never shown`(url: String, shown: String) async throws {
+    func `the password of a store address is never shown`(url: String, shown: String) async throws {
         #expect(StoreAddress.withoutPassword(url) == shown)
         guard let place = MetadataPlace(text: url) else { return }
         #expect("\(place)" == shown)

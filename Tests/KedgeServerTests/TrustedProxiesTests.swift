@@ -4,7 +4,7 @@ import KedgeServer
 import Logging
 import Testing
 
-@Suite struct `Proxies that are trusted` {
+struct TrustedProxiesTests {
     private static func address(_ bytes: UInt8...) -> ClientAddress {
         ClientAddress(bytes: bytes) ?? .unknown
     }
@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test(arguments: [("", 1), ("127.0.0.1", 0)])
-    func `a field that does not count is told of once`(trusted: String, count: Int) async throws {
+    func `an ignored X-Forwarded-For is logged once`(trusted: String, count: Int) async throws {
         let proxies = try #require(TrustedProxies(text: trusted))
         try await withServer {
             $0.trustedProxies = proxies
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `nobody else's field counts`() throws {
+    @Test func `the X-Forwarded-For of an untrusted peer is ignored`() throws {
         let peer: [UInt8] = [8, 8, 8, 8]
         for proxies in [try #require(Self.proxies), TrustedProxies.none] {
             #expect(
@@ -61,7 +61,7 @@ import Testing
         "localhost", "127.0.0.1/33", "127.0.0.1/-1", "127.0.0.1/x", "::1/129", "1.2.3", "*",
         "fe80::1%lo", "127.0.0.1/",
     ])
-    func `a setting that is no address is refused`(text: String) {
+    func `a malformed address of a trusted proxy is refused`(text: String) {
         #expect(TrustedProxies(text: text) == nil)
     }
 }

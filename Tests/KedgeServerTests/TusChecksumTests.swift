@@ -1,9 +1,10 @@
 import KedgeHash
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// `Upload-Checksum` before and after a body.
-@Suite(.timeLimit(.minutes(1))) struct `tus: checksums` {
+/// `Upload-Checksum` as a header and as a trailer.
+@Suite(.timeLimit(.minutes(1))) struct TusChecksumTests {
     private static func field(_ algorithm: ChecksumAlgorithm, of bytes: [UInt8]) -> String {
         var hasher = ChecksumHasher(algorithm)
         hasher.update(bytes)
@@ -11,7 +12,7 @@ import Testing
     }
 
     @Test(arguments: ChecksumAlgorithm.allCases, [false, true])
-    func `a right one lets the bytes count, a wrong one none of them`(
+    func `an append counts with the right checksum and not with a wrong one`(
         algorithm: ChecksumAlgorithm, isTrailer: Bool
     ) async throws {
         try await SharedServer.use { server in
@@ -45,7 +46,7 @@ import Testing
         "sha224 YQ==", "md4 1B2M2Y8AsgTpgAmY7PhCfg==", "sha1  2jmj7l5rSw0yVb/vlWAYkK/YBwk=",
         "sha1 2jmj7l5rSw0yVb/vlWAYkK/YBwk= x", "sha1 2jmj7l5rSw0yVb/vlWAYkK/YBwk",
     ])
-    func `what is no checksum is refused, and no byte counts`(value: String) async throws {
+    func `a malformed checksum is refused, and no byte counts`(value: String) async throws {
         try await SharedServer.use { server in
             let path = try await server.tusUpload(byteCount: 3)
             for request in [
@@ -59,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func `a trailer that was announced and does not come is refused`() async throws {
+    @Test func `an append without its announced checksum trailer is refused`() async throws {
         try await SharedServer.use { server in
             let path = try await server.tusUpload(byteCount: 3)
             let request = HTTPRequestBytes.tusPatch(path, at: 0, [1])
@@ -71,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func `one before and one after are too many`() async throws {
+    @Test func `an append with a checksum in header and trailer is refused`() async throws {
         try await SharedServer.use { server in
             let path = try await server.tusUpload(byteCount: 3)
             let checksum = Self.field(.sha1, of: [1])
@@ -82,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func `bytes of a request that breaks off do not count when they have one`()
+    @Test func `an interrupted append with a checksum does not count`()
         async throws
     {
         try await SharedServer.use { server in
@@ -98,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func `the first bytes may have one, and a wrong one leaves no upload`() async throws {
+    @Test func `a creation may have a checksum, and a wrong one leaves no upload`() async throws {
         let place = try await ServerPlace()
         let open = try await place.withServer { server in
             let fields = [

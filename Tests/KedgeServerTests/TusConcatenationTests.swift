@@ -1,10 +1,11 @@
 import KedgeEngine
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Testing
 
-/// Uploads made of others.
-@Suite(.timeLimit(.minutes(1))) struct `tus: concatenation` {
+/// Final uploads, which are concatenated from partial ones.
+@Suite(.timeLimit(.minutes(1))) struct TusConcatenationTests {
     private static func final(
         _ parts: [String], _ fields: [(String, String)] = []
     ) -> HTTPRequestBytes {
@@ -35,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func `the parts stay parts, and can be used again`() async throws {
+    @Test func `partial uploads stay partial and can be concatenated again`() async throws {
         try await SharedServer.use { server in
             let part = try await server.tusPart([1, 2, 3])
             let other = try await server.tusPart([4])
@@ -56,8 +57,8 @@ import Testing
         }
     }
 
-    /// Each final upload has a copy of all bytes, and costs one small request.
-    @Test func `the same parts in other orders do not fill the disk`() async throws {
+    /// Each final upload copies all bytes at the cost of one small request.
+    @Test func `the number of final uploads of the same parts is limited`() async throws {
         try await withServer { server in
             var parts: [String] = []
             for seed in UInt64(54)..<59 {
@@ -74,7 +75,7 @@ import Testing
                     } else {
                         try expectProblem(answer, .badRequest)
                     }
-                    // A repeated request is the same upload, and no further copy.
+                    // A repeated request gives the same upload, and no further copy.
                     let again = try await server.ask(Self.final(order))
                     #expect(again.status == answer.status)
                 }
@@ -85,7 +86,7 @@ import Testing
     }
 
     @Test(arguments: ["", "http://localhost", "https://files.example/behind/a/proxy"])
-    func `parts may be named by whole addresses`(prefix: String) async throws {
+    func `partial uploads may be named by absolute URLs`(prefix: String) async throws {
         try await SharedServer.use { server in
             let part = try await server.tusPart(sampleBytes(100, seed: 53))
             let answer = try await server.ask(Self.final([prefix + part]))
@@ -93,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func `a final upload takes no bytes`() async throws {
+    @Test func `a final upload accepts no bytes`() async throws {
         try await SharedServer.use { server in
             let part = try await server.tusPart([1, 2, 3])
             let path = try #require(try await server.ask(Self.final([part])).tusPath)
@@ -105,8 +106,9 @@ import Testing
         }
     }
 
-    /// A client that missed the answer asks again, and must not get the bytes twice.
-    @Test func `the same request gives the same upload, until that is deleted`() async throws {
+    /// A client that missed the answer repeats the request, and must not get a second copy.
+    @Test func `a repeated concatenation gives the same upload until that is deleted`() async throws
+    {
         try await SharedServer.use { server in
             let part = try await server.tusPart(sampleBytes(100, seed: 54))
             let first = try await server.ask(Self.final([part])).tusPath
@@ -121,7 +123,7 @@ import Testing
         }
     }
 
-    @Test func `one that is asked for early is a file with its last part`() async throws {
+    @Test func `a final upload requested early becomes a file with its last part`() async throws {
         try await SharedServer.use { server in
             let contents = [sampleBytes(4000, seed: 55), sampleBytes(2000, seed: 56)]
             let whole = try await server.tusPart(contents[0])
@@ -156,7 +158,7 @@ import Testing
         }
     }
 
-    @Test func `one that waits is made after a restart when it is asked for`() async throws {
+    @Test func `a waiting final upload is completed after a restart`() async throws {
         let place = try await ServerPlace()
         let (path, late) = try await place.withServer { server in
             let late = try await server.tusUpload([
@@ -174,7 +176,7 @@ import Testing
         }
     }
 
-    @Test func `one whose part is gone has expired`() async throws {
+    @Test func `a final upload whose part is deleted is gone, too`() async throws {
         try await SharedServer.use { server in
             let late = try await server.tusUpload([
                 ("Upload-Length", "3"), ("Upload-Concat", "partial"),
@@ -190,7 +192,7 @@ import Testing
         "", "Partial", "partial;", "final", "final;", "final; ", "final;x",
         "final;/tus/00000000000000000000000000000000", "other",
     ])
-    func `what names no parts is refused`(value: String) async throws {
+    func `a malformed Upload-Concat is refused`(value: String) async throws {
         try await SharedServer.use { server in
             let answer = try await server.ask(
                 .tus(
@@ -201,7 +203,7 @@ import Testing
         }
     }
 
-    @Test func `a part that is named twice is refused`() async throws {
+    @Test func `a concatenation that names a part twice is refused`() async throws {
         try await SharedServer.use { server in
             let part = try await server.tusPart([1, 2, 3])
             let other = try await server.tusPart([4])
@@ -212,7 +214,7 @@ import Testing
         }
     }
 
-    @Test func `more parts than the limit are refused`() async throws {
+    @Test func `a concatenation of more parts than the limit is refused`() async throws {
         try await withServer {
             $0.engine.maxPartCount = 2
         } _: { server in
@@ -227,7 +229,7 @@ import Testing
         }
     }
 
-    @Test func `uploads that are no parts cannot be put together`() async throws {
+    @Test func `only partial uploads can be concatenated`() async throws {
         try await SharedServer.use { server in
             let path = try await server.tusUpload(byteCount: 3)
             _ = try await server.ask(.tusPatch(path, at: 0, [1, 2, 3]))
@@ -235,7 +237,7 @@ import Testing
         }
     }
 
-    @Test func `a final upload has no size and no bytes of its own`() async throws {
+    @Test func `a concatenation with a length or a body is refused`() async throws {
         try await SharedServer.use { server in
             let part = try await server.tusPart([1, 2, 3])
             try expectProblem(

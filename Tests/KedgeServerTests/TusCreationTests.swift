@@ -1,10 +1,11 @@
 import Foundation
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// `POST /tus/`
-@Suite(.timeLimit(.minutes(1))) struct `tus: creating an upload` {
-    @Test func `it is at its Location, empty, until it expires`() async throws {
+/// `POST /tus/`.
+@Suite(.timeLimit(.minutes(1))) struct TusCreationTests {
+    @Test func `a new upload is empty at its Location until it expires`() async throws {
         try await withServer { server in
             let answer = try await server.ask(.tus("POST", "/tus/", [("Upload-Length", "100")]))
             #expect(answer.status == 201)
@@ -36,7 +37,7 @@ import Testing
         [("Upload-Defer-Length", "0")], [("Upload-Defer-Length", "")],
         [("Upload-Defer-Length", "1"), ("Upload-Length", "1")],
     ])
-    func `a size that is none is refused`(fields: [(String, String)]) async throws {
+    func `a missing or malformed length is refused`(fields: [(String, String)]) async throws {
         try await SharedServer.use { server in
             try expectProblem(
                 try await server.ask(.tus("POST", "/tus/", fields)), .badRequest)
@@ -44,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: ["1099511627777", "99999999999999999999999"])
-    func `a size beyond the limit is refused with the limit`(length: String) async throws {
+    func `a length beyond the limit is refused with the limit`(length: String) async throws {
         try await SharedServer.use { server in
             let answer = try await server.ask(
                 .tus("POST", "/tus/", [("Upload-Length", length)]))
@@ -54,7 +55,8 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 5000])
-    func `a body becomes the first bytes, and a whole one a file`(rest: Int) async throws {
+    func `the body of a creation becomes the first bytes, or the whole file`(rest: Int) async throws
+    {
         try await SharedServer.use { server in
             let content = sampleBytes(5000 + rest, seed: UInt64(7 + rest))
             let answer = try await server.ask(
@@ -82,7 +84,7 @@ import Testing
         [("Upload-Length", "3"), ("Content-Type", "application/offset+octet-streams")],
         [("Upload-Defer-Length", "1")],
     ])
-    func `a body of another type is refused and makes nothing`(
+    func `a creation with a body of another media type is refused and makes no upload`(
         fields: [(String, String)]
     ) async throws {
         try await expectNothing { server in
@@ -92,9 +94,9 @@ import Testing
         }
     }
 
-    /// The client has not learned where the upload is, so nobody would ever end it.
+    /// The client has not learned the address, so no request would ever end the upload.
     @Test(arguments: [false, true])
-    func `first bytes beyond the size are refused and make nothing`(
+    func `a creation with bytes beyond its length is refused and makes no upload`(
         isAnnounced: Bool
     ) async throws {
         try await expectNothing { server in
@@ -110,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func `first bytes that break off make nothing`() async throws {
+    @Test func `a creation that breaks off makes no upload`() async throws {
         try await expectNothing { server in
             let request = HTTPRequestBytes.tus(
                 "POST", "/tus/",
@@ -125,7 +127,7 @@ import Testing
         }
     }
 
-    /// Expects that what a test does leaves no session open.
+    /// Expects that the requests of a test leave no session open.
     private func expectNothing(
         _ body: (RunningServer) async throws -> Void
     ) async throws {
@@ -134,11 +136,11 @@ import Testing
             try await body(server)
             return try await server.tusUpload(byteCount: 1)
         }
-        // The one that the test has begun is seen, so that others would be, too.
+        // The list shows the test's own upload, so it would show others, too.
         #expect(try await place.openSessions().map { "/tus/\($0)" } == [path])
     }
 
-    @Test func `an upload without bytes is a file at once`() async throws {
+    @Test func `an empty upload is a file at once`() async throws {
         try await SharedServer.use { server in
             let path = try await server.tusUpload(byteCount: 0)
             let head = try await server.tusHead(path)
@@ -151,7 +153,7 @@ import Testing
         }
     }
 
-    @Test func `a deferred size is told with an append, once`() async throws {
+    @Test func `an append sets a deferred length, once`() async throws {
         try await SharedServer.use { server in
             let path = try await server.tusUpload([("Upload-Defer-Length", "1")])
             let before = try await server.tusHead(path)
@@ -168,7 +170,7 @@ import Testing
             #expect(head.field("Upload-Defer-Length") == nil)
             let other = try await server.ask(
                 .tusPatch(path, at: 200, Array(content[200...]), [("Upload-Length", "301")]))
-            // Clients would try again after 409, and this never becomes right.
+            // Clients would retry after 409, and a retry cannot succeed.
             try expectProblem(other, .badRequest)
             try await expectOffset(200, of: path, on: server)
             _ = try await server.ask(
@@ -177,7 +179,7 @@ import Testing
         }
     }
 
-    @Test func `a deferred size below what has arrived is refused for good`() async throws {
+    @Test func `a deferred length below the received bytes is refused for good`() async throws {
         try await SharedServer.use { server in
             let path = try await server.tusUpload([("Upload-Defer-Length", "1")])
             _ = try await server.ask(.tusPatch(path, at: 0, sampleBytes(100)))
@@ -191,7 +193,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 100, 4096])
-    func `a deferred size can be told when all bytes are there`(byteCount: Int) async throws {
+    func `a deferred length can be set after all bytes`(byteCount: Int) async throws {
         try await SharedServer.use { server in
             let content = sampleBytes(byteCount, seed: 12)
             let path = try await server.tusUpload([("Upload-Defer-Length", "1")])

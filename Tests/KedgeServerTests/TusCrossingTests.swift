@@ -1,9 +1,10 @@
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// One session through several doors.
-@Suite(.timeLimit(.minutes(1))) struct `tus: crossing dialects` {
-    @Test func `what tus began, chunks go on with, and the other way round`() async throws {
+/// One session through several protocols.
+@Suite(.timeLimit(.minutes(1))) struct TusCrossingTests {
+    @Test func `tus appends and native chunks continue the same session`() async throws {
         try await SharedServer.use { server in
             let content = sampleBytes(3500, seed: 61)
             let upload = try await server.begin(content)
@@ -25,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func `the same bytes are one blob, through whatever door they came`() async throws {
+    @Test func `the same bytes have one entity tag, whatever protocol brought them`() async throws {
         try await SharedServer.use { server in
             let content = sampleBytes(5000, seed: 62)
             let native = try await server.upload(content)
@@ -35,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func `a tus upload is finalized natively with the digest it must have`() async throws {
+    @Test func `a complete tus upload can be finalized natively`() async throws {
         try await SharedServer.use { server in
             let content = sampleBytes(100, seed: 63)
             let path = try await server.tusUpload(byteCount: content.count)

@@ -1,9 +1,10 @@
 import KedgeModel
+import KedgeTesting
 import Testing
 
 /// `GET` on an upload.
-@Suite(.timeLimit(.minutes(1))) struct `tus: downloading` {
-    @Test func `a finished upload is served as its file is`() async throws {
+@Suite(.timeLimit(.minutes(1))) struct TusDownloadTests {
+    @Test func `a finished upload is served like its file`() async throws {
         try await SharedServer.use { server in
             let content = sampleBytes(9000, seed: 41)
             let path = try await server.tusUpload(byteCount: content.count)
@@ -31,7 +32,7 @@ import Testing
         }
     }
 
-    @Test func `one that misses bytes is not served`() async throws {
+    @Test func `an upload with missing bytes is not served`() async throws {
         try await SharedServer.use { server in
             let path = try await server.tusUpload(byteCount: 10)
             _ = try await server.ask(.tusPatch(path, at: 0, [1, 2, 3]))
@@ -39,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func `a part of another upload is no file`() async throws {
+    @Test func `a partial upload is not served as a file`() async throws {
         try await SharedServer.use { server in
             let part = try await server.tusPart([1, 2, 3])
             try expectProblem(try await server.get(part), .fileNotFound)

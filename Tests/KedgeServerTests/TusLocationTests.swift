@@ -1,9 +1,10 @@
 import KedgeServer
+import KedgeTesting
 import Testing
 
 /// `Location` of a new upload.
-@Suite(.timeLimit(.minutes(1))) struct `tus: the address of an upload` {
-    /// Makes an upload under a name of the server and returns its address.
+@Suite(.timeLimit(.minutes(1))) struct TusLocationTests {
+    /// Makes an upload through a host name of the server and returns its address.
     private static func location(
         at host: String, _ fields: [(String, String)], on server: RunningServer
     ) async throws -> String {
@@ -17,7 +18,7 @@ import Testing
     struct Address: Sendable {
         var host: String
         var fields: [(String, String)] = []
-        /// What stands before the path.
+        /// The address up to the path.
         var prefix: String
     }
 
@@ -41,7 +42,7 @@ import Testing
         Address(host: "localhost", fields: [("X-Forwarded-For", "192.0.2.1")], prefix: ""),
         Address(host: "localhost", fields: [("x-forwarded-host", "files.example")], prefix: ""),
     ])
-    func `it is a whole URL where the scheme is known`(
+    func `the address of an upload is an absolute URL where the scheme is known`(
         address: Address
     ) async throws {
         try await withServer {
@@ -57,7 +58,7 @@ import Testing
         ("http://files.example:8080/", "http://files.example:8080"),
         ("https://example.org/a/b/", "https://example.org/a/b"),
     ])
-    func `it begins with the public address of the settings`(
+    func `the address of an upload begins with the configured public address`(
         text: String, prefix: String
     ) async throws {
         try await withServer {

@@ -1,9 +1,10 @@
 import Foundation
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// `Upload-Metadata`
-@Suite(.timeLimit(.minutes(1))) struct `tus: metadata` {
+/// `Upload-Metadata`.
+@Suite(.timeLimit(.minutes(1))) struct TusMetadataTests {
     private static func base64(_ text: String) -> String { Base64.encode(Array(text.utf8)) }
 
     /// Uploads a byte under the metadata and returns path and file.
@@ -21,7 +22,7 @@ import Testing
         "filename bmFtZQ==", "a,b ,c YQ==", "is_confidential", "  filename bmFtZQ==  , x eA==",
         "ünï bmFtZQ==",
     ])
-    func `it comes back as it was sent`(text: String) async throws {
+    func `upload metadata comes back unchanged`(text: String) async throws {
         try await SharedServer.use { server in
             let (path, _) = try await Self.upload(text, server)
             let head = try await server.tusHead(path)
@@ -34,9 +35,9 @@ import Testing
         ",", "a,,b", "a YQ==,", " ,a", "a YQ==,a YQ==", "a,a", "a YQ", "a Y Q==", "a YQ== x",
         "a YR==", "a !!!!", "a  YQ==", "a YQ== YQ==", "a Y-_=",
     ])
-    func `what is no list of pairs is refused`(text: String) async throws {
+    func `malformed upload metadata is refused`(text: String) async throws {
         try await SharedServer.use { server in
-            // White space around a field is not part of it, so the next pair guards it.
+            // Whitespace around a field is not part of its value, so extra pairs protect the text.
             let answer = try await server.ask(
                 .tus(
                     "POST", "/tus/",
@@ -46,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: [[0xFC], [0xC3], [0xED, 0xA0, 0x80]] as [[UInt8]])
-    func `bytes that are no text cannot be given back, and are refused`(
+    func `upload metadata that is not UTF-8 is refused`(
         bytes: [UInt8]
     ) async throws {
         try await SharedServer.use { server in
@@ -75,7 +76,7 @@ import Testing
         Name(metadata: "filename " + base64("a\\b\u{0}c"), fileName: "a_b_c"),
         Name(metadata: "filename /w==", fileName: "upload"),
     ])
-    func `the file's name is in it`(name: Name) async throws {
+    func `the file name comes from upload metadata`(name: Name) async throws {
         try await SharedServer.use { server in
             let path = try await server.tusUpload([
                 ("Upload-Length", "1"), ("Upload-Metadata", name.metadata),
@@ -94,7 +95,9 @@ import Testing
         ("filetype " + base64("no type"), "application/octet-stream"),
         ("filetype " + base64("text/plain\r\nX: y"), "application/octet-stream"),
     ])
-    func `the file's type is in it, when it is one`(metadata: String, type: String) async throws {
+    func `the media type comes from upload metadata if it is well formed`(
+        metadata: String, type: String
+    ) async throws {
         try await SharedServer.use { server in
             let (_, file) = try await Self.upload(metadata, server)
             #expect(file.status == 200)
@@ -103,7 +106,7 @@ import Testing
         }
     }
 
-    @Test func `more than is kept is refused`() async throws {
+    @Test func `upload metadata beyond the limit is refused`() async throws {
         try await SharedServer.use { server in
             let text = "a " + Self.base64(String(repeating: "x", count: 9000))
             let answer = try await server.ask(
@@ -112,7 +115,7 @@ import Testing
         }
     }
 
-    @Test func `of a session from another door it tells name and type`() async throws {
+    @Test func `a native session shows its name and type as upload metadata`() async throws {
         try await SharedServer.use { server in
             let upload = try await server.begin(
                 sampleBytes(10), fileName: "a.txt", mimeType: "text/plain")

@@ -1,11 +1,12 @@
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Testing
 
-/// What tus clients learn before they upload, and what every answer of the endpoint has.
-@Suite(.timeLimit(.minutes(1))) struct `tus: versions and options` {
+/// Capabilities that tus clients ask for, and fields of every answer of the endpoint.
+@Suite(.timeLimit(.minutes(1))) struct TusOptionsTests {
     @Test(arguments: ["/tus/", "/tus", "/tus/00000000000000000000000000000000"])
-    func `OPTIONS tells versions, extensions and limits, and needs no version`(
+    func `OPTIONS announces versions, extensions and limits, and needs no version`(
         target: String
     ) async throws {
         try await SharedServer.use { server in
@@ -23,7 +24,9 @@ import Testing
     }
 
     @Test(arguments: ["0.2.2", "", "1.0.0, 1.0.0", "2.0.0", nil])
-    func `another version is refused before anything is done`(version: String?) async throws {
+    func `a request in another tus version is refused and changes nothing`(version: String?)
+        async throws
+    {
         try await SharedServer.use { server in
             let path = try await server.tusUpload(byteCount: 3)
             for request in [
@@ -44,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: ["0.2.2", "", "1.0.0, 1.0.0"])
-    func `a download in another version is refused, and one that names none is served`(
+    func `a download in another tus version is refused, and one without a version is served`(
         version: String
     ) async throws {
         try await SharedServer.use { server in
@@ -62,7 +65,9 @@ import Testing
         }
     }
 
-    @Test func `every answer of the endpoint tells the version, and no other does`() async throws {
+    @Test func `every answer of the tus endpoint has Tus-Resumable, and no other answer has it`()
+        async throws
+    {
         try await SharedServer.use { server in
             for request in [
                 HTTPRequestBytes("PUT", "/tus/x"), HTTPRequestBytes("GET", "/tus/x/y"),
@@ -76,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func `the endpoint can be at another path`() async throws {
+    @Test func `the tus endpoint can be at another path`() async throws {
         try await withServer {
             $0.tusEndpoint = EndpointPath(text: "/api/v1/tus") ?? .tus
         } _: { server in
@@ -95,7 +100,7 @@ import Testing
         "", "/", "tus", "/files", "/files/tus", "/uploads/", "/healthz", "/a b", "/../x", "/é",
         "/a/{b}", "/*",
     ])
-    func `a path that is taken or cannot be one is refused`(text: String) {
+    func `a taken or malformed endpoint path is refused`(text: String) {
         #expect(EndpointPath(text: text) == nil)
     }
 
@@ -129,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func `an error on a HEAD in another method's clothes has no body`() async throws {
+    @Test func `an error answer to an overridden HEAD has no body`() async throws {
         try await SharedServer.use { server in
             let connection = try await server.connect()
             let answer = try await connection.ask(
@@ -140,7 +145,7 @@ import Testing
         }
     }
 
-    @Test func `other addresses do not look at X-HTTP-Method-Override`() async throws {
+    @Test func `other endpoints ignore X-HTTP-Method-Override`() async throws {
         try await SharedServer.use { server in
             let file = try await server.upload([1, 2, 3])
             let answer = try await server.get(

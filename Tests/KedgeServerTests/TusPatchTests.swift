@@ -2,11 +2,12 @@ import KedgeEngine
 import KedgeHash
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Testing
 
 /// `HEAD` and `PATCH` on an upload.
-@Suite(.timeLimit(.minutes(1))) struct `tus: appending` {
-    @Test func `each append goes on where the last ended, and the last one makes the file`()
+@Suite(.timeLimit(.minutes(1))) struct TusPatchTests {
+    @Test func `each append continues at the offset, and the last one makes the file`()
         async throws
     {
         try await SharedServer.use { server in
@@ -29,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func `a body without an announced length is taken`() async throws {
+    @Test func `an append without Content-Length is accepted`() async throws {
         try await SharedServer.use { server in
             let content = sampleBytes(5000, seed: 22)
             let path = try await server.tusUpload(byteCount: content.count)
@@ -42,7 +43,7 @@ import Testing
     }
 
     @Test(arguments: ["text/plain", "application/octet-stream", "", nil])
-    func `a body of another type is refused`(type: String?) async throws {
+    func `an append of another media type is refused`(type: String?) async throws {
         try await SharedServer.use { server in
             let path = try await server.tusUpload(byteCount: 3)
             let answer = try await server.ask(
@@ -53,7 +54,7 @@ import Testing
     }
 
     @Test(arguments: ["", "-1", "x", "1e3", "99999999999999999999", nil])
-    func `an offset that is none is refused`(offset: String?) async throws {
+    func `a missing or malformed Upload-Offset is refused`(offset: String?) async throws {
         try await SharedServer.use { server in
             let path = try await server.tusUpload(byteCount: 3)
             let answer = try await server.ask(
@@ -63,7 +64,8 @@ import Testing
     }
 
     @Test(arguments: [0, 99, 101, 200, 9_000_000_000_000_000_000])
-    func `another offset is a conflict that tells the right one`(offset: Int) async throws {
+    func `an append at another offset is a conflict with the right offset`(offset: Int) async throws
+    {
         try await SharedServer.use { server in
             let path = try await server.tusUpload(byteCount: 200)
             _ = try await server.ask(.tusPatch(path, at: 0, sampleBytes(100)))
@@ -75,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func `a body that goes beyond the end is refused before it is read`() async throws {
+    @Test func `an append beyond the length is refused, and no byte of it counts`() async throws {
         try await SharedServer.use { server in
             let path = try await server.tusUpload(byteCount: 3)
             let answer = try await server.ask(.tusPatch(path, at: 0, [1, 2, 3, 4]))
@@ -84,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func `one of no announced length is refused at the end, and what came before counts`()
+    @Test func `an append without Content-Length counts up to the length and is then refused`()
         async throws
     {
         try await SharedServer.use { server in
@@ -99,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func `another length than was told is refused for good`() async throws {
+    @Test func `an append with another length is refused for good`() async throws {
         try await SharedServer.use { server in
             let path = try await server.tusUpload(byteCount: 5)
             let answer = try await server.ask(
@@ -109,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func `a finished upload takes nothing more, as often as it is asked to`() async throws {
+    @Test func `a finished upload accepts no more bytes`() async throws {
         try await SharedServer.use { server in
             let path = try await server.tusUpload(byteCount: 3)
             _ = try await server.ask(.tusPatch(path, at: 0, [1, 2, 3]))
@@ -124,7 +126,7 @@ import Testing
     }
 
     @Test(arguments: ["x", "00000000000000000000000000000000"])
-    func `an unknown upload is not found`(name: String) async throws {
+    func `an unknown tus upload is not found`(name: String) async throws {
         try await SharedServer.use { server in
             let path = "/tus/\(name)"
             let head = try await server.tusHead(path)
@@ -139,7 +141,7 @@ import Testing
         }
     }
 
-    @Test func `what came before a connection broke is kept`() async throws {
+    @Test func `bytes before a broken connection are kept`() async throws {
         try await SharedServer.use { server in
             let content = sampleBytes(50_000, seed: 23)
             let path = try await server.tusUpload(byteCount: content.count)
@@ -154,8 +156,8 @@ import Testing
         }
     }
 
-    /// No lock to wait for: the client that asks has given the hanging request up.
-    @Test func `a hanging append holds nobody up, and nothing of it is lost`() async throws {
+    /// There is no lock to wait for: the client has abandoned the hanging request.
+    @Test func `a hanging append delays no request, and its bytes are kept`() async throws {
         try await SharedServer.use { server in
             let content = sampleBytes(50_000, seed: 24)
             let path = try await server.tusUpload(byteCount: content.count)
@@ -167,7 +169,8 @@ import Testing
             let clock = ContinuousClock()
             let start = clock.now
             let head = try await server.tusHead(path)
-            // A body that hangs is cut after ten seconds; this is sooner, on a busy machine too.
+            // The server cuts a stalled body after ten seconds; this is sooner, even on a busy
+            // machine.
             #expect(start.duration(to: clock.now) < .seconds(2))
             let offset = try #require(head.field("Upload-Offset").flatMap { Int($0) })
             let answer = try await server.ask(
@@ -178,7 +181,7 @@ import Testing
         }
     }
 
-    @Test func `Expect is answered after the checks that need no bytes`() async throws {
+    @Test func `an append that expects 100 Continue is checked before its body`() async throws {
         try await SharedServer.use { server in
             let path = try await server.tusUpload(byteCount: 3)
             let request = HTTPRequestBytes.tusPatch(path, at: 1, [1])
@@ -189,8 +192,8 @@ import Testing
         }
     }
 
-    /// Clients give up on 429, and on 408; on 503 they try again.
-    @Test func `a busy server asks to try again`() async throws {
+    /// tus clients give up on 429 and 408, and retry on 503.
+    @Test func `a busy server answers 503 to a tus append`() async throws {
         try await withServer {
             $0.engine.maxConcurrentWrites = 1
         } _: { server in
@@ -208,12 +211,12 @@ import Testing
         }
     }
 
-    /// Clients take offset and length that are equal for success.
-    @Test func `an upload whose process ended before the file is one when it is asked for`()
+    /// Clients take an offset equal to the length for success.
+    @Test func `asking for the offset finalizes an upload that has all bytes`()
         async throws
     {
         try await SharedServer.use { server in
-            // The bytes come through another door, so that nothing asks for the file.
+            // The bytes come through the native protocol, so that no request asks for the file.
             let upload = try await server.begin([1, 2, 3])
             _ = try await server.ask(upload.put(0))
             #expect(try await server.status(of: upload).state == .open)

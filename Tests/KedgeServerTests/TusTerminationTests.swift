@@ -1,13 +1,14 @@
 import KedgeModel
+import KedgeTesting
 import Testing
 
 /// `DELETE` on an upload.
-@Suite(.timeLimit(.minutes(1))) struct `tus: termination` {
+@Suite(.timeLimit(.minutes(1))) struct TusTerminationTests {
     private static func requests(_ path: String) -> [HTTPRequestBytes] {
         [.tusPatch(path, at: 0, [1]), .tus("DELETE", path), .tus("GET", path)]
     }
 
-    @Test func `an upload that is terminated is not there any more`() async throws {
+    @Test func `a terminated upload is not found`() async throws {
         try await SharedServer.use { server in
             let path = try await server.tusUpload(byteCount: 10)
             _ = try await server.ask(.tusPatch(path, at: 0, [1, 2, 3]))
@@ -20,7 +21,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a finished upload goes with its file, and the file with it`(
+    func `a finished upload and its file are deleted together`(
         isFileDeleted: Bool
     ) async throws {
         try await SharedServer.use { server in

@@ -2,16 +2,17 @@ import KedgeEngine
 import KedgeHash
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Testing
 
-/// `POST /files`: the body is the file.
-@Suite(.timeLimit(.minutes(1))) struct `Uploading a whole file` {
+/// `POST /files`, whose body is the file.
+@Suite(.timeLimit(.minutes(1))) struct WholeFileUploadTests {
     private static func post(
         _ body: [UInt8], _ fields: [(String, String)] = []
     ) -> HTTPRequestBytes { HTTPRequestBytes("POST", "/files", fields, body: body) }
 
     @Test(arguments: [0, 1, 5000, 3 << 20])
-    func `the body becomes a file`(byteCount: Int) async throws {
+    func `the body of an upload becomes a file`(byteCount: Int) async throws {
         try await SharedServer.use { server in
             let content = sampleBytes(byteCount)
             let answer = try await server.ask(
@@ -29,7 +30,7 @@ import Testing
     }
 
     @Test(arguments: [[0], [1], [5000], [1, 4999], [2048, 0, 2952]])
-    func `the body may come in chunks of HTTP`(sizes: [Int]) async throws {
+    func `a whole file may come in HTTP chunks`(sizes: [Int]) async throws {
         try await SharedServer.use { server in
             var rest = sampleBytes(sizes.reduce(0, +))[...]
             let content = Array(rest)
@@ -45,7 +46,7 @@ import Testing
     }
 
     @Test(arguments: ["Content-Digest", "Repr-Digest"])
-    func `a digest is held against the body`(field: String) async throws {
+    func `a SHA-256 digest is checked against the body`(field: String) async throws {
         try await SharedServer.use { server in
             let content = sampleBytes(5000)
             let right = DigestHeader.rfc9530(SHA256Hasher.digest(of: content))
@@ -58,7 +59,7 @@ import Testing
     }
 
     /// `printf abc | sha512sum`, the example of FIPS 180-4.
-    @Test func `a SHA-512 is held against the body, too`() async throws {
+    @Test func `a SHA-512 digest is checked against the body, too`() async throws {
         try await withServer { server in
             let digest = [
                 (
@@ -75,7 +76,7 @@ import Testing
     }
 
     @Test(arguments: ["", "x", "sha-512=:aaaa:", "sha-256=:!:", "sha-256=::", "sha-256=:aaaa:"])
-    func `a digest that is none is refused`(value: String) async throws {
+    func `a malformed digest is refused`(value: String) async throws {
         try await SharedServer.use { server in
             let answer = try await server.ask(Self.post([1], [("Content-Digest", value)]))
             try expectProblem(answer, .badRequest)
@@ -97,7 +98,7 @@ import Testing
         ("attachment; filename=\"x\"; filename*=UTF-8''na%C3%AFve%20file", "naïve file"),
         ("attachment; filename*=utf-8'en'%E2%98%82; filename=\"x\"", "☂"),
         ("form-data; name=\"f\"; filename=\"y\"", "y"),
-        // None, or one that cannot be kept as it is.
+        // No name, or one that needs a change.
         ("inline", "file"), ("attachment; filename=", "file"),
         ("attachment; filename=\"\"", "file"), ("attachment; filename=\"..\"", "file"),
         ("attachment; filename=\"../../etc/passwd\"", "passwd"),
@@ -111,7 +112,7 @@ import Testing
             String(repeating: "x", count: 255)
         ),
     ])
-    func `the name comes from Content-Disposition`(value: String, name: String) async throws {
+    func `the file name comes from Content-Disposition`(value: String, name: String) async throws {
         try await SharedServer.use { server in
             let file = try await server.ask(Self.post([1], [("Content-Disposition", value)]))
                 .decoded(FinalizeResponse.self)
@@ -127,7 +128,7 @@ import Testing
         "attachment; filename*=UTF-8''é", "attachment; filename=\"x\"; filename*=UTF-8''%FF",
         "attachment; filename*=a",
     ])
-    func `a name that cannot be decoded is refused`(value: String) async throws {
+    func `a file name that cannot be decoded is refused`(value: String) async throws {
         try await SharedServer.use { server in
             let answer = try await server.ask(
                 Self.post([1], [("Content-Disposition", value)]))
@@ -135,7 +136,7 @@ import Testing
         }
     }
 
-    /// A name in bytes, as clients of other times and places write it.
+    /// The bytes of a request whose file name is no text, as clients with other encodings send it.
     private static func post(fileName parameters: [UInt8]) -> [UInt8] {
         Array("POST /files HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n".utf8)
             + Array("Content-Disposition: attachment; ".utf8) + parameters
@@ -154,10 +155,10 @@ import Testing
         RawName(before: "filename=\"caf", bytes: [0xE9], after: ".txt\""),
         RawName(before: "filename=", bytes: [0xE2, 0x82]),
         RawName(before: "filename*=UTF-8''", bytes: [0xE9]),
-        // What a decoder puts in the place of such bytes is no name either.
+        // The replacement character of a decoder is no name either.
         RawName(before: "filename=\"a", bytes: [0xEF, 0xBF, 0xBD], after: "b\""),
     ])
-    func `a name that is not UTF-8 is refused, and nothing is made up for it`(
+    func `a file name that is not UTF-8 is refused`(
         name: RawName
     ) async throws {
         try await SharedServer.use { server in
@@ -167,9 +168,9 @@ import Testing
         }
     }
 
-    /// RFC 6266 section 4.3: the plain form is there for those who do not know the other.
+    /// RFC 6266 section 4.3: the plain form is for clients that do not know the extended one.
     @Test(arguments: [true, false])
-    func `a full name beside a plain one that cannot be read is taken`(
+    func `an extended file name is accepted beside a plain one that is not UTF-8`(
         isPlainFirst: Bool
     ) async throws {
         try await SharedServer.use { server in
@@ -187,7 +188,7 @@ import Testing
     }
 
     @Test(arguments: ["é", "日本", "a b\u{301}"])
-    func `a plain name in UTF-8 is taken as it is`(name: String) async throws {
+    func `a plain file name in UTF-8 is kept unchanged`(name: String) async throws {
         try await SharedServer.use { server in
             let file = try await server.ask(
                 Self.post([1], [("Content-Disposition", "attachment; filename=\"\(name)\"")])
@@ -197,14 +198,15 @@ import Testing
         }
     }
 
-    @Test func `a media type that is none is refused`() async throws {
+    @Test func `a malformed media type is refused`() async throws {
         try await SharedServer.use { server in
             let answer = try await server.ask(Self.post([1], [("Content-Type", "text")]))
             try expectProblem(answer, .badRequest)
         }
     }
 
-    @Test func `a file that is too large is refused, announced or not`() async throws {
+    @Test func `a file that is too large is refused, with or without Content-Length`() async throws
+    {
         try await withServer { configuration in
             configuration.engine.maxFileSize = 1000
         } _: { server in
@@ -217,8 +219,8 @@ import Testing
         }
     }
 
-    /// Nothing of it stays: there is no session to go on with.
-    @Test func `a body that breaks off leaves nothing`() async throws {
+    /// Nothing stays, because there is no session to resume.
+    @Test func `an upload of a whole file that breaks off leaves no file`() async throws {
         try await withServer { server in
             let connection = try await server.connect()
             let request = Self.post(sampleBytes(5000))

@@ -1,4 +1,5 @@
 import Foundation
+import KedgeClient
 import KedgeEngine
 import KedgeFiles
 import KedgeLocks
@@ -6,10 +7,8 @@ import KedgeModel
 import KedgeTesting
 import Logging
 
-@testable import KedgeClient
-
-/// The client of a world: the real one, with its files on a simulated disk. Its process is killed or
-/// loses power, and whoever sits at it gives the same command again.
+/// The client of a world: the real one, with its files on a simulated disk. Its process is killed
+/// or loses power, and its user gives the same command again.
 final class ClientMachine: Sendable {
     static let source = "/disk/source"
     static let destination = "/disk/copy"
@@ -26,12 +25,12 @@ final class ClientMachine: Sendable {
         var processCount = 0
         var image = DiskImage()
         var uploaded: FileID?
-        /// Calls that the disk had seen when it was last looked at.
+        /// Number of calls of the disk at the last look.
         var seenCallCount = 0
         var isDone = false
     }
 
-    /// The most that fits beside the source: the destination, twice, and rows.
+    /// Space beside the source: for the destination, twice, and rows.
     private static let capacity = 2 << 20
 
     private let world: World
@@ -49,14 +48,14 @@ final class ClientMachine: Sendable {
         state.withLock { $0.image = image }
     }
 
-    /// True once the file was uploaded and downloaded.
+    /// Whether the file was uploaded and downloaded.
     var isDone: Bool { state.withLock { $0.isDone } }
-    /// The file on the server, once the client said so.
+    /// The file on the server, once the client has reported it.
     var uploadedFile: FileID? { state.withLock { $0.uploaded } }
     /// The disk that is in use now; nil between two processes.
     var disk: SimulatedDisk? { state.withLock { $0.process?.disk } }
 
-    /// A disk on which the source has been for long.
+    /// Makes a disk that has had the source for a long time.
     private static func makeImage(
         _ content: [UInt8], databaseDirectories: [String]
     ) throws -> DiskImage {
@@ -78,7 +77,7 @@ final class ClientMachine: Sendable {
         return parts.indices.map { "/" + parts[...$0].joined(separator: "/") }
     }
 
-    /// Starts a process that goes on with what the last one left.
+    /// Starts a process that goes on from the state that the last one left.
     func start() {
         let (number, image) = state.withLock { state in
             state.processCount += 1
@@ -88,12 +87,12 @@ final class ClientMachine: Sendable {
             image, capacity: Self.capacity, mutation: world.mutant?.ofClientDisk)
         world.watch(disk, of: "client's disk")
         let link = SimulatedLink(world, server: server)
-        // Kept by the state; cancelled when the process ends.
+        // The state keeps the task and cancels it when the process ends.
         let task = Task.detached { [self] in await run(number, disk, link) }
         state.withLock { $0.process = Process(disk: disk, link: link, task: task) }
     }
 
-    /// Ends the process in the middle of what it does. The database has what was committed.
+    /// Ends the process in the middle of its work. The database keeps what was committed.
     func stop(losingPower: Bool) {
         let process = state.withLock { state in
             defer { state.process = nil }
@@ -114,21 +113,21 @@ final class ClientMachine: Sendable {
         } catch {
             world.report("the simulator could not copy a database: \(error)")
         }
-        // What is left of the process comes to an end on its own database.
+        // The rest of the process ends on its own database.
         process.task.cancel()
     }
 
     private static func copyDatabase(from old: String, to new: String) throws {
         let files = FileManager.default
         try files.createDirectory(atPath: new, withIntermediateDirectories: true)
-        // Not the shared memory beside it: a machine that starts has none.
+        // The shared memory beside them is not copied: a machine that starts has none.
         for name in ["transfers.sqlite", "transfers.sqlite-wal"]
         where files.fileExists(atPath: "\(old)/\(name)") {
             try files.copyItem(atPath: "\(old)/\(name)", toPath: "\(new)/\(name)")
         }
     }
 
-    /// One process, or two at once on the same records.
+    /// Runs one process, or two at once on the same records.
     private func run(_ number: Int, _ disk: SimulatedDisk, _ link: SimulatedLink) async {
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<(world.weather.hasTwins ? 2 : 1) {
@@ -137,7 +136,7 @@ final class ClientMachine: Sendable {
         }
     }
 
-    /// Upload, then download, each as often as it takes.
+    /// Uploads, then downloads, repeating each until it succeeds.
     private func work(_ number: Int, _ disk: SimulatedDisk, _ link: SimulatedLink) async {
         while !Task.isCancelled {
             do {
@@ -171,7 +170,7 @@ final class ClientMachine: Sendable {
             sleep: { [scheduler = world.scheduler] in try await scheduler.sleep(for: $0) },
             makeGenerator: world.makeGenerator)
         environment.pause = environment.sleep
-        // Several times in each chunk.
+        // Records progress several times in each chunk.
         environment.partialLimits.noteByteCount = max(1, chunkSize / 4)
         environment.partialLimits.syncByteCount = max(1, chunkSize / 2)
         environment.makePool = { [scheduler = world.scheduler] _ in scheduler.makePool() }
@@ -198,21 +197,21 @@ final class ClientMachine: Sendable {
         case .completed:
             if !isThere { world.report("a download was completed and is not durable") }
         case .failed where result.errorCode == .destinationExists:
-            // Nobody else makes files here.
+            // No other client makes files here.
             world.report("a client took its own file for a stranger's")
         default: return
         }
         state.withLock { $0.isDone = true }
     }
 
-    /// What was left beside the files that belong there.
+    /// Files that were left beside the expected ones.
     var leftovers: [String] {
         disk?.image.paths.filter {
             $0.hasPrefix("/disk/") && ![Self.source, Self.destination].contains($0)
         } ?? []
     }
 
-    /// At no time is there anything but the whole file under its name.
+    /// Checks that the destination has nothing but the complete file, at any time.
     func checkDestination() {
         guard let disk else { return }
         let count = disk.callCount

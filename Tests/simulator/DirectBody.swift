@@ -2,10 +2,11 @@ import KedgeEngine
 import KedgeFiles
 import KedgeModel
 
-/// A body that reaches the engine without the routes of a dialect, piece by piece and late.
+/// A body that reaches the engine without the routes of a front end, piece by piece and with
+/// delays.
 struct DirectBody: ByteBody {
     let bytes: [UInt8]
-    /// How many bytes come before the link breaks; nil when it holds.
+    /// Number of bytes that arrive before the link breaks; nil when it holds.
     let limit: Int?
     let world: World
 

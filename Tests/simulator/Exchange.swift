@@ -1,7 +1,8 @@
 import HTTPTypes
 import KedgeLocks
 
-/// One request and its answer on their way through the network. Either end may find it cut.
+/// One request and its answer on their way through the network. Either end may find the exchange
+/// cut.
 final class Exchange: Sendable {
     /// The other end is gone.
     struct Cut: Error {}
@@ -39,7 +40,7 @@ final class Exchange: Sendable {
 
     func complete() { change { $0.isComplete = true } }
 
-    /// The head of the answer, once it is there; nil when the exchange was cut before.
+    /// Waits for the head of the answer; nil when the exchange was cut first.
     func head() async -> Head? {
         while true {
             let (head, isCut, count) = state.withLock { ($0.head, $0.isCut, $0.changeCount) }
@@ -48,7 +49,7 @@ final class Exchange: Sendable {
         }
     }
 
-    /// The next piece of the answer's body; nil at its end.
+    /// Waits for the next piece of the answer's body; nil at its end.
     func nextPiece() async throws -> [UInt8]? {
         while true {
             let (state, piece) = state.withLock { state -> (State, [UInt8]?) in

@@ -3,9 +3,9 @@ import KedgeHash
 import KedgeLocks
 import KedgeModel
 
-/// What the server has answered, and whether it stands by it.
+/// The promises in the server's answers, and whether the server keeps them.
 final class History: Sendable {
-    /// What the server said that it has of a session.
+    /// The parts of a session that the server announced.
     private struct Promise: Sendable {
         var chunks: Set<Int> = []
         /// Bytes of chunks that are not complete.
@@ -15,7 +15,7 @@ final class History: Sendable {
     private struct State: Sendable {
         var sessions: [SessionID: Promise] = [:]
         var files: [SessionID: FileID] = [:]
-        /// Sessions that somebody asked to end: from then on nothing is promised.
+        /// Sessions that a client asked to end. Nothing is promised of them any more.
         var released: Set<SessionID> = []
     }
 
@@ -24,7 +24,7 @@ final class History: Sendable {
 
     init(_ world: World) { self.world = world }
 
-    /// True once somebody asked to end a session.
+    /// Whether a client asked to end a session.
     var hasReleased: Bool { state.withLock { !$0.released.isEmpty } }
 
     func released(_ id: SessionID) { state.withLock { _ = $0.released.insert(id) } }
@@ -35,16 +35,17 @@ final class History: Sendable {
             return !state.sessions[id, default: Promise()].chunks.insert(index).inserted && isNew
                 && !state.released.contains(id)
         }
-        // Either it was lost in between, or its bytes were asked for twice.
+        // The server lost the chunk in between, or asked for its bytes twice.
         if isRepeated { world.report("chunk \(index) of a session was new twice") }
     }
 
-    /// The server announced how far chunks have come that are not complete.
+    /// Records that the server announced incomplete chunks up to these offsets.
     func announced(_ partials: [Int: Int64], of id: SessionID) {
         state.withLock { $0.sessions[id, default: Promise()].partials = partials }
     }
 
-    /// The server refused a chunk; with it goes what came of it before, when its hash was wrong.
+    /// Records that the server refused a chunk. A chunk with a wrong hash loses its earlier bytes,
+    /// too.
     func refused(_ index: Int, of id: SessionID) {
         state.withLock { $0.sessions[id]?.partials[index] = nil }
     }
@@ -57,7 +58,7 @@ final class History: Sendable {
         if let earlier, earlier != file { world.report("a session became two files") }
     }
 
-    /// Compares a server that has just started with everything that was answered before.
+    /// Compares a server that has just started with all earlier answers.
     func check(_ engine: TransferEngine, content: [UInt8]) async {
         let state = state.withLock { $0 }
         for (id, file) in state.files.sorted(by: { $0.key.text < $1.key.text }) {
@@ -114,7 +115,7 @@ final class History: Sendable {
         } catch let error as EngineError
             where [.sessionExpired, .sessionNotFound].contains(error.code) && world.clock.hasJumped
         {
-            // Its time is over; what it had could be adopted for a while.
+            // The session has expired. Its bytes can be adopted for a while.
             return
         } catch {
             world.report("a session is gone: \(String(reflecting: error))")

@@ -1,11 +1,10 @@
+import KedgeClient
 import KedgeEngine
 import KedgeHash
 import KedgeModel
 import KedgeTesting
 
-@testable import KedgeClient
-
-/// A second client at work on the same sessions: it sends chunks that the first one sends too, appends,
+/// A second client of the same sessions: it sends chunks that the first one sends too, appends,
 /// finalizes too early, and may cancel.
 struct Meddler: Sendable {
     let world: World
@@ -13,10 +12,10 @@ struct Meddler: Sendable {
     let history: History
     let content: [UInt8]
 
-    /// Begins; ends when the weather calms down.
+    /// Starts the client, which ends when the weather calms down.
     func begin() {
         guard world.weather.meddling != nil else { return }
-        // Ends with the weather.
+        // The task ends with the weather.
         Task.detached { [self] in
             while let mean = world.weather.meddling {
                 try await world.scheduler.sleep(for: world.draw(around: mean))
@@ -45,7 +44,7 @@ struct Meddler: Sendable {
         }
     }
 
-    /// Appends where the other dialects would, beside whoever sends chunks.
+    /// Appends as the other protocols do, while the first client sends chunks.
     private func append(_ record: SessionRecord) async throws {
         guard let engine = server.process?.engine else { return }
         let offset = Int(try await engine.contiguousOffset(of: record.id, owner: .anonymous))

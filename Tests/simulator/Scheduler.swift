@@ -3,10 +3,10 @@ import KedgeLocks
 import KedgeModel
 import KedgeTesting
 
-/// Runs everything that happens in a simulated world, one thing at a time, in an order drawn from a
-/// seed: the same seed gives the same run.
+/// Runs all work of a simulated world, one piece at a time, in an order drawn from a seed: the same
+/// seed gives the same run.
 ///
-/// Tasks come here through ``TaskCapture``, blocking work through the pools made here, and waits
+/// Tasks arrive through ``TaskCapture``, blocking work through the pools made here, and waits
 /// through ``sleep(for:)``. Time passes a little with each step, and at once when all wait.
 final class Scheduler: Sendable {
     private enum Ready: Sendable {
@@ -26,10 +26,10 @@ final class Scheduler: Sendable {
         var nextSleeper = 0
         var now = Duration.zero
         var stepCount = 0
-        /// Over everything that was done and in which order.
+        /// A hash of all steps and their order.
         var trace = TraceHash()
 
-        /// Lets those go on whose time has come.
+        /// Removes and returns the waits whose time has come.
         mutating func wake() -> [CheckedContinuation<Void, any Error>] {
             let due = sleepers.filter { $0.value.deadline <= now }
                 .sorted { ($0.value.deadline, $0.key) < ($1.value.deadline, $1.key) }
@@ -45,13 +45,13 @@ final class Scheduler: Sendable {
     var stepCount: Int { state.withLock { $0.stepCount } }
     /// Time since the world began.
     var now: Duration { state.withLock { $0.now } }
-    /// Differs when two runs differed in anything that was traced.
+    /// A hash that differs when two runs differ in a traced event.
     var traceHash: UInt64 { state.withLock { $0.trace.value } }
 
-    /// Adds something that happened to the trace.
+    /// Adds an event to the trace.
     func trace(_ text: String) { state.withLock { $0.trace.add(text) } }
 
-    /// Draws from the world's own source of chance.
+    /// Draws from the world's own generator.
     func draw<Result: Sendable>(_ body: @Sendable (inout SplitMix64) -> Result) -> Result {
         state.withLock { body(&$0.generator) }
     }
@@ -62,7 +62,7 @@ final class Scheduler: Sendable {
         state.withLock { $0.ready.append(.work(work)) }
     }
 
-    /// Does one thing; false when nothing is left to do.
+    /// Runs one piece of work; false when nothing is left.
     func step() -> Bool {
         let (next, woken) = state.withLock {
             state -> (Ready?, [CheckedContinuation<Void, any Error>]) in
@@ -107,7 +107,7 @@ final class Scheduler: Sendable {
         }
     }
 
-    /// A pool whose jobs run in order, at moments that are drawn.
+    /// Makes a pool whose jobs run in order, at moments that are drawn.
     func makePool() -> BlockingPool {
         let jobs = Mutex<[@Sendable () -> Void]>([])
         return BlockingPool { [self] job in
@@ -120,7 +120,7 @@ final class Scheduler: Sendable {
     }
 }
 
-/// FNV-1a over what a run did.
+/// FNV-1a over the events of a run.
 struct TraceHash: Sendable {
     private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
 
@@ -154,7 +154,7 @@ struct SimulatedTimer: Clock {
     }
 }
 
-/// The world's time as time of day. It may be set forward, as when nobody came for days.
+/// The world's time as time of day. It may be set forward, as when no client came for days.
 final class SimulatedWallClock: WallClock {
     private let scheduler: Scheduler
     private let jumped = Mutex(Duration.zero)
@@ -166,7 +166,7 @@ final class SimulatedWallClock: WallClock {
             .advanced(by: scheduler.now + jumped.withLock { $0 })
     }
 
-    /// True once days have gone by.
+    /// Whether the time was set forward.
     var hasJumped: Bool { jumped.withLock { $0 } > .zero }
 
     func jump(by duration: Duration) { jumped.withLock { $0 += duration } }

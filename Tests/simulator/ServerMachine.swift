@@ -6,11 +6,10 @@ import KedgeFiles
 import KedgeHash
 import KedgeLocks
 import KedgeModel
+import KedgeServer
 import KedgeTesting
 import Logging
 import NIOEmbedded
-
-@testable import KedgeServer
 
 /// The server of a world: the real engine, disk store and routes, over a simulated disk and rows in
 /// memory. It stops in every way that servers stop, and comes back.
@@ -32,12 +31,12 @@ final class ServerMachine: Sendable {
     private struct State: Sendable {
         var process: Process?
         var processCount = 0
-        /// What the next process finds.
+        /// The disk that the next process finds.
         var image = DiskImage()
         var metadata = SimulatedMetadata()
-        /// In the order in which they came.
+        /// Exchanges in the order of their arrival.
         var exchanges: [Exchange] = []
-        /// Transactions that the rows had seen when they were last held against the disk.
+        /// Number of transactions when the rows were last compared with the disk.
         var seenTransactionCount = 0
     }
 
@@ -59,7 +58,7 @@ final class ServerMachine: Sendable {
     /// The process that answers now; nil while none does.
     var process: Process? { state.withLock { $0.process } }
 
-    /// Starts a process, again and again until one comes up; it checks what it finds.
+    /// Starts processes until one comes up, and checks what it finds.
     func start() async {
         while process == nil {
             let (number, image, metadata) = state.withLock { state in
@@ -110,7 +109,7 @@ final class ServerMachine: Sendable {
         }
     }
 
-    /// Ends the process; what it had under way is gone with it.
+    /// Ends the process; its work under way is lost.
     func stop(_ stop: Stop) async {
         let process = state.withLock { state in
             defer { state.process = nil }
@@ -131,13 +130,14 @@ final class ServerMachine: Sendable {
             defer { state.exchanges = [] }
             return state.exchanges
         }
-        // A machine without power says nothing; a process that ends has its connections reset.
+        // A machine without power sends nothing. A process that ends has its connections reset.
         if stop != .powerCut { for exchange in exchanges { exchange.cut() } }
     }
 
-    /// Holds the rows against the platter: whatever a row claims is there, were the power to go now.
+    /// Compares the rows with the platter: the bytes that a row claims must survive a power cut
+    /// now.
     ///
-    /// - Parameter always: Also when no row has changed since the last look.
+    /// - Parameter always: Whether to compare also when no row has changed since the last look.
     func checkRows(always: Bool = false) {
         guard let process else { return }
         let count = process.metadata.transactionCount
@@ -169,7 +169,7 @@ final class ServerMachine: Sendable {
         }
     }
 
-    /// Answers a request as the process that runs now; nothing comes while there is none.
+    /// Answers a request by the process that runs now. Without one there is no answer.
     func answer(_ request: Request, _ exchange: Exchange) async {
         guard let process else { return exchange.cut() }
         state.withLock { $0.exchanges.append(exchange) }
@@ -178,7 +178,7 @@ final class ServerMachine: Sendable {
             source: ApplicationRequestContextSource(
                 channel: EmbeddedChannel(handler: nil, loop: world.eventLoop),
                 logger: Logger(label: "simulator") { _ in SwiftLogNoOpLogHandler() }))
-        // From the request on it may be gone, whether an answer comes or not.
+        // From the request on the session may be gone, whether an answer arrives or not.
         if request.method == .delete, let id = Self.sessionID(of: request) { history.released(id) }
         do {
             let response = try await process.handle(request, context)
@@ -198,14 +198,14 @@ final class ServerMachine: Sendable {
         return SessionID(parts[2])
     }
 
-    /// Writes down what is now promised. An answer that a dead process makes reaches nobody.
+    /// Records the promises of an answer. The answer of a dead process reaches no client.
     private func remember(
         _ request: Request, _ response: Response, _ process: Process
     ) async {
         guard let id = Self.sessionID(of: request) else { return }
         let parts = request.uri.path.split(separator: "/").map(String.init)
         let isSuccess = (200...299).contains(response.status.code)
-        // As the rows are when the answer leaves: at least what it says. Looking at a copy fails never.
+        // The rows have at least what the answer says when it leaves. Reading a copy never fails.
         let rows = try? await process.metadata.survivor.progress(of: id, owner: .anonymous)
         switch (request.method, parts.count) {
         case (.put, 5):
@@ -215,7 +215,7 @@ final class ServerMachine: Sendable {
             } else {
                 history.refused(index, of: id)
             }
-        // A session whose creation failed half-way is canceled by the server, and says so.
+        // The server cancels a session whose creation failed half-way, and answers so.
         case (.get, 3) where isSuccess && rows?.record.state == .open:
             let partials = rows?.partials.map { ($0.index, $0.byteCount) } ?? []
             history.announced(Dictionary(uniqueKeysWithValues: partials), of: id)

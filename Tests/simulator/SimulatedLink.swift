@@ -18,13 +18,14 @@ final class SimulatedLink: HTTPTransport {
         self.server = server
     }
 
-    /// Nothing passes any more: the client's process is gone.
+    /// Stops all traffic: the client's process is gone.
     func takeDown() { isDown.withLock { $0 = true } }
 
-    /// The link outlives a client object: the next one of the same process goes on with it.
+    /// Does nothing: the link outlives a client object, and the next one of the same process uses
+    /// it.
     func shutdown() async {}
 
-    /// What becomes of one request.
+    /// The fate of one request.
     private struct Fate: Sendable {
         var isLost = false
         var requestLimit: Int?
@@ -57,7 +58,7 @@ final class SimulatedLink: HTTPTransport {
     private func answer(
         to request: TransportRequest, _ path: String, _ exchange: Exchange, _ fate: Fate
     ) async throws(TransportError) -> TransportResponse {
-        // Ends by itself; a connection that is over by then is not disturbed by it.
+        // The task ends by itself and does not disturb a connection that has ended before.
         let limit = Task { [world] in
             try await world.scheduler.sleep(for: request.stallTimeout ?? .seconds(30))
             exchange.cut()
@@ -80,7 +81,7 @@ final class SimulatedLink: HTTPTransport {
             body: body(of: exchange, fate, isHead: request.method == .head))
     }
 
-    /// Hands the request to the server, as if by a task of the server's own.
+    /// Delivers the request to the server, as if by a task of the server's own.
     private func deliver(
         _ request: TransportRequest, _ path: String, _ body: [UInt8], limit: Int?,
         _ exchange: Exchange
@@ -96,11 +97,11 @@ final class SimulatedLink: HTTPTransport {
             head: head,
             body: request.body == nil
                 ? RequestBody(buffer: ByteBuffer()) : RequestBody(asyncSequence: arriving))
-        // The server's, not the client's: it goes on when the client has gone.
+        // The task belongs to the server and goes on after the client has gone.
         Task.detached { [server] in await server.answer(incoming, exchange) }
     }
 
-    /// The network had kept a copy.
+    /// Delivers a copy of the request that the network kept.
     private func deliverLater(_ request: TransportRequest, _ path: String, _ body: [UInt8]) {
         Task.detached { [self] in
             try await world.scheduler.sleep(for: world.draw(around: .seconds(5)))
@@ -142,7 +143,7 @@ final class SimulatedLink: HTTPTransport {
         if count > 0, world.isLucky(weather.cutsRequest) {
             fate.requestLimit = world.draw(0...count - 1)
         }
-        // Messages of the protocol have no hash of their own: only bytes of files are damaged.
+        // Only bytes of files are damaged, because messages of the protocol have no hash.
         if request.method == .put, count > 0, world.isLucky(weather.flipsRequest) {
             fate.flippedByte = world.draw(0...count - 1)
         }

@@ -5,19 +5,19 @@ import KedgeModel
 import KedgeTesting
 import NIOEmbedded
 
-/// One world from its beginning to its end: a file goes up and comes down while everything fails,
-/// then the weather calms down and the rest must be done in good time.
+/// One world from its beginning to its end: a file is uploaded and downloaded while everything
+/// fails. Then the weather calms down, and the rest must be done within a time limit.
 final class Simulation: Sendable {
-    /// What a run came to.
+    /// The result of a run.
     struct Outcome: Sendable {
         let violations: [String]
         let counts: WorldCounts
         let traceHash: UInt64
     }
 
-    /// In good weather, a world that is not done after this time goes on for ever.
+    /// Time limit in good weather: a world that is not done after it never ends.
     private static let patience = Duration.seconds(3600)
-    /// Steps of one world; more means that it goes around in a circle without time passing.
+    /// Maximum number of steps of one world. More steps mean a loop in which no time passes.
     private static let maxStepCount = 3_000_000
 
     private let world: World
@@ -40,7 +40,7 @@ final class Simulation: Sendable {
 
     func run() -> Outcome {
         TaskCapture.with(world.scheduler) {
-            // The world's first task; it ends the loop below.
+            // The world's first task. It ends the loop below.
             Task.detached { [self] in
                 await live()
                 isOver.withLock { $0 = true }
@@ -56,7 +56,7 @@ final class Simulation: Sendable {
             traceHash: world.scheduler.traceHash)
     }
 
-    /// Does one thing and looks at what must hold at all times.
+    /// Runs one piece of work and checks the invariants of all times.
     private func step() -> Bool {
         guard world.scheduler.stepCount < Self.maxStepCount else { return false }
         let hasMore = world.scheduler.step()
@@ -88,14 +88,15 @@ final class Simulation: Sendable {
         }
     }
 
-    /// The file is on the server once, with the right bytes, and nothing is left over.
+    /// Checks that the file is on the server once, with the right bytes, and that nothing is left
+    /// over.
     private func checkEnd() async {
-        // A server that stopped just before is on its way back.
+        // A server that has just stopped is on its way back.
         while server.process == nil { await world.wait(.seconds(1)) }
         guard let process = server.process, let id = client.uploadedFile else {
             return world.report("the client never heard of its upload's end")
         }
-        // A fault may still be planned from before.
+        // Removes a fault that may still be planned.
         process.disk.plan(nil)
         process.metadata.heal()
         do {
@@ -105,7 +106,7 @@ final class Simulation: Sendable {
                 world.report("the file on the server is another one")
             }
             let files = try await process.engine.files(of: .anonymous, after: nil, limit: 100)
-            // Who was told that a session is gone begins anew, and both may end.
+            // A client whose session is gone begins anew, and both may become files.
             if files.count > 1, !history.hasReleased, !world.clock.hasJumped {
                 world.report("\(files.count) files came of one upload")
             }

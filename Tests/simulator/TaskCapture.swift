@@ -1,11 +1,11 @@
 import Glibc
 import KedgeLocks
 
-/// Takes the tasks of this process away from its threads and gives them to a scheduler.
+/// Moves the tasks of this process from its threads to a scheduler.
 ///
-/// The concurrency library calls a function, when one is set, instead of handing a job to its threads
-/// (`swift_task_enqueueGlobal_hook`, made for embedders and used by test libraries alike). The
-/// process has one thread, so whatever is enqueued belongs to the world that runs.
+/// The concurrency library calls a function, when one is set, instead of handing a job to its
+/// threads (`swift_task_enqueueGlobal_hook`, made for embedders and used by test libraries alike).
+/// The process has one thread, so every enqueued job belongs to the world that runs.
 enum TaskCapture {
     private typealias Enqueue = @convention(thin) (UnownedJob) -> Void
     private typealias Hook = @convention(thin) (UnownedJob, Enqueue) -> Void

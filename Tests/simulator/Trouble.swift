@@ -3,13 +3,13 @@ import KedgeEngine
 import KedgeModel
 import KedgeTesting
 
-/// Everything that goes wrong by itself in a world, each kind in a task of its own.
+/// The troubles of a world that occur by themselves, each kind in its own task.
 struct Trouble: Sendable {
     let world: World
     let server: ServerMachine
     let client: ClientMachine
 
-    /// Begins; each kind ends when the weather calms down.
+    /// Starts the troubles, which end when the weather calms down.
     func begin() {
         repeating(\.serverStops) { [self] in
             let stops: [ServerMachine.Stop] =
@@ -33,16 +33,16 @@ struct Trouble: Sendable {
             metadata.heal()
         }
         repeating(\.jumps) { [self] in
-            // Long enough for sessions to expire, with or without the time in which they are kept.
+            // Long enough for sessions to expire, with or without their grace.
             world.note("days go by")
             world.clock.jump(by: .seconds(3600 * [100, 180, 220][world.draw(0...2)]))
             try? await server.process?.engine.sweep()
         }
     }
 
-    /// Upkeep is no trouble, and goes on in good weather.
+    /// Starts the upkeep, which is no trouble and goes on in good weather.
     func beginUpkeep() {
-        // Ends with its world.
+        // The task ends with its world.
         Task.detached { [self] in
             while true {
                 try await world.scheduler.sleep(for: world.draw(around: .seconds(20)))
@@ -56,7 +56,7 @@ struct Trouble: Sendable {
         _ event: @escaping @Sendable () async -> Void
     ) {
         guard world.weather[keyPath: kind] != nil else { return }
-        // Ends when the weather has calmed down.
+        // The task ends when the weather has calmed down.
         Task.detached { [self] in
             while let mean = world.weather[keyPath: kind] {
                 try await world.scheduler.sleep(for: world.draw(around: mean))
@@ -65,7 +65,7 @@ struct Trouble: Sendable {
         }
     }
 
-    /// Lets one call of a disk fail, or all for a while.
+    /// Fails one call of a disk, or all calls for a while.
     private func spoil(_ disk: SimulatedDisk?) async {
         guard let disk else { return }
         let isFull = world.weather.fillsDisks && world.draw(0...1) == 0

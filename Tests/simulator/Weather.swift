@@ -1,22 +1,22 @@
 import KedgeTesting
 
-/// What goes wrong in one world, and how often: drawn from its seed, so that worlds differ in kind
+/// The kinds and rates of trouble in one world, drawn from its seed, so that worlds differ in kind
 /// and not only in their dice.
 struct Weather: Sendable {
-    /// Chances of one request.
+    /// Probability for each request.
     var losesRequest = 0.0
     var cutsRequest = 0.0
     var flipsRequest = 0.0
     var losesAnswer = 0.0
     var cutsAnswer = 0.0
     var flipsAnswer = 0.0
-    /// The same request arrives again, a while later.
+    /// Probability that the request arrives again, a while later.
     var repeatsRequest = 0.0
-    /// Nothing moves until the client gives up.
+    /// Probability that nothing moves until the client times out.
     var stalls = 0.0
-    /// Longest time that a part of a message takes.
+    /// Maximum time of a part of a message.
     var maxLatency = Duration.milliseconds(20)
-    /// Mean times between events; nil for never.
+    /// Mean time between events; nil for never.
     var serverStops: Duration?
     var clientStops: Duration?
     var serverDiskFaults: Duration?
@@ -24,14 +24,14 @@ struct Weather: Sendable {
     var databaseFaults: Duration?
     var meddling: Duration?
     var jumps: Duration?
-    /// Whether who meddles may cancel sessions, too.
+    /// Whether the second client may cancel sessions, too.
     var cancels = false
-    /// Whether stops are power cuts; the others leave the page cache alone.
+    /// Whether stops are power cuts. Other stops leave the page cache alone.
     var losesPower = false
     var fillsDisks = false
     /// Whether the command is given twice at once, so that two processes share the records.
     var hasTwins = false
-    /// How long the weather lasts.
+    /// Duration of the weather.
     var length = Duration.seconds(300)
 
     static let calm = Weather()

@@ -4,7 +4,7 @@ import KedgeClient
 import KedgeLocks
 import NIOCore
 
-/// A request's body as it reaches the server: piece by piece, late, and perhaps not to its end.
+/// A request's body as it reaches the server: piece by piece, with delays, and perhaps incomplete.
 struct ArrivingBody: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 
@@ -12,7 +12,7 @@ struct ArrivingBody: AsyncSequence, Sendable {
     struct BrokenOff: Error {}
 
     let bytes: [UInt8]
-    /// How many bytes come before the link breaks; nil when it holds.
+    /// Number of bytes that arrive before the link breaks; nil when it holds.
     let limit: Int?
     let exchange: Exchange
     let world: World
@@ -60,7 +60,7 @@ struct AnswerWriter: ResponseBodyWriter {
 }
 
 extension TransportBody {
-    /// All of the body at once.
+    /// Reads the complete body.
     func read() throws(TransportError) -> [UInt8] {
         switch self {
         case .bytes(let bytes): return bytes

@@ -32,14 +32,14 @@ enum Mutant: String, Sendable, CaseIterable {
     }
 }
 
-/// What all parts of a simulated world share: its time, its chance, its weather and what was found
-/// wrong in it.
+/// The state that all parts of a simulated world share: its time, its generator, its weather and
+/// the violations found.
 final class World: Sendable {
     let scheduler: Scheduler
     let clock: SimulatedWallClock
-    /// What the server's connections hand their small jobs to; run after each step.
+    /// The event loop of the server's connections; run after each step.
     let eventLoop = EmbeddedEventLoop()
-    /// A real directory for the client's database, which is SQLite as always.
+    /// A real directory for the client's SQLite database.
     let directory: TemporaryDirectory
     let mutant: Mutant?
     private let weatherNow: Mutex<Weather>
@@ -60,7 +60,7 @@ final class World: Sendable {
     var violations: [String] { found.withLock { $0 } }
     var counts: WorldCounts { counters.withLock { $0 } }
 
-    /// No new trouble from now on.
+    /// Stops new trouble.
     func calmDown() { weatherNow.withLock { $0 = .calm } }
 
     func report(_ violation: String) {
@@ -70,13 +70,13 @@ final class World: Sendable {
 
     func count(_ change: (inout WorldCounts) -> Void) { counters.withLock { change(&$0) } }
 
-    /// Something that happened: it is part of the trace.
+    /// Records an event, which is a part of the trace.
     func note(_ text: String) {
         scheduler.trace(text)
         if isVerbose { print("\(scheduler.now) \(text)") }
     }
 
-    /// Shows the calls that change a disk, for whoever looks into one world.
+    /// Prints the calls that change a disk, for a reader of one world's log.
     func watch(_ disk: SimulatedDisk, of owner: String) {
         guard isVerbose else { return }
         disk.observe { [scheduler] _, call in print("\(scheduler.now)   \(owner): \(call)") }
@@ -91,15 +91,15 @@ final class World: Sendable {
         scheduler.draw { Int.random(in: range, using: &$0) }
     }
 
-    /// A time around the mean, sometimes much shorter or longer.
+    /// Draws a time around the mean, sometimes much shorter or longer.
     func draw(around mean: Duration) -> Duration {
         mean * scheduler.draw { Double.random(in: 0.02..<2, using: &$0) }
     }
 
-    /// Lets time pass. A cancelled wait is as good as one that is over.
+    /// Waits in the world's time. A cancelled wait counts as over.
     func wait(_ duration: Duration) async { try? await scheduler.sleep(for: duration) }
 
-    /// Waits for a part of a message.
+    /// Waits for the latency of a part of a message.
     func awaitLatency() async {
         let longest = weather.maxLatency
         let part = scheduler.draw { Double.random(in: 0..<1, using: &$0) }
@@ -111,7 +111,7 @@ final class World: Sendable {
     }
 }
 
-/// What happened in worlds, for the report.
+/// Counts of events in worlds, for the report.
 struct WorldCounts: Sendable {
     var requests = 0
     var cutExchanges = 0

@@ -1,6 +1,7 @@
 import Foundation
 
-/// Simulates whole worlds of client, network, server and disks, one seed after the other.
+/// The options of the simulator, which runs worlds of client, network, server and disks, one seed
+/// after the other.
 struct Options {
     static let usage = """
         usage: kedge-simulator [--seeds COUNT] [--first SEED] [--seconds LIMIT] [--verbose]
@@ -47,7 +48,8 @@ struct Options {
     var seeds: Range<UInt64> { firstSeed..<firstSeed + UInt64(seedCount) }
 }
 
-/// Dictionaries are ordered by a number that Swift draws for each process, or is told not to draw.
+/// Restarts the program with deterministic hashing: otherwise Swift draws a number for each process
+/// that orders its dictionaries.
 func requireDeterministicHashing() {
     guard getenv("SWIFT_DETERMINISTIC_HASHING") == nil else { return }
     setenv("SWIFT_DETERMINISTIC_HASHING", "1", 1)
@@ -56,7 +58,7 @@ func requireDeterministicHashing() {
     fatalError("the simulator could not start itself again")
 }
 
-/// Runs worlds in which everybody keeps what they promise.
+/// Runs worlds in which every part keeps its promises.
 func simulate(_ options: Options) throws -> Int32 {
     let began = Date()
     var total = WorldCounts()
@@ -66,7 +68,7 @@ func simulate(_ options: Options) throws -> Int32 {
         let outcome = try Simulation(seed: seed, isVerbose: options.isVerbose).run()
         seedCount += 1
         total += outcome.counts
-        // Now and then the same world again: it must be the same.
+        // Runs some worlds twice: both runs must be equal.
         let isChecked = seed % 50 == 0
         let again = try isChecked ? Simulation(seed: seed).run().traceHash : outcome.traceHash
         guard outcome.violations.isEmpty, again == outcome.traceHash else {
@@ -84,7 +86,7 @@ func simulate(_ options: Options) throws -> Int32 {
     return 0
 }
 
-/// Runs worlds in which one part lies; each lie must be found out.
+/// Runs worlds in which one part breaks a promise; each one must be caught.
 func simulateMutants(_ options: Options) throws -> Int32 {
     var survivors: [Mutant] = []
     for mutant in Mutant.allCases {

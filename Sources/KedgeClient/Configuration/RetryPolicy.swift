@@ -27,13 +27,11 @@ public struct RetryPolicy: Sendable, Hashable {
 
     /// Returns the wait after `failureCount` failures in a row, at least 1.
     ///
-    /// The wait is just below the bound, which the phase shifts. Clients that lost a server
-    /// together thus return evenly spread. Waits drawn from the whole interval below a common bound
-    /// would let two to nine times the mean return in the first moments, mostly after a short
-    /// outage. `Retry-After` is a floor; up to a quarter of it, or one second, is added to spread
-    /// the clients.
-    ///
-    /// - Parameter phase: Between 0 and 1, drawn once for each run.
+    /// The wait is just below the bound, which the phase shifts. The phase lies between 0 and 1 and
+    /// is drawn once for each run. Clients that lost a server together thus return evenly spread.
+    /// Waits drawn from the whole interval below a common bound would let two to nine times the
+    /// mean return in the first moments, mostly after a short outage. `Retry-After` is a floor; up
+    /// to a quarter of it, or one second, is added to spread the clients.
     public func delay(
         afterFailures failureCount: Int, retryAfter: Duration?, phase: Double = 0,
         using generator: inout some RandomNumberGenerator
@@ -56,17 +54,17 @@ public struct RetryPolicy: Sendable, Hashable {
 }
 
 /// Counts tries without progress, for each chunk and for the whole transfer.
-struct RetryBudget: Sendable, Equatable {
+package struct RetryBudget: Sendable, Equatable {
     let policy: RetryPolicy
     private(set) var transferFailureCount = 0
     private var chunkFailureCounts: [Int: Int] = [:]
 
-    init(policy: RetryPolicy) { self.policy = policy }
+    package init(policy: RetryPolicy) { self.policy = policy }
 
     /// Counts a try without progress.
     ///
     /// - Returns: The number in a row for this chunk, or for requests without a chunk.
-    mutating func recordFailure(chunk: Int?) -> Int {
+    package mutating func recordFailure(chunk: Int?) -> Int {
         transferFailureCount += 1
         let key = chunk ?? -1
         chunkFailureCounts[key, default: 0] += 1
@@ -74,14 +72,14 @@ struct RetryBudget: Sendable, Equatable {
     }
 
     /// Whether the policy allows no further try.
-    func isExhausted(chunk: Int?) -> Bool {
+    package func isExhausted(chunk: Int?) -> Bool {
         let count = chunkFailureCounts[chunk ?? -1, default: 0]
         if let most = policy.maxRetries { return count > most }
         return transferFailureCount >= policy.transferBudget || count >= policy.chunkBudget
     }
 
     /// Resets the counts: bytes of the chunk are durable, or a request without a chunk succeeded.
-    mutating func recordProgress(chunk: Int?) {
+    package mutating func recordProgress(chunk: Int?) {
         chunkFailureCounts[chunk ?? -1] = nil
         // Only bytes are progress of the transfer, not an answered status request.
         if chunk != nil { transferFailureCount = 0 }

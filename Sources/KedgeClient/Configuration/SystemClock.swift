@@ -1,6 +1,6 @@
 internal import KedgeFiles
-internal import KedgeModel
+package import KedgeModel
 
 extension Timestamp {
-    static var current: Timestamp { SystemWallClock().now() }
+    package static var current: Timestamp { SystemWallClock().now() }
 }

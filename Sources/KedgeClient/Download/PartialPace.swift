@@ -1,9 +1,9 @@
-internal import KedgeModel
+package import KedgeModel
 
 /// Decides when a chunk's progress is recorded. The caller passes the time.
-struct PartialPace: Sendable, Equatable {
+package struct PartialPace: Sendable, Equatable {
     /// The step that is due.
-    enum Step: Sendable, Equatable {
+    package enum Step: Sendable, Equatable {
         case nothing
         case note
         case sync
@@ -15,8 +15,20 @@ struct PartialPace: Sendable, Equatable {
     /// Time of the last sync, or of the chunk's start.
     private(set) var syncedAt: Timestamp
 
+    package init(
+        limits: PartialLimits,
+        notedByteCount: Int64 = 0,
+        syncedByteCount: Int64 = 0,
+        syncedAt: Timestamp
+    ) {
+        self.limits = limits
+        self.notedByteCount = notedByteCount
+        self.syncedByteCount = syncedByteCount
+        self.syncedAt = syncedAt
+    }
+
     /// Starts a chunk without bytes.
-    init(limits: PartialLimits, at now: Timestamp) {
+    package init(limits: PartialLimits, at now: Timestamp) {
         self.limits = limits
         syncedAt = now
     }
@@ -26,7 +38,7 @@ struct PartialPace: Sendable, Equatable {
     /// - Parameters:
     ///   - arrived: Number of bytes received of the chunk, including buffered ones.
     ///   - written: Number of the chunk's bytes in the file.
-    func step(arrived: Int64, written: Int64, at now: Timestamp) -> Step {
+    package func step(arrived: Int64, written: Int64, at now: Timestamp) -> Step {
         let age = now.duration(since: syncedAt)
         // A negative age means that the clock was set back, so the time says nothing.
         if arrived > syncedByteCount, age >= limits.syncInterval || age < .zero { return .sync }
@@ -34,9 +46,9 @@ struct PartialPace: Sendable, Equatable {
         return written - notedByteCount >= limits.noteByteCount ? .note : .nothing
     }
 
-    mutating func noted(_ byteCount: Int64) { notedByteCount = byteCount }
+    package mutating func noted(_ byteCount: Int64) { notedByteCount = byteCount }
 
-    mutating func synced(_ byteCount: Int64, at now: Timestamp) {
+    package mutating func synced(_ byteCount: Int64, at now: Timestamp) {
         notedByteCount = byteCount
         syncedByteCount = byteCount
         syncedAt = now

@@ -1,8 +1,8 @@
-internal import HTTPTypes
-internal import KedgeModel
+package import HTTPTypes
+package import KedgeModel
 
 /// The meaning of the head of an answer to a range request, decided before a byte is written.
-enum RangeVerdict: Sendable, Equatable {
+package enum RangeVerdict: Sendable, Equatable {
     /// The body is exactly the range asked for, of the version asked for.
     case accepted
     /// The server has another version now.
@@ -19,7 +19,7 @@ enum RangeVerdict: Sendable, Equatable {
     ///   - asked: The range of the request.
     ///   - total: Size of the file.
     ///   - validator: Names the version being downloaded.
-    init(
+    package init(
         status: Int, fields: HTTPFields, asked: ByteRange, total: Int64, validator: RangeValidator
     ) {
         let version = validator.verdict(on: fields)

@@ -1,10 +1,10 @@
 internal import Foundation
-internal import KedgeFiles
+package import KedgeFiles
 internal import KedgeHash
-internal import KedgeModel
+package import KedgeModel
 
 /// The temporary file of a download, beside its destination.
-struct TempFile: Sendable {
+package struct TempFile: Sendable {
     let file: any OpenFile
     let inode: UInt64
 
@@ -18,7 +18,7 @@ struct TempFile: Sendable {
     ///
     /// - Parameter mark: Distinguishes the temporary files of one transfer. A suspended process
     ///   that wakes after another one took over must find nothing under the name it knows.
-    static func path(for destination: String, id: TransferID, mark: String = "") -> String {
+    package static func path(for destination: String, id: TransferID, mark: String = "") -> String {
         let parent = directory(of: destination)
         var name = destination.split(separator: "/").last.map(String.init) ?? "file"
         // Cuts long names, so that the full name stays legal.
@@ -26,7 +26,7 @@ struct TempFile: Sendable {
         return (parent == "/" ? "" : parent) + "/.\(name).\(id.text)\(mark).kedge-part"
     }
 
-    static func directory(of path: String) -> String {
+    package static func directory(of path: String) -> String {
         let parts = path.split(separator: "/").dropLast()
         return "/" + parts.joined(separator: "/")
     }
@@ -85,7 +85,7 @@ struct TempFile: Sendable {
     }
 
     /// Returns the SHA-256 of a range of a file, read in blocks.
-    static func digest(of file: any OpenFile, range: ByteRange) throws -> SHA256Digest {
+    package static func digest(of file: any OpenFile, range: ByteRange) throws -> SHA256Digest {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
         defer { buffer.deallocate() }
         var hasher = SHA256Hasher()

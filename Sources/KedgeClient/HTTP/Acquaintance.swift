@@ -1,7 +1,7 @@
 internal import KedgeModel
 
 /// The recorded history of a server: whether it has ever answered.
-enum Acquaintance: Sendable, Equatable {
+package enum Acquaintance: Sendable, Equatable {
     /// It has answered before. A foreign answer in its place, such as the page of a captive portal,
     /// is temporary: waiting helps.
     case known

@@ -1,10 +1,10 @@
-internal import KedgeModel
+package import KedgeModel
 
 extension RequestFailure {
     /// Returns the facts that the record keeps of the failure.
     ///
     /// - Parameter next: Time of the next try; nil for none.
-    func failedAttempt(next: Timestamp? = nil) -> FailedAttempt {
+    package func failedAttempt(next: Timestamp? = nil) -> FailedAttempt {
         let connection = transport?.connection
         return FailedAttempt(
             cause: connection?.cause, host: connection?.host ?? answer?.host,

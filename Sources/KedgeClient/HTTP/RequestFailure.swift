@@ -1,10 +1,10 @@
 internal import Foundation
-internal import HTTPTypes
-internal import KedgeModel
+package import HTTPTypes
+package import KedgeModel
 
 /// A failed request, with a code of the error table.
-struct RequestFailure: Error, Sendable {
-    let code: ErrorCode
+package struct RequestFailure: Error, Sendable {
+    package let code: ErrorCode
     /// For example `finalize`.
     let operation: String
     /// The answer that caused it; nil when there was none.
@@ -85,7 +85,7 @@ struct RequestFailure: Error, Sendable {
     }
 
     /// A short cause with advice, safe for strangers.
-    var message: String {
+    package var message: String {
         if let refusedByteCount {
             return "Something before the service refused a body of \(refusedByteCount) bytes as too"
                 + " large."
@@ -191,7 +191,7 @@ extension RequestFailure {
     /// Creates the failure for a transport error.
     ///
     /// - Parameter answer: Head of an answer whose body did not arrive completely.
-    init(_ error: TransportError, operation: String, answer: ServerAnswer? = nil) {
+    package init(_ error: TransportError, operation: String, answer: ServerAnswer? = nil) {
         let code: ErrorCode =
             switch error.kind {
             case .offline, .dropped, .stalled, .timedOut: .offline
@@ -212,7 +212,7 @@ extension RequestFailure {
     /// - Parameters:
     ///   - body: At most the first 64 KiB of the answer.
     ///   - subject: The subject of the request, which decides the meaning of a bare 404.
-    init(_ reply: ServerReply, body: [UInt8], operation: String, subject: Subject) {
+    package init(_ reply: ServerReply, body: [UInt8], operation: String, subject: Subject) {
         // Without a readable problem document, the status decides.
         let problem = try? JSONDecoder().decode(ProblemDocument.self, from: Data(body))
         // A server may only report codes with a status: a full local disk, say, has none.
@@ -249,7 +249,7 @@ extension RequestFailure {
     }
 
     /// The subject of a request.
-    enum Subject: Sendable {
+    package enum Subject: Sendable {
         /// An upload session of a Kedge.
         case session
         /// A file of a Kedge.
@@ -298,9 +298,9 @@ extension RequestFailure {
 }
 
 /// The `Retry-After` header field (RFC 9110 section 10.2.3).
-enum RetryAfter {
+package enum RetryAfter {
     /// Parses seconds or an HTTP date; nil for anything else and for the past.
-    static func parse(_ value: String?, now: Timestamp) -> Duration? {
+    package static func parse(_ value: String?, now: Timestamp) -> Duration? {
         guard let value else { return nil }
         if let seconds = WireInteger.parse(value) { return .seconds(min(seconds, 86_400)) }
         guard let date = Timestamp(httpDate: value) else { return nil }
@@ -311,9 +311,9 @@ enum RetryAfter {
 
 extension HTTPField.Name {
     static let xRequestID = constant("X-Request-Id")
-    static let chunkHash = constant("X-Chunk-Hash")
-    static let reprDigest = constant("Repr-Digest")
-    static let idempotencyKey = constant("Idempotency-Key")
+    package static let chunkHash = constant("X-Chunk-Hash")
+    package static let reprDigest = constant("Repr-Digest")
+    package static let idempotencyKey = constant("Idempotency-Key")
 
     /// Returns a name that is known to be well formed.
     static func constant(_ text: String) -> Self {

@@ -1,4 +1,4 @@
-internal import HTTPTypes
+package import HTTPTypes
 internal import KedgeModel
 
 /// Sends all requests of the client: attaches credentials, and decides which redirects to follow.
@@ -68,7 +68,7 @@ struct RequestSender: Sendable {
 }
 
 /// An answer whose head has arrived, with facts about its request.
-struct ServerReply: Sendable {
+package struct ServerReply: Sendable {
     let status: Int
     let headerFields: HTTPFields
     let body: TransportResponseBody
@@ -76,6 +76,20 @@ struct ServerReply: Sendable {
     let url: String
     /// Whether the request carried the token, or a user and password.
     let hasCredentials: Bool
+
+    package init(
+        status: Int,
+        headerFields: HTTPFields,
+        body: TransportResponseBody,
+        url: String,
+        hasCredentials: Bool
+    ) {
+        self.status = status
+        self.headerFields = headerFields
+        self.body = body
+        self.url = url
+        self.hasCredentials = hasCredentials
+    }
 
     /// The facts that diagnosis records.
     var answer: ServerAnswer {

@@ -1,16 +1,26 @@
 internal import Foundation
 internal import HTTPTypes
-internal import KedgeModel
+package import KedgeModel
 
 /// The client side of the native HTTP protocol: one method per call, values in and out.
 ///
 /// Retries nothing; every failure is a ``RequestFailure``.
-struct ServerAPI: Sendable {
+package struct ServerAPI: Sendable {
     /// Base URL without a trailing slash.
     let baseURL: String
     /// Bearer token; never logged or stored.
     let token: String?
     let transport: any HTTPTransport
+
+    package init(
+        baseURL: String,
+        token: String?,
+        transport: any HTTPTransport
+    ) {
+        self.baseURL = baseURL
+        self.token = token
+        self.transport = transport
+    }
 
     /// Sends requests with the credentials for this server.
     var sender: RequestSender { RequestSender(home: baseURL, token: token, transport: transport) }
@@ -22,7 +32,7 @@ struct ServerAPI: Sendable {
     /// Finalizing and creating a session may be slow on a busy server.
     private static let patientStallTimeout = Duration.seconds(120)
 
-    struct Answered<Value: Sendable>: Sendable {
+    package struct Answered<Value: Sendable>: Sendable {
         let value: Value
         let answer: ServerAnswer
     }
@@ -38,7 +48,7 @@ struct ServerAPI: Sendable {
     /// Requests the short form of the status; an older server answers with the full one.
     ///
     /// - Parameter chunkCount: Bounds the size of the answer.
-    func sessionStatus(
+    package func sessionStatus(
         _ id: SessionID, chunkCount: Int
     ) async throws -> Answered<SessionStatus> {
         let call = Call(
@@ -57,7 +67,7 @@ struct ServerAPI: Sendable {
     }
 
     /// The result of sending the body of a chunk.
-    enum ChunkAnswer: Sendable {
+    package enum ChunkAnswer: Sendable {
         case whole(ChunkReceipt)
         /// The body ended before the chunk does; its bytes are durable.
         case part(PartialChunk)
@@ -70,7 +80,7 @@ struct ServerAPI: Sendable {
     ///   - digest: SHA-256 of the whole chunk, even for a part.
     ///   - asksFirst: Sends the body only after the server has seen the start offset (RFC 9110
     ///     section 10.1.1). A server that expects another offset rejects it at once.
-    func putChunk(
+    package func putChunk(
         _ index: Int, of session: SessionID, bytes: ByteRange, total: Int64, digest: SHA256Digest,
         body: TransportBody, asksFirst: Bool = false,
         onBytesSent: @escaping @Sendable (Int64) -> Void
@@ -93,13 +103,13 @@ struct ServerAPI: Sendable {
     }
 
     /// The answer to a finalize request.
-    enum Finalization: Sendable {
+    package enum Finalization: Sendable {
         case done(FinalizeResponse)
         /// Finalizing continues; ask again after the wait.
         case pending(verifiedBytes: Int64, wait: Duration)
     }
 
-    func finalize(
+    package func finalize(
         _ id: SessionID, digest: SHA256Digest
     ) async throws -> Answered<Finalization> {
         let call = Call("finalize", .post, "/uploads/sessions/\(id.text)/finalize", .session)
@@ -118,7 +128,7 @@ struct ServerAPI: Sendable {
         return Answered(value: .done(try decode(bytes, call, answer)), answer: answer)
     }
 
-    func deleteSession(_ id: SessionID) async throws {
+    package func deleteSession(_ id: SessionID) async throws {
         try await perform(Call("delete session", .delete, "/uploads/sessions/\(id.text)", .session))
     }
 

@@ -1,7 +1,3 @@
-internal import Foundation
-internal import GRDB
-internal import KedgeModel
-
 /// The server's last answer, for diagnosis.
 package struct ServerAnswer: Sendable, Equatable {
     package let status: Int
@@ -9,6 +5,18 @@ package struct ServerAnswer: Sendable, Equatable {
     /// Host and port of the URL that answered; nil where unknown.
     package var host: String?
     package var port: Int?
+
+    package init(
+        status: Int,
+        requestID: String? = nil,
+        host: String? = nil,
+        port: Int? = nil
+    ) {
+        self.status = status
+        self.requestID = requestID
+        self.host = host
+        self.port = port
+    }
 
     var place: String? {
         guard let host, let port else { return nil }

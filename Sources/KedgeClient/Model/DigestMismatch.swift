@@ -11,7 +11,7 @@ public struct DigestMismatch: Sendable, Codable, Hashable {
     /// Number of times a mismatch was noticed; the digests are those of the last time.
     public var count: Int
 
-    init(
+    package init(
         chunk: Int?, expectedSha256: SHA256Digest, actualSha256: SHA256Digest, count: Int = 1
     ) {
         self.chunk = chunk

@@ -7,4 +7,14 @@ package struct DownloadPartial: Sendable, Equatable {
     package let noted: SavedHash
     /// Bytes on stable storage; nil when none were synced.
     package let synced: SavedHash?
+
+    package init(
+        index: Int,
+        noted: SavedHash,
+        synced: SavedHash?
+    ) {
+        self.index = index
+        self.noted = noted
+        self.synced = synced
+    }
 }

@@ -1,10 +1,10 @@
 internal import Foundation
 
 /// Paths from user input, made independent of the process.
-enum LocalPath {
+package enum LocalPath {
     /// Returns the absolute path. A `..` stays, because after a symbolic link only the system can
     /// resolve it (path_resolution(7)).
-    static func absolute(_ path: String) -> String {
+    package static func absolute(_ path: String) -> String {
         let full =
             path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
         return "/" + full.split(separator: "/").filter { $0 != "." }.joined(separator: "/")

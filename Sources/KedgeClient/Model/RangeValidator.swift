@@ -1,4 +1,4 @@
-internal import HTTPTypes
+package import HTTPTypes
 internal import KedgeModel
 
 /// A validator that ties ranges to one version of a file (RFC 9110 section 13.1.5).
@@ -13,12 +13,12 @@ package enum RangeValidator: Sendable, Equatable {
     case weak(String)
 
     /// Restores a validator from a record.
-    init(text: String, isWeak: Bool) {
+    package init(text: String, isWeak: Bool) {
         self = isWeak ? .weak(text) : text.hasPrefix("\"") ? .tag(text) : .date(text)
     }
 
     /// Reads the validator from the head of an answer.
-    init(_ fields: HTTPFields) {
+    package init(_ fields: HTTPFields) {
         if let tag = fields[.eTag] {
             // A date must not replace a tag, not even a weak one.
             self = RemoteFile.strongETag(tag).map { .tag($0) } ?? .weak(Self.weakTag(tag) ?? "")
@@ -33,13 +33,13 @@ package enum RangeValidator: Sendable, Equatable {
         self = age >= .seconds(1) ? .date(text) : .weak(text)
     }
 
-    var text: String {
+    package var text: String {
         switch self {
         case .tag(let text), .date(let text), .weak(let text): text
         }
     }
 
-    var isWeak: Bool { self == .weak(text) }
+    package var isWeak: Bool { self == .weak(text) }
 
     /// The validator with the same text, marked as weak.
     var weakened: Self { .weak(text) }

@@ -20,7 +20,7 @@ package struct RemoteFile: Sendable, Equatable {
     var hasRanges: Bool { acceptsRanges && byteCount != nil }
 
     /// Returns a strong entity tag in quotes; nil for a weak, missing or malformed one.
-    static func strongETag(_ value: String?) -> String? {
+    package static func strongETag(_ value: String?) -> String? {
         guard let value, value.utf8.count >= 2, value.hasPrefix("\""), value.hasSuffix("\""),
             // RFC 9110 section 8.8.3: no blanks and no quotes inside. Two tags are no tag.
             value.utf8.dropFirst().dropLast().allSatisfy({

@@ -1,7 +1,3 @@
-internal import KedgeFiles
-internal import KedgeHash
-internal import KedgeModel
-
 /// Only the ctime of the file differs from the record. The bytes read so far must be compared
 /// before more are sent.
 struct SourceTouched: Error {

@@ -1,7 +1,3 @@
-internal import HTTPTypes
-internal import KedgeHash
-internal import KedgeModel
-
 /// Address of an upload, with the version of its protocol.
 struct UploadAddress: Sendable, Equatable {
     let url: String

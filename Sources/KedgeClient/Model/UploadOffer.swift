@@ -1,19 +1,31 @@
-internal import HTTPTypes
-internal import KedgeHash
-internal import KedgeModel
+package import KedgeHash
 
 /// Capabilities that a server reports; nil where it reports none.
-struct UploadOffer: Sendable, Equatable {
+package struct UploadOffer: Sendable, Equatable {
     /// Maximum size of an upload.
-    var maxSize: Int64?
+    package var maxSize: Int64?
     /// Maximum size of one request's body.
-    var maxAppendSize: Int64?
+    package var maxAppendSize: Int64?
     /// Minimum size of each body but the last.
-    var minAppendSize: Int64?
+    package var minAppendSize: Int64?
     /// Checksum algorithm for the bodies.
     var checksum: ChecksumAlgorithm?
     /// False if the server reports that it does not support removal.
     var offersRemoval = true
+
+    package init(
+        maxSize: Int64? = nil,
+        maxAppendSize: Int64? = nil,
+        minAppendSize: Int64? = nil,
+        checksum: ChecksumAlgorithm? = nil,
+        offersRemoval: Bool = true
+    ) {
+        self.maxSize = maxSize
+        self.maxAppendSize = maxAppendSize
+        self.minAppendSize = minAppendSize
+        self.checksum = checksum
+        self.offersRemoval = offersRemoval
+    }
 
     /// Adopts the limits of a later answer.
     mutating func update(with newer: UploadOffer?) {

@@ -2,12 +2,18 @@ internal import KedgeModel
 
 /// Version of draft-ietf-httpbis-resumable-upload by its interop number, with the differences that
 /// matter to a client. Nil for the form without a number.
-struct ResumableUploadVersion: Sendable, Equatable {
+package struct ResumableUploadVersion: Sendable, Equatable {
     let interop: Int?
+
+    package init(
+        interop: Int?
+    ) {
+        self.interop = interop
+    }
 
     /// Versions to try, in this order. The form without a number is last: a server without the
     /// protocol would make a file of the first part.
-    static let candidates =
+    package static let candidates =
         [9, 8, 7, 6, 5, 4, 3].map { ResumableUploadVersion(interop: $0) }
         + [ResumableUploadVersion(interop: nil)]
 
@@ -15,13 +21,13 @@ struct ResumableUploadVersion: Sendable, Equatable {
     var isInverted: Bool { interop == 3 }
 
     /// Field that states whether the body completes the upload.
-    var completenessField: String { isInverted ? "Upload-Incomplete" : "Upload-Complete" }
+    package var completenessField: String { isInverted ? "Upload-Incomplete" : "Upload-Complete" }
 
     /// Returns the value of ``completenessField``.
-    func value(isComplete: Bool) -> String { isComplete == isInverted ? "?0" : "?1" }
+    package func value(isComplete: Bool) -> String { isComplete == isInverted ? "?0" : "?1" }
 
     /// Parses ``completenessField``; nil unless it is a boolean (RFC 9651, section 4.2.8).
-    func isComplete(_ value: String?) -> Bool? {
+    package func isComplete(_ value: String?) -> Bool? {
         switch value?.split(separator: ";").first?.filter({ $0 != " " && $0 != "\t" }) {
         case "?1": !isInverted
         case "?0": isInverted
@@ -30,19 +36,19 @@ struct ResumableUploadVersion: Sendable, Equatable {
     }
 
     /// Media type of an append. Before draft 04, any type is allowed.
-    var appendMediaType: String {
+    package var appendMediaType: String {
         interop.map { $0 < 6 } == true ? "application/octet-stream" : "application/partial-upload"
     }
 
     /// Whether `Upload-Length` exists.
-    var hasLength: Bool { interop.map { $0 >= 6 } ?? true }
+    package var hasLength: Bool { interop.map { $0 >= 6 } ?? true }
 }
 
 /// The field `Upload-Limit`: a dictionary of integers (RFC 9651, section 3.2).
-enum UploadLimitField {
+package enum UploadLimitField {
     /// Parses the limits that a client uses. As the draft requires, a member of a wrong type
     /// invalidates the whole field.
-    static func parse(_ value: String?) -> UploadOffer? {
+    package static func parse(_ value: String?) -> UploadOffer? {
         guard let value else { return nil }
         var offer = UploadOffer()
         for member in value.split(separator: ",") {

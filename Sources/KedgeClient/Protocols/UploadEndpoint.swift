@@ -1,5 +1,5 @@
 internal import Foundation
-internal import HTTPTypes
+package import HTTPTypes
 internal import KedgeModel
 
 /// Sends requests to an upload server of any kind, and translates its refusals.
@@ -122,7 +122,7 @@ extension UploadEvidence {
 }
 
 extension HTTPField.Name {
-    static let uploadOffset = constant("Upload-Offset")
-    static let uploadLength = constant("Upload-Length")
-    static let contentDigest = constant("Content-Digest")
+    package static let uploadOffset = constant("Upload-Offset")
+    package static let uploadLength = constant("Upload-Length")
+    package static let contentDigest = constant("Content-Digest")
 }

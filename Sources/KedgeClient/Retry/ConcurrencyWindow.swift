@@ -1,12 +1,12 @@
 /// Limit of chunks in flight: grows by one after a round of successes, halves after congestion.
-struct ConcurrencyWindow: Sendable, Equatable {
+package struct ConcurrencyWindow: Sendable, Equatable {
     /// Smallest limit.
     static let minimum = 1
     /// Largest limit where the host application sets none.
     static let standard = 4
 
     private let cap: Int
-    private(set) var limit: Int
+    package private(set) var limit: Int
     private var successCount = 0
 
     /// - Parameters:
@@ -15,7 +15,7 @@ struct ConcurrencyWindow: Sendable, Equatable {
     ///   - serverLimit: Limit that the server states, if any.
     ///   - bufferByteCount: Memory per chunk in flight.
     ///   - budgetByteCount: Memory for all chunks in flight; ignored if `wish` is set.
-    init(wish: Int?, serverLimit: Int?, bufferByteCount: Int64, budgetByteCount: Int64) {
+    package init(wish: Int?, serverLimit: Int?, bufferByteCount: Int64, budgetByteCount: Int64) {
         let byMemory = Int(clamping: budgetByteCount / max(1, bufferByteCount))
         let most = wish ?? min(Self.standard, byMemory)
         cap = max(Self.minimum, min(most, serverLimit ?? most))
@@ -23,7 +23,7 @@ struct ConcurrencyWindow: Sendable, Equatable {
     }
 
     /// Counts a completed chunk. The window grows after as many as its width.
-    mutating func recordSuccess() {
+    package mutating func recordSuccess() {
         successCount += 1
         guard successCount >= limit else { return }
         successCount = 0
@@ -31,7 +31,7 @@ struct ConcurrencyWindow: Sendable, Equatable {
     }
 
     /// Halves the window after a timeout, a stall, or a request of the server to slow down.
-    mutating func recordCongestion() {
+    package mutating func recordCongestion() {
         successCount = 0
         limit = max(Self.minimum, limit / 2)
     }

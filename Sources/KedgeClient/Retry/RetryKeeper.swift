@@ -1,11 +1,11 @@
-internal import KedgeModel
+package import KedgeModel
 internal import Logging
 
 /// Makes all retry decisions of a worker.
 ///
 /// Asks the failure whether a retry can help, counts tries without progress, and waits. While the
 /// server cannot be reached, the record says `queued`, and waiting uses no budget.
-actor RetryKeeper {
+package actor RetryKeeper {
     private let lease: Lease
     private let store: TransferStore
     private let environment: ClientEnvironment
@@ -33,7 +33,7 @@ actor RetryKeeper {
         var delay: Duration
     }
 
-    init(
+    package init(
         lease: Lease, store: TransferStore, environment: ClientEnvironment,
         configuration: ClientConfiguration, acquaintance: Acquaintance
     ) {
@@ -62,7 +62,7 @@ actor RetryKeeper {
     ///   so that concurrent chunks do not exhaust one budget together.
     /// - Throws: The failure if it is permanent or the budget is exhausted; ``OutOfPatience``;
     ///   `CancellationError`.
-    func retrying<Result: Sendable>(
+    package func retrying<Result: Sendable>(
         surfacing: Set<ErrorCode> = [], chunk: Int? = nil,
         _ call: @Sendable () async throws -> Result
     ) async throws -> Result {

@@ -1,8 +1,5 @@
-internal import Foundation
-internal import KedgeFiles
 internal import KedgeLocks
 internal import KedgeModel
-internal import Logging
 
 /// Runs of one client, and whether they are being stopped.
 final class ActiveRuns: Sendable {

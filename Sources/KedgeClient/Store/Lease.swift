@@ -6,6 +6,16 @@ package struct Lease: Sendable, Hashable {
     package let direction: TransferDirection
     /// Names the owner; see ``LeaseOwner``.
     package let token: String
+
+    package init(
+        id: TransferID,
+        direction: TransferDirection,
+        token: String
+    ) {
+        self.id = id
+        self.direction = direction
+        self.token = token
+    }
 }
 
 /// The transfer has another owner now: the run must stop without changing its record.

@@ -27,7 +27,7 @@ package final class LeaseOwner: Sendable {
     deinit { release() }
 
     /// Releases the lock, so that all leases of the owner are free at once. Idempotent.
-    func release() {
+    package func release() {
         // The next process removes a file left behind; closing releases the lock in any case.
         _ = try? files.remove(path)
         try? file.close()

@@ -3,7 +3,7 @@ internal import KedgeModel
 
 /// Servers that have answered as Kedge servers, to any transfer.
 extension TransferStore {
-    func isKnownServer(_ url: String) async throws -> Bool {
+    package func isKnownServer(_ url: String) async throws -> Bool {
         let url = URLText.withoutUserInfo(url)
         return try await reading("look for server") { database in
             try Int.fetchOne(

@@ -1,10 +1,10 @@
 internal import GRDB
-internal import KedgeModel
+package import KedgeModel
 
 /// Facts about an upload's file, recorded to detect changes later.
 extension TransferStore {
     /// Returns the recorded digests of the chunks that were read.
-    func chunkDigests(of id: TransferID) async throws -> [Int: SHA256Digest] {
+    package func chunkDigests(of id: TransferID) async throws -> [Int: SHA256Digest] {
         try await reading("read chunk digests") { database in
             let rows = try Row.fetchAll(
                 database,

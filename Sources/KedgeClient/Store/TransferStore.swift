@@ -1,4 +1,4 @@
-internal import GRDB
+package import GRDB
 internal import KedgeFiles
 internal import KedgeLocks
 package import KedgeMigrations
@@ -67,7 +67,7 @@ package final class TransferStore: Sendable {
     }
 
     /// Runs the closure in one transaction; durable when this returns.
-    func transaction<Result: Sendable>(
+    package func transaction<Result: Sendable>(
         _ operation: String, _ body: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
         let queue = queue
@@ -96,7 +96,7 @@ package final class TransferStore: Sendable {
     }
 
     /// Runs the closure on one snapshot of the data.
-    func reading<Result: Sendable>(
+    package func reading<Result: Sendable>(
         _ operation: String, _ body: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
         let queue = queue

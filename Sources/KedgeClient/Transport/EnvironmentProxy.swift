@@ -1,5 +1,3 @@
-internal import KedgeModel
-
 /// A proxy named by an environment variable.
 public struct EnvironmentProxy: Sendable, Codable, Hashable {
     /// Name of the variable, for example `https_proxy`.
@@ -12,7 +10,7 @@ extension EnvironmentProxy {
     /// Returns the proxy that libcurl uses for a URL: that of the scheme, then the one for all,
     /// unless `no_proxy` names the host. `HTTP_PROXY` does not count: a web server sets it from a
     /// header field of requests.
-    static func named(
+    package static func named(
         for url: String, in environment: [String: String]
     ) -> EnvironmentProxy? {
         guard let origin = URLText.origin(of: url) else { return nil }

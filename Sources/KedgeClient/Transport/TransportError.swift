@@ -31,9 +31,7 @@ public struct TransportError: Error, Sendable {
     /// The error behind this one, for the log.
     public let cause: (any Error)?
 
-    /// Creates an error.
-    ///
-    /// - Parameter isTransient: Nil uses the default of the kind.
+    /// Creates an error. Nil for `isTransient` uses the default of the kind.
     public init(
         _ kind: Kind, isTransient: Bool? = nil, connection: ConnectionFailure? = nil,
         detail: String = "", cause: (any Error)? = nil

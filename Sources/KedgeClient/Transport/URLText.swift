@@ -1,6 +1,6 @@
 internal import Foundation
 
-enum URLText {
+package enum URLText {
     static func escapeQuery(_ value: String) -> String {
         var allowed = CharacterSet.alphanumerics
         allowed.insert(charactersIn: "-._~")
@@ -43,7 +43,7 @@ enum URLText {
     }
 
     /// Returns the URL without user, password, query and fragment, for logs; empty if invalid.
-    static func redacted(_ url: String) -> String {
+    package static func redacted(_ url: String) -> String {
         guard var parts = URLComponents(string: url) else { return "" }
         parts.user = nil
         parts.password = nil
@@ -56,7 +56,7 @@ enum URLText {
     /// the record of a download that has ended.
     ///
     /// Reads scalars: an `@` with a combining mark is one `Character`, but an `@` in a URL.
-    static func withoutSecrets(_ url: String) -> String {
+    package static func withoutSecrets(_ url: String) -> String {
         let plain = url.unicodeScalars.prefix { $0 != "?" && $0 != "#" }
         guard let start = plain.firstRange(of: "://".unicodeScalars)?.upperBound else {
             return String(plain)
@@ -72,14 +72,14 @@ enum URLText {
     static func isEncrypted(_ url: String) -> Bool { url.lowercased().hasPrefix("https:") }
 
     /// Returns the URL without user and password, and otherwise as written.
-    static func withoutUserInfo(_ url: String) -> String {
+    package static func withoutUserInfo(_ url: String) -> String {
         var text = url
         if let range = userInfoRange(of: url) { text.removeSubrange(range) }
         return text
     }
 
     /// Returns the URL with the user and password of another URL, or without any if that has none.
-    static func url(_ url: String, withUserInfoOf other: String) -> String {
+    package static func url(_ url: String, withUserInfoOf other: String) -> String {
         var text = withoutUserInfo(url)
         if let range = userInfoRange(of: other), let start = text.range(of: "://")?.upperBound {
             text.insert(contentsOf: other[range], at: start)

@@ -1,16 +1,16 @@
-internal import KedgeModel
+package import KedgeModel
 
 /// Adaptive size of the next request's body.
 ///
 /// The bytes of a broken request may be lost: a server keeps nothing of a body with a checksum, and
 /// a buffering proxy forwards nothing of it. Pieces shrink until several get through between two
 /// breaks of the link, and grow again where it lasts. A value without a clock, for testing.
-struct PieceSize: Sendable, Equatable {
-    static let initial: Int64 = 1 << 20
+package struct PieceSize: Sendable, Equatable {
+    package static let initial: Int64 = 1 << 20
     /// Upper bound of what is read into memory and hashed at once.
-    static let maximum = UploadSource.maxBufferedChunkSize
+    package static let maximum = UploadSource.maxBufferedChunkSize
     /// Lower bound: below this size, most of a request is its header.
-    static let minimum: Int64 = 16 << 10
+    package static let minimum: Int64 = 16 << 10
     /// Up to this size, a body that breaks without any progress turns checksums off.
     private static let smallByteCount: Int64 = 64 << 10
     /// Pieces that arrive faster than this may grow.
@@ -28,10 +28,10 @@ struct PieceSize: Sendable, Equatable {
     private var ceiling: Int64
     /// Upper bound learned from refusals by the server or an intermediary.
     private var learntCeiling = Int64.max
-    private(set) var byteCount: Int64
+    package private(set) var byteCount: Int64
     /// Whether requests carry a checksum. False if even small pieces break: a server keeps part of
     /// a body only if it has no checksum to wait for.
-    private(set) var carriesChecksum = true
+    package private(set) var carriesChecksum = true
     /// False if a slow request is no reason to shrink.
     private let shrinksWhenSlow: Bool
     /// Bytes that arrived since the last break.
@@ -45,21 +45,21 @@ struct PieceSize: Sendable, Equatable {
     private static let maxUnservedCount = 3
 
     /// Starts with a size inside the server's limits.
-    init(offer: UploadOffer) {
+    package init(offer: UploadOffer) {
         (floor, ceiling) = Self.bounds(offer, learntCeiling: .max)
         byteCount = min(ceiling, max(floor, Self.initial))
         shrinksWhenSlow = true
     }
 
     /// Starts with complete chunks, and shrinks only after failures.
-    init(chunkSize: Int64) {
+    package init(chunkSize: Int64) {
         (floor, ceiling) = (min(chunkSize, Self.minimum), chunkSize)
         byteCount = chunkSize
         shrinksWhenSlow = false
     }
 
     /// Adopts new limits of the server. Limits learned from refusals stay.
-    mutating func adopt(_ offer: UploadOffer) {
+    package mutating func adopt(_ offer: UploadOffer) {
         (floor, ceiling) = Self.bounds(offer, learntCeiling: learntCeiling)
         byteCount = min(ceiling, max(floor, byteCount))
     }
@@ -77,12 +77,12 @@ struct PieceSize: Sendable, Equatable {
     var maxByteCount: Int64 { ceiling }
 
     /// Returns the range of the next request, from an offset.
-    func range(from offset: Int64, ofSize size: Int64) -> ByteRange {
+    package func range(from offset: Int64, ofSize size: Int64) -> ByteRange {
         ByteRange(start: offset, end: offset + min(byteCount, size - offset))
     }
 
     /// Records that a piece arrived completely.
-    mutating func recordSuccess(in duration: Duration, byteCount sent: Int64) {
+    package mutating func recordSuccess(in duration: Duration, byteCount sent: Int64) {
         unservedCount = 0
         carriedByteCount += min(sent, Int64.max - carriedByteCount)
         if duration > Self.longDuration, shrinksWhenSlow {
@@ -110,7 +110,7 @@ struct PieceSize: Sendable, Equatable {
     ///     probably unreachable, whatever the size.
     /// - Returns: False if the size cannot shrink further.
     @discardableResult
-    mutating func recordBreak(
+    package mutating func recordBreak(
         of sent: Int64, survived: Int64 = 0, isAnswered: Bool = false
     ) -> Bool {
         unservedCount = isAnswered && survived == 0 ? unservedCount + 1 : 0
@@ -134,12 +134,12 @@ struct PieceSize: Sendable, Equatable {
     }
 
     /// Halves the size on the server's request.
-    mutating func recordCongestion() { byteCount = max(floor, byteCount / 2) }
+    package mutating func recordCongestion() { byteCount = max(floor, byteCount / 2) }
 
     /// Records that the server or an intermediary will never accept a body of this size.
     ///
     /// - Returns: False if the size cannot shrink further.
-    mutating func recordRefusal(of sent: Int64) -> Bool {
+    package mutating func recordRefusal(of sent: Int64) -> Bool {
         guard byteCount > floor else { return false }
         learntCeiling = max(floor, min(byteCount, sent) / 2)
         ceiling = learntCeiling

@@ -1,5 +1,4 @@
 internal import KedgeLocks
-internal import KedgeModel
 
 /// Counts the open staging areas, because each holds a descriptor.
 final class OpenAreaCount: Sendable {

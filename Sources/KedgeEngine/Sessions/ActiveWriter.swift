@@ -1,8 +1,8 @@
 internal import KedgeLocks
-internal import KedgeModel
+package import KedgeModel
 
 /// The slot of a writer: one chunk, or the end of the contiguous bytes.
-enum WriterSlot: Hashable, Sendable {
+package enum WriterSlot: Hashable, Sendable {
     case chunk(Int)
     case append
     /// A reader of the staging area, with an id of its own. It is stopped like a writer before the
@@ -11,7 +11,7 @@ enum WriterSlot: Hashable, Sendable {
 }
 
 /// The reason to stop a writer.
-enum InterruptReason: Sendable {
+package enum InterruptReason: Sendable {
     /// A newer request wants the same bytes: newest wins, because the older one may hang.
     case replaced
     /// The process is ending.
@@ -32,7 +32,7 @@ enum InterruptReason: Sendable {
 }
 
 /// A stream of bytes being written, which other tasks can stop and await.
-final class ActiveWriter: Sendable {
+package final class ActiveWriter: Sendable {
     private struct State {
         var stop: (@Sendable () -> Void)?
         var reason: InterruptReason?
@@ -45,18 +45,18 @@ final class ActiveWriter: Sendable {
     private let whole: ActiveWriter?
 
     /// - Parameter whole: The stream that this writer is a part of; its received bytes count.
-    init(partOf whole: ActiveWriter? = nil) {
+    package init(partOf whole: ActiveWriter? = nil) {
         self.whole = whole
     }
 
     /// The reason for which the writer was stopped; nil if it was not.
-    var interruption: InterruptReason? { state.withLock { $0.reason } }
+    package var interruption: InterruptReason? { state.withLock { $0.reason } }
 
     /// Number of bytes received so far.
     var byteCount: Int64 { whole?.byteCount ?? state.withLock { $0.byteCount } }
 
     /// Counts received bytes.
-    func came(_ byteCount: Int) {
+    package func came(_ byteCount: Int) {
         state.withLock { $0.byteCount &+= Int64(byteCount) }
     }
 

@@ -198,7 +198,7 @@ extension LiveSession {
     /// Maximum number of rivals that one session keeps when their bodies break off. Each takes a
     /// file and up to a chunk of space. An honest client needs at most one for each of its
     /// connections.
-    static let maxRivalCount = 64
+    package static let maxRivalCount = 64
 
     private var hasRoomForRival: Bool { ledger.rivals.count < Self.maxRivalCount }
 

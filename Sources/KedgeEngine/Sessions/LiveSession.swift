@@ -6,7 +6,7 @@ internal import KedgeModel
 ///
 /// The actor decides which writer may write which bytes. State is read again after every
 /// suspension.
-actor LiveSession {
+package actor LiveSession {
     nonisolated let id: SessionID
     nonisolated let owner: OwnerID
     nonisolated let parts: EngineParts
@@ -56,7 +56,7 @@ actor LiveSession {
     /// The writer gets a grace period to end by itself, and further ones while bytes arrive. On a
     /// busy machine its last bytes and the end of its connection may have arrived but not been read
     /// yet. Stopping it at once would drop them.
-    func claim(_ slot: WriterSlot, for writer: ActiveWriter) async throws {
+    package func claim(_ slot: WriterSlot, for writer: ActiveWriter) async throws {
         while let current = writers[slot] {
             let (timer, grace) = (parts.timer, parts.configuration.takeoverGrace)
             let stopping = Task {
@@ -87,7 +87,9 @@ actor LiveSession {
 
     /// Takes the slot of a chunk for a writer of more than that chunk. Stopping the slot stops the
     /// writer.
-    func claimChunk(_ index: Int, stopping writer: ActiveWriter) async throws -> ActiveWriter {
+    package func claimChunk(_ index: Int, stopping writer: ActiveWriter) async throws
+        -> ActiveWriter
+    {
         let slot = ActiveWriter(partOf: writer)
         slot.attach { [writer] in writer.interrupt(slot.interruption ?? .replaced) }
         do {
@@ -100,7 +102,7 @@ actor LiveSession {
     }
 
     /// Releases a slot, and the lease on its chunk.
-    func release(_ slot: WriterSlot, _ writer: ActiveWriter) async {
+    package func release(_ slot: WriterSlot, _ writer: ActiveWriter) async {
         if case .chunk(let index) = slot, writers[slot] === writer,
             let token = tokens.removeValue(forKey: index)
         {

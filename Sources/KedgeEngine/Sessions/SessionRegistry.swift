@@ -1,12 +1,12 @@
 internal import KedgeFiles
-internal import KedgeModel
+package import KedgeModel
 
 /// The sessions in memory: one ``LiveSession`` for each, loaded on demand and evicted when idle.
 ///
 /// Two objects of one session must never write at once, because each assumes that it alone hands
 /// out chunks. An object therefore stays in memory while it is in use. One that is dropped while in
 /// use is retired first and accepts no more writers.
-actor SessionRegistry {
+package actor SessionRegistry {
     private struct Key: Hashable {
         let id: SessionID
         let owner: OwnerID
@@ -31,7 +31,7 @@ actor SessionRegistry {
     /// Lends the session to the closure. It stays in memory meanwhile.
     ///
     /// - Throws: `SESSION_NOT_FOUND`, also for a session of another owner.
-    nonisolated func withSession<Result>(
+    package nonisolated func withSession<Result>(
         _ id: SessionID, owner: OwnerID, _ body: (LiveSession) async throws -> Result
     ) async throws -> Result {
         let session = try await checkOutCurrent(id, owner)
@@ -66,7 +66,7 @@ actor SessionRegistry {
     func session(inMemory id: SessionID) -> LiveSession? { live[id]?.session }
 
     /// All sessions in memory.
-    var sessions: [LiveSession] { live.values.map(\.session) }
+    package var sessions: [LiveSession] { live.values.map(\.session) }
 
     /// Removes a session from memory after its writers have stopped.
     ///

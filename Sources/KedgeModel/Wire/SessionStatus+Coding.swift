@@ -6,7 +6,7 @@ extension SessionStatus: Codable {
         case expiresAt, fileHashSha256, remoteFileId, limits
     }
 
-    /// Encodes every member; ``text(_:)`` can be shorter.
+    /// Encodes every member; `text(_:)` can be shorter.
     public func encode(to encoder: any Encoder) throws {
         var members = encoder.container(keyedBy: CodingKeys.self)
         try members.encode(sessionId, forKey: .sessionId)

@@ -1,15 +1,27 @@
 import CPostgres
 
 /// A parsed metadata URL: parameters for libpq, and three settings of our own.
-struct ConnectionString: Sendable {
+package struct ConnectionString: Sendable {
     /// Keywords and values for libpq, with our defaults. Contains the password; never logged.
-    let parameters: [(keyword: String, value: String)]
+    package let parameters: [(keyword: String, value: String)]
     /// Number of connections, each with its own thread.
-    let poolSize: Int
+    package let poolSize: Int
     /// Whether notifications arrive. They do not behind a pooler in transaction mode.
-    let listens: Bool
+    package let listens: Bool
     /// Whether to accept a server that may lose acknowledged writes.
-    let allowsUnsafe: Bool
+    package let allowsUnsafe: Bool
+
+    package init(
+        parameters: [(keyword: String, value: String)],
+        poolSize: Int,
+        listens: Bool,
+        allowsUnsafe: Bool
+    ) {
+        self.parameters = parameters
+        self.poolSize = poolSize
+        self.listens = listens
+        self.allowsUnsafe = allowsUnsafe
+    }
 
     /// Reads `postgres://user:password@host:port/database?keyword=value…`.
     ///
@@ -17,7 +29,7 @@ struct ConnectionString: Sendable {
     /// Every other keyword goes to libpq unchanged, including those for TLS.
     ///
     /// - Throws: `invalidURL`. The error does not contain the URL, which may hold a password.
-    init(_ url: String) throws(PostgresStoreError) {
+    package init(_ url: String) throws(PostgresStoreError) {
         guard url.hasPrefix("postgres://") || url.hasPrefix("postgresql://") else {
             throw .invalidURL("it starts with postgres:// or postgresql://")
         }

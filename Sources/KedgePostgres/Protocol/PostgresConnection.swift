@@ -7,7 +7,7 @@ internal import Glibc
 /// Statements are unnamed and sent with their parameters, so a pooler may run each transaction on
 /// another server connection. A statement is cancelled by closing the socket: `PQcancel` would
 /// connect again, without TLS and without a timeout.
-@safe final class PostgresConnection {
+@safe package final class PostgresConnection {
     private let pointer: OpaquePointer
     /// Longest wait for the end of a statement.
     private let answerTimeout: Duration
@@ -34,7 +34,7 @@ internal import Glibc
     /// Runs one statement with parameters.
     ///
     /// - Parameter timeout: Longest wait for its end; nil for the default.
-    func query(
+    package func query(
         _ sql: String, _ values: [PostgresValue] = [], timeout: Duration? = nil
     ) throws(PostgresFailure) -> PostgresResult {
         guard send(sql, values) == 1 else { throw lost() }
@@ -47,7 +47,8 @@ internal import Glibc
 
     /// Runs statements without parameters in one round trip. Values in results are text.
     @discardableResult
-    func script(_ sql: String, timeout: Duration? = nil) throws(PostgresFailure) -> [PostgresResult]
+    package func script(_ sql: String, timeout: Duration? = nil) throws(PostgresFailure)
+        -> [PostgresResult]
     {
         guard unsafe PQsendQuery(pointer, sql) == 1 else { throw lost() }
         return try results(until: .after(timeout ?? answerTimeout))

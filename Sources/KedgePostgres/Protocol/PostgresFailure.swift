@@ -2,7 +2,7 @@ internal import KedgeEngine
 
 /// A failure of the connection or of a statement. The text is for logs: it may name hosts and
 /// tables, but contains no password and no values.
-struct PostgresFailure: Error {
+package struct PostgresFailure: Error {
     enum Kind: Equatable {
         /// The server refused a statement: SQLSTATE, and the violated constraint if any.
         case refused(state: String, constraint: String?)

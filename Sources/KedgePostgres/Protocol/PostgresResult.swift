@@ -1,7 +1,7 @@
 import CPostgres
 
 /// The rows of a statement's result, in binary format. For use on the connection's thread.
-@safe final class PostgresResult {
+@safe package final class PostgresResult {
     private let pointer: OpaquePointer
 
     /// Takes ownership of libpq's result.

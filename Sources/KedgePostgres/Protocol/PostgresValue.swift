@@ -2,7 +2,7 @@ internal import KedgeModel
 
 /// A statement's parameter, in PostgreSQL's binary format. It has an explicit type, so the server
 /// does not infer one.
-struct PostgresValue {
+package struct PostgresValue {
     /// The object identifier of the type, from `pg_type.dat`; these never change.
     let type: UInt32
     /// Nil for NULL.

@@ -1,16 +1,16 @@
 internal import KedgeEngine
-internal import KedgeModel
+package import KedgeModel
 
 extension PostgresConnection {
     /// Returns the session, or nil.
-    func session(_ id: SessionID) throws -> SessionRow? {
+    package func session(_ id: SessionID) throws -> SessionRow? {
         try session("WHERE id = $1", [.text(id.text)])
     }
 
     /// Returns the session and locks its row until the transaction ends. Every change of a session,
     /// its chunks or partials takes this lock first, so finalizing, canceling and committing
     /// exclude each other. Rows that only refer to the session can still be added.
-    func lockedSession(_ id: SessionID) throws -> SessionRow? {
+    package func lockedSession(_ id: SessionID) throws -> SessionRow? {
         try session("WHERE id = $1 FOR NO KEY UPDATE", [.text(id.text)])
     }
 

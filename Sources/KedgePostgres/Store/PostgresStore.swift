@@ -1,4 +1,4 @@
-internal import KedgeEngine
+package import KedgeEngine
 package import KedgeFiles
 internal import KedgeLocks
 package import KedgeModel
@@ -80,7 +80,7 @@ package final class PostgresStore: FleetMetadataStore {
     }
 
     /// Runs the body in one transaction; see ``DatabaseLink/write(until:retryingDuplicatesOf:_:)``.
-    func write<Value: Sendable>(
+    package func write<Value: Sendable>(
         retryingDuplicatesOf constraint: String? = nil,
         _ body: @escaping @Sendable (PostgresConnection) throws -> Value
     ) async throws(MetadataError) -> Value {

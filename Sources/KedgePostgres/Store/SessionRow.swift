@@ -3,7 +3,7 @@ internal import KedgeEngine
 internal import KedgeModel
 
 /// A session with its row number, to which other rows refer.
-struct SessionRow {
+package struct SessionRow {
     let number: Int64
     var record: SessionRecord
     /// Whether the session owns its received bytes.

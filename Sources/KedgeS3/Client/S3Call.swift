@@ -5,7 +5,7 @@ internal import KedgeHash
 internal import KedgeModel
 
 /// The bytes of a request, and their digest for the signature.
-struct S3Body: Sendable {
+package struct S3Body: Sendable {
     let content: CurlRequestBody
     let digest: SHA256Digest
 
@@ -14,7 +14,7 @@ struct S3Body: Sendable {
         self.digest = digest
     }
 
-    init(_ bytes: [UInt8]) {
+    package init(_ bytes: [UInt8]) {
         self.init(.bytes(bytes), digest: SHA256Hasher.digest(of: bytes))
     }
 }

@@ -4,7 +4,7 @@ internal import KedgeLocks
 internal import KedgeModel
 
 /// An object's size and tag.
-struct ObjectHead: Hashable, Sendable {
+package struct ObjectHead: Hashable, Sendable {
     let byteCount: Int64
     /// Opaque: it identifies a state of the object and is no hash.
     let tag: String?
@@ -24,7 +24,8 @@ extension S3Client {
     /// Stores an object. Idempotent; durable when it returns.
     ///
     /// - Returns: Its tag.
-    func putObject(_ key: String, _ body: S3Body, patience: Duration? = nil) async throws(S3Failure)
+    package func putObject(_ key: String, _ body: S3Body, patience: Duration? = nil)
+        async throws(S3Failure)
         -> String
     {
         var call = S3Call("PutObject", .put, key: key)
@@ -145,7 +146,7 @@ extension S3Client {
     }
 
     /// Deletes an object. Idempotent: an absent one is not an error.
-    func deleteObject(_ key: String, patience: Duration? = nil) async throws(S3Failure) {
+    package func deleteObject(_ key: String, patience: Duration? = nil) async throws(S3Failure) {
         var call = S3Call("DeleteObject", .delete, key: key)
         call.success = 204
         call.patience = patience
@@ -159,7 +160,7 @@ extension S3Client {
     /// Lists a page of the keys with a prefix.
     ///
     /// - Returns: The keys, and the token of the next page; nil after the last.
-    func listObjects(
+    package func listObjects(
         prefix: String, after token: String?
     ) async throws(S3Failure) -> (keys: [String], next: String?) {
         var call = S3Call("ListObjectsV2", .get)

@@ -4,10 +4,18 @@ internal import KedgeLocks
 internal import KedgeModel
 
 /// A multipart upload.
-struct UploadReference: Hashable, Sendable {
-    let id: String
+package struct UploadReference: Hashable, Sendable {
+    package let id: String
     /// True for an upload begun with checksums: every part and the completion carry one.
     let hasChecksums: Bool
+
+    package init(
+        id: String,
+        hasChecksums: Bool
+    ) {
+        self.id = id
+        self.hasChecksums = hasChecksums
+    }
 }
 
 /// One part of a multipart upload.
@@ -25,7 +33,7 @@ extension S3Client {
     static let completionTimeout = Duration.seconds(300)
 
     /// Begins a multipart upload. If the answer is lost, the upload stays and is found by listing.
-    func createUpload(_ key: String) async throws(S3Failure) -> UploadReference {
+    package func createUpload(_ key: String) async throws(S3Failure) -> UploadReference {
         guard learned.withLock({ $0.takesChecksums }) else {
             return try await createUpload(key, withChecksums: false)
         }
@@ -55,7 +63,7 @@ extension S3Client {
     /// Stores a part. Idempotent; durable when it returns.
     ///
     /// - Returns: Its tag.
-    func uploadPart(
+    package func uploadPart(
         _ number: Int, of key: String, _ upload: UploadReference, _ body: S3Body
     ) async throws(S3Failure) -> String {
         var call = S3Call("UploadPart", .put, key: key)
@@ -133,7 +141,7 @@ extension S3Client {
 
     /// Aborts an upload. Idempotent: an absent one is not an error. Parts in flight may still
     /// arrive.
-    func abortUpload(of key: String, _ id: String) async throws(S3Failure) {
+    package func abortUpload(of key: String, _ id: String) async throws(S3Failure) {
         var call = S3Call("AbortMultipartUpload", .delete, key: key)
         call.query = [QueryItem("uploadId", id)]
         call.success = 204
@@ -170,7 +178,7 @@ extension S3Client {
     /// Lists a page of the uploads whose key has the prefix.
     ///
     /// - Returns: The uploads, and the marker of the next page; nil after the last.
-    func listUploads(
+    package func listUploads(
         prefix: String, after marker: (key: String, id: String)?
     ) async throws(S3Failure) -> (
         uploads: [(key: String, id: String)], next: (key: String, id: String)?

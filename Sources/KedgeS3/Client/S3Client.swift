@@ -5,7 +5,7 @@ internal import KedgeLocks
 internal import KedgeModel
 
 /// A client for one bucket: signs and sends requests, and retries transient failures.
-final class S3Client: Sendable {
+package final class S3Client: Sendable {
     /// Properties of the store that the process has discovered.
     struct Learned {
         var region: String

@@ -4,7 +4,7 @@ internal import KedgeEngine
 internal import KedgeModel
 
 /// A failed request, with the details that decide about a retry.
-struct S3Failure: Error, Sendable {
+package struct S3Failure: Error, Sendable {
     /// The store's own code, for example `SlowDown`. Without one, `HTTP503` or similar, or the code
     /// of the connection's failure.
     let code: String
@@ -80,7 +80,7 @@ extension S3Failure {
 }
 
 extension S3Failure: CustomStringConvertible {
-    var description: String { detail }
+    package var description: String { detail }
 }
 
 extension ByteStoreError {

@@ -1,9 +1,9 @@
-internal import KedgeFiles
+package import KedgeFiles
 internal import KedgeModel
 
 /// Caches the credentials of the first source that has any, until shortly before they expire.
 /// Concurrent requests share one fetch.
-actor CredentialsCache: CredentialsProvider {
+package actor CredentialsCache: CredentialsProvider {
     /// Time before expiry at which credentials are renewed; longer than a signed request may wait.
     private static let margin = Duration.seconds(300)
 
@@ -12,12 +12,12 @@ actor CredentialsCache: CredentialsProvider {
     private var current: S3Credentials?
     private var loading: Task<S3Credentials, any Error>?
 
-    init(_ sources: [any CredentialsSource], clock: any WallClock) {
+    package init(_ sources: [any CredentialsSource], clock: any WallClock) {
         self.sources = sources
         self.clock = clock
     }
 
-    func credentials() async throws -> S3Credentials {
+    package func credentials() async throws -> S3Credentials {
         if let current, isFresh(current) { return current }
         do {
             return try await load()
@@ -28,7 +28,7 @@ actor CredentialsCache: CredentialsProvider {
         }
     }
 
-    func forget(_ refused: S3Credentials) async {
+    package func forget(_ refused: S3Credentials) async {
         if current == refused { current = nil }
     }
 

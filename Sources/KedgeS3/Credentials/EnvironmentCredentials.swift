@@ -1,8 +1,14 @@
 /// Credentials in `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`.
-struct EnvironmentCredentials: CredentialsSource {
+package struct EnvironmentCredentials: CredentialsSource {
     let environment: [String: String]
 
-    func load() async throws -> S3Credentials? {
+    package init(
+        environment: [String: String]
+    ) {
+        self.environment = environment
+    }
+
+    package func load() async throws -> S3Credentials? {
         guard let id = environment["AWS_ACCESS_KEY_ID"], !id.isEmpty else { return nil }
         guard let secret = environment["AWS_SECRET_ACCESS_KEY"], !secret.isEmpty else {
             throw CredentialsError("AWS_ACCESS_KEY_ID is set, AWS_SECRET_ACCESS_KEY is not")

@@ -1,7 +1,7 @@
 /// Reads the string members of a flat JSON object, the form of credentials from services. Skips
 /// other members; nil for other JSON.
-enum JSONMembers {
-    static func read(_ text: String) -> [String: String]? {
+package enum JSONMembers {
+    package static func read(_ text: String) -> [String: String]? {
         var rest = text.unicodeScalars[...]
         var members: [String: String] = [:]
         guard take("{", from: &rest) else { return nil }

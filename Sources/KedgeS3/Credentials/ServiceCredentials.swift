@@ -71,8 +71,8 @@ struct InstanceCredentials: CredentialsSource {
 }
 
 /// Reads the answer format of both services.
-enum ServiceAnswer {
-    static func credentials(in answer: String) throws -> S3Credentials {
+package enum ServiceAnswer {
+    package static func credentials(in answer: String) throws -> S3Credentials {
         guard let members = JSONMembers.read(answer), let id = members["AccessKeyId"],
             let secret = members["SecretAccessKey"], let token = members["Token"]
         else { throw CredentialsError("a service's answer has no credentials") }

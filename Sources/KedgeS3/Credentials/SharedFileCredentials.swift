@@ -1,11 +1,19 @@
 /// Credentials from the shared file of AWS tools, `~/.aws/credentials`, read each time.
 ///
 /// `AWS_PROFILE` selects the section, `AWS_SHARED_CREDENTIALS_FILE` another file.
-struct SharedFileCredentials: CredentialsSource {
+package struct SharedFileCredentials: CredentialsSource {
     let environment: [String: String]
     let files: SmallFiles
 
-    func load() async throws -> S3Credentials? {
+    package init(
+        environment: [String: String],
+        files: SmallFiles
+    ) {
+        self.environment = environment
+        self.files = files
+    }
+
+    package func load() async throws -> S3Credentials? {
         guard let path, let text = try await files.text(at: path) else {
             guard environment["AWS_SHARED_CREDENTIALS_FILE"] == nil else {
                 throw CredentialsError("the file in AWS_SHARED_CREDENTIALS_FILE is not there")

@@ -1,11 +1,19 @@
-internal import KedgeFiles
+package import KedgeFiles
 
 /// Reads files of a few kilobytes: keys and tokens.
-struct SmallFiles: Sendable {
+package struct SmallFiles: Sendable {
     private static let maxByteCount = 1 << 20
 
     let fileSystem: any FileSystem
     let pool: BlockingPool
+
+    package init(
+        fileSystem: any FileSystem,
+        pool: BlockingPool
+    ) {
+        self.fileSystem = fileSystem
+        self.pool = pool
+    }
 
     /// Reads the file; nil when it does not exist.
     func text(at path: String) async throws -> String? {

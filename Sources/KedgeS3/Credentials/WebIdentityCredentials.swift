@@ -3,13 +3,13 @@ internal import KedgeModel
 
 /// Credentials from AWS's token service, in exchange for a token in a file, as on Kubernetes
 /// (`AWS_WEB_IDENTITY_TOKEN_FILE`, `AWS_ROLE_ARN`).
-struct WebIdentityCredentials: CredentialsSource {
+package struct WebIdentityCredentials: CredentialsSource {
     let environment: [String: String]
     let region: String
     let files: SmallFiles
     let service: MetadataService
 
-    func load() async throws -> S3Credentials? {
+    package func load() async throws -> S3Credentials? {
         guard let path = environment["AWS_WEB_IDENTITY_TOKEN_FILE"],
             let role = environment["AWS_ROLE_ARN"]
         else { return nil }
@@ -29,7 +29,7 @@ struct WebIdentityCredentials: CredentialsSource {
         return try Self.credentials(in: answer)
     }
 
-    static func credentials(in answer: String) throws -> S3Credentials {
+    package static func credentials(in answer: String) throws -> S3Credentials {
         guard let found = XMLElement(document: Array(answer.utf8))?.first("Credentials"),
             let id = found.text(of: "AccessKeyId"), let secret = found.text(of: "SecretAccessKey"),
             let token = found.text(of: "SessionToken"),

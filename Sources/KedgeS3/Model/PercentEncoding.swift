@@ -1,10 +1,11 @@
 /// Percent-encoding for signatures: everything but the unreserved characters of RFC 3986 section
 /// 2.3, in UTF-8, with upper-case digits.
-enum PercentEncoding {
+package enum PercentEncoding {
     private static let digits = Array("0123456789ABCDEF".utf8)
 
     /// Encodes a text; in a path, the slashes are separators and stay.
-    static func encode(_ text: some StringProtocol, keepingSlashes: Bool = false) -> String {
+    package static func encode(_ text: some StringProtocol, keepingSlashes: Bool = false) -> String
+    {
         var bytes: [UInt8] = []
         for byte in text.utf8 {
             if isUnreserved(byte) || (keepingSlashes && byte == UInt8(ascii: "/")) {
@@ -20,7 +21,7 @@ enum PercentEncoding {
 
     /// Decodes a text; nil for a percent sign without two digits, or bytes that are not UTF-8. A
     /// plus sign stays unchanged.
-    static func decode(_ text: some StringProtocol) -> String? {
+    package static func decode(_ text: some StringProtocol) -> String? {
         var bytes: [UInt8] = []
         var rest = Array(text.utf8)[...]
         while let byte = rest.popFirst() {

@@ -16,7 +16,7 @@ package struct S3Configuration: Hashable, Sendable {
     package let bucket: String
     /// The prefix of all keys of this store; ends in a slash unless it is empty.
     package let prefix: String
-    let endpoint: S3Endpoint
+    package let endpoint: S3Endpoint
     package let region: String
     package let style: AddressingStyle
     /// Whether downloads are redirected to presigned URLs of the store, valid for some minutes.

@@ -38,7 +38,7 @@ package struct S3Credentials: Hashable, Sendable {
 package struct CredentialsError: Error, Hashable, Sendable, CustomStringConvertible {
     package let description: String
 
-    init(_ description: String) { self.description = description }
+    package init(_ description: String) { self.description = description }
 }
 
 /// Provides the credentials of each request.
@@ -62,7 +62,7 @@ package struct FixedCredentials: CredentialsProvider {
 }
 
 /// A source of credentials.
-protocol CredentialsSource: Sendable {
+package protocol CredentialsSource: Sendable {
     /// Returns the credentials; nil when this source is not configured.
     func load() async throws -> S3Credentials?
 }

@@ -2,11 +2,11 @@
 package struct S3Endpoint: Hashable, Sendable {
     let scheme: String
     /// Includes the port, unless it is the scheme's default, as in the `Host` field.
-    let host: String
+    package let host: String
 
     /// Parses the start of a URL: `http://host` or `https://host`, with an optional port. A path is
     /// ignored. Nil for anything else, such as a user name and password.
-    init?(_ url: String) {
+    package init?(_ url: String) {
         guard let separator = url.firstRange(of: "://") else { return nil }
         let scheme = url[..<separator.lowerBound].lowercased()
         guard scheme == "http" || scheme == "https" else { return nil }

@@ -1,15 +1,15 @@
 /// One element of an answer, with its content. Attributes, comments and processing instructions are
 /// skipped; namespaces stay part of names. Text that is not well-formed is refused.
-struct XMLElement: Sendable {
+package struct XMLElement: Sendable {
     private static let maxDepth = 16
 
-    let name: String
-    private(set) var text = ""
+    package let name: String
+    package private(set) var text = ""
     private(set) var children: [XMLElement] = []
 
     /// Parses a document and returns its root; nil when it is not well-formed or has a document
     /// type, whose entities could grow without bound.
-    init?(document bytes: [UInt8]) {
+    package init?(document bytes: [UInt8]) {
         guard let text = String(validating: bytes, as: UTF8.self) else { return nil }
         var scanner = Scanner(rest: text.utf8[...])
         guard scanner.skipBetween(), let root = scanner.element(depth: 0), scanner.skipBetween(),
@@ -21,13 +21,13 @@ struct XMLElement: Sendable {
     private init(name: String) { self.name = name }
 
     /// Returns the text of the first child with this name.
-    func text(of child: String) -> String? { children.first { $0.name == child }?.text }
+    package func text(of child: String) -> String? { children.first { $0.name == child }?.text }
 
     /// Returns the children with this name.
-    func all(_ child: String) -> [XMLElement] { children.filter { $0.name == child } }
+    package func all(_ child: String) -> [XMLElement] { children.filter { $0.name == child } }
 
     /// Returns the first element with this name at any depth, including this one.
-    func first(_ wanted: String) -> XMLElement? {
+    package func first(_ wanted: String) -> XMLElement? {
         if name == wanted { return self }
         for child in children {
             if let found = child.first(wanted) { return found }
@@ -36,7 +36,7 @@ struct XMLElement: Sendable {
     }
 
     /// Escapes the special characters of XML.
-    static func escape(_ text: String) -> String {
+    package static func escape(_ text: String) -> String {
         var escaped = ""
         for character in text {
             switch character {

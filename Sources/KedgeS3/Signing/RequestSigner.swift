@@ -1,25 +1,35 @@
 internal import KedgeHash
-internal import KedgeModel
+package import KedgeModel
 
 /// Signs requests with AWS Signature Version 4.
 ///
 /// https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html
-struct RequestSigner: Sendable {
+package struct RequestSigner: Sendable {
     private static let algorithm = "AWS4-HMAC-SHA256"
 
     let credentials: S3Credentials
     let region: String
     var service = "s3"
 
+    package init(
+        credentials: S3Credentials,
+        region: String,
+        service: String = "s3"
+    ) {
+        self.credentials = credentials
+        self.region = region
+        self.service = service
+    }
+
     /// Returns the value of the `Authorization` field.
-    func authorization(for request: SignableRequest, at time: SigningTime) -> String {
+    package func authorization(for request: SignableRequest, at time: SigningTime) -> String {
         let credential = "\(credentials.accessKeyID)/\(scope(at: time))"
         return "\(Self.algorithm) Credential=\(credential), "
             + "SignedHeaders=\(request.signedFields), Signature=\(signature(of: request, at: time))"
     }
 
     /// Returns the query of a presigned URL.
-    func presignedQuery(
+    package func presignedQuery(
         for request: SignableRequest, at time: SigningTime, expiresAfterSeconds: Int
     ) -> String {
         var request = request
@@ -52,11 +62,11 @@ struct RequestSigner: Sendable {
 }
 
 /// A time in the format of signatures.
-struct SigningTime: Hashable, Sendable {
+package struct SigningTime: Hashable, Sendable {
     /// For example `20130524T000000Z`.
     let text: String
 
-    init(_ time: Timestamp) {
+    package init(_ time: Timestamp) {
         text = time.description.prefix(19).filter { $0 != "-" && $0 != ":" } + "Z"
     }
 

@@ -2,22 +2,22 @@ internal import KedgeHash
 internal import KedgeModel
 
 /// A name and a value of a query, not yet encoded.
-struct QueryItem: Hashable, Sendable {
+package struct QueryItem: Hashable, Sendable {
     let name: String
     let value: String
 
-    init(_ name: String, _ value: String = "") {
+    package init(_ name: String, _ value: String = "") {
         self.name = name
         self.value = value
     }
 }
 
 /// The parts of a request that a signature covers.
-struct SignableRequest: Sendable {
+package struct SignableRequest: Sendable {
     /// Replaces the digest of an unsigned body.
-    static let unsignedPayload = "UNSIGNED-PAYLOAD"
+    package static let unsignedPayload = "UNSIGNED-PAYLOAD"
     /// The digest of an empty body.
-    static let emptyPayload = SHA256Hasher.digest(of: []).hex
+    package static let emptyPayload = SHA256Hasher.digest(of: []).hex
 
     var method: String
     /// The `Host` field: with the port unless it is the scheme's default.
@@ -29,6 +29,22 @@ struct SignableRequest: Sendable {
     var fields: [(name: String, value: String)] = []
     /// 64 hexadecimal digits, or ``unsignedPayload``.
     var payloadHash: String
+
+    package init(
+        method: String,
+        host: String,
+        path: String,
+        query: [QueryItem] = [],
+        fields: [(name: String, value: String)] = [],
+        payloadHash: String
+    ) {
+        self.method = method
+        self.host = host
+        self.path = path
+        self.query = query
+        self.fields = fields
+        self.payloadHash = payloadHash
+    }
 
     /// The query as it is signed and sent.
     var canonicalQuery: String {

@@ -1,12 +1,12 @@
 /// The place of a complete chunk's bytes, as recorded in its row.
-enum ChunkLocation: Hashable, Sendable {
+package enum ChunkLocation: Hashable, Sendable {
     /// A part of the session's multipart upload. Its number follows from the chunk's index.
     case part(tag: String)
     /// An object of its own: the file has no other chunk.
     case object(tag: String)
 
     /// Parses the recorded text; nil for a text that this store has not written.
-    init?(_ text: String?) {
+    package init?(_ text: String?) {
         guard let text, let colon = text.firstIndex(of: ":") else { return nil }
         let tag = String(text[text.index(after: colon)...])
         switch text[..<colon] {
@@ -16,7 +16,7 @@ enum ChunkLocation: Hashable, Sendable {
         }
     }
 
-    var text: String {
+    package var text: String {
         switch self {
         case .part(let tag): "part:\(tag)"
         case .object(let tag): "object:\(tag)"
@@ -25,14 +25,14 @@ enum ChunkLocation: Hashable, Sendable {
 }
 
 /// The recorded state of a staging area, besides its chunks.
-enum StagingState: Hashable, Sendable {
+package enum StagingState: Hashable, Sendable {
     /// The multipart upload that collects the chunks.
     case upload(UploadReference)
     /// The object that the chunks were assembled into.
     case object(key: String)
 
     /// Parses the recorded text; nil for a text that this store has not written.
-    init?(_ text: String?) {
+    package init?(_ text: String?) {
         guard let text, let colon = text.firstIndex(of: ":") else { return nil }
         let rest = String(text[text.index(after: colon)...])
         switch text[..<colon] {
@@ -43,7 +43,7 @@ enum StagingState: Hashable, Sendable {
         }
     }
 
-    var text: String {
+    package var text: String {
         switch self {
         case .upload(let upload):
             "\(upload.hasChecksums ? "upload+sha256" : "upload"):\(upload.id)"

@@ -1,18 +1,24 @@
-internal import KedgeEngine
+package import KedgeEngine
 internal import KedgeHash
-internal import KedgeModel
+package import KedgeModel
 
 /// Keys of the objects below the prefix. They consist only of our own ids and digests. Their first
 /// characters are random, so a store can distribute them.
-struct ObjectKeys: Hashable, Sendable {
-    let prefix: String
+package struct ObjectKeys: Hashable, Sendable {
+    package let prefix: String
+
+    package init(
+        prefix: String
+    ) {
+        self.prefix = prefix
+    }
 
     /// The object into which the parts of a file with several chunks are assembled.
-    func assembled(_ key: StagingKey) -> String { "\(prefix)objects/\(key)" }
+    package func assembled(_ key: StagingKey) -> String { "\(prefix)objects/\(key)" }
 
     /// The object of a file with one chunk or no bytes. The key contains the digest, so no late
     /// request can replace the bytes by others.
-    func whole(_ key: StagingKey, _ digest: SHA256Digest) -> String {
+    package func whole(_ key: StagingKey, _ digest: SHA256Digest) -> String {
         "\(prefix)objects/\(key)-\(digest.hex)"
     }
 
@@ -24,13 +30,13 @@ struct ObjectKeys: Hashable, Sendable {
         "\(pieces(of: key))\(index)-\(piece.start)-\(piece.byteCount)-\(piece.mark)"
     }
 
-    func pieces(of key: StagingKey) -> String { "\(prefix)pieces/\(key)/" }
+    package func pieces(of key: StagingKey) -> String { "\(prefix)pieces/\(key)/" }
 
     /// A key for an object that a check writes and removes.
-    func probe() -> String { "\(prefix)health/\(SessionID.random())" }
+    package func probe() -> String { "\(prefix)health/\(SessionID.random())" }
 
     /// Whether a location is a blob's key below this prefix.
-    func isBlob(_ location: String) -> Bool { location.hasPrefix("\(prefix)objects/") }
+    package func isBlob(_ location: String) -> Bool { location.hasPrefix("\(prefix)objects/") }
 
     /// The object that the chunks become.
     func blob(of file: StagedFile) -> String {

@@ -1,16 +1,16 @@
-internal import KedgeModel
+package import KedgeModel
 
 /// Bytes of an incomplete chunk, in an object of their own.
-struct Piece: Hashable, Sendable {
+package struct Piece: Hashable, Sendable {
     private static let markLength = 16
 
     /// Offset in the file.
     let start: Int64
-    let byteCount: Int64
+    package let byteCount: Int64
     /// First 16 hexadecimal digits of the SHA-256; distinguishes bytes at the same place.
     let mark: String
 
-    init(start: Int64, byteCount: Int64, digest: SHA256Digest) {
+    package init(start: Int64, byteCount: Int64, digest: SHA256Digest) {
         self.start = start
         self.byteCount = byteCount
         mark = String(digest.hex.prefix(Self.markLength))
@@ -38,19 +38,19 @@ struct Piece: Hashable, Sendable {
 }
 
 /// The pieces that form the first bytes of a chunk, in order and without gaps.
-struct PieceList: Hashable, Sendable {
+package struct PieceList: Hashable, Sendable {
     /// Largest number of pieces before they are merged, to keep the text and the number of reads
     /// small.
     static let maxCount = 32
     private static let kind = "pieces:"
 
-    private(set) var pieces: [Piece]
+    package private(set) var pieces: [Piece]
 
-    init(_ pieces: [Piece]) { self.pieces = pieces }
+    package init(_ pieces: [Piece]) { self.pieces = pieces }
 
     /// Parses a location. Empty without one; nil for a text that this store has not written or that
     /// does not begin at the chunk's start.
-    init?(_ text: String?, from start: Int64) {
+    package init?(_ text: String?, from start: Int64) {
         guard let text else {
             pieces = []
             return
@@ -65,7 +65,7 @@ struct PieceList: Hashable, Sendable {
         }
     }
 
-    var text: String { Self.kind + pieces.map(\.text).joined(separator: ",") }
+    package var text: String { Self.kind + pieces.map(\.text).joined(separator: ",") }
 
     /// Offset of the end of the bytes; nil when there are none.
     var end: Int64? { pieces.last?.end }

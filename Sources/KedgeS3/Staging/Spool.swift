@@ -1,5 +1,5 @@
 internal import KedgeEngine
-internal import KedgeFiles
+package import KedgeFiles
 internal import KedgeLocks
 internal import KedgeModel
 
@@ -9,8 +9,8 @@ internal import KedgeModel
 ///
 /// The bytes are in segments of 32 MiB, so that unneeded segments free their space on any file
 /// system.
-final class Spool: Sendable {
-    static let segmentByteCount: Int64 = 32 << 20
+package final class Spool: Sendable {
+    package static let segmentByteCount: Int64 = 32 << 20
 
     private struct State {
         var segments: [Int64: any OpenFile] = [:]
@@ -45,7 +45,7 @@ final class Spool: Sendable {
     private let fileSystem: any FileSystem
     private let budget: SpoolBudget
 
-    init(in directory: String, fileSystem: any FileSystem, budget: SpoolBudget) {
+    package init(in directory: String, fileSystem: any FileSystem, budget: SpoolBudget) {
         self.directory = directory
         self.fileSystem = fileSystem
         self.budget = budget
@@ -56,7 +56,7 @@ final class Spool: Sendable {
     // MARK: Bytes
 
     /// Writes the bytes. They are held when this returns.
-    func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws {
+    package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws {
         let range = offset..<offset + Int64(bytes.count)
         let pin = pin(range)
         defer { unpin(pin) }
@@ -76,7 +76,7 @@ final class Spool: Sendable {
     }
 
     /// Fills the memory with held bytes from the offset.
-    func read(into memory: UnsafeMutableRawBufferPointer, at offset: Int64) throws {
+    package func read(into memory: UnsafeMutableRawBufferPointer, at offset: Int64) throws {
         try forEachPart(of: offset..<offset + Int64(memory.count)) { file, place, part in
             let start = Int(part.lowerBound - offset)
             let slice = UnsafeMutableRawBufferPointer(
@@ -87,14 +87,14 @@ final class Spool: Sendable {
         }
     }
 
-    func holds(_ range: Range<Int64>) -> Bool {
+    package func holds(_ range: Range<Int64>) -> Bool {
         state.withLock { RangeSet(range).isSubset(of: $0.held) }
     }
 
     // MARK: Lifetime of ranges
 
     /// Keeps the range until ``unpin(_:)``.
-    func pin(_ range: Range<Int64>) -> Int {
+    package func pin(_ range: Range<Int64>) -> Int {
         state.withLock { state in
             state.nextPin += 1
             state.pins[state.nextPin] = range
@@ -102,7 +102,7 @@ final class Spool: Sendable {
         }
     }
 
-    func unpin(_ pin: Int) {
+    package func unpin(_ pin: Int) {
         let gone = state.withLock { state in
             state.pins[pin] = nil
             return state.sweep()
@@ -111,7 +111,7 @@ final class Spool: Sendable {
     }
 
     /// Removes the range; pinned bytes are removed when they are unpinned.
-    func forget(_ range: Range<Int64>) {
+    package func forget(_ range: Range<Int64>) {
         let gone = state.withLock { state in
             state.doomed.formUnion(RangeSet(range).intersection(state.held))
             return state.sweep()
@@ -120,7 +120,7 @@ final class Spool: Sendable {
     }
 
     /// Removes everything. Running reads and writes finish.
-    func close() {
+    package func close() {
         let gone = state.withLock { state in
             defer { state = State(isClosed: true) }
             return state.held.ranges.reduce(0) { $0 + Int64($1.count) }
@@ -176,11 +176,11 @@ final class Spool: Sendable {
 }
 
 /// Counts the bytes that all spools of a store hold.
-final class SpoolBudget: Sendable {
+package final class SpoolBudget: Sendable {
     private let limit: Int64
     private let used = Mutex<Int64>(0)
 
-    init(limit: Int64) { self.limit = limit }
+    package init(limit: Int64) { self.limit = limit }
 
     func add(_ byteCount: Int64) { used.withLock { $0 += byteCount } }
 
@@ -188,5 +188,5 @@ final class SpoolBudget: Sendable {
     var isExceeded: Bool { used.withLock { $0 > limit } }
 
     /// Bytes that the spools hold now.
-    var usedByteCount: Int64 { used.withLock { $0 } }
+    package var usedByteCount: Int64 { used.withLock { $0 } }
 }

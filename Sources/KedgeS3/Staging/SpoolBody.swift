@@ -1,14 +1,14 @@
 internal import KedgeCurl
 
 /// A range of a spool as the body of a request. Mostly read from the page cache; can be sent again.
-final class SpoolBody: CurlRequestBodySource {
+package final class SpoolBody: CurlRequestBodySource {
     let byteCount: Int64
     private let start: Int64
     private let spool: Spool
     private let pin: Int
 
     /// Pins a range that the spool holds, for the lifetime of this body.
-    init(_ range: Range<Int64>, of spool: Spool) {
+    package init(_ range: Range<Int64>, of spool: Spool) {
         byteCount = Int64(range.count)
         start = range.lowerBound
         self.spool = spool

@@ -2,7 +2,7 @@ internal import KedgeCurl
 internal import KedgeEngine
 internal import KedgeFiles
 internal import KedgeHash
-internal import KedgeModel
+package import KedgeModel
 
 extension S3StagingArea {
     func saveChunk(
@@ -156,7 +156,7 @@ extension Spool {
     private static let stepByteCount = 256 << 10
 
     /// Reads and hashes a held range; blocks.
-    func digest(of range: Range<Int64>) throws -> SHA256Digest {
+    package func digest(of range: Range<Int64>) throws -> SHA256Digest {
         var hasher = SHA256Hasher()
         try withUnsafeTemporaryAllocation(byteCount: Self.stepByteCount, alignment: 4096) {
             memory in

@@ -14,10 +14,10 @@ package final class S3Store: ByteStore {
     /// Largest number of parts of one object.
     package static let maxChunkCount = 10_000
 
-    let client: S3Client
+    package let client: S3Client
     let records: SafeRecords
-    let keys: ObjectKeys
-    let budget: SpoolBudget
+    package let keys: ObjectKeys
+    package let budget: SpoolBudget
     let copyTrial: CopyTrial
     /// Buffers for bytes from the bucket to a spool.
     let buffers = BufferPool(bufferCapacity: 256 << 10, keptCount: 4)

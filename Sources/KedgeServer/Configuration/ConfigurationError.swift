@@ -1,5 +1,3 @@
-internal import KedgeModel
-
 /// An invalid setting. The message names it and states the valid values.
 package struct ConfigurationError: Error, Sendable, CustomStringConvertible {
     package let description: String

@@ -1,13 +1,15 @@
 internal import KedgeLocks
 
 /// The phase of a shutdown: serving, draining, or ending after the drain timeout.
-final class DrainState: Sendable {
+package final class DrainState: Sendable {
     private enum Phase {
         case serving
         case draining
         case ending
     }
     private let phase = Mutex(Phase.serving)
+
+    package init() {}
 
     /// Whether shutdown has begun. The server is then not ready for new work.
     var isDraining: Bool { phase.withLock { $0 != .serving } }

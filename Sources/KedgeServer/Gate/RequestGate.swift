@@ -9,13 +9,23 @@ internal import KedgeModel
 /// this machine reaches it too, on behalf of any page that it shows. The gate therefore refuses
 /// pages of other origins. It also refuses host names that are not this machine's, because a page
 /// can let its own name resolve to this machine (DNS rebinding).
-struct RequestGate: Sendable {
+package struct RequestGate: Sendable {
     /// Host names that are accepted in `Host` besides loopback ones; `*` accepts all.
     let allowedHosts: Set<String>
     /// Origins besides the server's own whose pages are answered.
     var cors = CORSPolicy.sameOrigin
     /// Proxies whose `X-Forwarded-For` is trusted.
     var proxies = TrustedProxies.none
+
+    package init(
+        allowedHosts: Set<String>,
+        cors: CORSPolicy = CORSPolicy.sameOrigin,
+        proxies: TrustedProxies = TrustedProxies.none
+    ) {
+        self.allowedHosts = allowedHosts
+        self.cors = cors
+        self.proxies = proxies
+    }
 
     /// - Throws: `BAD_REQUEST`, `UNSUPPORTED_TRANSFER_CODING`, `EXPECTATION_FAILED`.
     func principal(of request: Request) throws -> Principal {

@@ -3,7 +3,7 @@ internal import Logging
 internal import NIOCore
 
 /// Whether the server accepts connections. Can be read from any thread.
-final class AcceptState: Sendable {
+package final class AcceptState: Sendable {
     private let trouble = Mutex(AcceptTrouble())
 
     /// The reason why connections are not accepted; nil when they are.

@@ -1,14 +1,26 @@
 internal import Hummingbird
-internal import KedgeEngine
+package import KedgeEngine
 internal import KedgeModel
 
 /// `/healthz`: the process responds. `/readyz`: the service can do its work.
-struct HealthRoutes: Sendable {
+package struct HealthRoutes: Sendable {
     let engine: TransferEngine
     let drain: DrainState
     var acceptance = AcceptState()
     /// Path of the tus endpoint.
-    var tusEndpoint = EndpointPath.tus
+    package var tusEndpoint = EndpointPath.tus
+
+    package init(
+        engine: TransferEngine,
+        drain: DrainState,
+        acceptance: AcceptState = AcceptState(),
+        tusEndpoint: EndpointPath = EndpointPath.tus
+    ) {
+        self.engine = engine
+        self.drain = drain
+        self.acceptance = acceptance
+        self.tusEndpoint = tusEndpoint
+    }
 
     private struct Health: Encodable {
         var status: String

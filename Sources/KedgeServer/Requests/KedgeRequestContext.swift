@@ -4,7 +4,7 @@ internal import KedgeModel
 internal import NIOCore
 
 /// The state of a request in middleware and handlers.
-struct KedgeRequestContext: RequestContext {
+package struct KedgeRequestContext: RequestContext {
     var coreContext: CoreRequestContextStorage
     let channel: any Channel
     /// The connection below the channel; nil when there is none, as in a simulation.

@@ -1,10 +1,10 @@
 internal import HTTPTypes
-internal import Hummingbird
+package import Hummingbird
 package import KedgeEngine
 
 /// All operations. The router is built from this list, and a test compares it with the contract in
 /// `openapi/kedge.yaml`.
-struct RouteTable: Sendable {
+package struct RouteTable: Sendable {
     let routes: [Route]
     private let tus: TusRoutes
 
@@ -12,7 +12,7 @@ struct RouteTable: Sendable {
     ///   - tusEndpoint: Path of the tus endpoint.
     ///   - publicAddress: Public address of the server.
     ///   - uploadTargets: Additional paths that accept uploads like `/files`.
-    init(
+    package init(
         engine: TransferEngine, health: HealthRoutes, tusEndpoint: EndpointPath = .tus,
         publicAddress: PublicAddress = .ofRequests, uploadTargets: [EndpointPath] = []
     ) {
@@ -47,7 +47,7 @@ struct RouteTable: Sendable {
         routes = native + resumable.routes + tus.routes + targets
     }
 
-    func makeRouter(gate: RequestGate) -> Router<KedgeRequestContext> {
+    package func makeRouter(gate: RequestGate) -> Router<KedgeRequestContext> {
         let router = Router(context: KedgeRequestContext.self)
         router.add(middleware: RequestMiddleware(routes: self, gate: gate))
         for route in routes {

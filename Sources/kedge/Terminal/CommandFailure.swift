@@ -1,5 +1,3 @@
-internal import ArgumentParser
-internal import Foundation
 internal import KedgeModel
 
 /// A failed command: its message and exit status.

@@ -1,15 +1,15 @@
 import Foundation
 import HTTPTypes
+import KedgeClient
 import KedgeFiles
 import KedgeHash
 import KedgeLocks
 import KedgeModel
+import KedgeTesting
 import Logging
 import Testing
 
-@testable import KedgeClient
-
-/// A place with a server that others could have written.
+/// A directory and a third-party upload server for one test.
 struct DialectScene {
     let scene: Scene
     let server: FakeUploadServer
@@ -52,7 +52,7 @@ struct DialectScene {
             path: scene.path("source.bin"), options: UploadOptions(dialect: dialect))
     }
 
-    /// Begins to upload what is at the source, and stops the client while it waits for an answer.
+    /// Begins an upload of the source file and stops the client while it waits for an answer.
     func stopUpload(
         at method: String
     ) async throws -> (id: TransferID, snapshot: TransferSnapshot) {
@@ -80,7 +80,7 @@ struct DialectScene {
 
     var uploads: [String: FakeUploadServer.Upload] { server.state.withLock { $0.uploads } }
 
-    /// The upload is done, and the server has the bytes under the address that the transfer names.
+    /// Expects a completed upload whose bytes the server has at the transfer's address.
     func expectUploaded(
         _ snapshot: TransferSnapshot, _ bytes: [UInt8],
         sourceLocation: SourceLocation = #_sourceLocation
@@ -89,7 +89,7 @@ struct DialectScene {
             snapshot.state == .completed, "\(snapshot.message)", sourceLocation: sourceLocation)
         let number = snapshot.uploadURL?.split(separator: "/").last.map(String.init)
         let upload = number.flatMap { uploads[$0] }
-        // Compared without printing millions of numbers.
+        // Compared apart, so that a failure does not print millions of numbers.
         let isStored = upload?.bytes == bytes
         #expect(isStored, sourceLocation: sourceLocation)
         #expect(upload?.isComplete == true, sourceLocation: sourceLocation)

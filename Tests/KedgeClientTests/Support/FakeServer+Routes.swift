@@ -1,9 +1,8 @@
 import Foundation
 import HTTPTypes
+import KedgeClient
 import KedgeHash
 import KedgeModel
-
-@testable import KedgeClient
 
 extension FakeServer.State {
     mutating func create(_ seen: FakeServer.Seen, _ body: [UInt8]) -> Reply {
@@ -72,8 +71,7 @@ extension FakeServer.State {
             body: status.text(asksForRanges ? .ranges : .full))
     }
 
-    /// Answers a chunk whose sender asks before it sends, when it begins at another byte than the one
-    /// that is missing.
+    /// Refuses a chunk with `Expect: 100-continue` that begins before the first missing byte.
     func refuseEarly(_ seen: FakeServer.Seen) -> Reply? {
         let parts = seen.path.split(separator: "/").map(String.init)
         guard seen.method == "PUT", seen.fields[.expect] == "100-continue", parts.count == 5,

@@ -4,11 +4,12 @@ import KedgeClient
 import KedgeHash
 import KedgeLocks
 import KedgeModel
+import KedgeTesting
 
-/// A Kedge server in memory, and a network that can be told to misbehave.
+/// A Kedge server in memory, and a network with planned faults.
 ///
-/// It follows the native contract closely enough to be a judge: chunks are checked by hash, partials
-/// are kept, acknowledged bytes that arrive again are counted.
+/// It follows the native contract closely enough to check a client: chunks are verified by hash,
+/// partials are kept, and acknowledged bytes that arrive again are counted.
 final class FakeServer: HTTPTransport {
     struct Session {
         var name: String
@@ -18,7 +19,7 @@ final class FakeServer: HTTPTransport {
         var partials: [Int: [UInt8]] = [:]
         var state = SessionState.open
         var file: FileID?
-        /// What the whole file must have; the file's own once it is completed.
+        /// The digest that the file must have; the file's own digest once it is completed.
         var declaredDigest: SHA256Digest?
         var layout: ChunkLayout { ChunkLayout(fileSize: size, chunkSize: chunkSize) }
     }
@@ -40,11 +41,11 @@ final class FakeServer: HTTPTransport {
         var servesRanges = true
         var digest: SHA256Digest?
         var announcesLength = true
-        /// Where requests are sent on to.
+        /// The URL to which requests are redirected.
         var redirect: String?
     }
 
-    /// A request as it was seen.
+    /// A request as the server received it.
     struct Seen: Sendable {
         let method: String
         let path: String
@@ -66,7 +67,7 @@ final class FakeServer: HTTPTransport {
         var offersChunkDigests = true
         var offersSessionDigests = true
         var pieceByteCount = 10_000
-        /// Bodies may end before their chunk does, and the limits say so.
+        /// True when bodies may end before their chunk does, as the session's limits then say.
         var takesPartialBodies = false
     }
 
@@ -87,7 +88,7 @@ final class FakeServer: HTTPTransport {
             return state.faults.take(for: seen)
         }
         if case .wait(let gate) = fault {
-            await gate.pass()
+            await gate.waitOrCancellation()
             if Task.isCancelled { throw TransportError(.canceled) }
         }
         if case .offline = fault { throw TransportError(.offline) }
@@ -173,17 +174,17 @@ final class FakeServer: HTTPTransport {
     }
 }
 
-/// How the network or the server misbehaves.
+/// A fault of the network or of the server.
 enum Fault: Sendable {
     case offline
     case fail(TransportError.Kind)
     case unreachable(ConnectionCause)
-    /// The connection ends after so many bytes of the request's body; what came is handled.
+    /// The connection ends after this many bytes of the request's body, which the server handles.
     case dropBody(after: Int)
-    /// So many bytes of the body leave, and a proxy that gathers them passes none on: it answers,
-    /// or the connection ends.
+    /// This many bytes of the body reach a buffering proxy, which passes none on. It answers, or
+    /// the connection ends.
     case gather(upTo: Int, Reply?)
-    /// The request is carried out, its answer never arrives.
+    /// The request is carried out, but its answer never arrives.
     case loseResponse
     case answer(Reply)
     /// The server sees the body with one bit flipped.
@@ -200,7 +201,7 @@ struct PlannedFault: Sendable {
 }
 
 extension [PlannedFault] {
-    /// The first fault that is planned for the request; used up when it was the last time.
+    /// Takes the first fault that is planned for the request and counts one use of it.
     mutating func take(for seen: FakeServer.Seen) -> Fault? {
         guard let place = firstIndex(where: { $0.matches(seen) }) else { return nil }
         self[place].remainingCount -= 1
@@ -209,34 +210,14 @@ extension [PlannedFault] {
     }
 }
 
-/// Lets those who wait pass once it is open, or when their task is canceled.
-final class Gate: Sendable {
-    private let isOpen = Mutex(false)
-    let arrivals = Mutex(0)
-
-    func open() { isOpen.withLock { $0 = true } }
-
-    func pass() async {
-        arrivals.withLock { $0 += 1 }
-        while !isOpen.withLock({ $0 }), !Task.isCancelled {
-            // Canceled: the loop ends.
-            try? await Task.sleep(for: .milliseconds(5))
-        }
-    }
-
-    func waitForArrival() async {
-        while arrivals.withLock({ $0 }) == 0 { try? await Task.sleep(for: .milliseconds(5)) }
-    }
-}
-
-/// An answer that can still be spoiled.
+/// An answer that a fault can still change.
 struct Reply: Sendable {
     var status: Int
     var fields: HTTPFields = [:]
     var body: [UInt8] = []
-    /// The connection ends after so many bytes of the body.
+    /// The connection ends after this many bytes of the body.
     var cutsAfter: Int?
-    /// In how large pieces the body comes.
+    /// The size of the pieces in which the body arrives.
     var pieceByteCount = 10_000
 
     init(status: Int, fields: HTTPFields = [:], body: [UInt8] = []) {

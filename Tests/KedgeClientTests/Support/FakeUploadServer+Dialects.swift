@@ -1,8 +1,7 @@
 import HTTPTypes
+import KedgeClient
 import KedgeHash
 import KedgeModel
-
-@testable import KedgeClient
 
 extension FakeUploadServer.State {
     mutating func answerTus(_ seen: FakeServer.Seen, _ body: [UInt8], isCut: Bool) -> Reply {
@@ -150,13 +149,13 @@ extension FakeUploadServer.State {
         }
         uploads[number]?.size = Int64(now.bytes.count)
         finish(number)
-        // The target's own answer; it may be anything.
+        // The target resource's own answer can be anything.
         return Reply(status: 200, body: Array("thank you".utf8))
     }
 }
 
 extension HTTPField.Name {
-    /// A name that is well formed.
+    /// Makes a name from well-formed text.
     static func named(_ text: String) -> Self {
         guard let name = Self(text) else { preconditionFailure("\(text) is no name") }
         return name

@@ -1,18 +1,18 @@
 import Foundation
 import HTTPTypes
+import KedgeClient
 import KedgeLocks
 import KedgeModel
+import KedgeTesting
 
-@testable import KedgeClient
-
-/// A server in memory that others could have written: it speaks tus or IETF resumable uploads, knows nothing
-/// of Kedge, and keeps or loses what a broken request brought, as it is told.
+/// A third-party server in memory. It speaks tus or IETF resumable uploads and knows nothing of
+/// Kedge. A setting decides whether it keeps the bytes of a broken request.
 final class FakeUploadServer: HTTPTransport {
     struct Upload: Sendable {
         var bytes: [UInt8] = []
         var size: Int64?
         var isComplete = false
-        /// The request that began it.
+        /// The fields of the request that created the upload.
         var creation: HTTPFields
     }
 
@@ -25,7 +25,7 @@ final class FakeUploadServer: HTTPTransport {
         /// Bytes that had been acknowledged and were sent again.
         var repeatedByteCount = 0
         var keepsBrokenBodies = true
-        /// Tells the SHA-256 of a complete upload, as a few servers do.
+        /// The SHA-256 that the server reports of a complete upload, as a few servers do.
         var digest: SHA256Digest?
         var forgetsFinished = false
         /// The address of an upload, from its number.
@@ -38,7 +38,7 @@ final class FakeUploadServer: HTTPTransport {
         var versions: Set<Int?> = [nil, 3, 4, 5, 6, 7, 8, 9]
         var limit: String?
         var checksContentDigest = true
-        /// A server that never heard of resumable uploads makes a file of what is posted.
+        /// True for a server without resumable uploads, which makes a file of each POST.
         var isPlain = false
     }
 
@@ -62,7 +62,7 @@ final class FakeUploadServer: HTTPTransport {
         var sendLimit = Int.max
         switch fault {
         case .wait(let gate):
-            await gate.pass()
+            await gate.waitOrCancellation()
             if Task.isCancelled { throw TransportError(.canceled) }
         case .offline: throw TransportError(.offline)
         case .fail(let kind): throw TransportError(kind)
@@ -132,18 +132,18 @@ extension FakeUploadServer.State {
         return location("\(uploadCount)")
     }
 
-    /// The number of the upload that is asked for, when it is there.
+    /// Returns the number of the requested upload; nil when it does not exist.
     func number(_ seen: FakeServer.Seen) -> String? {
         let last = seen.path.split(separator: "/").last.map(String.init)
         return last.flatMap { uploads[$0] == nil ? nil : $0 }
     }
 
-    /// Takes the bytes of a request, also of one that broke off.
+    /// Appends the bytes of a request, also of one that broke off.
     mutating func append(_ body: [UInt8], to number: String) {
         uploads[number]?.bytes += body
     }
 
-    /// The digest that is told of a complete upload.
+    /// Returns the field with the digest of a complete upload.
     func evidence(_ upload: FakeUploadServer.Upload) -> HTTPFields {
         guard upload.isComplete, let digest else { return [:] }
         return [.reprDigest: DigestHeader.rfc9530(digest)]

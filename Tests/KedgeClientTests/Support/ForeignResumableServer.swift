@@ -8,30 +8,30 @@ import NIOHTTPTypesHTTP1
 import NIOPosix
 import NIOResumableUpload
 
-/// The resumable uploads of swift-nio-extras, served on 127.0.0.1 behind a link that can be bad.
+/// The resumable uploads of swift-nio-extras, served on 127.0.0.1 behind an unreliable link.
 ///
-/// Everything runs on one event loop: what the link lets through has reached the upload before any
-/// later request is looked at, so bytes can be counted exactly.
+/// Everything runs on one event loop: bytes that pass the link reach the upload before any later
+/// request is handled, so bytes can be counted exactly.
 final class ForeignResumableServer: Sendable {
-    /// What becomes of connections.
+    /// The fate of connections.
     enum Link: Sendable {
         case whole
-        /// Each is closed once it carried so many bytes to the server; what follows them is lost.
+        /// Closes each connection after this many bytes to the server; later bytes are lost.
         case cut(after: Int)
-        /// Each goes silent once it carried so many bytes to the server, which is not told when the
-        /// client is gone.
+        /// Silences each connection after this many bytes to the server. The server does not learn
+        /// when the client disconnects.
         case silent(after: Int)
     }
 
     struct State: Sendable {
         var link = Link.whole
-        /// Bytes that the link carried to the server, heads of requests among them.
+        /// Bytes that the link carried to the server, including the heads of requests.
         var carriedByteCount = 0
         /// Connections that were cut or went silent.
         var brokenCount = 0
-        /// Files that were begun.
+        /// The number of files that were begun.
         var fileCount = 0
-        /// Paths of files that are whole.
+        /// Paths of files that are complete.
         var finished: [String] = []
         fileprivate var uploads: HTTPResumableUploadContext?
     }
@@ -44,8 +44,8 @@ final class ForeignResumableServer: Sendable {
     /// Serves while the closure runs.
     ///
     /// - Parameters:
-    ///   - directory: Where files go; they stay.
-    ///   - body: Gets the server and the URL at which uploads are begun.
+    ///   - directory: Directory for the files, which stay.
+    ///   - body: Gets the server and the URL at which uploads are created.
     static func serve(
         in directory: String, _ body: (ForeignResumableServer, String) async throws -> Void
     ) async throws {
@@ -57,7 +57,7 @@ final class ForeignResumableServer: Sendable {
             }
             .bind(host: "127.0.0.1", port: 0).get()
         let origin = "http://127.0.0.1:\(listener.localAddress?.port ?? 0)"
-        // Nobody knows the port before.
+        // The port is not known before.
         server.state.withLock { $0.uploads = HTTPResumableUploadContext(origin: origin) }
         do {
             try await body(server, origin + "/files")
@@ -80,12 +80,13 @@ final class ForeignResumableServer: Sendable {
         try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: false))
         try pipeline.addHandler(
             HTTPResumableUploadHandler(context: uploads) { upload in
-                // Without it the upload would stay unanswered, and the test's time limit show that.
+                // Without the handler the upload stays unanswered, and the test's time limit shows
+                // that.
                 try? upload.pipeline.syncOperations.addHandler(FileSink(server: self))
             })
     }
 
-    /// Path for the next file.
+    /// Returns the path for the next file.
     fileprivate func begin() -> String {
         state.withLock { state in
             state.fileCount += 1
@@ -95,9 +96,9 @@ final class ForeignResumableServer: Sendable {
 
     fileprivate func finish(_ path: String) { state.withLock { $0.finished.append(path) } }
 
-    /// Lets bytes through.
+    /// Lets bytes through the link.
     ///
-    /// - Returns: How many of them, and whether the connection breaks then.
+    /// - Returns: The number of bytes that pass, and the link if the connection breaks then.
     fileprivate func carry(_ count: Int, after carried: Int) -> (count: Int, link: Link?) {
         state.withLock { state in
             let limit =
@@ -122,7 +123,7 @@ private final class BadLink: ChannelInboundHandler {
     private let server: ForeignResumableServer
     private var carriedByteCount = 0
     private var isBroken = false
-    /// True when what waits above must not learn that the connection ended.
+    /// True when the handlers above must not learn that the connection ended.
     private var isSilent = false
 
     init(server: ForeignResumableServer) { self.server = server }
@@ -183,7 +184,7 @@ private final class FileSink: ChannelInboundHandler {
         }
     }
 
-    /// The upload is over; when it was given up, its file goes.
+    /// Removes the file of an upload that ended unfinished.
     func channelInactive(context: ChannelHandlerContext) {
         // A file left behind fails the test that expects none.
         if let path { try? FileManager.default.removeItem(atPath: path) }

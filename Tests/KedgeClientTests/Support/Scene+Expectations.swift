@@ -4,13 +4,13 @@ import KedgeModel
 import Testing
 
 extension Scene {
-    /// Compares without printing hundreds of thousands of numbers.
+    /// Compares apart, so that a failure does not print hundreds of thousands of numbers.
     func expectStored(_ snapshot: TransferSnapshot, _ bytes: [UInt8]) {
         let isStored = storedBytes(snapshot.remoteFileID) == bytes
         #expect(isStored)
     }
 
-    /// The upload is done, verified, and no acknowledged byte was sent again.
+    /// Expects a completed, verified upload for which no acknowledged byte was sent again.
     func expectUploaded(_ snapshot: TransferSnapshot, _ bytes: [UInt8]) {
         #expect(snapshot.state == .completed, "\(snapshot.message)")
         expectStored(snapshot, bytes)

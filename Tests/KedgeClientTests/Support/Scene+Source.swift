@@ -1,11 +1,10 @@
 import Foundation
 import GRDB
 import Glibc
-
-@testable import KedgeClient
+import KedgeClient
 
 extension Scene {
-    /// Changes a file in a way that shows in its time of change (ctime) only.
+    /// Changes a file so that only its ctime shows the change.
     private func change(_ name: String, _ body: (Int32, stat) -> Void) throws {
         let descriptor = Glibc.open(path(name), O_RDWR | O_CLOEXEC)
         guard descriptor >= 0 else { throw POSIXError(.ENOENT) }
@@ -13,7 +12,7 @@ extension Scene {
         var before = stat()
         fstat(descriptor, &before)
         body(descriptor, before)
-        // Clocks of file systems are coarse: until it shows.
+        // Clocks of file systems are coarse, so this repeats until the ctime has changed.
         var after = stat()
         repeat {
             fchmod(descriptor, 0o600)
@@ -22,12 +21,12 @@ extension Scene {
             && after.st_ctim.tv_nsec == before.st_ctim.tv_nsec
     }
 
-    /// Another mode, the same bytes.
+    /// Changes the ctime of a file and keeps its bytes.
     func touch(_ name: String) throws { try change(name) { _, _ in } }
 
     /// Writes one byte of a file in place and sets its modification time back.
     ///
-    /// - Returns: The bytes that it has then.
+    /// - Returns: The bytes of the file afterwards.
     @discardableResult
     func edit(_ name: String, at offset: Int) throws -> [UInt8] {
         try change(name) { descriptor, before in
@@ -41,20 +40,20 @@ extension Scene {
         return read(name) ?? []
     }
 
-    /// Makes the records look as an older kedge left them.
+    /// Makes the records look as if an older kedge had left them.
     func forgetProofs() throws {
         try changeRecords(
             "UPDATE upload_transfer SET changed_nanoseconds = NULL; DELETE FROM upload_chunk_digest"
         )
     }
 
-    /// Makes the records look as if the process had been killed before it saved the state of the hash.
+    /// Makes the records look as if the process was killed before it saved the state of the hash.
     func forgetHash() throws {
         try changeRecords("UPDATE upload_transfer SET hash_state = NULL, hash_offset = 0")
     }
 
-    /// Opens the client's records beside it, as patiently as the client does: one that was just
-    /// released may still be closing them, which locks them.
+    /// Opens the client's records beside the client, with the client's busy timeout: a client that
+    /// was just released may still be closing them, which locks them.
     func openRecords() throws -> DatabaseQueue {
         var configuration = Configuration()
         configuration.busyMode = .timeout(5)

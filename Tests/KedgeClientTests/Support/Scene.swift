@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import KedgeClient
 import KedgeFiles
 import KedgeHash
 import KedgeLocks
@@ -7,14 +8,12 @@ import KedgeModel
 import KedgeTesting
 import Logging
 
-@testable import KedgeClient
-
-/// A directory, a server and a network for one test; the directory goes with it.
+/// A directory, a server and a network for one test; the directory is removed with the scene.
 final class Scene: Sendable {
     let directory: String
     let server = FakeServer()
     let files = TestFileSystem()
-    /// Waits that the retry policy asked for; nobody really waits.
+    /// Waits that the retry policy requested; the test does not really wait.
     let delays = Mutex<[Duration]>([])
     private let seed: UInt64
 
@@ -26,7 +25,7 @@ final class Scene: Sendable {
     }
 
     deinit {
-        // A directory left behind in the temporary folder hurts nobody.
+        // A directory left behind in the temporary folder is harmless.
         try? FileManager.default.removeItem(atPath: directory)
     }
 
@@ -41,7 +40,7 @@ final class Scene: Sendable {
             makeGenerator: { AnyGenerator(SystemRandomNumberGenerator()) })
     }
 
-    /// A client on the scene's records; a second one stands for a second process.
+    /// Makes a client on the scene's records; a second one stands for a second process.
     func client(
         limits: PartialLimits = PartialLimits(),
         _ change: (inout ClientConfiguration) -> Void = { _ in }
@@ -59,7 +58,7 @@ final class Scene: Sendable {
 
     func path(_ name: String) -> String { directory + "/" + name }
 
-    /// Bytes without a pattern that a wrong offset could hide in.
+    /// Returns bytes without a pattern that could hide a wrong offset.
     static func bytes(_ count: Int, seed: UInt64 = 7) -> [UInt8] {
         var generator = SplitMix64(seed: seed)
         var words = [UInt64](repeating: 0, count: count / 8 + 1)
@@ -91,7 +90,7 @@ final class Scene: Sendable {
         }
     }
 
-    /// A finished file on the server.
+    /// Adds a finished file to the server.
     func addFile(_ bytes: [UInt8], chunkSize: Int64 = 64 << 10, name: String = "file") -> FileID {
         let id = FileID.random()
         server.state.withLock {
@@ -111,16 +110,4 @@ final class Scene: Sendable {
     func storedBytes(_ id: FileID?) -> [UInt8]? {
         id.flatMap { id in server.state.withLock { $0.files[id]?.bytes } }
     }
-}
-
-/// Fails the test's wait instead of hanging.
-func eventually(
-    within limit: Duration = .seconds(10), _ condition: () async throws -> Bool
-) async throws -> Bool {
-    let deadline = ContinuousClock.now + limit
-    while ContinuousClock.now < deadline {
-        if try await condition() { return true }
-        try await Task.sleep(for: .milliseconds(10))
-    }
-    return false
 }

@@ -1,15 +1,14 @@
+import KedgeClient
 import KedgeFiles
 import KedgeLocks
 import KedgeModel
 import KedgeTesting
 import Logging
 
-@testable import KedgeClient
-
-/// A machine with clients on a simulated disk, and the server that they talk to.
+/// A machine with clients on a simulated disk, and the clients' server.
 ///
-/// Their records are a real database, whose files lie in a directory of the real disk. Everything
-/// else of the state directory is under the same path on the simulated one.
+/// The clients' records are a real database in a directory of the real disk. The rest of the state
+/// directory is under the same path on the simulated disk.
 final class SimulatedHost: Sendable {
     static let folder = "/disk"
     static let source = "/disk/source.bin"
@@ -24,8 +23,8 @@ final class SimulatedHost: Sendable {
     private let watchesLink = Mutex(false)
     private let kept = Mutex<[SimulatedMoment]>([])
 
-    /// The machine that goes on from a moment. Each has a state directory of its own, so that a
-    /// client which comes to its end late does not reach into the next one's.
+    /// Makes a machine that continues from a moment. Each machine has its own state directory, so a
+    /// client that ends late does not write into the next one's.
     init(_ moment: SimulatedMoment, mutation: SimulatedDisk.Mutation? = nil) throws {
         let directory = try TemporaryDirectory()
         let path = Self.stateDirectory(in: directory)
@@ -45,8 +44,8 @@ final class SimulatedHost: Sendable {
 
     private var stateDirectory: String { Self.stateDirectory(in: directory) }
 
-    /// The image with the state directory at this path: an earlier machine's, or a new one. Its own
-    /// names are durable; what is not in the rest of the image stays so.
+    /// Returns the image with the state directory at this path: an earlier machine's or a new one.
+    /// Its names are durable; unsynced changes in the rest of the image stay unsynced.
     private static func place(
         _ earlier: String?, at path: String, in image: DiskImage
     ) throws -> DiskImage {
@@ -67,13 +66,13 @@ final class SimulatedHost: Sendable {
         return disk.image
     }
 
-    /// The machine as it is between two commands, after a client has made its records.
+    /// Returns the machine between two commands, after a client has made its records.
     func prepared() async throws -> SimulatedMoment {
         try await makeClient().close()
         return moment(disk.image, before: "the command")
     }
 
-    /// Gives the command, to a client of its own.
+    /// Runs the command in a new client.
     func perform(_ request: SimulatedRequest) async -> SimulatedEnd {
         do {
             let client = try await makeClient()
@@ -91,8 +90,8 @@ final class SimulatedHost: Sendable {
         }
     }
 
-    /// Gives the command and keeps the moment before every change of the disk, and the last one. An
-    /// upload changes little on its own disk: its moments are those of its requests as well.
+    /// Runs the command and keeps the moment before every change of the disk, and the last one. An
+    /// upload changes little on its own disk, so the moments of its requests are kept too.
     func moments(
         of request: SimulatedRequest
     ) async -> (moments: [SimulatedMoment], end: SimulatedEnd) {
@@ -107,8 +106,8 @@ final class SimulatedHost: Sendable {
 
     private func keep(_ moment: SimulatedMoment) { kept.withLock { $0.append(moment) } }
 
-    /// In this order: what somebody was told stands on the records, and those stand on what the
-    /// server said. All calls to the disk wait meanwhile, or it plays no part.
+    /// Reads the parts in this order: a reported success depends on the records, and these depend
+    /// on the server's state. Meanwhile all calls to the disk wait, or the disk does not matter.
     private func moment(_ image: DiskImage, before next: String) -> SimulatedMoment {
         let isTold = isTold.withLock { $0 }
         let database = SimulatedDatabase(at: stateDirectory)

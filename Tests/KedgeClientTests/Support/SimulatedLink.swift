@@ -1,10 +1,9 @@
 import KedgeClient
 
-/// The way to a server, with somebody who looks before each request leaves and after each answer
-/// came.
+/// A link to a server that calls an observer before each request and after each answer.
 struct SimulatedLink: HTTPTransport {
     let server: FakeServer
-    /// Told what comes next.
+    /// Called with a description of the next step.
     let observer: @Sendable (String) -> Void
 
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {

@@ -1,24 +1,23 @@
 import Foundation
+import KedgeClient
 import KedgeModel
 import KedgeTesting
 
-@testable import KedgeClient
-
-/// A client's machine at one moment, and the server beside it: a value to come back to.
+/// A client's machine and its server at one moment, as a value that a test can return to.
 struct SimulatedMoment: Sendable {
-    /// What would have come next.
+    /// The step that would have come next.
     var next = "the start"
     var image: DiskImage
     var database = SimulatedDatabase()
     var server = FakeServer.State()
-    /// Where the client keeps its records and its locks; nil when there was none yet.
+    /// Directory of the client's records and locks; nil when there was none yet.
     var stateDirectory: String?
-    /// True once somebody was told that the command is done.
+    /// True once the command has reported its success.
     var isTold = false
-    /// How a client of this machine records unfinished chunks.
+    /// The limits by which a client of this machine records unfinished chunks.
     var limits = PartialLimits()
 
-    /// The machine when the power goes at this moment. The server has its own.
+    /// Returns the machine after a power cut at this moment. The server is not affected.
     func surviving(_ cut: Cut) -> SimulatedMoment {
         var moment = self
         moment.image = image.surviving(cut)
@@ -26,19 +25,19 @@ struct SimulatedMoment: Sendable {
     }
 }
 
-/// The files of a client's records as they were at one moment.
+/// The files of a client's records at one moment.
 struct SimulatedDatabase: Sendable {
-    /// The log last: only a checkpoint changes the file before it, and leaves the log as it is. Not
-    /// the shared memory: a machine that starts has none.
+    /// The log is last: only a checkpoint changes the database file, and it leaves the log
+    /// unchanged. The shared memory is missing: a machine that starts has none.
     private static let names = ["transfers.sqlite", "transfers.sqlite-wal"]
 
     private var files: [String: Data] = [:]
 
-    /// No records yet.
+    /// Makes a database without records.
     init() {}
 
-    /// Reads the files as the power would leave them. A commit under way may be torn: SQLite
-    /// discards what its checksums do not confirm.
+    /// Reads the files as a power cut would leave them. A commit in progress may be torn: SQLite
+    /// discards pages that its checksums do not confirm.
     init(at directory: String) {
         for name in Self.names {
             files[name] = FileManager.default.contents(atPath: "\(directory)/\(name)")
@@ -51,12 +50,12 @@ struct SimulatedDatabase: Sendable {
         }
     }
 
-    /// What the records say to whoever opens them next.
+    /// Returns the records that the next client would read.
     func records() async throws -> [TransferRecord] {
         try await read { try await $0.records() }
     }
 
-    /// The same, with what they say of unfinished chunks.
+    /// Returns the records and their entries about unfinished chunks.
     func content() async throws -> (
         records: [TransferRecord], partials: [TransferID: [DownloadPartial]]
     ) {

@@ -1,7 +1,7 @@
 import KedgeClient
 import KedgeModel
 
-/// A command that somebody gives, and gives again when it did not end well.
+/// A command of a user, who repeats it after a failure.
 enum SimulatedRequest: Sendable {
     case download(RemoteReference, overwrites: Bool)
     case upload
@@ -18,7 +18,7 @@ enum SimulatedRequest: Sendable {
                 options: DownloadOptions(overwrites: overwrites))
             return try await client.run(id)
         case .upload:
-            // As the command line does: the same file is not uploaded twice.
+            // Like the command line, this does not upload the same file twice.
             let path = SimulatedHost.source
             if let finished = try await client.finishedUpload(path: path) { return finished }
             return try await client.run(try await client.enqueueUpload(path: path))
@@ -26,12 +26,12 @@ enum SimulatedRequest: Sendable {
     }
 }
 
-/// How a command ended, as the one who gave it was told.
+/// The end that a command reported.
 enum SimulatedEnd: Sendable, Equatable {
     case completed
-    /// With a code of the table.
+    /// The command failed with a code of the error table.
     case refused(ErrorCode)
-    /// With anything else.
+    /// The command ended in any other way.
     case other(String)
 
     init(_ snapshot: TransferSnapshot) {

@@ -1,13 +1,12 @@
+import KedgeClient
 import KedgeLocks
 import KedgeModel
 import KedgeTesting
 
-@testable import KedgeClient
-
-/// What is wrong, each in words; nothing when all is well.
+/// Checks that return a sentence for each violation.
 extension SimulatedScenario {
-    /// At any time: nobody sees a half file under the destination's name, and nobody loses what was
-    /// there before for nothing.
+    /// Checks at any time that no unfinished file has the destination's name, and that the file
+    /// there before is replaced only by the complete one.
     func violations(onViewOf image: DiskImage) -> [String] {
         var found: [String] = []
         let destination = image.content(at: SimulatedHost.destination)
@@ -20,7 +19,7 @@ extension SimulatedScenario {
         return found
     }
 
-    /// Once somebody was told that the command is done: it is, on a disk that lost what it may.
+    /// Checks that a reported success holds on a disk after a power cut.
     func violations(ofSuccessOn moment: SimulatedMoment) -> [String] {
         let isThere =
             request.isUpload
@@ -29,7 +28,7 @@ extension SimulatedScenario {
         return isThere ? [] : ["a success was told and is not there"]
     }
 
-    /// At any time: what the records say is true, on a disk that lost what it may.
+    /// Checks at any time that the records are true on a disk after a power cut.
     func violations(of records: [TransferRecord], on moment: SimulatedMoment) -> [String] {
         records.flatMap { record in
             if record.status.state == .completed {
@@ -42,7 +41,7 @@ extension SimulatedScenario {
         }
     }
 
-    /// A chunk is recorded after its bytes are durable, never before (R92).
+    /// Checks that chunks are recorded after their bytes are durable, never before (R92).
     private static func lostChunks(of download: DownloadTransfer, in image: DiskImage) -> [String] {
         guard let layout = download.layout else { return [] }
         let bytes =
@@ -57,7 +56,7 @@ extension SimulatedScenario {
         }.map { "chunk \($0) is recorded and lost" }
     }
 
-    /// Synced bytes of an unfinished chunk are recorded after they are durable, too.
+    /// Checks that synced bytes of an unfinished chunk are recorded after they are durable.
     func violations(
         of partials: [DownloadPartial], of download: DownloadTransfer,
         on moment: SimulatedMoment
@@ -81,7 +80,8 @@ extension SimulatedScenario {
             .map { "chunk \($0) is recorded and was never acknowledged" }
     }
 
-    /// After the command ran to its end undisturbed: it is done for good, and nothing is left.
+    /// Checks after an undisturbed run that the command's effect is durable and nothing is left
+    /// over.
     func violations(
         atEnd end: SimulatedEnd, of host: SimulatedHost, expecting expected: SimulatedEnd
     ) async throws -> [String] {
@@ -91,14 +91,15 @@ extension SimulatedScenario {
         if durable.content(at: SimulatedHost.destination) != after {
             found.append("the destination is not durably as it should be")
         }
-        // A temporary file that comes back after a cut belongs to nobody any more.
+        // A temporary file that returns after a cut has no owner any more.
         let left = Set(image.paths + durable.paths).filter { $0.hasSuffix(".kedge-part") }
         found += left.sorted().map { "left: \($0)" }
         if request.isUpload { found += Self.violations(ofUploadTo: host.server) }
         return found + (try await leaks(of: host))
     }
 
-    /// The server has the file once, in one session, and no acknowledged byte came twice.
+    /// Checks that the server has the file once, in one session, and got no acknowledged byte
+    /// twice.
     private static func violations(ofUploadTo server: FakeServer) -> [String] {
         let state = server.state.withLock { $0 }
         var found: [String] = []
@@ -114,8 +115,8 @@ extension SimulatedScenario {
         return found
     }
 
-    /// Descriptors that stay open after the client was closed. Threads that end let go of theirs a
-    /// moment later.
+    /// Checks that no descriptor stays open after the client was closed. Ending threads release
+    /// theirs a moment later.
     func leaks(of host: SimulatedHost) async throws -> [String] {
         if try await eventually({ host.disk.openFileCount == 0 }) { return [] }
         return ["\(host.disk.openFileCount) descriptors stay open"]

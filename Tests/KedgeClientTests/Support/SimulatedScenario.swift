@@ -1,25 +1,25 @@
+import KedgeClient
 import KedgeFiles
 import KedgeHash
 import KedgeModel
 import KedgeTesting
 
-@testable import KedgeClient
-
-/// A command, with what has to be there before and how it ends when nothing goes wrong.
+/// A command, the state of the machine before it, and its end when nothing goes wrong.
 struct SimulatedScenario: Sendable, CustomStringConvertible {
     let description: String
     let request: SimulatedRequest
-    /// What is at the destination before.
+    /// The bytes at the destination before the command.
     var before: [UInt8]?
     var end = SimulatedEnd.completed
-    /// How the same command ends after it was done.
+    /// The end of the same command when it is repeated.
     var endAgain = SimulatedEnd.completed
-    /// The moment at which an earlier run of the same command was killed; nil when there was none.
+    /// Finds the moment at which an earlier run of the same command was killed; nil without such a
+    /// run.
     var isKill: (@Sendable (SimulatedMoment) async throws -> Bool)?
-    /// True when chunks are large against what is recorded of them while they come.
+    /// True when unfinished chunks are recorded several times while they arrive.
     var isInParts = false
 
-    /// Two whole chunks and a short one.
+    /// Two complete chunks and a short one.
     static let content = Scene.bytes(2500)
     static let oldContent = Scene.bytes(1300, seed: 3)
 
@@ -40,12 +40,12 @@ struct SimulatedScenario: Sendable, CustomStringConvertible {
     static let forgotten = SimulatedScenario(
         description: "a download whose record does not know its temporary file yet",
         request: .download(.file(fileID), overwrites: false), isKill: { $0.next == "truncate" })
-    /// Without a hash nobody can say that the file which is there is the right one.
+    /// Without a hash the client cannot verify that the file at the destination is the right one.
     static let sequential = SimulatedScenario(
         description: "a download in one go",
         request: .download(.url(FakeServer.base + "/plain/x"), overwrites: false),
         endAgain: .refused(.destinationExists))
-    /// Without a hash of the file: a mixture of old and new bytes would stay.
+    /// Without a hash of the file a mixture of old and new bytes would go unnoticed.
     static let inParts = SimulatedScenario(
         description: "a download whose chunks are recorded while they come",
         request: .download(.url(FakeServer.base + "/plain/x"), overwrites: true),
@@ -55,13 +55,13 @@ struct SimulatedScenario: Sendable, CustomStringConvertible {
         isKill: { try await hasUnsyncedParts($0) }, isInParts: true)
     static let upload = SimulatedScenario(description: "an upload", request: .upload)
 
-    /// What is at the destination when the command has ended.
+    /// The bytes at the destination after the command.
     var after: [UInt8]? {
         if request.isUpload { return nil }
         return end == .completed ? Self.content : before
     }
 
-    /// The machine when the command is given.
+    /// Returns the machine at the start of the command.
     func start() async throws -> SimulatedMoment {
         let machine = try await machine()
         guard let isKill else { return machine }
@@ -74,7 +74,7 @@ struct SimulatedScenario: Sendable, CustomStringConvertible {
 
     struct NoSuchMoment: Error {}
 
-    /// A machine on which everything has been at rest for long.
+    /// Returns a machine on which everything is durable.
     private func machine() async throws -> SimulatedMoment {
         let disk = SimulatedDisk()
         try disk.makeDirectory(SimulatedHost.folder)

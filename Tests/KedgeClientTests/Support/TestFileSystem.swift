@@ -3,7 +3,7 @@ import KedgeFiles
 import KedgeLocks
 import KedgeTesting
 
-/// The real file system, with a disk that can be full and with counted reads.
+/// The real file system with counted reads and a disk that can be full.
 final class TestFileSystem: ForwardingFileSystem {
     private struct State {
         var readByteCounts: [String: Int64] = [:]
@@ -17,12 +17,12 @@ final class TestFileSystem: ForwardingFileSystem {
 
     func readByteCount(_ path: String) -> Int64 { state.withLock { $0.readByteCounts[path] ?? 0 } }
 
-    /// After so many more bytes every write fails for want of space.
+    /// Makes every write fail for want of space after this many more bytes.
     func setWritable(_ byteCount: Int64) { state.withLock { $0.writableByteCount = byteCount } }
 
     func setAvailable(_ byteCount: Int64?) { state.withLock { $0.availableByteCount = byteCount } }
 
-    /// Something that happens once, when a file is about to be read after so many reads from now on.
+    /// Runs an action once, before the first read after this many further reads.
     func beforeRead(after skipCount: Int, _ action: @escaping @Sendable () -> Void) {
         state.withLock { $0.beforeRead = (action, skipCount) }
     }

@@ -1,7 +1,8 @@
 import Foundation
 import KedgeLocks
+import KedgeTesting
 
-/// A process that the tests started. Its output goes to files, so that nobody has to empty a pipe.
+/// A process that a test started. Its output goes to files, so that no pipe has to be drained.
 final class ChildProcess: Sendable {
     let id: pid_t
     let outputPath: String
@@ -37,7 +38,7 @@ final class ChildProcess: Sendable {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // What a shell in the background ignores, its children would ignore as well.
+        // Otherwise the process would ignore every signal that a background shell ignores.
         var everySignal = sigset_t()
         sigfillset(&everySignal)
         posix_spawnattr_setsigdefault(&attributes, &everySignal)
@@ -56,7 +57,7 @@ final class ChildProcess: Sendable {
             }
         }
         if let output { close(output) }
-        guard status == 0 else { throw Failure("\(executable) cannot be started: \(status)") }
+        guard status == 0 else { throw TestFailure("\(executable) cannot be started: \(status)") }
         self.id = id
     }
 
@@ -70,7 +71,7 @@ final class ChildProcess: Sendable {
         return body(pointers)
     }
 
-    /// How it ended; nil while it runs.
+    /// The termination; nil while the process runs.
     func poll() -> Termination? {
         termination.withLock { termination in
             if termination == nil { termination = Self.reap(id, options: WNOHANG) }
@@ -89,7 +90,7 @@ final class ChildProcess: Sendable {
         return signal == 0 ? .exited((status >> 8) & 0xFF) : .signaled(signal)
     }
 
-    /// Sends a signal, unless the process has ended: its id may belong to a stranger then.
+    /// Sends a signal, unless the process has ended: its id may then belong to another process.
     func signal(_ number: Int32) {
         termination.withLock { termination in
             if termination == nil { termination = Self.reap(id, options: WNOHANG) }
@@ -97,17 +98,17 @@ final class ChildProcess: Sendable {
         }
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until the process has ended by itself.
     func wait(within limit: Duration = .seconds(90)) async throws -> Termination {
         do {
             return try await eventually("process \(id) ends", within: limit) { self.poll() }
-        } catch let failure as Failure {
-            // What it did instead.
-            throw Failure("\(failure)\n\(output.suffix(4000))\n\(errors.suffix(4000))")
+        } catch let failure as TestFailure {
+            // Adds the output of the process.
+            throw TestFailure("\(failure)\n\(output.suffix(4000))\n\(errors.suffix(4000))")
         }
     }
 
-    /// Kills it, if need be, and waits.
+    /// Kills the process if it still runs, and waits.
     func end() {
         termination.withLock { termination in
             guard termination == nil else { return }
@@ -135,34 +136,4 @@ final class ChildProcess: Sendable {
 enum Termination: Hashable, Sendable {
     case exited(Int32)
     case signaled(Int32)
-}
-
-/// A test cannot go on.
-struct Failure: Error, CustomStringConvertible {
-    let description: String
-
-    init(_ description: String) { self.description = description }
-}
-
-/// Looks until there is something to see. What processes do can only be seen from outside.
-///
-/// - Throws: ``Failure`` when it takes too long; `CancellationError` at the test's own limit.
-func eventually<Result>(
-    _ what: String, within limit: Duration = .seconds(60), _ look: () throws -> Result?
-) async throws -> Result {
-    let start = ContinuousClock.now
-    while true {
-        if let result = try look() { return result }
-        guard start.duration(to: .now) < limit else {
-            throw Failure("not within \(limit): \(what)")
-        }
-        try await Task.sleep(for: .milliseconds(5))
-    }
-}
-
-/// The same for a condition.
-func eventually(
-    _ what: String, within limit: Duration = .seconds(60), is condition: () throws -> Bool
-) async throws {
-    let _: Bool = try await eventually(what, within: limit) { try condition() ? true : nil }
 }

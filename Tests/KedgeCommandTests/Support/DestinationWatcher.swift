@@ -1,8 +1,9 @@
 import Foundation
 import KedgeLocks
 import KedgeModel
+import KedgeTesting
 
-/// Somebody who opens a download's destination the moment it is there, over and over.
+/// Opens a download's destination repeatedly from the moment it exists, and records wrong content.
 final class DestinationWatcher: Sendable {
     private struct State {
         var isStopped = false
@@ -11,11 +12,11 @@ final class DestinationWatcher: Sendable {
     }
     private let state = Mutex(State())
 
-    /// Begins to look.
+    /// Begins to watch.
     ///
-    /// - Parameter digest: What the file must have whenever it is there.
+    /// - Parameter digest: Digest that the file must have whenever it exists.
     init(_ path: String, digest: SHA256Digest) {
-        // Ends with the watcher, also when a test fails half-way.
+        // The thread ends with the watcher, also when a test fails halfway.
         Thread.detachNewThread { [weak self] in
             while let watcher = self, !watcher.isStopped {
                 if access(path, F_OK) == 0 { watcher.judge(path, digest) }
@@ -41,9 +42,9 @@ final class DestinationWatcher: Sendable {
         usleep(20_000)
     }
 
-    /// Stops, after at least one look at a file that is there now.
+    /// Stops after at least one more look at the present file.
     ///
-    /// - Returns: How often there was something to see, and what was wrong.
+    /// - Returns: The number of looks at a file, and the wrong ones.
     func stop() async throws -> (sightCount: Int, wrongSights: [String]) {
         let before = state.withLock { $0.sightCount }
         try await eventually("the watcher looks again", within: .seconds(20)) {

@@ -1,9 +1,10 @@
 import Foundation
 import KedgeLocks
+import KedgeTesting
 
-/// An HTTP origin that answers as wrongly as it is told, down to single bytes, until it reforms.
+/// An HTTP origin that gives the wrong answers of a deed, down to single bytes, until it reforms.
 ///
-/// One thread a connection; what they share with the test is behind a lock.
+/// Each connection has a thread; a lock protects the state that they share with the test.
 final class EvilOrigin: Sendable {
     private struct State {
         var isReformed = false
@@ -11,62 +12,46 @@ final class EvilOrigin: Sendable {
         var misdeedCount = 0
     }
 
-    let port: UInt16
     let file: EvilFile
-    private let listener: Int32
+    private let listener: LoopbackListener
     private let deed: Deed
     private let state = Mutex(State())
 
-    var url: String { "http://127.0.0.1:\(port)" }
-    /// Everything that was asked, in order.
+    var port: UInt16 { listener.port }
+    var url: String { listener.url }
+    /// All requests, in order.
     var requests: [EvilRequest] { state.withLock { $0.requests } }
-    /// Requests that got another answer than an honest origin gives.
+    /// The number of requests that got a wrong answer.
     var misdeedCount: Int { state.withLock { $0.misdeedCount } }
 
     init(_ deed: Deed) throws {
         self.deed = deed
         file = EvilFile(byteCount: deed.byteCount, isRanged: deed.isRanged)
-        let (listener, port) = try Loopback.bound()
-        (self.listener, self.port) = (listener, port)
-        Foundation.listen(listener, 64)
-        Thread.detachNewThread { [weak self] in
-            while let socket = Loopback.accept(listener) {
-                guard let origin = self else {
-                    close(socket)
-                    continue
-                }
-                if origin.greet(socket) { continue }
-                Thread.detachNewThread { [weak origin] in Self.serve(socket, of: origin) }
-            }
-            close(listener)
+        listener = try LoopbackListener()
+        listener.start { [weak self] socket in
+            guard self?.greet(socket) == false else { return }
+            Self.serve(socket, of: self)
         }
     }
 
-    deinit { shutdown(listener, Int32(SHUT_RDWR)) }
-
-    /// Tells the truth from now on.
+    /// Answers honestly from now on.
     func reform() { state.withLock { $0.isReformed = true } }
 
-    /// - Returns: True when that was all there is to say.
+    /// - Returns: True when the greeting was the whole answer.
     private func greet(_ socket: Int32) -> Bool {
         guard !deed.greeting.isEmpty else { return false }
         state.withLock { state in
             state.requests.append(EvilRequest(HeadFields("")))
             state.misdeedCount += 1
         }
-        let bytes = deed.greeting
-        Thread.detachNewThread {
-            var greeting = EvilAnswer()
-            greeting.becomeRaw(bytes)
-            _ = EvilWire(socket: socket).send(greeting, withBody: false)
-            close(socket)
-        }
+        var greeting = EvilAnswer()
+        greeting.becomeRaw(deed.greeting)
+        _ = EvilWire(socket: socket).send(greeting, withBody: false)
         return true
     }
 
     private static func serve(_ socket: Int32, of origin: @autoclosure () -> EvilOrigin?) {
         let wire = EvilWire(socket: socket)
-        defer { close(socket) }
         while let request = wire.readRequest(), let answer = origin()?.answer(to: request) {
             guard wire.send(answer, withBody: request.method != "HEAD") else { return }
         }
@@ -141,7 +126,8 @@ struct EvilWire {
         case .pause(let milliseconds):
             return !isLeft(within: milliseconds)
         case .endless(let bytes):
-            // Slow enough that a client which takes it all does not fill a disk before the test ends.
+            // Slow enough that a client that accepts everything does not fill a disk before the
+            // test ends.
             while Loopback.send(bytes, to: socket), !isLeft(within: 5) {}
             return false
         case .silence:
@@ -150,13 +136,13 @@ struct EvilWire {
         }
     }
 
-    /// True when the client hangs up within the time.
+    /// Whether the client hangs up within the time.
     private func isLeft(within milliseconds: Int32) -> Bool {
         var entry = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
         return poll(&entry, 1, milliseconds) != 0
     }
 
-    /// Ends the answer without a reset, which would take bytes with it that nobody has read yet.
+    /// Ends the answer without a reset, which would discard bytes that the client has not read yet.
     private func leave() {
         shutdown(socket, Int32(SHUT_WR))
         var rest: UInt8 = 0

@@ -1,16 +1,16 @@
-/// An answer that can be bent in any place before it is sent.
+/// An answer that a test can change in any place before it is sent.
 struct EvilAnswer: Sendable {
-    /// What goes over the connection after the head.
+    /// A step of sending the body.
     enum Step: Sendable {
         case bytes(ArraySlice<UInt8>)
         case pause(milliseconds: Int32)
-        /// Over and over, until the client hangs up.
+        /// Repeats the bytes until the client hangs up.
         case endless([UInt8])
-        /// Nothing, until the client hangs up.
+        /// Sends nothing until the client hangs up.
         case silence
     }
 
-    /// What becomes of the connection.
+    /// The state of the connection after the answer.
     enum Ending: Sendable {
         case keeps
         case closes
@@ -27,14 +27,15 @@ struct EvilAnswer: Sendable {
     var lineEnd = "\r\n"
     var body: [Step] = []
     var ending = Ending.keeps
-    /// Sends the body of an answer to HEAD as well.
+    /// Whether the body is sent with an answer to HEAD, too.
     var hasBodyAlways = false
-    /// What is sent in place of status line and fields.
+    /// Bytes that are sent in place of status line and fields.
     var rawHead: [UInt8]?
-    /// What is sent before the status line.
+    /// Bytes that are sent before the status line.
     var preamble: [UInt8] = []
 
-    /// The first field with the name. Setting it leaves no other of that name; nil none at all.
+    /// The first field with the name. Setting it removes all others of that name; nil removes every
+    /// one.
     subscript(name: String) -> String? {
         get { fields.first { $0.name.lowercased() == name.lowercased() }?.value }
         set {
@@ -48,7 +49,7 @@ struct EvilAnswer: Sendable {
         fields.append(Field(name: name, value: value))
     }
 
-    /// Bytes of a body that is all there.
+    /// The bytes of a complete body.
     var content: ArraySlice<UInt8> {
         get {
             if case .bytes(let bytes) = body.first { bytes } else { [] }
@@ -64,19 +65,19 @@ struct EvilAnswer: Sendable {
 }
 
 extension EvilAnswer {
-    /// A whole answer of its own.
+    /// Makes a complete answer without the file.
     init(_ status: Int, type: String = "text/plain", _ text: String = "") {
         statusLine = "HTTP/1.1 \(status) Answer"
         add("Content-Type", type)
         setBody(Array(text.utf8)[...])
     }
 
-    /// The same status, with nothing of the file in it.
+    /// Replaces the answer by one with this status and without the file.
     mutating func become(_ status: Int, type: String = "text/plain", _ text: String = "") {
         self = EvilAnswer(status, type: type, text)
     }
 
-    /// The page of a network that wants somebody to log in first.
+    /// Replaces the answer by the login page of a captive portal.
     mutating func becomePortal() {
         become(200, type: "text/html", "<html><body>Please log in</body></html>")
     }
@@ -86,26 +87,26 @@ extension EvilAnswer {
         self["Location"] = location
     }
 
-    /// A body with its length said.
+    /// Sets the body and its Content-Length.
     mutating func setBody(_ bytes: ArraySlice<UInt8>) {
         content = bytes
         self["Content-Length"] = "\(bytes.count)"
     }
 
-    /// Sends something else where an answer should be, and hangs up.
+    /// Sends other bytes in place of an answer, and hangs up.
     mutating func becomeRaw(_ bytes: [UInt8], ending: Ending = .closes) {
         rawHead = bytes
         body = []
         self.ending = ending
     }
 
-    /// Sends so much of the body and hangs up, without a word about it in the head.
+    /// Sends so many bytes of the body and hangs up, with an unchanged head.
     mutating func breakOff(after count: Int, _ ending: Ending = .closes) {
         content = content.prefix(count)
         self.ending = ending
     }
 
-    /// Frames the body as one chunk, with what is to follow it.
+    /// Frames the body as one chunk, followed by the given end.
     mutating func chunk(
         _ size: String? = nil, ending end: String = "\r\n0\r\n\r\n", closes: Bool = false
     ) {
@@ -119,7 +120,7 @@ extension EvilAnswer {
         if closes { ending = .closes }
     }
 
-    /// Says no length: the body ends with the connection.
+    /// Removes the length: the body ends with the connection.
     mutating func delimitByClose() {
         self["Content-Length"] = nil
         ending = .closes

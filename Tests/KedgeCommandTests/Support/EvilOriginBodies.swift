@@ -1,6 +1,6 @@
 import KedgeModel
 
-/// What an origin can do to the body of a range.
+/// Wrong bodies of a range.
 enum PartMisdeed: String, Misdeed {
     case breaksOff = "a body that breaks off after a mebibyte"
     case breaksOffWithReset = "a body that breaks off with a reset"
@@ -19,7 +19,7 @@ enum PartMisdeed: String, Misdeed {
     case hugeChunkSize = "a chunk size that no integer holds"
     case negativeChunkSize = "a negative chunk size"
     case closeDelimited = "a body that ends with the connection"
-    case secondAnswer = "a second answer with other bytes that nobody asked for"
+    case secondAnswer = "an unsolicited second answer with other bytes"
     case headWithBody = "a body after the answer to HEAD"
     case otherLengthInHead = "a larger size to HEAD than the file has"
     case smallerLengthInHead = "a smaller size to HEAD than the file has"
@@ -46,7 +46,7 @@ enum PartMisdeed: String, Misdeed {
         case .breaksOffWithReset:
             Deed(.completes, .parts) { answer, _, _ in
                 answer.breakOff(after: 1 << 20, .resets)
-                // What was sent is to be read before the reset takes it away.
+                // The client has to read the sent bytes before the reset discards them.
                 answer.body.append(.pause(milliseconds: 100))
             }
         case .breaksOffAtOnce:

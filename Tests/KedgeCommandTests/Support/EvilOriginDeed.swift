@@ -1,7 +1,9 @@
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// A wrong behaviour of an origin: in which answers, what is wrong, and what the client must make of it.
+/// A wrong behaviour of an origin: the affected requests, the fault, and the outcome that the
+/// client must reach.
 struct Deed: Sendable {
     /// Requests that get a wrong answer.
     enum Targets: Sendable {
@@ -28,15 +30,16 @@ struct Deed: Sendable {
         }
     }
 
-    /// What the command must come to.
+    /// The outcome that the command must reach.
     enum Outcome: Sendable {
-        /// The right file, although the origin stays as it is.
+        /// The right file, although the origin does not reform.
         case completes
-        /// A failure that no waiting cures.
+        /// A failure that does not pass.
         case fails(ErrorCode)
-        /// More tries, which name this code, until the origin reforms; then the right file.
+        /// More attempts that report this code until the origin reforms; then the right file.
         case recovers(ErrorCode)
-        /// More tries, which name this code: what was learned from the origin stays wrong.
+        /// More attempts that report this code, because the data learned from the origin stay
+        /// wrong.
         case persists(ErrorCode)
     }
 
@@ -47,14 +50,14 @@ struct Deed: Sendable {
     let harm: Harm
     /// Size of the file.
     var byteCount = EvilFile.usualByteCount
-    /// False for an origin that serves no ranges.
+    /// Whether the origin serves ranges.
     var isRanged = true
-    /// What it says to every connection in place of an answer, before it was asked anything.
+    /// Bytes that are sent on every connection before any request, in place of an answer.
     var greeting: [UInt8] = []
 
     /// - Parameters:
-    ///   - outcome: What must become of the download.
-    ///   - targets: Which answers are wrong.
+    ///   - outcome: Outcome that the download must reach.
+    ///   - targets: Requests that get a wrong answer.
     ///   - harm: Makes an honest answer wrong.
     init(_ outcome: Outcome, _ targets: Targets, _ harm: @escaping Harm) {
         self.outcome = outcome
@@ -62,14 +65,14 @@ struct Deed: Sendable {
         self.harm = harm
     }
 
-    /// The same of an origin that serves no ranges.
+    /// A copy for an origin that serves no ranges.
     var unranged: Deed {
         var deed = self
         deed.isRanged = false
         return deed
     }
 
-    /// The same with a file of so many bytes.
+    /// A copy with a file of so many bytes.
     func sized(_ byteCount: Int) -> Deed {
         var deed = self
         deed.byteCount = byteCount
@@ -77,7 +80,7 @@ struct Deed: Sendable {
     }
 }
 
-/// A kind of wrong behaviours; the raw values say in plain words what each of them is.
+/// A kind of wrong behaviour; the raw values describe each case in plain words.
 protocol Misdeed: CaseIterable, RawRepresentable<String>, Sendable, CustomTestStringConvertible {
     var deed: Deed { get }
 }

@@ -1,7 +1,8 @@
 import KedgeHash
 import KedgeModel
+import KedgeTesting
 
-/// The file of an ``EvilOrigin``, and what an honest one would say about it.
+/// The file of an ``EvilOrigin``, with the answers of an honest one.
 struct EvilFile: Sendable {
     static let id = "0123456789abcdef0123456789abcdef"
     static let tag = "\"one\""
@@ -13,7 +14,7 @@ struct EvilFile: Sendable {
 
     let bytes: [UInt8]
     let digest: SHA256Digest
-    /// False for an origin without ranges.
+    /// Whether the origin serves ranges.
     let isRanged: Bool
 
     private static let usualBytes = Sample.bytes(usualByteCount, seed: 29)
@@ -29,7 +30,7 @@ struct EvilFile: Sendable {
         }
     }
 
-    /// What an honest origin answers.
+    /// The answer of an honest origin.
     func answer(to request: EvilRequest) -> EvilAnswer {
         switch request.path {
         case "/files/\(Self.id)/meta": EvilAnswer(200, type: "application/json", meta())
@@ -64,7 +65,7 @@ struct EvilFile: Sendable {
         "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(total)"
     }
 
-    /// Answer to `GET /files/{id}/meta`, with what is to be wrong in it.
+    /// Answer to `GET /files/{id}/meta`, with the given values in it.
     func meta(
         name: String = "file.bin", size: String? = nil, sha256: String? = nil,
         etag: String = tag, chunkSize: String = "\(chunkByteCount)"
@@ -77,7 +78,7 @@ struct EvilFile: Sendable {
             """
     }
 
-    /// Answer to `GET /files/{id}/chunks`, with the digests that are to be in it.
+    /// Answer to `GET /files/{id}/chunks`, with changed digests in it.
     func chunks(
         size: Int = chunkByteCount, _ change: (inout [String]) -> Void = { _ in }
     ) -> String {

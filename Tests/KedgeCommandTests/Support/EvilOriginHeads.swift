@@ -1,10 +1,10 @@
 import KedgeModel
 
-/// What an origin can do instead of a proper head.
+/// Wrong response heads.
 enum HeadMisdeed: String, Misdeed {
     case fewInterims = "a few interim answers"
     case interimFlood = "interim answers by the thousand"
-    case switching = "101 that nobody asked for"
+    case switching = "an unsolicited 101"
     case fieldFlood = "header fields by the thousand"
     case longField = "a header field of a mebibyte"
     case endlessField = "a header field without end"
@@ -15,7 +15,7 @@ enum HeadMisdeed: String, Misdeed {
     case spaceInName = "a space before the colon of Content-Length"
     case noReason = "a status line without words"
     case http10 = "HTTP/1.0"
-    case unknownVersion = "a version of HTTP that there is not"
+    case unknownVersion = "an unknown version of HTTP"
     case statusInWords = "a status that is no number"
     case statusOf4Digits = "a status of four digits"
     case noStatusLine = "bytes without a head"
@@ -30,7 +30,7 @@ enum HeadMisdeed: String, Misdeed {
         case .interimFlood: preamble(.fails(.protocolViolation), count: 10_000)
         case .fieldFlood, .longField, .endlessField, .nul, .lineWithoutColon: fields
         case .bareLineFeeds, .folded, .spaceInName, .noReason, .http10: oddities
-        // No final answer came, so it is a connection that was lost.
+        // No final answer came, so the client takes it for a lost connection.
         case .switching: raw(.recovers(.offline), rawText)
         case .endOfConnection: raw(.recovers(.offline), "")
         case .reset: raw(.recovers(.offline), "", .resets)

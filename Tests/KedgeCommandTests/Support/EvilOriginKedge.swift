@@ -1,6 +1,7 @@
 import KedgeModel
+import KedgeTesting
 
-/// What an origin can do that speaks Kedge's own interface.
+/// Wrong answers of an origin that speaks Kedge's own interface.
 enum KedgeMisdeed: String, Misdeed {
     case truncatedMeta = "meta that breaks off in the middle of JSON"
     case deepMeta = "meta a hundred thousand arrays deep"
@@ -56,9 +57,9 @@ enum KedgeMisdeed: String, Misdeed {
         return deed.sized(5 * EvilFile.chunkByteCount + 1000)
     }
 
-    /// Answers that are no meta at all.
+    /// Answers that are no metadata at all.
     private var formless: Deed {
-        // Too much is too much, however often it is asked.
+        // The answer is as large at every attempt.
         let isTooMuch = self == .hugeMeta || self == .endlessMeta
         let outcome: Deed.Outcome =
             .fails(isTooMuch ? .protocolViolation : .notKedge)
@@ -78,9 +79,9 @@ enum KedgeMisdeed: String, Misdeed {
         }
     }
 
-    /// Meta with a value that there cannot be.
+    /// Metadata with an impossible value.
     private var malformed: Deed {
-        // Numbers may be wrong; another type is another interface.
+        // A number may be wrong once; another type means another interface.
         let isNumber = ![.textAsSize, .fractionAsSize, .oversize, .shortHash].contains(self)
         let outcome: Deed.Outcome = isNumber ? .recovers(.protocolViolation) : .fails(.notKedge)
         return Deed(outcome, .meta) { answer, _, file in
@@ -99,13 +100,13 @@ enum KedgeMisdeed: String, Misdeed {
         }
     }
 
-    /// Meta that could be, and is not what the file is.
+    /// Metadata that are plausible but not the file's.
     private var plausible: Deed {
         let outcome: Deed.Outcome =
             switch self {
             case .wrongHash: .fails(.integrityMismatch)
             case .noDisk: .fails(.diskFull)
-            // No validator for ranges: the hash of the file decides.
+            // There is no validator for ranges, so the hash of the file decides.
             case .weakTag, .lineBreakInTag: .completes
             default: .persists(.protocolViolation)
             }
@@ -127,7 +128,7 @@ enum KedgeMisdeed: String, Misdeed {
         let outcome: Deed.Outcome =
             switch self {
             case .brokenChunks: .recovers(.protocolViolation)
-            // The bytes may be the right ones, but nobody can tell which of the two lies.
+            // The bytes may be right, but the client cannot tell which of the two is wrong.
             case .wrongChunk: .fails(.chunkHashMismatch)
             default: .completes
             }
@@ -153,7 +154,7 @@ enum KedgeMisdeed: String, Misdeed {
         }
     }
 
-    /// Only the hash of the whole file tells.
+    /// Only the hash of the whole file shows the damage.
     private var damagedFile: Deed {
         Deed(.fails(.integrityMismatch), .all) { answer, request, _ in
             if request.path.hasSuffix("/chunks") { answer.become(404) }

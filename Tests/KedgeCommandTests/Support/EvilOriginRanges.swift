@@ -1,6 +1,7 @@
 import KedgeModel
+import KedgeTesting
 
-/// What an origin can answer when it is asked for a range.
+/// Wrong answers to a request for a range.
 enum RangeMisdeed: String, Misdeed {
     case wholeOfSameTag = "200 with the whole file and the same ETag"
     case wholeOfOtherTag = "200 with other bytes and another ETag, each time"
@@ -19,11 +20,11 @@ enum RangeMisdeed: String, Misdeed {
     case otherUnit = "206 of items instead of bytes"
     case twoContentRanges = "206 with two different Content-Ranges"
     case multipart = "206 with multipart/byteranges for a single range"
-    case coded = "206 with a coding that nobody asked for"
+    case coded = "206 with an unsolicited content coding"
     case notSatisfiable = "416 for a valid range, with the right size"
     case notSatisfiableOfOther = "416 for a valid range, with another size"
     case notSatisfiableAlone = "416 for a valid range, and no size"
-    case notModified = "304 that nobody asked for"
+    case notModified = "an unsolicited 304"
     case noContent = "204"
     case accepted = "202 with the right bytes"
     case choices = "300 with the right bytes"
@@ -76,7 +77,7 @@ enum RangeMisdeed: String, Misdeed {
         let digits = String(repeating: "9", count: 20)
         return switch self {
         case .laterStart: EvilFile.contentRange(first + 1..<end, of: total)
-        // The first chunk starts there, so its answer is one that ends elsewhere.
+        // The first chunk starts at byte 0, so its answer ends elsewhere instead.
         case .earlierStart:
             EvilFile.contentRange(0..<(first == 0 ? end - 7 : end - first), of: total)
         case .earlierEnd: EvilFile.contentRange(first..<end - 1, of: total)

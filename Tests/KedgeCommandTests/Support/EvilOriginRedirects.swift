@@ -1,6 +1,6 @@
 import KedgeModel
 
-/// Where an origin can send its clients.
+/// Redirects of an origin.
 enum RedirectMisdeed: String, Misdeed {
     case relative = "to a relative path"
     case absolutePath = "to an absolute path"
@@ -11,7 +11,7 @@ enum RedirectMisdeed: String, Misdeed {
     case nowhere = "without a Location"
     case malformed = "to something that is no URL"
     case empty = "to nothing"
-    case deadHost = "to a port where nobody listens"
+    case deadHost = "to a port without a listener"
     case portal = "to the page of a captive portal, for ranges only"
 
     var deed: Deed {
@@ -37,7 +37,7 @@ enum RedirectMisdeed: String, Misdeed {
         }
     }
 
-    /// From the URL that the command was given, and from no other.
+    /// Redirects only from the URL that the command was given.
     private func redirect(
         _ outcome: Deed.Outcome, _ location: @escaping @Sendable (EvilRequest) -> String?
     ) -> Deed {

@@ -1,6 +1,6 @@
 import KedgeModel
 
-/// Statuses with which an origin can refuse.
+/// Refusals of an origin.
 enum StatusMisdeed: String, Misdeed {
     case unauthorized = "401"
     case forbidden = "403"
@@ -59,7 +59,7 @@ enum StatusMisdeed: String, Misdeed {
     }
 
     private var problem: Deed {
-        // A code means what the table says only where a server may say it.
+        // A code has its meaning only if a server may send it.
         let outcome: Deed.Outcome =
             self == .retryableCode ? .recovers(.busy) : .fails(.fileNotFound)
         return Deed(outcome, .all) { answer, _, _ in

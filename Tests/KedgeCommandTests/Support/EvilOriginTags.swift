@@ -1,6 +1,7 @@
 import KedgeModel
+import KedgeTesting
 
-/// What an origin can do to the validator that holds ranges together.
+/// Wrong validators, under which a client would combine ranges.
 enum TagMisdeed: String, Misdeed {
     case newEachTime = "another ETag with every answer"
     case otherInHead = "another ETag to HEAD than to GET"
@@ -45,7 +46,7 @@ enum TagMisdeed: String, Misdeed {
         }
     }
 
-    /// An origin that has this tag, and knows it when it is told.
+    /// An origin that sends this tag and recognizes it in conditions.
     private func tag(_ outcome: Deed.Outcome, _ targets: Deed.Targets, _ tag: String?) -> Deed {
         Deed(outcome, targets) { answer, request, file in
             if let range = request.fields.range, let tag, request.fields["if-match"] == tag {

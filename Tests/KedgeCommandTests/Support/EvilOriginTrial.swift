@@ -1,19 +1,20 @@
 import Foundation
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// Puts the real command before an ``EvilOrigin`` and judges what it comes to.
+/// Runs the real command against an ``EvilOrigin`` and checks the outcome.
 struct EvilTrial: Sendable {
-    /// What the client is asked for.
+    /// The way in which the command names the file.
     enum Subject: Sendable {
         case url
-        /// By HTTPS.
+        /// A URL with HTTPS.
         case secureURL
-        /// By the id that the file has on the server.
+        /// The id of the file on the server.
         case id
     }
 
-    /// Nothing may take longer than this, whatever the origin does.
+    /// The time limit of every step, whatever the origin does.
     static let limit = Duration.seconds(20)
 
     let scene: Scene
@@ -84,7 +85,7 @@ struct EvilTrial: Sendable {
         #expect(origin.misdeedCount > 0, "the origin never got to do it")
     }
 
-    /// Expects that the command is over and the right file is there, and no other.
+    /// Expects that the command succeeded and left the right file, and no other.
     func expectFile(_ finished: Finished, named name: String = "copy.bin") throws {
         #expect(finished.termination == .exited(0), "\(finished.output)\(finished.errors)")
         let result = try finished.result
@@ -94,7 +95,7 @@ struct EvilTrial: Sendable {
         #expect(try Sample.digest(of: "\(folder)/\(name)") == origin.file.digest)
     }
 
-    /// Expects that the command gave up with the code, and nothing got the file's name.
+    /// Expects that the command failed with the code, and that no file has the final name.
     func expectFailure(_ finished: Finished, _ code: ErrorCode) throws {
         let result = try finished.result
         try #require(result.state == "failed", "\(finished.output)")
@@ -106,7 +107,7 @@ struct EvilTrial: Sendable {
         }
     }
 
-    /// Expects that it goes on trying and says why.
+    /// Expects that the command keeps trying and reports why.
     ///
     /// - Returns: Id of the transfer.
     func expectTries(_ client: ChildProcess, _ code: ErrorCode) async throws -> String {
@@ -117,7 +118,7 @@ struct EvilTrial: Sendable {
             }
             guard client.isRunning else {
                 let end = client.poll().map { "\($0)" } ?? ""
-                throw Failure("it is over, \(end): \(client.output)\(client.errors)")
+                throw TestFailure("it is over, \(end): \(client.output)\(client.errors)")
             }
             return nil
         }
@@ -140,8 +141,8 @@ struct EvilTrial: Sendable {
     }
 }
 
-/// Lets a few trials run at a time: more would wait for processors, and their limits would not be
-/// about the client any more.
+/// Lets a few trials run at a time: more would wait for processors, and their time limits would no
+/// longer measure the client.
 actor EvilOriginTurns {
     static let shared = EvilOriginTurns()
 

@@ -1,12 +1,12 @@
 import KedgeModel
 
-/// What an origin without ranges can do to the body of the whole file.
+/// Wrong bodies of the whole file, from an origin without ranges.
 enum WholeMisdeed: String, Misdeed {
     case breaksOff = "a body that breaks off"
     case noLength = "no length anywhere, and a body that ends with the connection"
-    case shorterThanSaid = "a body that ends with the connection before the size that HEAD said"
-    case longerThanSaid = "a body that ends with the connection after the size that HEAD said"
-    case endless = "a body without end after HEAD said a size"
+    case shorterThanSaid = "a body that ends with the connection before the size from HEAD"
+    case longerThanSaid = "a body that ends with the connection after the size from HEAD"
+    case endless = "a body without end after a size from HEAD"
     case negativeLength = "a negative Content-Length"
     case lengthOf63Bits = "a Content-Length of 2^63"
     case lengthOf64Bits = "a Content-Length of 2^64"
@@ -15,11 +15,11 @@ enum WholeMisdeed: String, Misdeed {
     case smallThenLargeLength = "two Content-Lengths, the smaller one first"
     case largeThenSmallLength = "two Content-Lengths, the larger one first"
     case sameLengthTwice = "the same Content-Length twice"
-    case coded = "a coding that nobody asked for"
-    case partUnasked = "206 that nobody asked for"
+    case coded = "an unsolicited content coding"
+    case partUnasked = "an unsolicited 206"
     case noContent = "204"
     case wrongDigest = "a Repr-Digest of another file"
-    case malformedDigest = "a Repr-Digest that is none"
+    case malformedDigest = "a malformed Repr-Digest"
     case otherTagThanHead = "another ETag to GET than to HEAD"
     case largerInHead = "a larger size to HEAD than to GET"
     case trickle = "a byte a second"
@@ -46,7 +46,7 @@ enum WholeMisdeed: String, Misdeed {
         }.unranged
     }
 
-    /// - Parameter missing: How much less than the size of the file each of them says.
+    /// - Parameter missing: Bytes by which each Content-Length is below the size of the file.
     private func lengths(
         _ missing: [Int], _ outcome: Deed.Outcome = .fails(.protocolViolation)
     ) -> Deed {

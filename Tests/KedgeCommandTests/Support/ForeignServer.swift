@@ -1,7 +1,8 @@
 import Foundation
 import KedgeModel
+import KedgeTesting
 
-/// A tus server that others wrote, in a process of its own; `Tests/clients/foreign.py` runs it.
+/// A third-party tus server in its own process; `Tests/clients/foreign.py` runs it.
 struct ForeignServer: Sendable {
     private struct Reply: Decodable {
         struct About: Decodable {
@@ -12,9 +13,9 @@ struct ForeignServer: Sendable {
         var error: String?
     }
 
-    /// Where uploads begin.
+    /// The URL at which uploads begin.
     let url: String
-    /// Where it keeps them.
+    /// The directory in which the server keeps uploads.
     let directory: String
 
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
@@ -28,7 +29,7 @@ struct ForeignServer: Sendable {
 
     var port: UInt16 { UInt16(URLComponents(string: url)?.port ?? 0) }
 
-    /// The same server through a proxy.
+    /// The URL of the server through a proxy.
     func url(through proxy: FaultyProxy) -> String {
         proxy.url + (URLComponents(string: url)?.path ?? "/")
     }
@@ -39,15 +40,17 @@ struct ForeignServer: Sendable {
             program: python ?? "python3", [program, name, "--while-parent"], endsGently: true)
         let line: String = try await eventually("\(name) serves") {
             if process.output.hasSuffix("\n") { return process.output }
-            guard process.isRunning else { throw Failure("no server: \(process.errors)") }
+            guard process.isRunning else { throw TestFailure("no server: \(process.errors)") }
             return nil
         }
         let reply = try JSONDecoder().decode(Reply.self, from: Data(line.utf8))
-        guard let about = reply.answer else { throw Failure("no server: \(reply.error ?? line)") }
+        guard let about = reply.answer else {
+            throw TestFailure("no server: \(reply.error ?? line)")
+        }
         return ForeignServer(url: about.tus, directory: about.directory)
     }
 
-    /// Paths of the files that it keeps, with their sizes.
+    /// Paths and sizes of the files that the server keeps.
     var files: [String: Int] {
         let names = FileManager.default.enumerator(atPath: directory)?.allObjects as? [String]
         var files: [String: Int] = [:]
@@ -60,7 +63,7 @@ struct ForeignServer: Sendable {
         return files
     }
 
-    /// Digests of those with a size.
+    /// Digests of the files of this size.
     func digests(ofFilesWith byteCount: Int) throws -> [SHA256Digest] {
         try files.filter { $0.value == byteCount }.map { try Sample.digest(of: $0.key) }
     }

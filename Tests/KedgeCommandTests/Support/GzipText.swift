@@ -1,6 +1,6 @@
-/// The gzip format (RFC 1952) without compressing: what matters is that the bytes are coded.
+/// The gzip format (RFC 1952) without compression: the tests only need coded bytes.
 enum GzipText {
-    /// Codes bytes.
+    /// Encodes bytes.
     static func encode(_ bytes: [UInt8]) -> [UInt8] {
         var coded: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255]
         var start = 0

@@ -26,14 +26,14 @@ struct TransferLine: Decodable, Sendable {
     var attempt: Int?
     var nextAttemptAt: String?
 
-    /// All whole lines of an output.
+    /// Parses all lines of an output.
     static func all(_ output: String) throws -> [TransferLine] {
         try output.split(separator: "\n", omittingEmptySubsequences: true)
             .map { try JSONDecoder().decode(TransferLine.self, from: Data($0.utf8)) }
     }
 }
 
-/// What `transfers diagnose` says.
+/// The output of `transfers diagnose`.
 struct Diagnosis: Decodable, Sendable {
     var version: Int
     var transferId: String
@@ -50,33 +50,33 @@ struct Diagnosis: Decodable, Sendable {
     var sessionId: String?
     var remoteChangeCount: Int?
 
-    /// Chunks that were confirmed.
+    /// Indexes of the confirmed chunks.
     var confirmed: Set<Int> {
         Set(0..<(totalChunks ?? 0)).subtracting(missingRanges.flatMap { $0[0]...$0[1] })
     }
 }
 
-/// A server process and what it logged.
+/// A server process and its log.
 struct Server: Sendable {
     let process: ChildProcess
     let port: UInt16
 
     var url: String { "http://127.0.0.1:\(port)" }
 
-    /// The port in the line that says where the server serves.
+    /// The port in the log line with the server's address.
     static func port(in log: String) -> UInt16? {
         guard
             let line = log.split(separator: "\n").first(where: {
                 $0.hasPrefix("kedge: serving on ")
             }),
             let port = line.split(separator: ":").last?.prefix(while: \.isNumber),
-            // Half a line has half a port.
+            // An incomplete line may have an incomplete port.
             line.contains(",")
         else { return nil }
         return UInt16(port)
     }
 
-    /// What it logged about requests so far.
+    /// The requests in the log so far.
     var requests: [LogEntry] { LogEntry.all(process.errors) }
 }
 
@@ -97,7 +97,7 @@ struct LogEntry: Decodable, Sendable {
     var errorCode: String?
     /// Bytes of the request's body that the server read.
     var bodyByteCount: Int64
-    /// When the request began, and when it was answered or given up.
+    /// The times at which the request began and ended.
     var begin: Timestamp
     var end: Timestamp
 
@@ -135,7 +135,7 @@ struct LogEntry: Decodable, Sendable {
         begin = end.advanced(by: .milliseconds(-duration))
     }
 
-    /// Requests in a log; other lines are skipped, also one that a kill cut short.
+    /// Parses the requests in a log; other lines are skipped, also one that a kill truncated.
     static func all(_ log: String) -> [LogEntry] {
         log.split(separator: "\n").compactMap { line in
             guard line.contains("\"message\":\"request\"") else { return nil }
@@ -148,10 +148,10 @@ extension [LogEntry] {
     var chunks: [LogEntry] { filter { $0.method == "PUT" && $0.chunkIndex != nil } }
     var sessionIDs: Set<String> { Set(compactMap(\.sessionID)) }
 
-    /// How often each chunk was taken as new.
+    /// The number of times that each chunk was stored as new.
     var created: [Int: Int] { counts { $0.chunkOutcome == "created" } }
 
-    /// How often something was true of the requests of each chunk.
+    /// The number of requests of each chunk that meet a condition.
     func counts(where condition: (LogEntry) -> Bool) -> [Int: Int] {
         chunks.filter(condition).reduce(into: [:]) { $0[$1.chunkIndex ?? -1, default: 0] += 1 }
     }

@@ -1,16 +1,18 @@
 import Foundation
+import KedgeTesting
 
-/// A connection that a test looks at now and then: sending and looking never wait, so that one test
-/// can keep hundreds of them.
+/// A connection that a test polls: sending and polling never wait, so that one test can keep
+/// hundreds of them.
 final class RawConnection {
     private var socket: Int32
     private let reader: MessageReader
     private(set) var answer: PassingMessage?
 
-    /// - Throws: ``Failure`` when nobody listens.
+    /// - Throws: `TestFailure` when no server listens.
     init(to server: Server) throws {
-        guard let socket = Loopback.connect(to: server.port) else { throw Failure("no server") }
-        // The rest of an answer that has begun comes at once; a test never hangs on half of one.
+        guard let socket = Loopback.connect(to: server.port) else { throw TestFailure("no server") }
+        // The rest of a begun answer comes at once; the timeout keeps a test from hanging on half
+        // of one.
         var patience = timeval(tv_sec: 30, tv_usec: 0)
         setsockopt(
             socket, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
@@ -20,7 +22,8 @@ final class RawConnection {
 
     deinit { if socket >= 0 { close(socket) } }
 
-    /// Sends as many of the bytes as go now; returns how many, or nil when the other side is gone.
+    /// Sends as many bytes as possible without waiting; returns their number, or nil when the other
+    /// side is gone.
     func push(_ bytes: ArraySlice<UInt8>) -> Int? {
         let count = bytes.withUnsafeBytes { bytes in
             Foundation.send(
@@ -30,15 +33,15 @@ final class RawConnection {
         return errno == EAGAIN ? 0 : nil
     }
 
-    /// The answer, when it is there.
+    /// Returns the answer if it has arrived.
     ///
-    /// - Throws: ``Failure`` when the connection ended before it, or in the middle of it.
+    /// - Throws: `TestFailure` when the connection ended before or during the answer.
     func poll() throws -> PassingMessage? {
         if let answer { return answer }
         var entry = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
         guard Foundation.poll(&entry, 1, 0) == 1 else { return nil }
         guard var whole = reader.readHead(), reader.readBody(of: &whole, isAnswer: true) else {
-            throw Failure("the connection ended without a whole answer")
+            throw TestFailure("the connection ended without a whole answer")
         }
         answer = whole
         return whole
@@ -52,7 +55,7 @@ final class RawConnection {
     }
 }
 
-/// One chunk on its way over a connection of its own.
+/// The upload of one chunk over its own connection.
 final class RawChunk {
     let upload: RawUpload
     let connection: RawConnection
@@ -66,11 +69,13 @@ final class RawChunk {
         range = upload.file.range(ofChunk: index)
         connection = try RawConnection(to: server)
         let head = upload.file.head(ofChunk: index, path: upload.path).head
-        guard connection.push(head[...]) == head.count else { throw Failure("no head was sent") }
+        guard connection.push(head[...]) == head.count else {
+            throw TestFailure("no head was sent")
+        }
     }
 
-    /// Sends what goes now of the first bytes; returns true when that is all of them, or when the
-    /// server is not there for more.
+    /// Sends the first bytes as far as possible without waiting; returns true when all are sent, or
+    /// when the server accepts no more.
     func push(upTo byteCount: Int) -> Bool {
         let end = range.lowerBound + min(byteCount, range.count)
         while range.lowerBound + sentByteCount < end {
@@ -84,17 +89,17 @@ final class RawChunk {
 }
 
 extension [RawChunk] {
-    /// Sends the first bytes of each.
+    /// Sends the first bytes of each chunk.
     func push(upTo byteCount: Int) async throws {
         try await eventually(
             "\(byteCount) bytes of each are sent",
             is: {
-                // Each gets its turn, also when one before it cannot go on.
+                // Each chunk gets its turn, even if one before it cannot continue.
                 map { $0.push(upTo: byteCount) }.allSatisfy { $0 }
             })
     }
 
-    /// Waits until each is answered.
+    /// Waits until each request is answered.
     func answers() async throws -> [PassingMessage] {
         try await eventually("\(count) requests are answered") {
             let answers = try compactMap { try $0.connection.poll() }

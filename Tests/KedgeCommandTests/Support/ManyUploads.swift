@@ -1,9 +1,10 @@
 import Foundation
 import KedgeHash
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// Bytes that tests upload by hand, cut into chunks. Hashed once, however many sessions send them.
+/// Bytes in chunks that tests upload with raw requests. They are hashed once for all sessions.
 struct RawFile: Sendable {
     let content: [UInt8]
     let chunkByteCount: Int
@@ -39,7 +40,7 @@ struct RawFile: Sendable {
     }
 }
 
-/// A session whose requests a test makes itself.
+/// A session whose requests a test sends itself.
 struct RawUpload: Sendable {
     let file: RawFile
     let id: SessionID
@@ -61,7 +62,7 @@ struct RawUpload: Sendable {
         try server.ask("GET \(path)").decoded()
     }
 
-    /// Sends a chunk, or the rest of it after some bytes, and expects it to be taken as new.
+    /// Sends a chunk, or the rest of it after some bytes, and expects it to be stored as new.
     func send(
         _ index: Int, from skipped: Int = 0, to server: Server,
         sourceLocation: SourceLocation = #_sourceLocation
@@ -73,8 +74,8 @@ struct RawUpload: Sendable {
         #expect(answer?.status == 201, sourceLocation: sourceLocation)
     }
 
-    /// Sends what the server does not have, from where it says that it goes on, makes the file, and
-    /// expects it to be the one that was meant.
+    /// Sends the missing bytes from the offsets that the server reports, finalizes the session, and
+    /// expects the right file.
     func expectFinished(
         at server: Server, sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
@@ -85,7 +86,7 @@ struct RawUpload: Sendable {
                 index, from: Int(partial?.receivedBytes ?? 0), to: server,
                 sourceLocation: sourceLocation)
         }
-        // 202 means that the hash of the whole is still being computed.
+        // 202 means that the server still computes the hash of the file.
         let answer: PassingMessage = try await eventually("the file is made") {
             let answer = try server.ask("POST \(path)/finalize")
             return answer.status == 202 ? nil : answer
@@ -100,27 +101,26 @@ struct RawUpload: Sendable {
 extension Server {
     /// Asks on a connection of its own.
     ///
-    /// - Throws: ``Failure`` when no whole answer comes.
+    /// - Throws: `TestFailure` when no complete answer comes.
     func ask(_ request: String, json body: [UInt8] = []) throws -> PassingMessage {
         var message = PassingMessage("\(request) HTTP/1.1", body: body)
         message["Host"] = "localhost"
         if !body.isEmpty { message["Content-Type"] = "application/json" }
         message.delimitByLength()
         guard let answer = PassingMessage.exchange(message, with: port) else {
-            throw Failure("no answer to \(request)")
+            throw TestFailure("no answer to \(request)")
         }
         return answer
     }
 }
 
 extension PassingMessage {
-    /// The body read as JSON.
+    /// Decodes the body as JSON.
     func decoded<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
         try JSONDecoder().decode(type, from: Data(body))
     }
 
-    /// Expects the form that errors have, with the code, at the end of the connection, and with the
-    /// advice when to ask again.
+    /// Expects a problem document with the code, the end of the connection, and `Retry-After`.
     func expectToAskAgain(
         _ code: ErrorCode, sourceLocation: SourceLocation = #_sourceLocation
     ) throws {

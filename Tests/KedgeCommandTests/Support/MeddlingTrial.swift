@@ -1,8 +1,9 @@
 import Foundation
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// Sends a file to the server and back with somebody in between, and judges what becomes of it.
+/// Uploads and downloads a file through an intermediary and checks the outcomes.
 struct MeddlingTrial: Sendable {
     private let scene: Scene
     private let source: Sample
@@ -18,7 +19,7 @@ struct MeddlingTrial: Sendable {
             atPath: folder, withIntermediateDirectories: false)
     }
 
-    /// Uploads, then downloads what was uploaded, each through a proxy of its own.
+    /// Uploads a file, then downloads it, each through its own proxy.
     static func run(_ interference: Interference) async throws {
         let trial = try await MeddlingTrial()
         let id = try await trial.upload(interference.meddling, interference.upload)
@@ -51,7 +52,7 @@ struct MeddlingTrial: Sendable {
         #expect(scene.names(in: folder) == ["copy.bin"])
     }
 
-    /// Runs a command to success, also when the proxy has to reform first.
+    /// Runs a command until it succeeds, after the proxy has reformed if necessary.
     private func run(
         _ command: [String], _ proxy: MeddlingProxy, _ outcome: Deed.Outcome
     ) async throws -> Finished {
@@ -69,7 +70,7 @@ struct MeddlingTrial: Sendable {
             return finished
         case .recovers(let code), .persists(let code):
             try await eventually("it says \(code) and goes on", within: Torture.limit) {
-                guard client.isRunning else { throw Failure("it is over: \(client.output)") }
+                guard client.isRunning else { throw TestFailure("it is over: \(client.output)") }
                 return client.output.contains("\"\(code.rawValue)\"")
             }
             #expect(client.isRunning, "\(client.output)")

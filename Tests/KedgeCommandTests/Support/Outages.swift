@@ -1,7 +1,9 @@
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// A way to be between client and server, with what an upload and a download must come to.
+/// An interference between client and server, with the outcomes that upload and download must
+/// reach.
 struct Interference: Sendable {
     let meddling: Meddling
     let upload: Deed.Outcome
@@ -17,7 +19,7 @@ struct Interference: Sendable {
     }
 }
 
-/// Answers that come late, or from somebody else.
+/// Answers that come late, or from an intermediary.
 enum Outage: String, CaseIterable, CustomTestStringConvertible {
     case slow = "300 ms on each way"
     case portalAtFirst = "the page of a captive portal at the first contact"
@@ -62,12 +64,12 @@ enum Outage: String, CaseIterable, CustomTestStringConvertible {
     }
 }
 
-/// Work that is done without an answer, or more than once.
+/// Requests that the server performs without an answer to the client, or more than once.
 enum Loss: String, CaseIterable, CustomTestStringConvertible {
     case gatewayTimeout = "504 after the work is done, now and then"
     case lost = "no answer after the work is done, now and then"
     case lostByReset = "a reset after the work is done, now and then"
-    case lostFirst = "no answer to what is asked first"
+    case lostFirst = "no answer to the first request"
     case cut = "half an answer now and then"
     case twice = "every request twice, one after the other"
     case twiceAtOnce = "every request three times at once"
@@ -95,13 +97,11 @@ enum Loss: String, CaseIterable, CustomTestStringConvertible {
 }
 
 extension Meddling {
-    /// Changes answers.
+    /// Makes a meddling that changes answers.
     init(
         isDue: @escaping @Sendable (Int) -> Bool = { _ in true }, copyCount: Int = 1,
         _ changesAnswer: @escaping @Sendable (inout PassingMessage, PassingMessage) -> Void
     ) {
-        self.isDue = isDue
-        self.copyCount = copyCount
-        self.changesAnswer = changesAnswer
+        self.init(isDue: isDue, copyCount: copyCount, changesAnswer: changesAnswer)
     }
 }

@@ -1,7 +1,8 @@
 import Foundation
 import KedgeLocks
+import KedgeTesting
 
-/// A small origin that serves ranges, not always the truth. One thread a connection.
+/// A small origin that serves ranges, not always correctly. Each connection has a thread.
 final class RangeServer: Sendable {
     struct Answer: Sendable {
         var status: Int
@@ -9,38 +10,27 @@ final class RangeServer: Sendable {
         var body: [UInt8] = []
     }
 
-    let port: UInt16
-    private let listener: Int32
-    /// Ranges that were asked for with GET, in order.
+    private let listener: LoopbackListener
+    /// The ranges of GET requests, in order.
     private let asked = Mutex<[Range<Int>]>([])
 
-    var url: String { "http://127.0.0.1:\(port)/file.bin" }
+    var port: UInt16 { listener.port }
+    var url: String { "\(listener.url)/file.bin" }
     var ranges: [Range<Int>] { asked.withLock { $0 } }
 
-    /// - Parameter answer: What to say to a method, its fields, and how many ranges were asked for.
+    /// - Parameter answer: Makes the answer from the method, the fields, and the number of ranges
+    ///   requested so far.
     init(_ answer: @escaping @Sendable (String, HeadFields, Int) -> Answer) throws {
-        let (listener, port) = try Loopback.bound()
-        (self.listener, self.port) = (listener, port)
-        Foundation.listen(listener, 64)
-        Thread.detachNewThread { [weak self] in
-            while let socket = Loopback.accept(listener) {
-                Thread.detachNewThread {
-                    while let head = Self.readHead(socket) {
-                        let method = head.firstLine.prefix { $0 != " " }
-                        let number = self?.note(method == "GET" ? head.range : nil) ?? 0
-                        let answer = answer(String(method), head, number)
-                        guard Self.send(answer, withBody: method != "HEAD", to: socket) else {
-                            break
-                        }
-                    }
-                    close(socket)
-                }
+        listener = try LoopbackListener()
+        listener.start { [weak self] socket in
+            while let head = Self.readHead(socket) {
+                let method = head.firstLine.prefix { $0 != " " }
+                let number = self?.note(method == "GET" ? head.range : nil) ?? 0
+                let answer = answer(String(method), head, number)
+                guard Self.send(answer, withBody: method != "HEAD", to: socket) else { break }
             }
-            close(listener)
         }
     }
-
-    deinit { shutdown(listener, Int32(SHUT_RDWR)) }
 
     private func note(_ range: Range<Int>?) -> Int {
         asked.withLock { asked in
@@ -73,7 +63,7 @@ final class RangeServer: Sendable {
 }
 
 extension RangeServer.Answer {
-    /// What an honest origin says about one version of a file.
+    /// The answer of an honest origin with one version of a file.
     static func honest(_ content: [UInt8], etag: String, _ head: HeadFields) -> Self {
         let common = ["ETag": etag, "Accept-Ranges": "bytes"]
         if let wanted = head["if-match"], wanted != etag {

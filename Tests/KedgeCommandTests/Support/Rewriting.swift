@@ -1,7 +1,8 @@
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// Messages that arrive otherwise than they were sent.
+/// Messages that an intermediary rewrites.
 enum Rewriting: String, CaseIterable, CustomTestStringConvertible {
     case gzip = "every answer coded with gzip"
     case gzipNowAndThen = "answers coded with gzip now and then"
@@ -11,10 +12,10 @@ enum Rewriting: String, CaseIterable, CustomTestStringConvertible {
     case noContentRangeUp = "no Content-Range in requests"
     case noLength = "no Content-Length, but the connection's end"
     case noChunkHash = "no X-Chunk-Hash"
-    case noIdempotencyKey = "no Idempotency-Key, and no answer to what is asked first"
+    case noIdempotencyKey = "no Idempotency-Key, and no answer to the first request"
     case noRange = "no Range"
     case noPreconditions = "no If-Range and no If-Match"
-    case noTalk = "none of the fields that only tell"
+    case noTalk = "no informational fields"
     case shiftedRange = "another Content-Range, always"
     case shiftedRangeNowAndThen = "another Content-Range now and then"
     case olderVersion = "HTTP/1.0"

@@ -1,8 +1,9 @@
 import Foundation
 import KedgeHash
 import KedgeModel
+import KedgeTesting
 
-/// Contents of which no two pages are alike, quickly made, and the same for the same seed.
+/// A file whose pages all differ. It is generated quickly, and equal for equal seeds.
 struct Sample: Sendable {
     let path: String
     let byteCount: Int
@@ -12,7 +13,7 @@ struct Sample: Sendable {
     static func write(_ path: String, byteCount: Int, seed: UInt64) throws -> Sample {
         let content = bytes(byteCount, seed: seed)
         guard FileManager.default.createFile(atPath: path, contents: Data(content)) else {
-            throw Failure("cannot write \(path)")
+            throw TestFailure("cannot write \(path)")
         }
         return Sample(path: path, byteCount: byteCount, digest: SHA256Hasher.digest(of: content))
     }
@@ -39,9 +40,9 @@ struct Sample: Sendable {
         }
     }
 
-    /// SHA-256 of a file as it is.
+    /// The SHA-256 of a file.
     static func digest(of path: String) throws -> SHA256Digest {
-        guard let file = FileHandle(forReadingAtPath: path) else { throw Failure("no \(path)") }
+        guard let file = FileHandle(forReadingAtPath: path) else { throw TestFailure("no \(path)") }
         defer { try? file.close() }
         var hasher = SHA256Hasher()
         while let data = try file.read(upToCount: 1 << 20), !data.isEmpty {
@@ -66,8 +67,8 @@ struct SplitMix64: RandomNumberGenerator {
     }
 }
 
-/// Seeds for tests that leave something to chance: one that stays, one that is new in each run. The
-/// name of the test case shows it; `TEST_SEED` repeats it.
+/// Seeds for randomized tests: a fixed one, and a new one in each run. The name of the test case
+/// shows it; `TEST_SEED` repeats it.
 enum Seeds {
     static let all: [UInt64] = [1, fresh]
 

@@ -1,6 +1,7 @@
 import Foundation
 import KedgeHash
 import KedgeModel
+import KedgeTesting
 import Testing
 
 extension Scene {
@@ -11,11 +12,11 @@ extension Scene {
         try Sample.write(path(name), byteCount: mebibytes << 20 + rest, seed: seed)
     }
 
-    /// Uploads a file to its end and returns the id that it got.
+    /// Uploads a file completely and returns its id.
     func upload(_ sample: Sample, to url: String) async throws -> String {
         let finished = try await run(["upload", sample.path, "--server", url, "--json"])
         guard let id = try finished.result.remoteFileId else {
-            throw Failure("not uploaded: \(finished.output)\(finished.errors)")
+            throw TestFailure("not uploaded: \(finished.output)\(finished.errors)")
         }
         return id
     }
@@ -41,7 +42,7 @@ extension Scene {
         try TransferLine.all(try await run(["transfers", "list", "--json"]).output)
     }
 
-    /// Waits until the only transfer is as wished.
+    /// Waits until the only transfer meets the condition.
     func transfer(
         within limit: Duration = .seconds(20), _ condition: (TransferLine) -> Bool
     ) async throws -> TransferLine {
@@ -49,7 +50,7 @@ extension Scene {
         while start.duration(to: .now) < limit {
             if let only = try await transfers().first, condition(only) { return only }
         }
-        throw Failure("not within \(limit): \(try await transfers())")
+        throw TestFailure("not within \(limit): \(try await transfers())")
     }
 
     func session(_ id: String, at url: String) async throws -> SessionStatus {
@@ -60,19 +61,19 @@ extension Scene {
     /// Deletes a file or a session over HTTP.
     func delete(_ path: String, at server: Server) throws {
         let text = try ask("DELETE \(path) HTTP/1.1\r\nHost: localhost\r\n", at: server)
-        guard text.hasPrefix("HTTP/1.1 204") else { throw Failure("not deleted: \(text)") }
+        guard text.hasPrefix("HTTP/1.1 204") else { throw TestFailure("not deleted: \(text)") }
     }
 
-    /// Posts a JSON body over HTTP and returns the answer as it came.
+    /// Posts a JSON body over HTTP and returns the raw answer.
     func post(_ json: String, to path: String, at server: Server) throws -> String {
         let head = "POST \(path) HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         return try ask(
             "\(head)Content-Length: \(json.utf8.count)\r\n", body: json, at: server)
     }
 
-    /// - Parameter head: The request line and the fields, but for `Connection`.
+    /// - Parameter head: The request line and the fields, except `Connection`.
     private func ask(_ head: String, body: String = "", at server: Server) throws -> String {
-        guard let socket = Loopback.connect(to: server.port) else { throw Failure("no server") }
+        guard let socket = Loopback.connect(to: server.port) else { throw TestFailure("no server") }
         defer { close(socket) }
         let request = "\(head)Connection: close\r\n\r\n\(body)"
         send(socket, request, request.utf8.count, 0)

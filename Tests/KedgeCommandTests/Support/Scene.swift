@@ -1,9 +1,10 @@
 import Foundation
 import KedgeLocks
+import KedgeTesting
 import Testing
 
-/// A place of its own for one test: a directory, and the processes started in it. Everything ends and
-/// goes with it, also when the test fails.
+/// A directory for one test, with the processes started in it. Its end removes everything, also
+/// when the test fails.
 final class Scene: Sendable {
     let directory: String
     private let children = Mutex<[ChildProcess]>([])
@@ -15,12 +16,12 @@ final class Scene: Sendable {
         directory = try Self.makeDirectory("kedge-command")
     }
 
-    /// A new directory for temporary files.
+    /// Makes a new directory for temporary files.
     static func makeDirectory(_ name: String) throws -> String {
         let parent = FileManager.default.temporaryDirectory.path
         let template = strdup("\(parent)/\(name)-XXXXXX")
         defer { free(template) }
-        guard let template, mkdtemp(template) != nil else { throw Failure("no directory") }
+        guard let template, mkdtemp(template) != nil else { throw TestFailure("no directory") }
         return String(cString: template)
     }
 
@@ -28,7 +29,7 @@ final class Scene: Sendable {
         for child in children.withLock({ $0 }) { child.end() }
         for proxy in proxies.withLock({ $0 }) { proxy.stop() }
         for disk in disks.withLock({ $0 }) { umount2(disk, Int32(MNT_DETACH)) }
-        // Best effort: what stays is in the directory for temporary files.
+        // Best effort: leftovers stay in the directory for temporary files.
         try? FileManager.default.removeItem(atPath: directory)
     }
 
@@ -93,7 +94,7 @@ final class Scene: Sendable {
                 + arguments)
         let port: UInt16 = try await eventually("the server serves") {
             if let port = Server.port(in: process.errors) { return port }
-            guard process.isRunning else { throw Failure("no server: \(process.errors)") }
+            guard process.isRunning else { throw TestFailure("no server: \(process.errors)") }
             return nil
         }
         return Server(process: process, port: port)
@@ -106,13 +107,13 @@ final class Scene: Sendable {
         return proxy
     }
 
-    /// Makes a small disk of its own; see ``SmallDisk/isAvailable``.
+    /// Makes a small disk; see ``SmallDisk/isAvailable``.
     func disk(_ name: String, byteCount: Int) throws -> String {
         let path = path(name)
         try FileManager.default.createDirectory(
             atPath: path, withIntermediateDirectories: true)
         guard mount("tmpfs", path, "tmpfs", 0, "size=\(byteCount)") == 0 else {
-            throw Failure("cannot mount: \(errno)")
+            throw TestFailure("cannot mount: \(errno)")
         }
         disks.withLock { $0.append(path) }
         return path
@@ -123,25 +124,26 @@ final class Scene: Sendable {
         (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
     }
 
-    /// Path of the temporary file of a download in a directory, when there is one.
+    /// The path of the temporary file of a download in a directory, if there is one.
     func temporaryFile(in directory: String) -> String? {
         names(in: directory).first { $0.hasSuffix(".kedge-part") }.map { "\(directory)/\($0)" }
     }
 }
 
-/// Where `kedge` is.
+/// The `kedge` command under test.
 enum Command {
-    /// Beside the test bundle, where the build puts both. `TEST_KEDGE` names another one.
+    /// Returns the path beside the test bundle, where the build puts both. `TEST_KEDGE` names
+    /// another one.
     static func path() throws -> String {
         if let path = ProcessInfo.processInfo.environment["TEST_KEDGE"] { return path }
         let bundle = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let path = (bundle as NSString).deletingLastPathComponent + "/kedge"
-        guard access(path, X_OK) == 0 else { throw Failure("there is no \(path)") }
+        guard access(path, X_OK) == 0 else { throw TestFailure("there is no \(path)") }
         return path
     }
 }
 
-/// Small file systems that fill up; only a privileged user can have them.
+/// Small file systems that fill up; only a privileged user can mount them.
 enum SmallDisk {
     static let isAvailable: Bool = {
         guard let path = try? Scene.makeDirectory("kedge-disk") else { return false }
@@ -150,10 +152,10 @@ enum SmallDisk {
         return umount2(path, Int32(MNT_DETACH)) == 0
     }()
 
-    /// Takes all the space that is left.
+    /// Uses up all free space.
     static func fill(_ disk: String) throws {
         let descriptor = open("\(disk)/ballast", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw Failure("no ballast: \(errno)") }
+        guard descriptor >= 0 else { throw TestFailure("no ballast: \(errno)") }
         defer { close(descriptor) }
         let bytes = [UInt8](repeating: 1, count: 1 << 20)
         for size in [1 << 20, 4096] {
@@ -181,7 +183,7 @@ struct Finished: Sendable {
 
     var result: TransferLine {
         get throws {
-            guard let result = try results.last else { throw Failure("no result; \(errors)") }
+            guard let result = try results.last else { throw TestFailure("no result; \(errors)") }
             return result
         }
     }

@@ -1,9 +1,10 @@
 import Foundation
 import KedgeModel
+import KedgeTesting
 
-/// Certificates of an authority of the test's own, made by openssl.
+/// Certificates of a test authority, made by openssl.
 struct Certificates {
-    /// What is wrong with a certificate.
+    /// A flaw of a certificate.
     enum Flaw: String, CaseIterable {
         case none, expired, wrongHost
     }
@@ -46,11 +47,11 @@ struct Certificates {
     private static func openssl(_ arguments: [String], _ scene: Scene) async throws {
         let child = try scene.start(program: "/usr/bin/openssl", arguments)
         let finished = try await scene.finish(child)
-        guard finished.termination == .exited(0) else { throw Failure(finished.errors) }
+        guard finished.termination == .exited(0) else { throw TestFailure(finished.errors) }
     }
 }
 
-/// A server of files that others wrote, Python's, with or without TLS.
+/// Python's file server, with or without TLS.
 struct PythonServer {
     let port: UInt16
 
@@ -75,7 +76,7 @@ struct PythonServer {
             program: "/usr/bin/python3", ["-c", program, directory] + certificate)
         let port: UInt16 = try await eventually("it serves") {
             if let line = child.output.split(separator: "\n").first { return UInt16(line) }
-            guard child.isRunning else { throw Failure("no server: \(child.errors)") }
+            guard child.isRunning else { throw TestFailure("no server: \(child.errors)") }
             return nil
         }
         return PythonServer(port: port)

@@ -1,10 +1,11 @@
 import Foundation
 import KedgeModel
+import KedgeTesting
 import Testing
 
 extension [Server] {
-    /// Expects of servers that followed each other on one data directory: each chunk of each session was
-    /// taken once, and the only file there is is the sample.
+    /// Expects of servers that ran one after the other on a data directory: each chunk of each
+    /// session was stored once, and the sample is the only file.
     func expectTakenOnce(
         _ source: Sample, sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
@@ -21,13 +22,13 @@ extension [Server] {
 }
 
 extension Server {
-    /// All files that it has.
+    /// All files of the server.
     func files() throws -> [FileMeta] {
         var question = PassingMessage("GET /files HTTP/1.1")
         question["Host"] = "localhost"
         question["Connection"] = "close"
         guard let answer = PassingMessage.exchange(question, with: port) else {
-            throw Failure("no list of files")
+            throw TestFailure("no list of files")
         }
         return try JSONDecoder().decode(FileList.self, from: Data(answer.body)).files
     }

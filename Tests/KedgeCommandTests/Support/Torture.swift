@@ -1,15 +1,15 @@
 import Foundation
 
-/// How much the tests ask for: little for every build, more with `KEDGE_TORTURE=1`.
+/// The load of the tests: small for every build, larger with `KEDGE_TORTURE=1`.
 enum Torture {
     static let isOn = ProcessInfo.processInfo.environment["KEDGE_TORTURE"] == "1"
 
-    /// Size of a file that has to get through.
+    /// Size of the transferred file in mebibytes.
     static var mebibytes: Int { isOn ? 200 : 24 }
-    /// Kills in a row.
+    /// The number of kills in a row.
     static var killCount: Int { isOn ? 60 : 10 }
-    /// Tells whoever counts what a long run tried.
+    /// Reports the kills of a long run to the script that counts them.
     static func reportSurvived(kills: Int) { print("torture: \(kills) kills survived") }
-    /// How long one transfer may take.
+    /// The time limit of one transfer.
     static var limit: Duration { .seconds(isOn ? 600 : 60) }
 }

@@ -53,12 +53,12 @@ struct FleetPlace: Sendable {
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         return FleetNode(
             engine: engine, metadata: metadata, bytes: bytes,
-            // Ends with the node.
+            // The node's end cancels it.
             upkeep: Task { await engine.runInFleet() })
     }
 
-    /// Sweeps until nothing is left; false when that takes too long. What a request began to remove on its own
-    /// may still be under way.
+    /// Sweeps until nothing is left, and returns false when that takes too long. A removal that a
+    /// request began may still be under way.
     func sweepUntilEmpty(with nodes: [FleetNode]) async throws -> Bool {
         let end = ContinuousClock.now + .seconds(20)
         while ContinuousClock.now < end {
@@ -69,7 +69,7 @@ struct FleetPlace: Sendable {
         return false
     }
 
-    /// What lies in the bucket below this place.
+    /// Keys of the objects and multipart uploads of this place in the bucket.
     func leftovers() async throws -> [String] {
         let state = try await bucket.state()
         return state.objects.map(\.key).filter { $0.hasPrefix(prefix) }
@@ -84,8 +84,8 @@ struct FleetNode: EngineHolder {
     let bytes: S3Store
     let upkeep: Task<Void, Never>
 
-    /// Takes the stores away from under the engine, as the end of a process does: nobody is asked, nothing
-    /// more is saved, no lease is given back.
+    /// Takes the stores away from under the engine, as the end of a process does: nothing more is
+    /// saved, and no lease is released.
     func kill() async throws {
         upkeep.cancel()
         try await metadata.close()
@@ -98,7 +98,7 @@ struct FleetNode: EngineHolder {
         try await engine.close()
     }
 
-    /// Asks for the end of an upload until it is there.
+    /// Repeats finalize until the file is there.
     func finishPatiently(_ upload: Upload) async throws -> FileRecord {
         while true {
             let outcome = try await engine.finalize(upload.id, owner: upload.owner)
@@ -108,7 +108,7 @@ struct FleetNode: EngineHolder {
     }
 }
 
-/// Runs the body with so many nodes at a new place, and stops them after a success.
+/// Runs the body with `count` nodes at a new place, and stops them after a success.
 func withNodes(
     _ count: Int, _ configure: (inout EngineConfiguration) -> Void = { _ in },
     _ body: (FleetPlace, [FleetNode]) async throws -> Void

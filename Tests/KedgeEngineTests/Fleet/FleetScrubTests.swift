@@ -3,8 +3,8 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-/// Bytes at rest in a bucket, on nodes that share it.
-@Suite(.timeLimit(.minutes(2))) struct `Scrub in a fleet` {
+/// Scrubs of bytes at rest in a bucket, on nodes that share it.
+@Suite(.timeLimit(.minutes(2))) struct FleetScrubTests {
     private let content = sampleBytes(2500)
 
     private func damage(_ file: FileRecord, in place: FleetPlace) async throws {
@@ -22,12 +22,12 @@ import Testing
                 #expect(try await node.content(of: now) == content)
                 try await node.scrubAll()
             }
-            // Addresses of the earlier object may be in use still.
+            // Addresses of the earlier object may still be in use.
             #expect(try await place.leftovers().count == 2)
         }
     }
 
-    @Test func `a superseded object outlives its readers and is removed then`() async throws {
+    @Test func `a superseded object stays while a reader has it open`() async throws {
         func shorten(_ configuration: inout EngineConfiguration) {
             configuration.supersededLifetime = .milliseconds(1500)
         }
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `nodes share the work, and each blob is read once`() async throws {
+    @Test func `nodes share the scrub, and each blob is read once`() async throws {
         try await withNodes(2) { _, nodes in
             for seed in 1...6 { _ = try await nodes[0].file(sampleBytes(1500, seed: UInt64(seed))) }
             async let one: Void = nodes[0].scrubAll()

@@ -7,9 +7,9 @@ import KedgeTesting
 import Testing
 
 /// Nodes that share a database and a bucket, and nothing else.
-@Suite(.timeLimit(.minutes(2))) struct `A fleet` {
+@Suite(.timeLimit(.minutes(2))) struct FleetTests {
     @Test(arguments: [[0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0], [3, 0, 5, 1, 4, 2]])
-    func `chunks may go to any node in any order, and the file is one`(
+    func `chunks sent to any node in any order make one file`(
         order: [Int]
     ) async throws {
         try await withNodes(3) { _, nodes in
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func `what broke off on one node goes on where it stopped on another`() async throws {
+    @Test func `a chunk interrupted on one node goes on at its offset on another`() async throws {
         try await withNodes(2) { _, nodes in
             let upload = try await nodes[0].begin(sampleBytes(2500))
             await nodes[0].breakOff(0, of: upload, after: 700)
@@ -40,8 +40,8 @@ import Testing
         }
     }
 
-    /// Bodies of two files for one chunk, each of them on two nodes.
-    @Test func `what another body left beside a partial goes on on another node, too`()
+    /// Two files have bodies for one chunk, and each body goes to two nodes.
+    @Test func `a rival that one node left beside a partial goes on at another node`()
         async throws
     {
         try await withNodes(2) { _, nodes in
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func `a chunk that another node has is not stored twice, and other bytes conflict`()
+    @Test func `a chunk that another node has is already received, and other bytes conflict`()
         async throws
     {
         try await withNodes(2) { place, nodes in
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func `a newer writer takes over from one that hangs on another node, with its bytes`()
+    @Test func `a newer writer takes over from a hung writer on another node`()
         async throws
     {
         try await withNodes(2) { _, nodes in
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    @Test func `the same bytes are stored once when they were read, and go with their last file`()
+    @Test func `equal bytes are stored once after a scrub, and go with their last file`()
         async throws
     {
         func shorten(_ configuration: inout EngineConfiguration) {
@@ -173,7 +173,7 @@ import Testing
     }
 
     @Test
-    func `uploading the same bytes again cures a blob that is gone, for every file that has it`()
+    func `an upload of the same bytes restores a missing blob for every file that has it`()
         async throws
     {
         try await withNodes(2) { place, nodes in
@@ -183,7 +183,7 @@ import Testing
                 for index in 0..<3 { try await node.put(index, of: upload) }
                 files.append(try await node.finishPatiently(upload))
                 guard number == 0 else { continue }
-                // Somebody empties the bucket.
+                // The bucket loses the object.
                 try await node.bytes.removeStaging(
                     StagingKey(upload.id), state: nil, keeping: nil)
                 await #expect(throws: EngineError.self) { try await node.content(of: files[0]) }
@@ -196,11 +196,11 @@ import Testing
         }
     }
 
-    @Test func `a promised finalize is finished by another node when the first one dies`()
+    @Test func `another node completes a promised finalize when the first node dies`()
         async throws
     {
         let place = try await FleetPlace()
-        // It gives up waiting at once, so that the promise is all that stays of the request.
+        // The request does not wait, so its promise is all that is left of it.
         let dying = try await place.start { $0.finalizePatience = .zero }
         let upload = try await dying.begin(sampleBytes(5500))
         for index in (0..<6).reversed() { try await dying.put(index, of: upload) }
@@ -212,7 +212,7 @@ import Testing
         try await dying.kill()
         _ = await request.result
         let alive = try await place.start()
-        // Nobody asks: the promise alone must do.
+        // No client asks again: the promise alone must suffice.
         var state = try await alive.status(of: upload).state
         let end = ContinuousClock.now + .seconds(30)
         while state != .completed, ContinuousClock.now < end {
@@ -225,7 +225,7 @@ import Testing
         try await alive.stop()
     }
 
-    @Test func `a wrong expectation is told, and the session stays`() async throws {
+    @Test func `a wrong expected digest is a mismatch, and the session stays open`() async throws {
         try await withNodes(2) { _, nodes in
             let upload = try await nodes[0].begin(sampleBytes(2500))
             for index in 0..<3 { try await nodes[index % 2].put(index, of: upload) }
@@ -263,7 +263,7 @@ import Testing
         }
     }
 
-    @Test func `rows that are about other bytes are refused`() async throws {
+    @Test func `rows bound to one byte store refuse another`() async throws {
         let place = try await FleetPlace()
         let node = try await place.start()
         await #expect(throws: MetadataError.self) {

@@ -3,15 +3,15 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-/// What tus and IETF uploads need, on nodes that share a database and a bucket.
-@Suite(.timeLimit(.minutes(2))) struct `Uploads through a fleet` {
+/// Operations of tus and IETF uploads, on nodes that share a database and a bucket.
+@Suite(.timeLimit(.minutes(2))) struct FleetUploadTests {
     private func part(_ size: Int, seed: UInt64, on node: FleetNode) async throws -> Upload {
         let part = try await node.begin(sampleBytes(size, seed: seed), sized: false)
         _ = try await node.append(part.content, to: part, at: 0, completes: true)
         return part
     }
 
-    @Test func `parts of different nodes become one file on another`() async throws {
+    @Test func `partial uploads of different nodes become one file on any node`() async throws {
         try await withNodes(3) { place, nodes in
             let parts = [
                 try await part(2300, seed: 1, on: nodes[0]),
@@ -26,14 +26,14 @@ import Testing
                         fileName: "whole.bin", fileSize: nil, chunkSize: 1000,
                         parts: parts.map(\.id)),
                     owner: .tester)
-                // Every node is asked, and one does it.
+                // Two nodes are asked, and one of them does the work.
                 async let others = nodes[1].made(whole.sessionId)
                 let file = try await nodes[0].made(whole.sessionId)
                 #expect(try await others.id == file.id)
                 #expect(try await nodes[1].content(of: file) == parts.flatMap(\.content))
                 try await node.engine.deleteFile(file.id, owner: .tester)
             }
-            // A part that was read is an upload like any other.
+            // A copied partial upload is still an upload like any other.
             for part in parts.dropLast() {
                 try await nodes[2].engine.cancelSession(part.id, owner: part.owner)
             }
@@ -42,12 +42,13 @@ import Testing
         }
     }
 
-    @Test func `parts of a chunk that come to different nodes become the chunk`() async throws {
+    @Test func `partial bodies of a chunk sent to different nodes become the chunk`() async throws {
         try await withNodes(2) { _, nodes in
             let upload = try await nodes[0].begin(sampleBytes(2500))
             for (turn, part) in [0..<300, 300..<301, 301..<999].enumerated() {
                 let count = Int64(part.upperBound)
-                // The second time as after an answer that was lost with its node.
+                // The second request repeats the first, as after an answer that was lost with its
+                // node.
                 for node in [nodes[turn % 2], nodes[(turn + 1) % 2]] {
                     #expect(try await node.putPart(1, of: upload, part).partByteCount == count)
                 }
@@ -60,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func `a node asks another one's append to stop, and tells all that it brought`()
+    @Test func `a node stops an append on another node and returns the offset after all its bytes`()
         async throws
     {
         try await withNodes(2) { _, nodes in
@@ -83,9 +84,9 @@ import Testing
         }
     }
 
-    /// Leases are not logged. The node that stalls hears of nothing, as one that was suspended.
+    /// PostgreSQL does not log leases. The stalled node learns nothing, like a suspended one.
     @Test(arguments: [false, true])
-    func `a node that wakes after the leases were lost takes nothing back`(
+    func `a node that wakes after the leases were lost invalidates no acknowledged bytes`(
         fromStart: Bool
     ) async throws {
         try await withNodes(2) { place, nodes in
@@ -114,7 +115,7 @@ import Testing
         }
     }
 
-    @Test func `two nodes that are told different sizes agree on one`() async throws {
+    @Test func `nodes agree on the first declared size and refuse another`() async throws {
         try await withNodes(2) { _, nodes in
             let upload = try await nodes[0].begin(sampleBytes(2500), sized: false)
             _ = try await nodes[1].engine.append(

@@ -4,15 +4,15 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-/// R2, R114: whichever call of an operation fails, no success is told that is not durable, nothing
-/// acknowledged before is lost, no descriptor stays open, and trying again completes.
+/// R2, R114: whichever call of an operation fails, the service acknowledges nothing that is not
+/// durable, loses nothing that it acknowledged and leaves no descriptor open. A retry completes.
 ///
 /// The first call fails, then the second, and so on, until the operation runs untouched.
-@Suite(.timeLimit(.minutes(5))) struct `The Nth failure` {
-    /// An operation of the engine, with what has to be there before.
+@Suite(.timeLimit(.minutes(5))) struct NthFailureTests {
+    /// An operation of the engine, with its preparation.
     struct Operation: Sendable, CustomStringConvertible {
         let description: String
-        /// Whether the same request is simply sent again when it failed.
+        /// Whether a client sends the same request again after a failure.
         var isRepeatable = false
         let prepare: @Sendable (PromisedClient) async throws -> Upload
         let run: @Sendable (PromisedClient, Upload) async throws -> Void
@@ -90,7 +90,7 @@ import Testing
             "\(String(cString: strerror(number)))\(isLasting ? ", from then on" : "")"
         }
 
-        /// What an operation may report of it.
+        /// Whether an operation may report this failure with the error.
         func isTold(as error: any Error) -> Bool {
             guard let error = error as? EngineError else { return false }
             return number == ENOSPC ? error.code == .storageFull : error.code == .internalError
@@ -104,7 +104,9 @@ import Testing
     private static let patience = 200
 
     @Test(arguments: Operation.all, Failure.all)
-    func `of the disk`(operation: Operation, failure: Failure) async throws {
+    func `no failing call of the disk loses acknowledged bytes or leaks a descriptor`(
+        operation: Operation, failure: Failure
+    ) async throws {
         for position in 0..<Self.patience {
             let (client, upload) = try await prepared(operation)
             let disk = client.node.machine.disk
@@ -113,7 +115,7 @@ import Testing
             disk.plan(fault)
             let isUndone = await run(operation, client, upload) { failure.isTold(as: $0) }
             let hasFailed = disk.hasFailed
-            // A success that was told before the power went is there, and what was promised before.
+            // Acknowledged successes and earlier promises must survive a power cut here.
             let found = await violations(of: client) {
                 disk.plan(nil)
                 if isUndone { try await operation.run(client, upload) }
@@ -124,9 +126,9 @@ import Testing
         Issue.record("it never ran without a failure")
     }
 
-    /// A row that cannot be written, and one that was written although the answer never came.
+    /// The row cannot be written, or it is written and its answer is lost.
     @Test(arguments: Operation.all, [SimulatedMetadata.FailureMoment.before, .after])
-    func `of the database`(
+    func `no failing transaction loses acknowledged bytes or leaks a descriptor`(
         operation: Operation, moment: SimulatedMetadata.FailureMoment
     ) async throws {
         for position in 0..<Self.patience {
@@ -149,14 +151,17 @@ import Testing
 
     /// A start that meets a failure loses nothing; the next one recovers.
     @Test(arguments: Failure.all)
-    func `of a recovery`(failure: Failure) async throws {
+    func `a recovery that fails at any call of the disk loses nothing`(failure: Failure)
+        async throws
+    {
         let machine = try await interruptedMachine()
         for position in 0..<Self.patience {
             let machine = (client: machine.client, machine: machine.machine.copy())
             let disk = machine.machine.disk
             disk.plan(
                 .init(after: position, with: failure.number, isLasting: failure.isLasting))
-            // It fails, or has come around the failure; what counts is what is there afterwards.
+            // The start may fail or get around the failure. The test checks what is there
+            // afterwards.
             let node = try? await machine.machine.start()
             let hasFailed = disk.hasFailed
             try? await node?.close()
@@ -191,9 +196,9 @@ import Testing
         return (client, try await operation.prepare(client))
     }
 
-    /// Runs the operation; an error must be one that tells what happened.
+    /// Runs the operation. An error must be one that `isExpected` accepts.
     ///
-    /// - Returns: True when its client would simply do it again.
+    /// - Returns: Whether its client would repeat the operation.
     private func run(
         _ operation: Operation, _ client: PromisedClient, _ upload: Upload,
         _ isExpected: (any Error) -> Bool
@@ -203,13 +208,14 @@ import Testing
             return false
         } catch {
             #expect(isExpected(error), "told as \(String(reflecting: error))")
-            // Whoever sends bytes asks first where to go on; the check of the promises does that.
+            // A client that sends bytes asks for the offset first. The check of the promises does
+            // that.
             return operation.isRepeatable
         }
     }
 
-    /// What is wrong after a cut at this moment, and in the process that goes on after the failure is
-    /// over.
+    /// Broken promises after a cut at this moment, and in the process that goes on once the failure
+    /// is over.
     private func violations(
         of client: PromisedClient, healing heal: () async throws -> Void
     ) async -> [String] {
@@ -221,8 +227,8 @@ import Testing
             found += await promises.violations(on: try await cut.start())
                 .map { "after a cut: \($0)" }
             found += await promises.violations(on: client.node)
-            // What a failed sync should have written stays lost, whatever later syncs say, unless it was
-            // written again before it counted.
+            // Bytes of a failed sync stay lost, whatever later syncs report, unless they were
+            // written again before they counted.
             let laterCut = client.node.machine.surviving(.losesAll)
             found += await promises.violations(on: try await laterCut.start())
                 .map { "after a later cut: \($0)" }

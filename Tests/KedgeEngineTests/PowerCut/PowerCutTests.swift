@@ -3,10 +3,10 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-/// R2, R113–R115: the power goes before any call that changes the disk, and whatever the disk then
-/// kept of the unsynced rest, everything that was acknowledged is there.
-@Suite(.timeLimit(.minutes(5))) struct `Power cuts` {
-    /// A moment of the machine, with what had been promised by then.
+/// R2, R113–R115: the power fails before any call that changes the disk. Whatever the disk kept of
+/// the unsynced bytes, everything that was acknowledged is there.
+@Suite(.timeLimit(.minutes(5))) struct PowerCutTests {
+    /// The state of the machine at one moment, with the promises made by then.
     private struct Moment: Sendable {
         let call: String
         let image: DiskImage
@@ -29,9 +29,9 @@ import Testing
     ) async throws -> [Moment] {
         let client = PromisedClient(try await machine.start())
         let moments = Shared<[Moment]>([])
-        // All calls to the disk wait meanwhile, so the rows stand on what the image has.
+        // All calls to the disk wait meanwhile, so the image has the bytes of every row.
         let keep: SimulatedDisk.Observer = { image, call in
-            // First what was promised: rows that come after it cannot be missing from it.
+            // Reads the promises before the rows, so that every promise has its row.
             let promises = client.ledger.value
             let moment = Moment(
                 call: "\(call)", image: image, metadata: machine.metadata.survivor,
@@ -65,7 +65,7 @@ import Testing
         return found
     }
 
-    /// What was finished after the first cut survives a second one.
+    /// Promises broken by a second cut: files finished after the first cut must survive it.
     private func violationsAtRest(
         _ promises: Promises, of machine: SimulatedMachine
     ) async -> [String] {
@@ -89,11 +89,13 @@ import Testing
         )
     }
 
-    @Test func `chunks in any order, one in two parts, and a finalize`() async throws {
+    @Test func `chunks in any order, one of them in parts, and their finalize survive power cuts`()
+        async throws
+    {
         expectNone(try await violations(try await moments(Self.uploadInChunks)))
     }
 
-    @Test func `appends, one broken off, without a size at first`() async throws {
+    @Test func `appends without a size at first survive power cuts`() async throws {
         let moments = try await moments { client in
             let upload = try await client.begin(sampleBytes(2300), sized: false)
             try await client.append(700, to: upload, at: 0)
@@ -104,7 +106,9 @@ import Testing
         expectNone(try await violations(moments))
     }
 
-    @Test func `two files of one content, deleted one after the other`() async throws {
+    @Test func `files of one content that are deleted one after the other survive power cuts`()
+        async throws
+    {
         let moments = try await moments { client in
             var files: [FileRecord] = []
             for _ in 0..<2 {
@@ -116,7 +120,7 @@ import Testing
                 try await client.delete(file)
                 try await client.node.engine.sweep()
             }
-            // The content comes a third time, after its bytes were removed.
+            // The content is uploaded a third time, after its bytes were removed.
             let upload = try await client.begin(sampleBytes(1200))
             for index in 0..<2 { try await client.put(index, of: upload) }
             try await client.finish(upload)
@@ -124,7 +128,7 @@ import Testing
         expectNone(try await violations(moments))
     }
 
-    @Test func `a cancel beside another upload`() async throws {
+    @Test func `a cancel and another upload survive power cuts`() async throws {
         let moments = try await moments { client in
             let upload = try await client.begin(sampleBytes(1200))
             try await client.put(1, of: upload)
@@ -138,7 +142,7 @@ import Testing
         expectNone(try await violations(moments))
     }
 
-    @Test func `uploads at the same time, two of them of one content`() async throws {
+    @Test func `concurrent uploads, two of them of one content, survive power cuts`() async throws {
         let moments = try await moments { client in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for seed: UInt64 in [1, 1, 2] {
@@ -167,7 +171,7 @@ import Testing
         try await client.finish(upload)
     }
 
-    /// A check that cannot fail proves nothing: without either kind of sync it does.
+    /// A check that cannot fail proves nothing: without either kind of sync it must fail.
     @Test(arguments: SimulatedDisk.Mutation.allCases)
     func `a disk that does not sync is caught`(mutation: SimulatedDisk.Mutation) async throws {
         let machine = SimulatedMachine(disk: SimulatedDisk(mutation: mutation))
@@ -176,7 +180,7 @@ import Testing
         #expect(!found.isEmpty)
     }
 
-    @Test func `rows that are durable later than they say are caught`() async throws {
+    @Test func `rows that are durable later than their commit reports are caught`() async throws {
         let metadata = SimulatedMetadata(durability: .late(transactions: 1))
         let machine = SimulatedMachine(metadata: metadata)
         let found = try await violations(

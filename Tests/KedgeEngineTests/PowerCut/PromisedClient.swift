@@ -1,8 +1,9 @@
 import KedgeEngine
 import KedgeHash
 import KedgeModel
+import KedgeTesting
 
-/// A client that writes down what it was promised, the moment it hears of it.
+/// A client that records each promise of the server at once.
 struct PromisedClient: Sendable {
     let node: SimulatedNode
     let ledger: Shared<Promises>
@@ -23,7 +24,7 @@ struct PromisedClient: Sendable {
         ledger.update { _ = $0.chunks[upload.id, default: []].insert(index) }
     }
 
-    /// Breaks a chunk off and asks what came of it.
+    /// Interrupts a chunk and records the bytes that the status announces.
     func breakOff(_ index: Int, of upload: Upload, from start: Int = 0, after count: Int)
         async throws
     {
@@ -52,7 +53,7 @@ struct PromisedClient: Sendable {
     }
 
     func delete(_ file: FileRecord) async throws {
-        // From the request on it may be there or not.
+        // From the request on the file may be there or not.
         ledger.update { promises in
             promises.files[file.id] = nil
             promises.uploads = promises.uploads.filter { $0.value.digest != file.digest }

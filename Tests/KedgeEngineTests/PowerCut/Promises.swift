@@ -1,15 +1,15 @@
 import KedgeEngine
 import KedgeModel
 
-/// Everything that a server has told its clients, and so may never go back on.
+/// Everything that a server has acknowledged to its clients and must keep.
 struct Promises: Sendable {
-    /// Sessions that were created and not taken back.
+    /// Sessions that were created and not cancelled.
     var uploads: [SessionID: Upload] = [:]
     /// Chunks that were acknowledged.
     var chunks: [SessionID: Set<Int>] = [:]
     /// Bytes of chunks that a status announced as received.
     var partials: [SessionID: [Int: Int64]] = [:]
-    /// Offsets that appends were answered with.
+    /// Offsets in the answers to appends.
     var offsets: [SessionID: Int64] = [:]
     /// Files that exist, with their content.
     var files: [FileID: [UInt8]] = [:]
@@ -20,8 +20,8 @@ struct Promises: Sendable {
 }
 
 extension Promises {
-    /// What a server does not keep, each in words; nothing when all is well. Finishes every upload
-    /// on the way, as its client would.
+    /// Finishes every upload, as its client would, and describes each promise that the server
+    /// broke.
     func violations(on node: some EngineHolder) async -> [String] {
         var found: [String] = []
         for upload in uploads.values { found += await violations(of: upload, on: node) }
@@ -32,7 +32,7 @@ extension Promises {
             }
         }
         for id in canceledSessions {
-            // Unknown by now, or told to be canceled; anything else lives.
+            // The session is unknown by now, or its state is canceled. Any other answer is wrong.
             let status = try? await node.engine.sessionStatus(id, owner: .tester)
             if let status, status.state != .canceled { found.append("canceled session lives") }
         }
@@ -58,7 +58,7 @@ extension Promises {
         return found
     }
 
-    /// What was acknowledged of an open session and is not there.
+    /// Acknowledged bytes of an open session that are not there.
     private func lost(
         of upload: Upload, _ status: SessionStatus, on node: some EngineHolder
     ) async throws -> [String] {
@@ -98,7 +98,7 @@ extension Promises {
         }
     }
 
-    /// Nothing is visible that is not whole.
+    /// Listed files that are damaged.
     private static func violationsInList(on node: some EngineHolder) async -> [String] {
         do {
             var found: [String] = []
@@ -114,7 +114,7 @@ extension Promises {
 }
 
 extension EngineHolder {
-    /// Sends whatever is missing, from where the server says to go on.
+    /// Sends the missing bytes, from the server's offsets.
     func complete(_ upload: Upload) async throws {
         if !upload.hasSize {
             let offset = Int(try await offset(of: upload))

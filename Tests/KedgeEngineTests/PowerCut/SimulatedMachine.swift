@@ -36,15 +36,16 @@ struct SimulatedMachine: Sendable {
         return SimulatedNode(engine: engine, bytes: bytes, clock: clock, machine: self)
     }
 
-    /// The machine as it is, for another run from here: nothing was cut.
+    /// A copy of the machine for another run from here, without a cut.
     func copy(mutation: SimulatedDisk.Mutation? = nil) -> SimulatedMachine {
         SimulatedMachine(
             disk: SimulatedDisk(disk.image, mutation: mutation), metadata: metadata.survivor)
     }
 
-    /// The machine after the power went now.
+    /// The machine after a power cut at this moment.
     func surviving(_ cut: Cut) -> SimulatedMachine {
-        // The disk first: rows that are written after it stand on bytes that were there before.
+        // The disk first: a row that is written after its image refers to bytes that were there
+        // before.
         let image = disk.image
         return SimulatedMachine(
             disk: SimulatedDisk(image.surviving(cut)), metadata: metadata.survivor)
@@ -58,7 +59,7 @@ struct SimulatedNode: EngineHolder {
     let clock: ManualClock
     let machine: SimulatedMachine
 
-    /// Lets idle sessions leave memory and gives the disk up.
+    /// Lets idle sessions leave memory and closes the disk store.
     func close() async throws {
         clock.advance(by: .seconds(3600))
         try await engine.sweep()

@@ -24,7 +24,7 @@ extension EngineConfiguration {
     }()
 }
 
-/// A place for an engine over SQLite and a disk, with a clock and a disk that a test rules.
+/// A place for an engine over SQLite and a disk, with a clock and a disk that a test controls.
 final class EnginePlace: Sendable {
     let directory: TemporaryDirectory
     let clock = ManualClock()
@@ -42,8 +42,8 @@ final class EnginePlace: Sendable {
 
     var dataPath: String { directory.path + "/data" }
 
-    /// Opens the stores at this place, recovers, and starts an engine over them. Called after
-    /// ``Node/kill()`` it is a restart.
+    /// Opens the stores at this place, recovers, and starts an engine over them. A call after
+    /// ``Node/kill()`` is a restart.
     func start() async throws -> Node {
         let bytes = try await DiskStore.open(
             dataPath, pool: pool, fileSystem: disk, reserveByteCount: 0)
@@ -67,8 +67,8 @@ struct Node: EngineHolder {
     let bytes: any LocalByteStore
     let place: EnginePlace
 
-    /// Takes the stores away from under the engine, as the end of a process does: nobody is asked,
-    /// nothing more is saved.
+    /// Takes the stores away from under the engine, as the end of a process does: nothing more is
+    /// saved.
     func kill() async throws {
         try await metadata.close()
         await bytes.close()

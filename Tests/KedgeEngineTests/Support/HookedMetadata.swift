@@ -1,8 +1,8 @@
 import KedgeEngine
 import KedgeModel
+import KedgeTesting
 
-/// A metadata store that tells a test of some operations; the test may make it wait or
-/// fail.
+/// A metadata store that calls a hook of the test for some operations. The hook may wait or throw.
 struct HookedMetadata: MetadataStore {
     enum Call: Sendable {
         case progress

@@ -28,10 +28,10 @@ final class ManualTimer: Clock {
     var now: Instant { state.withLock { $0.now } }
     var minimumResolution: Duration { .zero }
 
-    /// How many wait for time to pass.
+    /// Number of waits under way.
     var sleeperCount: Int { state.withLock { $0.sleepers.count } }
 
-    /// Returns once so many wait.
+    /// Returns once `count` waits are under way.
     func waitForSleepers(_ count: Int) async {
         while sleeperCount < count { await Task.yield() }
     }

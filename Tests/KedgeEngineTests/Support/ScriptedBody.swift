@@ -1,8 +1,9 @@
 import KedgeEngine
 import KedgeFiles
 import KedgeModel
+import KedgeTesting
 
-/// A body that a test wrote the script of.
+/// A body that follows a test's script.
 struct ScriptedBody: ByteBody {
     enum Ending: Sendable {
         case ends
@@ -14,22 +15,22 @@ struct ScriptedBody: ByteBody {
         case goesOn
     }
 
-    /// What a test sees of a body's fate.
+    /// Events of a body that a test observes.
     final class Watch: Sendable {
         /// Opened when the reader has nothing more to give and hangs.
         let isHanging = Gate()
         fileprivate let openCount = Shared(0)
 
-        /// How many readers were made.
+        /// Number of readers made.
         var readerCount: Int { openCount.value }
     }
 
     var bytes: [UInt8]
     var announcedByteCount: Int64?
     var ending: Ending
-    /// True for a body that says that it is over together with its last bytes, not when asked again.
+    /// Whether the body reports its end together with its last bytes, and not with the next call.
     var tellsEndAtOnce = false
-    /// True for a body whose sender waits to be told that it is wanted.
+    /// Whether the sender waits for `100 Continue`.
     var isHeldBack = false
     /// Called before each part of the bytes comes, for example to let time pass.
     var beforePart: @Sendable () -> Void = {}
@@ -71,7 +72,7 @@ struct ScriptedBody: ByteBody {
             if count == wanted { return !(tellsEndAtOnce && rest.isEmpty) }
             switch ending {
             case .ends: return false
-            // The server's reader reports a lost connection so.
+            // The server's reader reports a lost connection with this error.
             case .breaksOff: throw EngineError(.lengthMismatch)
             case .hangs:
                 watch.isHanging.open()

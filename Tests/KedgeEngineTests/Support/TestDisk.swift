@@ -2,9 +2,9 @@ import Glibc
 import KedgeFiles
 import KedgeTesting
 
-/// The real file system, counted, with a rule that makes calls fail or wait.
+/// The real file system with counters, and with a rule that makes calls fail or wait.
 ///
-/// Unlike `FaultyFileSystem` it goes on failing until it is told to stop, as a full disk does.
+/// Unlike `FaultyFileSystem` it goes on failing until ``heal()``, as a full disk does.
 final class TestDisk: ForwardingFileSystem {
     enum Call: Sendable {
         case write
@@ -18,8 +18,8 @@ final class TestDisk: ForwardingFileSystem {
         var readBytes = 0
     }
 
-    /// Given the number of this call among its kind since the rule was set, from 0; what it
-    /// returns is the system's error number.
+    /// Gets a call and its number among its kind since the rule was set, from 0. Returns the
+    /// system's error number for a call that fails.
     typealias Rule = @Sendable (Call, Int) -> Int32?
 
     private struct State: Sendable {
@@ -32,7 +32,7 @@ final class TestDisk: ForwardingFileSystem {
     private let state = Shared(State())
     let base = POSIXFileSystem()
 
-    /// What was done since the start.
+    /// Counts since the start.
     var counts: Counts { state.value.counts }
 
     func apply(_ rule: @escaping Rule) {
@@ -42,19 +42,19 @@ final class TestDisk: ForwardingFileSystem {
         }
     }
 
-    /// The disk is full from this write on.
+    /// Fills the disk up at this write: it and all later writes fail.
     func fillUp(atWrite number: Int) {
         apply { call, count in call == .write && count >= number ? ENOSPC : nil }
     }
 
-    /// Some calls of a kind fail, then all succeed.
+    /// Fails the first `times` calls of a kind, then lets all succeed.
     func fail(_ failing: Call, times: Int = 1, with number: Int32 = EIO) {
         apply { call, count in call == failing && count < times ? number : nil }
     }
 
     func heal() { apply { _, _ in nil } }
 
-    /// What the file system says is free; nil for the truth.
+    /// Sets the free space that the file system reports; nil restores the real one.
     func pretendAvailable(_ byteCount: Int64?) {
         state.update { $0.availableBytes = byteCount }
     }

@@ -22,9 +22,9 @@ struct Upload: Sendable {
 
     func chunk(_ index: Int) -> [UInt8] { Array(content[range(index)]) }
 
-    /// The upload of a chunk from one of its bytes on.
+    /// Makes a request that sends a chunk from one of its bytes on.
     ///
-    /// - Parameter end: Where the body ends in the chunk; with the chunk when nil.
+    /// - Parameter end: Where the body ends in the chunk; nil for the end of the chunk.
     func put(
         _ index: Int, from start: Int = 0, upTo end: Int? = nil, digest: SHA256Digest? = nil
     ) -> ChunkPut {
@@ -50,7 +50,7 @@ func sampleBytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     return generator.bytes(count)
 }
 
-/// A test's hold on an engine that runs, on whatever stores.
+/// A test's access to a running engine, over any stores.
 protocol EngineHolder: Sendable {
     var engine: TransferEngine { get }
 }
@@ -75,7 +75,7 @@ extension EngineHolder {
     /// Sends a chunk, or its rest from `start` on.
     ///
     /// - Parameters:
-    ///   - count: How many bytes really come; all when nil.
+    ///   - count: Number of bytes that really arrive; nil for all.
     ///   - ending: What happens after them.
     @discardableResult
     func put(
@@ -139,7 +139,7 @@ extension EngineHolder {
         for index in 0..<upload.chunkCount { try await put(index, of: upload) }
     }
 
-    /// Finalizes to the end.
+    /// Repeats finalize until the file is there.
     func finish(
         _ upload: Upload, expecting digest: SHA256Digest? = nil
     ) async throws -> FileRecord {

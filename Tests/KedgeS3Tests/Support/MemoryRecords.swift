@@ -1,7 +1,7 @@
 import KedgeEngine
 import KedgeLocks
 
-/// What stores remember of staging areas, in memory; every key is one of a session.
+/// Staging records in memory; every key belongs to a session.
 final class MemoryRecords: StagingRecords {
     private let states = Mutex<[StagingKey: String]>([:])
 

@@ -1,7 +1,7 @@
 import HTTPTypes
 import KedgeCurl
 
-/// A request as anybody makes it, without credentials.
+/// A request without credentials.
 enum PlainRequest {
     static func get(_ url: String) async throws -> (fields: [String: String], body: [UInt8]) {
         let response = try await CurlClient().send(CurlRequest(method: .get, url: url))

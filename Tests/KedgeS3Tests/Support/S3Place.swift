@@ -1,18 +1,17 @@
 import KedgeEngine
 import KedgeFiles
 import KedgeModel
+import KedgeS3
 import KedgeTesting
 
-@testable import KedgeS3
-
-/// A place of its own in the bucket of a server, with what stores remember of it.
+/// A prefix in the bucket of a server, with the records that stores keep of it.
 struct S3Place: Sendable {
     let server: any ObjectStoreServer
     let records = MemoryRecords()
     let prefix = SessionID.random().text
     let spool: TemporaryDirectory
     var credentials: any CredentialsProvider
-    /// Added to the address of the bucket.
+    /// Query parameters added to the URL of the bucket.
     var parameters = ""
     var patience = Duration.seconds(20)
     var copyPause = Duration.seconds(600)
@@ -25,7 +24,7 @@ struct S3Place: Sendable {
                 accessKeyID: server.accessKey, secretAccessKey: Secret(server.secretKey)))
     }
 
-    /// Another node at the same place.
+    /// Opens the store as another node at the same prefix.
     func open(
         fileSystem: any FileSystem = POSIXFileSystem(), spoolBudget: Int64? = nil
     ) throws -> S3Store {
@@ -41,7 +40,7 @@ struct S3Place: Sendable {
             pacing: S3Pacing(sleep: { _ in try await Task.sleep(for: .milliseconds(5)) }))
     }
 
-    /// Removes what is left of an upload, as a sweep does.
+    /// Removes the rest of an upload, as a sweep does.
     func sweep(_ key: StagingKey, in store: S3Store, keeping location: String? = nil)
         async throws
     {
@@ -55,12 +54,12 @@ enum SharedServers {
     static let rclone = Task { try await RcloneServer.start() }
     static let moto = Task { try await MotoServer.start() }
     static let stub = Task { try await S3Stub.start() }
-    /// For one suite whose tests come one after the other.
+    /// For one serialized suite.
     static let failing = Task {
         try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
     }
 
-    /// The servers that store bytes truly.
+    /// The servers that store bytes without faults.
     enum Kind: String, CaseIterable, Sendable {
         case rclone
         case moto

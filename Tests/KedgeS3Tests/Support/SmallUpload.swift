@@ -1,11 +1,10 @@
 import KedgeEngine
 import KedgeHash
 import KedgeModel
+import KedgeS3
 import KedgeTesting
 
-@testable import KedgeS3
-
-/// A file of small chunks on its way through a store, for servers that take small parts.
+/// An upload of small chunks, for servers that accept small parts.
 struct SmallUpload: Sendable {
     static let chunkByteCount = 10_000
 
@@ -33,7 +32,7 @@ struct SmallUpload: Sendable {
             isWholeFile: content.count <= Self.chunkByteCount)
     }
 
-    /// Writes some bytes of a chunk where they belong.
+    /// Writes some bytes of a chunk at their offset.
     func write(_ range: Range<Int>, ofChunk index: Int, to area: any StagingArea) async throws {
         let start = index * Self.chunkByteCount + range.lowerBound
         let bytes = Array(content[start..<start + range.count])
@@ -67,7 +66,7 @@ struct SmallUpload: Sendable {
         await area.close()
     }
 
-    /// Makes a blob of it.
+    /// Promotes the file to a blob.
     func promote(in store: S3Store) async throws -> BlobName {
         let digest = SHA256Hasher.digest(of: content)
         let location = try await store.promote(file, to: digest)

@@ -1,7 +1,7 @@
 import KedgeLocks
 import Logging
 
-/// Log lines, kept for a test to read.
+/// A log that keeps its lines for a test.
 final class CapturedLog: Sendable {
     struct Line: Sendable {
         var level: Logger.Level

@@ -1,8 +1,9 @@
 import KedgeModel
+import KedgeTesting
 import Testing
 
 extension ErrorScene {
-    /// What only tus answers.
+    /// Provocations of the codes that only tus has.
     static let tusProvocations: [ErrorCode: Provocation] = [
         .uploadChecksumMismatch: { scene in
             let path = "/tus/\(try await scene.another().id)"

@@ -5,9 +5,9 @@ import KedgeServer
 import KedgeTesting
 import Testing
 
-/// A server in the middle of its work, for each code of the error table to be provoked on: an upload
-/// with a committed and a partial chunk, which no error may change, a finished file, and an older
-/// session that is nearer to its end.
+/// A server in use, on which each code of the error table can be provoked. It has an upload with a
+/// committed and a partial chunk, which no error may change, a finished file, and an older session
+/// that expires first.
 struct ErrorScene: Sendable {
     static let maxFileSize: Int64 = 1_000_000
     static let maxConcurrentWrites = 2
@@ -40,24 +40,24 @@ struct ErrorScene: Sendable {
 
     var filePath: String { "/files/\(file.remoteFileId)" }
 
-    /// Meets the code.
+    /// Provokes the code and returns the answer.
     func provoke(_ code: ErrorCode) async throws -> HTTPAnswer {
         let provocation = try #require(Self.provocations[code])
         return try await provocation(self)
     }
 
-    /// Another upload, for errors that come of changing something.
+    /// Another upload, for errors that need a change.
     func another() async throws -> Upload { try await server.begin(sampleBytes(2500, seed: 3)) }
 
-    /// A digest that nothing here has.
+    /// The digest of no content in these tests.
     static let foreignDigest = String(repeating: "ab", count: 32)
 }
 
 extension ErrorScene {
     typealias Provocation = @Sendable (ErrorScene) async throws -> HTTPAnswer
 
-    /// One way to each code that has a status. A code that cannot be met over HTTP has no place in
-    /// the table.
+    /// One way to provoke each code that has a status. A code that cannot be met over HTTP does not
+    /// belong into the table.
     static let provocations: [ErrorCode: Provocation] =
         sessionProvocations
         .merging(chunkProvocations) { $1 }.merging(fileProvocations) { $1 }
@@ -79,7 +79,7 @@ extension ErrorScene {
         },
         .missingChunks: { scene in try await scene.server.ask(scene.upload.finalize()) },
         .sizeMismatch: { scene in
-            // Native sessions say their size at once; this one is of another dialect.
+            // Native sessions declare their size at creation; this one is of another protocol.
             let id = try await scene.server.engine.createSession(
                 .init(fileName: "log.bin", fileSize: nil), owner: .anonymous
             ).sessionId

@@ -1,7 +1,8 @@
 import KedgeModel
+import KedgeTesting
 import Testing
 
-/// Expects the one form that errors have, with the code and its status from the table.
+/// Expects a problem document with the code and its status from the error table.
 @discardableResult
 func expectProblem(
     _ answer: HTTPAnswer, _ code: ErrorCode, _ location: SourceLocation = #_sourceLocation
@@ -24,7 +25,7 @@ func expectAlive(
     #expect(try await server.get("/healthz").status == 200, sourceLocation: location)
 }
 
-/// Runs requests and expects that the session tells afterwards what it told before.
+/// Runs requests and expects that the status of the session is the same afterwards.
 func expectUnchanged<Result>(
     _ upload: Upload, on server: RunningServer, _ location: SourceLocation = #_sourceLocation,
     _ body: () async throws -> Result

@@ -1,14 +1,13 @@
-/// Text where a server expects something of its own.
+/// Hostile values for what a server parses.
 enum HostileText {
-    /// Where it expects a whole number that is small (issue 2, "What bad input and bad luck get").
-    /// Percent-encoded where a request line could not carry it.
+    /// Values for small whole numbers, percent-encoded where a request line could not carry them.
     static let numbers = [
         "-1", "2147483648", "9007199254740992", "9223372036854775807", "9223372036854775808",
         "18446744073709551616", "1e3", "+1", "1.0", "0x1", "1%00", "%D9%A1",
         "%EF%BC%91", String(repeating: "9", count: 4000),
     ]
 
-    /// Where it expects an identifier.
+    /// Values for identifiers.
     static let identifiers = [
         "x", String(repeating: "0", count: 31), String(repeating: "0", count: 33),
         String(repeating: "A", count: 32), String(repeating: "g", count: 32),

@@ -1,4 +1,6 @@
-/// An answer of type `multipart/byteranges`, taken apart as a client would (RFC 2046 section 5.1).
+import KedgeTesting
+
+/// A parsed answer of type `multipart/byteranges` (RFC 2046 section 5.1).
 struct MultipartByteRanges {
     struct Malformed: Error {}
 

@@ -3,10 +3,11 @@ import KedgeFiles
 import KedgeModel
 import KedgeSQLite
 import KedgeServer
+import KedgeTesting
 import Testing
 
 extension ServerPlace {
-    /// The sessions that are not over, oldest first, as the rows tell when no server runs.
+    /// The unfinished sessions in the database, oldest first. No server may run meanwhile.
     func openSessions() async throws -> [SessionID] {
         let store = try await SQLiteStore.open(
             at: configuration.dataDirectory + "/kedge.sqlite", now: clock.now(),

@@ -1,19 +1,20 @@
 import KedgeHash
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 
-/// What a client of one dialect of resumable uploads says and expects.
+/// A client of one draft version of resumable uploads: its requests, and its reading of answers.
 struct ResumableClient: Sendable, CustomStringConvertible {
     let dialect: ResumableUploadDialect
 
-    /// Every dialect that names its version.
+    /// Clients of every draft version with an interop number.
     static let versioned = ResumableUploadDialect.allCases.filter { $0.interopVersion != nil }
         .map(ResumableClient.init)
     static let all = ResumableUploadDialect.allCases.map(ResumableClient.init)
 
     var description: String { "\(dialect)" }
 
-    /// Fields of a request or an answer about the state of an upload.
+    /// The field with the completeness of an upload, for requests and answers.
     func state(isComplete: Bool) -> (String, String) {
         dialect == .interop3
             ? ("Upload-Incomplete", isComplete ? "?0" : "?1")
@@ -46,7 +47,7 @@ struct ResumableClient: Sendable, CustomStringConvertible {
         HTTPRequestBytes("HEAD", location, version)
     }
 
-    /// Whether an answer says that the upload is complete; nil when it says nothing.
+    /// Whether an answer reports a complete upload; nil when it has no such field.
     func completeness(in answer: HTTPAnswer) -> Bool? {
         let (name, complete) = state(isComplete: true)
         return answer.field(name).map { $0 == complete }
@@ -72,7 +73,7 @@ extension RunningServer {
         return try await connection.finalAnswer(to: request.method)
     }
 
-    /// Begins a request and stays; returns when the server waits for its bytes.
+    /// Begins a request and keeps the connection; returns when the server waits for the body.
     func hold(_ request: HTTPRequestBytes) async throws -> HTTPConnection {
         let connection = try await connect()
         let length =
@@ -86,7 +87,7 @@ extension RunningServer {
         return connection
     }
 
-    /// The bytes of the file that an answer is about.
+    /// The bytes of the file in an answer.
     func fileBytes(_ answer: HTTPAnswer) async throws -> [UInt8] {
         try await get("/files/\(try answer.decoded(FinalizeResponse.self).remoteFileId)").body
     }

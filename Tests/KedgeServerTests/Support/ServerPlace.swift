@@ -18,8 +18,8 @@ final class ServerPlace: Sendable {
     let log = CapturedLog()
     let configuration: ServiceConfiguration
 
-    /// Defaults, but for a free port, chunks of any size, room for as many bodies as there are tests
-    /// at a time, and a short drain.
+    /// Defaults, except a free port, chunks of any size, places for the bodies of all concurrent
+    /// tests, and a short drain.
     init(_ configure: (inout ServiceConfiguration) -> Void = { _ in }) async throws {
         directory = try TemporaryDirectory()
         let loader = try await ConfigurationLoader(
@@ -94,7 +94,7 @@ struct RunningServer: Sendable {
     fileprivate let group: ServiceGroup
     fileprivate let task: Task<Void, any Error>
 
-    /// What SIGTERM does.
+    /// Begins a graceful shutdown, as SIGTERM does.
     func beginStopping() async { await group.triggerGracefulShutdown() }
 
     /// Returns when the service has ended by itself; its stores stay open.
@@ -119,7 +119,7 @@ struct RunningServer: Sendable {
     }
 }
 
-/// Lends a server of the test's own.
+/// Lends a server to one test.
 @discardableResult
 func withServer<Result: Sendable>(
     _ configure: (inout ServiceConfiguration) -> Void = { _ in },

@@ -1,9 +1,9 @@
 import Testing
 
-/// One server for all tests that need nothing special of it: they ask it at the same time, as many
+/// One server for all tests that need no special settings. The tests use it concurrently, as many
 /// clients do, and hostile requests run beside honest ones.
 ///
-/// It runs while somebody uses it.
+/// It runs while a test uses it.
 actor SharedServer {
     private static let instance = SharedServer()
     private var userCount = 0
@@ -29,7 +29,7 @@ actor SharedServer {
 
     private func enter() async throws -> RunningServer {
         userCount += 1
-        // Awaited by everybody who uses the server, and by the last one to leave.
+        // Awaited by every user of the server, and by the last one to leave.
         let starting = server ?? Task { try await ServerPlace().start() }
         server = starting
         return try await starting.value

@@ -1,4 +1,5 @@
 import KedgeModel
+import KedgeTesting
 import Testing
 
 extension HTTPRequestBytes {
@@ -22,7 +23,7 @@ extension HTTPRequestBytes {
             ] + fields, body: body)
     }
 
-    /// The chunks of HTTP, and fields after them.
+    /// The request with its body in HTTP chunks and a trailer field.
     func withTrailer(_ name: String, _ value: String) -> HTTPRequestBytes {
         var copy = chunked([body ?? []]).with([("Trailer", name)])
         copy.body?.removeLast(2)
@@ -32,7 +33,7 @@ extension HTTPRequestBytes {
 }
 
 extension HTTPAnswer {
-    /// The path in `Location`, which is a whole address.
+    /// The path of `Location`, which is an absolute URL.
     var tusPath: String? {
         guard let address = field("Location"), address.hasPrefix("http://localhost/") else {
             return nil
@@ -54,7 +55,7 @@ extension RunningServer {
         try await tusUpload([("Upload-Length", "\(byteCount)")])
     }
 
-    /// Makes a whole part of another upload.
+    /// Makes a complete partial upload for concatenation and returns its path.
     func tusPart(_ content: [UInt8]) async throws -> String {
         let path = try await tusUpload([
             ("Upload-Length", "\(content.count)"), ("Upload-Concat", "partial"),
@@ -68,7 +69,7 @@ extension RunningServer {
     }
 }
 
-/// Expects the answer to `HEAD` with this offset.
+/// Expects `HEAD` to report this offset.
 func expectOffset(
     _ offset: Int, of path: String, on server: RunningServer,
     _ location: SourceLocation = #_sourceLocation

@@ -19,7 +19,7 @@ struct Upload: Sendable {
 
     /// The request that sends a chunk, or the rest of it after some bytes.
     ///
-    /// - Parameter end: Where the body ends in the chunk; with the chunk when nil.
+    /// - Parameter end: End of the body in the chunk; the chunk's own end when nil.
     func put(_ index: Int, from skipped: Int = 0, upTo end: Int? = nil) -> HTTPRequestBytes {
         let chunk = chunk(index)
         let start = index * chunkSize
@@ -31,7 +31,7 @@ struct Upload: Sendable {
             [("Content-Range", range), ("X-Chunk-Hash", hash)], body: Array(chunk[skipped..<end]))
     }
 
-    /// The request that makes the file.
+    /// The request that finalizes the session.
     func finalize(_ digest: SHA256Digest? = nil) -> HTTPRequestBytes {
         guard let digest else { return HTTPRequestBytes("POST", "\(path)/finalize") }
         return .json("POST", "\(path)/finalize", #"{"fileHashSha256":"\#(digest)"}"#)
@@ -39,7 +39,7 @@ struct Upload: Sendable {
 }
 
 extension HTTPRequestBytes {
-    /// A request with a JSON body, written as text so that it can be wrong.
+    /// A request with a JSON body, given as text so that it can be malformed.
     static func json(
         _ method: String, _ target: String, _ text: String, _ fields: [(String, String)] = []
     ) -> HTTPRequestBytes {
@@ -87,9 +87,9 @@ extension RunningServer {
         return try await connection.ask(upload.finalize()).decoded()
     }
 
-    /// Sends the first bytes of a chunk and goes; returns when the server has kept them.
+    /// Sends the first bytes of a chunk and leaves; returns when the server has saved them.
     ///
-    /// The sending side ends first, so that the answer tells when the partial is saved.
+    /// The sending side ends first, so the answer comes once the partial is saved.
     func breakOff(_ index: Int, of upload: Upload, after byteCount: Int) async throws {
         let connection = try await connect()
         let request = upload.put(index)
@@ -98,7 +98,7 @@ extension RunningServer {
         _ = try await connection.answer()
     }
 
-    /// Begins sending a chunk and stays; returns when the server waits for its bytes.
+    /// Begins to send a chunk and keeps the connection; returns when the server waits for the body.
     func hold(_ index: Int, of upload: Upload) async throws -> HTTPConnection {
         let connection = try await connect()
         let request = upload.put(index)
@@ -113,7 +113,7 @@ extension RunningServer {
     }
 }
 
-/// Bytes that look like noise and are the same for the same seed.
+/// Pseudorandom bytes, equal for equal seeds.
 func sampleBytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     var generator = SplitMix64(seed: seed)
     return generator.bytes(count)

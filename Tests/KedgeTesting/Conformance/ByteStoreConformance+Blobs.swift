@@ -5,7 +5,7 @@ internal import KedgeModel
 internal import Testing
 
 extension ByteStoreConformance {
-    /// A blob in the store.
+    /// Makes a blob in the store.
     @Sendable
     private static func blob(
         _ byteCount: Int, in store: any ByteStore
@@ -29,7 +29,7 @@ extension ByteStoreConformance {
             #expect(try await upload.promote(in: store) == name)
             #expect(try await store.content(of: name) == upload.content)
         },
-        Case("a file that never was is not found") { store in
+        Case("a file that was never stored is not found") { store in
             var upload = StagedUpload(byteCount: 100)
             upload.chunks = [
                 CommittedChunk(
@@ -74,7 +74,7 @@ extension ByteStoreConformance {
             for byteCount in [1234, StagedUpload.chunkByteCount + 1] {
                 let (upload, name) = try await blob(byteCount, in: store)
                 for _ in 0..<2 {
-                    // One of the two is how this store names it.
+                    // Each store names its blobs by one of the two.
                     try await store.removeBlob(name.digest)
                     try await store.removeStaging(upload.key, state: nil, keeping: nil)
                 }

@@ -4,7 +4,7 @@ internal import KedgeModel
 internal import Testing
 
 extension ByteStoreConformance {
-    /// A file of two whole chunks and a short one.
+    /// Size of a file of two full chunks and a short one.
     private static let sampleByteCount = 2 * StagedUpload.chunkByteCount + 1234
 
     static let areas = [
@@ -33,7 +33,7 @@ extension ByteStoreConformance {
                 try await area.write(SampleBytes.buffer([1]), at: 0)
             }
         },
-        Case("what is left of an area can be removed, also when nothing is") { store in
+        Case("the rest of an area can be removed, also when nothing is left") { store in
             var upload = StagedUpload(byteCount: sampleByteCount)
             let area = try await store.openStaging(upload.key)
             try await upload.save(0, in: area)
@@ -42,7 +42,7 @@ extension ByteStoreConformance {
             await area.close()
             for _ in 0..<2 { try await store.removeStaging(upload.key, state: nil, keeping: nil) }
         },
-        Case("a store that works says so, names its place and has room") { store in
+        Case("a working store passes its health check, names its place and has space") { store in
             try await store.checkHealth()
             try await store.checkHealth()
             #expect(try await store.availableBytes() > 0)
@@ -113,7 +113,7 @@ extension ByteStoreConformance {
             var again = upload
             again.chunks = []
             try await again.saveAll(in: store)
-            // Which of the two locations was recorded must not matter.
+            // Either of the two recorded locations must do.
             let name = try await again.promote(in: store)
             #expect(try await store.content(of: name) == upload.content)
         },

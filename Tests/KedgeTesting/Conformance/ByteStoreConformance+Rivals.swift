@@ -4,7 +4,7 @@ internal import KedgeModel
 internal import Testing
 
 extension ByteStoreConformance {
-    /// A file of one whole chunk and a short one, and another one of the same size.
+    /// A file of one full chunk and a short one, and another file of the same size.
     private static func uploads() -> (ours: StagedUpload, rival: StagedUpload) {
         let ours = StagedUpload(byteCount: StagedUpload.chunkByteCount + 1234)
         var bytes = ours
@@ -94,7 +94,7 @@ extension ByteStoreConformance {
 
 extension LocalByteStoreConformance {
     static let rivals = [
-        Case("the rivals that have bytes are told, and go with their area") { store in
+        Case("rivals that have bytes are listed, and go with their area") { store in
             let key = StagingKey(.random())
             let area = try await store.openStaging(key)
             for index in [0, 7] {
@@ -117,7 +117,7 @@ extension LocalByteStoreConformance {
             try await store.removeStaging(key)
             #expect(try await store.rivals().isEmpty)
         },
-        Case("a rival is put aside with its area, and without one") { store in
+        Case("a rival goes with its area, quarantined or removed") { store in
             let key = StagingKey(.random())
             for isThere in [true, false] {
                 let area = try await store.openStaging(key)

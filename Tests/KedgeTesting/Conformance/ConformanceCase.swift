@@ -3,10 +3,10 @@ internal import Testing
 
 /// One behaviour that every store of a kind must show.
 ///
-/// Each adapter's tests run the whole list as one parameterised test, so that a behaviour added
-/// here is asked of every store and none can be left out.
+/// Each adapter's tests run the whole list as one parameterised test, so a behaviour added here is
+/// required of every store.
 package struct ConformanceCase<Store: Sendable>: Sendable, CustomTestStringConvertible {
-    /// Opens the store at one place. Called again after a close, it opens what is there.
+    /// Opens the store at one place. A call after a close opens the store that is there.
     package typealias Opener = @Sendable () async throws -> Store
 
     /// The behaviour, as a sentence.
@@ -57,7 +57,7 @@ extension ConformanceCase where Store == any LocalByteStore {
     }
 }
 
-/// What every metadata store must do.
+/// Behaviours of every metadata store.
 package enum MetadataStoreConformance {
     /// One of the promises.
     package typealias Case = ConformanceCase<any MetadataStore>
@@ -70,7 +70,7 @@ package enum MetadataStoreConformance {
         + adopting + work + locations + concurrency + model
 }
 
-/// What every byte store must do.
+/// Behaviours of every byte store.
 package enum ByteStoreConformance {
     /// One of the promises.
     package typealias Case = ConformanceCase<any ByteStore>
@@ -79,7 +79,7 @@ package enum ByteStoreConformance {
     package static let all = areas + chunks + rivals + blobs + model
 }
 
-/// What a byte store must do besides that a process has for itself.
+/// Further behaviours of a byte store that belongs to one process.
 package enum LocalByteStoreConformance {
     /// One of the promises.
     package typealias Case = ConformanceCase<any LocalByteStore>

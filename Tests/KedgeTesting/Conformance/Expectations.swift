@@ -1,7 +1,7 @@
 internal import KedgeEngine
 internal import Testing
 
-/// Expects that the store refuses, in whatever words.
+/// Expects that the store refuses, with any error.
 func expectRefusal(
     _ location: SourceLocation = #_sourceLocation, _ operation: () async throws -> Void
 ) async {
@@ -9,7 +9,7 @@ func expectRefusal(
         try await operation()
         Issue.record("the store accepted it", sourceLocation: location)
     } catch MetadataError.failed {
-        // As it should be.
+        // The refusal is expected.
     } catch {
         Issue.record(error, sourceLocation: location)
     }

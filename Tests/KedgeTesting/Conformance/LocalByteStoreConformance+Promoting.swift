@@ -35,7 +35,7 @@ extension LocalByteStoreConformance {
             #expect(try await store.stagingKeys() == [])
             #expect(try await store.content(of: first) == [1, 2, 3])
         },
-        Case("neither an area nor a blob of the size is not found") { store in
+        Case("a promotion without an area or a blob of the size is not found") { store in
             let key = StagingKey(.random())
             let digest = SHA256Hasher.digest(of: [1, 2, 3])
             await #expect(throws: ByteStoreError.notFound) {
@@ -94,7 +94,7 @@ extension LocalByteStoreConformance {
             await #expect(throws: ByteStoreError.notFound) { try await store.content(of: digest) }
             try await store.removeBlob(digest)
         },
-        Case("a store that works says so and has room") { store in
+        Case("a working store passes its health check and has space") { store in
             try await store.checkHealth()
             try await store.checkHealth()
             #expect(try await store.availableBytes() > 0)

@@ -62,7 +62,7 @@ extension LocalByteStoreConformance {
             await area.close()
             await #expect(throws: ByteStoreError.self) { try await area.sync() }
         },
-        Case("a quarantined area is out of the way, also a second one of its name") { store in
+        Case("an area can be quarantined, and so can a second one of its name") { store in
             let key = StagingKey(.random())
             for _ in 0..<2 {
                 try await store.stage([1], as: key)

@@ -3,7 +3,7 @@ internal import KedgeModel
 internal import Testing
 
 extension MetadataStoreConformance {
-    /// A session with one chunk, a partial and a prefix, valid to second 1000.
+    /// Makes a session with one chunk, a partial and a prefix, valid until second 1000.
     @Sendable
     private static func makeOld(
         _ store: any MetadataStore, declaredDigest: SHA256Digest? = nil
@@ -48,7 +48,7 @@ extension MetadataStoreConformance {
             #expect(rest.chunks.isEmpty)
             #expect(rest.partials.isEmpty)
         },
-        Case("an open session whose time is over can be adopted, before it no sooner") { store in
+        Case("an open session can be adopted once its time is over, and not before") { store in
             let old = try await makeOld(store)
             let early = try await adopt(store, old, by: successor(createdAt: 999))
             #expect(early.chunks.isEmpty)

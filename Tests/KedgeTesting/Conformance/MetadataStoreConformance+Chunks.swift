@@ -32,7 +32,7 @@ extension MetadataStoreConformance {
             #expect(progress.chunks == [Sample.chunk(0), Sample.chunk(1)])
             #expect(progress.record.expiresAt == Sample.time(3000))
         },
-        Case("with a conflict nothing of the commit is written") { store in
+        Case("a commit with a conflict writes nothing") { store in
             let record = try await store.make()
             _ = try await store.commit([Sample.chunk(0)], touching: Sample.touch(record))
             let outcomes = try await store.commit(
@@ -51,7 +51,7 @@ extension MetadataStoreConformance {
             #expect(outcomes.last == .conflict(stored: Sample.chunk(0).digest))
             #expect(try await store.now(record)?.chunks == [])
         },
-        Case("a commit takes the partial away, also when the chunk was there") { store in
+        Case("a commit removes the partial, also when the chunk was there") { store in
             let record = try await store.make()
             try await store.savePartial(Sample.partial(0), touching: Sample.touch(record))
             try await store.savePartial(Sample.partial(1), touching: Sample.touch(record))

@@ -26,11 +26,11 @@ extension MetadataStoreConformance {
             #expect(try await again.now(record)?.chunks == chunks)
             try await again.close()
         },
-        Case("an operation that fails does not take those beside it along") { store in
+        Case("an operation that fails does not fail the operations beside it") { store in
             let record = try await store.make(Sample.session(fileSize: 100 * Sample.chunkSize))
             let failures = await withTaskGroup(of: Bool.self) { group in
                 for index in 0..<100 {
-                    // Every third one has a length that the session cannot have.
+                    // Every third chunk has a length that the session cannot have.
                     let chunk = CommittedChunk(
                         index: index, byteCount: index % 3 == 0 ? 1 : Sample.chunkSize,
                         digest: Sample.digest("\(index)"))
@@ -48,7 +48,7 @@ extension MetadataStoreConformance {
             #expect(failures == 0)
             #expect(try await store.now(record)?.chunks.count == 66)
         },
-        Case("of many digests for one chunk at once the first wins") { store in
+        Case("the first of many concurrent digests for one chunk wins") { store in
             let record = try await store.make()
             let outcomes = try await withThrowingTaskGroup(of: ChunkOutcome.self) { group in
                 for number in 0..<30 {
@@ -74,7 +74,7 @@ extension MetadataStoreConformance {
             #expect(try await task.value == [.committed])
             #expect(try await store.now(record)?.chunks == [Sample.chunk(0)])
         },
-        Case(reopening: "everything is there after opening again") { open in
+        Case(reopening: "every row is there after opening again") { open in
             let store = try await open()
             let file = try await store.makeFile()
             let key = IdempotencyKey(key: "key", fingerprint: "request")
@@ -102,6 +102,6 @@ extension MetadataStoreConformance {
             #expect(try await again.claimAll() == [.staging(canceled.stagingKey)])
             try await again.close()
         },
-        Case("a store that works says so") { store in try await store.checkHealth() },
+        Case("a working store passes its health check") { store in try await store.checkHealth() },
     ]
 }

@@ -3,7 +3,7 @@ internal import KedgeModel
 internal import Testing
 
 extension MetadataStoreConformance {
-    /// Expires at the second, and forgets what expired before the other one.
+    /// Expires sessions at a second, and forgets those that expired before another.
     @Sendable
     private static func expire(
         _ store: any MetadataStore, at now: Int64, graceEnd: Int64, limit: Int = 100

@@ -11,7 +11,7 @@ extension MetadataStoreConformance {
         },
         Case("files are listed newest first, page by page, without other owners'") { store in
             var made: [FileRecord] = []
-            // Three share their time, so that the order within one time is tested too.
+            // Three files share a time, so that the order within one time is tested, too.
             for seconds: Int64 in [1, 2, 2, 2, 3] {
                 made.append(try await store.makeFile(at: seconds))
             }

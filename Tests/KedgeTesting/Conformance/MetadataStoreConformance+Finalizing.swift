@@ -90,7 +90,7 @@ extension MetadataStoreConformance {
             #expect(begun.finalDigest == Sample.digest("b"))
             #expect(try await store.claimAll() == [.blob(Sample.digest("a"))])
         },
-        Case("sessions are listed as finalizing as long as they are, whoever owns them") { store in
+        Case("finalizing sessions of every owner are listed until they end") { store in
             _ = try await store.make()
             let records = [
                 try await store.make(),
@@ -108,7 +108,7 @@ extension MetadataStoreConformance {
             try await store.reopen(records[1].id)
             #expect(try await store.finalizingSessions() == [])
         },
-        Case("open sessions that are made of others are listed in pages, with their parts") {
+        Case("open final uploads are listed in pages, with their partial uploads") {
             store in
             var records: [SessionRecord] = []
             for count in 1...4 {

@@ -38,7 +38,7 @@ extension MetadataStoreConformance {
             #expect(
                 try await store.claimAll() == [.blob(file.digest), .staging(record.stagingKey)])
         },
-        Case("claimed garbage is nobody else's until its lease ends") { store in
+        Case("claimed garbage is not claimed again until its lease ends") { store in
             let record = try await store.make()
             try await store.cancelSession(record.id, owner: record.owner)
             func claim(_ now: Int64) async throws -> [Garbage] {

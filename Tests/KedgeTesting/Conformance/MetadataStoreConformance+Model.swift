@@ -4,13 +4,13 @@ internal import Testing
 
 extension MetadataStoreConformance {
     private static let operationCount = 150
-    /// Looking at everything costs a hundred questions.
+    /// Comparing everything costs a hundred queries.
     private static let operationsBetweenLooks = 25
 
-    /// Whatever is asked in whatever order, every store answers as the rows in memory do, which are short enough
-    /// to be read.
+    /// Every store answers any sequence of operations like the rows in memory, which are short
+    /// enough to review.
     static let model = (1...8).map { (seed: UInt64) in
-        Case("any operations have the answers of the model (seed \(seed))") { store in
+        Case("any sequence of operations has the answers of the model (seed \(seed))") { store in
             let model = SimulatedMetadata()
             var walk = MetadataWalk(seed: seed)
             for number in 1...operationCount {
@@ -27,9 +27,9 @@ extension MetadataStoreConformance {
         }
     }
 
-    /// Makes a call on both.
+    /// Makes a call on both stores.
     ///
-    /// - Returns: False when the stores have gone apart: what follows would say nothing.
+    /// - Returns: False when the stores differ: further calls would prove nothing.
     private static func makesAlike(
         _ operation: MetadataOperation, _ place: String, _ walk: inout MetadataWalk,
         _ store: any MetadataStore, _ model: SimulatedMetadata

@@ -55,7 +55,7 @@ extension MetadataStoreConformance {
             #expect(try await store.now(record)?.partials == [Sample.partial(1)])
             try await store.discardPartial(of: .random(), index: 0, by: nil)
         },
-        Case("a partial that is in doubt stays so until it is saved without") { store in
+        Case("a partial in doubt stays in doubt until it is saved without doubt") { store in
             let record = try await store.make()
             var partial = Sample.partial(1)
             for isInDoubt in [false, true, false] {
@@ -98,7 +98,7 @@ extension MetadataStoreConformance {
             }
             #expect(try await store.now(record)?.partials == [])
         },
-        Case("a chunk takes its rival along, and a late one does not come back") { store in
+        Case("a committed chunk removes its rival, and a late rival is ignored") { store in
             let record = try await store.make()
             let touch = Sample.touch(record)
             for index in 0..<2 {
@@ -116,7 +116,7 @@ extension MetadataStoreConformance {
                 try await store.unfinishedSessions().first { $0.record.id == record.id }?
                     .claimedEnd == 0)
         },
-        Case("rivals go when chunks are taken back, and with the session") { store in
+        Case("rivals go when chunks are invalidated, and with the session") { store in
             for isWhole in [false, true] {
                 let record = try await store.make()
                 let touch = Sample.touch(record)

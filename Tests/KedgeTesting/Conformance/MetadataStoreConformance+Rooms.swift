@@ -5,7 +5,8 @@ internal import Testing
 extension MetadataStoreConformance {
     private static let (first, second) = ("192.0.2.1", "2001:db8::/64")
 
-    /// Creates a session of a client, or says why not.
+    /// Creates a session of a client, with room for `limit` open sessions, and returns the store's
+    /// answer.
     private static func create(
         _ record: SessionRecord = Sample.session(), in store: any MetadataStore, most limit: Int,
         of client: String? = first, besides busy: Set<SessionID> = [],
@@ -17,7 +18,7 @@ extension MetadataStoreConformance {
                 record, idempotencyKey: key, adopting: adopting, in: room))
     }
 
-    /// Creates a session where there is room.
+    /// Creates a session, and requires that there is room.
     private static func fill(
         _ store: any MetadataStore, of client: String? = first,
         _ record: SessionRecord = Sample.session()
@@ -27,7 +28,7 @@ extension MetadataStoreConformance {
     }
 
     static let rooms = [
-        Case("the oldest session without a byte of the client with most makes room") { store in
+        Case("the oldest empty session of the client with most of them makes room") { store in
             let lonely = try await fill(store, of: second)
             let oldest = try await fill(store)
             let younger = try await fill(store)
@@ -38,7 +39,7 @@ extension MetadataStoreConformance {
             #expect(try await store.isKnown(oldest.stagingKey), "its bytes are left to the sweep")
             for kept in [lonely, younger, record] { #expect(try await store.now(kept) != nil) }
         },
-        Case("sessions with bytes make no room, and neither do those of several parts") { store in
+        Case("neither sessions with bytes nor final uploads make room") { store in
             let (whole, begun) = (try await fill(store), try await fill(store))
             _ = try await store.commit([Sample.chunk(0)], touching: Sample.touch(whole))
             try await store.savePartial(Sample.partial(1), touching: Sample.touch(begun))
@@ -90,7 +91,7 @@ extension MetadataStoreConformance {
             }
             #expect(again.id == record.id)
         },
-        Case("a session that makes room takes its key along") { store in
+        Case("a session that makes room frees its idempotency key") { store in
             let key = IdempotencyKey(key: "key", fingerprint: "request")
             let (record, next, third) = (Sample.session(), Sample.session(), Sample.session())
             let first = try await create(record, in: store, most: 1, key: key)
@@ -112,7 +113,7 @@ extension MetadataStoreConformance {
             #expect(try await store.now(new)?.chunks.count == 1)
             #expect(try await create(in: store, most: 1) == .full)
         },
-        Case("a session is a part of so many uploads, and no more") { store in
+        Case("a session is a partial upload of a bounded number of final uploads") { store in
             let parts = [try await fill(store), try await fill(store), try await fill(store)]
             let lists = [[0, 1], [1, 0], [2, 0, 1], [0], [2], [1, 2]]
             var outcomes: [Bool] = []
@@ -127,7 +128,7 @@ extension MetadataStoreConformance {
             }
             #expect(outcomes == [true, true, false, false, true, false])
         },
-        Case("creates at the same time keep the bound together") { store in
+        Case("concurrent creates keep the bound together") { store in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<24 {
                     group.addTask { _ = try await create(in: store, most: 5) }

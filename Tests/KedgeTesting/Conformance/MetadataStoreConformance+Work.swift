@@ -3,7 +3,7 @@ internal import KedgeModel
 internal import Testing
 
 extension MetadataStoreConformance {
-    /// A node's lease of a minute from the second.
+    /// Makes a node's lease of a minute from a second on.
     @Sendable
     private static func lease(_ holder: String, at seconds: Int64) -> WorkLease {
         WorkLease(holder: holder, now: Sample.time(seconds), until: Sample.time(seconds + 60))
@@ -39,7 +39,7 @@ extension MetadataStoreConformance {
             #expect(jobs.map(\.expected) == [digest])
             #expect(
                 try await store.takeAbandonedFinalizes(lease: lease("c", at: 61), limit: 9) == [])
-            // Asked again without an expectation, the earlier one stays.
+            // A repeated call without an expected digest keeps the earlier one.
             _ = try await store.takeFinalize(
                 of: record.id, expecting: nil, lease: lease("b", at: 61))
             let again = try await store.takeAbandonedFinalizes(lease: lease("c", at: 200), limit: 9)
@@ -53,7 +53,7 @@ extension MetadataStoreConformance {
             _ = try await store.takeAbandonedFinalizes(lease: lease("b", at: 70), limit: 9)
             #expect(try await store.now(record)?.record.expiresAt == Sample.time(130))
         },
-        Case("a finalizing session that nobody works on is taken, up to the limit") { store in
+        Case("finalizing sessions without a worker are taken over, up to the limit") { store in
             for _ in 0..<3 {
                 let record = try await store.make()
                 try await store.fill(record)
@@ -67,7 +67,8 @@ extension MetadataStoreConformance {
             #expect(second.count == 1)
             #expect(Set((first + second).map(\.record.id)).count == 3)
         },
-        Case("a promise ends with the finalize, the session, or when it is taken back") { store in
+        Case("a promised finalize ends when it completes, with its session, or on release") {
+            store in
             let ends: [@Sendable (SessionRecord) async throws -> Void] = [
                 { _ = try await store.completeFinalize(of: $0.id, at: Sample.time(1)) },
                 { try await store.reopen($0.id) },
@@ -90,7 +91,8 @@ extension MetadataStoreConformance {
                         == [])
             }
         },
-        Case("a promise is renewed by who has it, and never made so") { store in
+        Case("only the holder of a promised finalize renews it, and renewing promises none") {
+            store in
             let record = try await store.make()
             try await store.renewFinalize(of: record.id, lease: lease("a", at: 0))
             #expect(
@@ -109,7 +111,7 @@ extension MetadataStoreConformance {
                 try await store.takeAbandonedFinalizes(lease: lease("d", at: 500), limit: 9) == [])
             try await store.renewFinalize(of: .random(), lease: lease("a", at: 0))
         },
-        Case("a finalize is promised for sessions that may become a file") { store in
+        Case("a finalize is promised only for a session that may become a file") { store in
             await #expect(throws: MetadataError.notFound) {
                 try await store.takeFinalize(
                     of: .random(), expecting: nil, lease: lease("a", at: 0))
@@ -121,7 +123,7 @@ extension MetadataStoreConformance {
             }
             try await store.dropFinalize(of: .random(), by: lease("a", at: 0))
         },
-        Case("only who has the work takes the promise back, or anybody when nobody has it") {
+        Case("only its holder releases a promised finalize, or any node once the lease is over") {
             store in
             let record = try await store.make()
             let take = { @Sendable (holder: String, second: Int64) in
@@ -148,7 +150,7 @@ extension MetadataStoreConformance {
                 #expect(try await store.now(record)?.record.prefix?.offset == 70)
             }
         },
-        Case("a writer takes all chunks back, with what was recorded for the area") { store in
+        Case("a writer invalidates all chunks together with the state of their area") { store in
             let record = try await store.make()
             try await store.fill(record)
             _ = try await store.setStagingState("gone", of: record.stagingKey, replacing: nil)
@@ -157,7 +159,7 @@ extension MetadataStoreConformance {
             #expect(progress.chunks.isEmpty)
             #expect(progress.record.prefix == nil)
             #expect(try await store.stagingState(of: record.stagingKey) == nil)
-            // A finalize that is promised has the last word, and so has the session's state.
+            // A promised finalize, or another state of the session, prevents the invalidation.
             try await store.fill(record)
             _ = try await store.takeFinalize(
                 of: record.id, expecting: nil, lease: lease("a", at: 0))
@@ -171,7 +173,7 @@ extension MetadataStoreConformance {
             }
             #expect(try await store.now(record)?.chunks.count == 3)
         },
-        Case("a dropped chunk leaves the area's state, the last one takes it along") { store in
+        Case("a dropped chunk leaves the area's state, and the last one removes it") { store in
             let record = try await store.make()
             try await store.fill(record)
             _ = try await store.setStagingState("state", of: record.stagingKey, replacing: nil)
@@ -180,7 +182,7 @@ extension MetadataStoreConformance {
             try await store.dropChunks([0, 2], of: record.id)
             #expect(try await store.stagingState(of: record.stagingKey) == nil)
         },
-        Case("rows are about the bytes of one place") { store in
+        Case("rows are bound to the bytes of one place") { store in
             try await store.bind(toBytesAt: "here")
             try await store.bind(toBytesAt: "here")
             await #expect(throws: MetadataError.foreignBytes("here")) {
@@ -215,7 +217,8 @@ extension MetadataStoreConformance {
                 try await store.setStagingState("x", of: StagingKey(.random()), replacing: nil)
             }
         },
-        Case("a staging state goes with the bytes: to garbage, or to who adopts them") { store in
+        Case("a staging state goes with the bytes, to an adopting session or to the garbage") {
+            store in
             let record = try await store.make(Sample.session(expiresAt: Sample.time(10)))
             let key = record.stagingKey
             _ = try await store.setStagingState("state", of: key, replacing: nil)
@@ -239,8 +242,8 @@ extension MetadataStoreConformance {
             #expect(
                 try await store.file(first.id, owner: first.owner)?.location == "objects/2")
             let (key, other) = (StagingKey(first.sessionID), StagingKey(second.sessionID))
-            // What else is left of an area goes, of the earlier one with its object; both objects are known by
-            // where they came from.
+            // The rest of the later area is garbage. The earlier area goes together with its
+            // object. Both objects can be found by their area.
             #expect(try await store.claimAll() == [.staging(other)])
             #expect(try await store.blobLocation(fromStaging: key) == "objects/1")
             #expect(try await store.blobLocation(fromStaging: other) == "objects/2")
@@ -251,11 +254,11 @@ extension MetadataStoreConformance {
             try await store.deleteFile(second.id, owner: second.owner, at: Sample.time(20))
             #expect(try await store.blobLocation(fromStaging: key) == nil)
             #expect(try await store.claimAll() == [.staging(key), .staging(other)])
-            // The same bytes may come again.
+            // The same bytes may be uploaded again.
             let third = try await store.makeFile("same", location: "objects/3")
             #expect(third.location == "objects/3")
         },
-        Case("what came after the end of a session is left to the sweep, not what is in use") {
+        Case("staged bytes of an ended session are left to the sweep, and bytes in use are not") {
             store in
             let record = try await store.make()
             try await store.leaveToSweep(record.stagingKey)
@@ -266,7 +269,7 @@ extension MetadataStoreConformance {
             try await store.leaveToSweep(record.stagingKey)
             #expect(try await store.claimAll() == [.staging(record.stagingKey)])
         },
-        Case("garbage is forgotten by who has claimed it last, and nobody else") { store in
+        Case("only the last claim of garbage forgets it") { store in
             let record = try await store.make()
             try await store.cancelSession(record.id, owner: record.owner)
             let garbage = Garbage.staging(record.stagingKey)

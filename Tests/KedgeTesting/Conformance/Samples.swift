@@ -10,12 +10,12 @@ package enum Sample {
     package static let chunkSize: Int64 = 100
     package static let fileSize: Int64 = 250
 
-    /// A time, so many seconds after the start of all samples.
+    /// A time, in seconds after the start of all samples.
     package static func time(_ seconds: Int64) -> Timestamp {
         Timestamp(millisecondsSinceEpoch: 1_700_000_000_000 + seconds * 1000)
     }
 
-    /// An open session, made at second 0 and valid to second 1000.
+    /// An open session, made at second 0 and valid until second 1000.
     package static func session(
         owner: OwnerID = owner, fileSize: Int64? = fileSize, chunkSize: Int64 = chunkSize,
         declaredDigest: SHA256Digest? = nil, createdAt: Timestamp = time(0),
@@ -56,7 +56,7 @@ package enum Sample {
         return rival
     }
 
-    /// A touch that keeps the session valid to the second.
+    /// A touch that keeps the session valid until a second.
     package static func touch(
         _ record: SessionRecord, until seconds: Int64 = 1000, prefix: Int64? = nil
     ) -> SessionTouch {
@@ -104,17 +104,17 @@ extension MetadataStore {
         try await completeFinalize(of: id, at: now, location: nil, keepUntil: now)
     }
 
-    /// Forgets what ``claimAll(at:)`` has claimed.
+    /// Forgets garbage that ``claimAll(at:)`` has claimed.
     func forget(_ garbage: Garbage, claimedAt seconds: Int64 = 5000) async throws {
         try await forgetGarbage(garbage, claimedUntil: Sample.time(seconds + 60))
     }
 
-    /// The session as its owner sees it now.
+    /// The session as its owner sees it at this moment.
     package func now(_ record: SessionRecord) async throws -> SessionProgress? {
         try await progress(of: record.id, owner: record.owner)
     }
 
-    /// Everything that a sweep at the second would remove.
+    /// Claims everything that a sweep at the second would remove.
     func claimAll(at seconds: Int64 = 5000) async throws -> Set<Garbage> {
         Set(
             try await claimGarbage(

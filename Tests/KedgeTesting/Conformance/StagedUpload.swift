@@ -2,9 +2,9 @@ package import KedgeEngine
 internal import KedgeHash
 package import KedgeModel
 
-/// A file on its way through a byte store, chunk by chunk, as the engine would bring it.
+/// A file that is stored chunk by chunk, as the engine does.
 package struct StagedUpload: Sendable {
-    /// Object stores keep no smaller parts of a file but the last.
+    /// Object stores accept no smaller part of a file, except for the last one.
     package static let chunkByteCount = 5 << 20
 
     package let key: StagingKey
@@ -71,7 +71,7 @@ package struct StagedUpload: Sendable {
         await area.close()
     }
 
-    /// Makes a blob of it.
+    /// Makes a blob of the file.
     package func promote(in store: any ByteStore) async throws -> BlobName {
         let location = try await store.promote(file, to: digest)
         return BlobName(digest: digest, byteCount: Int64(content.count), location: location)

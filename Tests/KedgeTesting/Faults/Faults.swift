@@ -1,9 +1,9 @@
-import Foundation
+internal import Foundation
 
-/// What a ``FaultyProxy`` does to the bytes that pass through it.
-struct Faults: Sendable, Hashable {
-    /// Which bytes are harmed; the others pass.
-    enum Direction: Sendable, Hashable {
+/// Faults that a ``FaultyProxy`` applies to the bytes that pass through it.
+package struct Faults: Sendable, Hashable {
+    /// The direction whose bytes are harmed; the others pass.
+    package enum Direction: Sendable, Hashable {
         /// From client to server.
         case up
         /// From server to client.
@@ -11,48 +11,68 @@ struct Faults: Sendable, Hashable {
     }
 
     /// How a connection ends before its time.
-    enum Cut: Sendable, Hashable, CaseIterable {
-        /// Politely: the receiver gets every byte sent so far, then the end.
+    package enum Cut: Sendable, Hashable, CaseIterable {
+        /// In order: the receiver gets every byte sent so far, then the end.
         case finish
-        /// With a reset: what the receiver has not read is lost.
+        /// With a reset: bytes that the receiver has not read are lost.
         case reset
     }
 
-    var direction = Direction.up
-    /// Cuts every connection after so many bytes of the direction.
-    var cutsAfter: Int?
-    var cut = Cut.finish
-    /// Cuts every connection after so many answers with a body, between two messages.
-    var cutsAfterAnswers: Int?
-    /// Goes silent on the first `stallCount` connections after so many bytes, and holds them open.
-    var stallsAfter: Int?
-    var stallCount = 1
-    /// Flips one bit in every so many bytes of large bodies.
-    var flipsEvery: Int?
-    /// Bytes a second, both directions of all connections together.
-    var bytesPerSecond: Int?
+    package var direction = Direction.up
+    /// Number of bytes of the direction after which every connection is cut.
+    package var cutsAfter: Int?
+    package var cut = Cut.finish
+    /// Number of answers with a body after which every connection is cut, between two messages.
+    package var cutsAfterAnswers: Int?
+    /// Number of bytes after which the first `stallCount` connections go silent and stay open.
+    package var stallsAfter: Int?
+    package var stallCount = 1
+    /// Number of bytes of large bodies for each bit that is flipped.
+    package var flipsEvery: Int?
+    /// Maximum number of bytes a second, in both directions of all connections together.
+    package var bytesPerSecond: Int?
+
+    package init(
+        direction: Direction = Direction.up,
+        cutsAfter: Int? = nil,
+        cut: Cut = Cut.finish,
+        cutsAfterAnswers: Int? = nil,
+        stallsAfter: Int? = nil,
+        stallCount: Int = 1,
+        flipsEvery: Int? = nil,
+        bytesPerSecond: Int? = nil
+    ) {
+        self.direction = direction
+        self.cutsAfter = cutsAfter
+        self.cut = cut
+        self.cutsAfterAnswers = cutsAfterAnswers
+        self.stallsAfter = stallsAfter
+        self.stallCount = stallCount
+        self.flipsEvery = flipsEvery
+        self.bytesPerSecond = bytesPerSecond
+    }
 }
 
 /// Follows a stream of HTTP/1.1 messages just far enough to know which bytes are bodies.
-struct MessageTracker {
+package struct MessageTracker {
     private enum Position {
         case head([UInt8])
         case body(Int)
     }
     private var position = Position.head([])
     private var isLarge = false
-    /// Heads of messages that began, complete ones only.
-    private(set) var heads: [String] = []
-    /// Messages with a body that ended.
-    private(set) var bodyCount = 0
+    /// Complete heads of messages that began.
+    package private(set) var heads: [String] = []
+    /// Number of messages with a body that ended.
+    package private(set) var bodyCount = 0
 
-    /// Bodies below this are talk, not files.
+    /// Smaller bodies are messages of the protocol, not files.
     private static let minLargeByteCount = 64 << 10
 
-    /// Takes the next bytes.
+    /// Follows the next bytes.
     ///
-    /// - Returns: Where large bodies lie in them.
-    mutating func follow(_ bytes: ArraySlice<UInt8>) -> [Range<Int>] {
+    /// - Returns: The ranges of large bodies in them.
+    package mutating func follow(_ bytes: ArraySlice<UInt8>) -> [Range<Int>] {
         var spans: [Range<Int>] = []
         var index = bytes.startIndex
         while index < bytes.endIndex {
@@ -88,11 +108,11 @@ struct MessageTracker {
 }
 
 /// The fields of a message's head, by lower-case name.
-struct HeadFields: Sendable {
-    let firstLine: String
+package struct HeadFields: Sendable {
+    package let firstLine: String
     private var values: [String: String] = [:]
 
-    init(_ head: String) {
+    package init(_ head: String) {
         let lines = head.split(separator: "\r\n")
         firstLine = lines.first.map(String.init) ?? ""
         for line in lines.dropFirst() {
@@ -102,10 +122,10 @@ struct HeadFields: Sendable {
         }
     }
 
-    subscript(name: String) -> String? { values[name] }
+    package subscript(name: String) -> String? { values[name] }
 
     /// The range that a `Range: bytes=a-b` asks for.
-    var range: Range<Int>? {
+    package var range: Range<Int>? {
         guard let value = self["range"], value.hasPrefix("bytes=") else { return nil }
         let ends = value.dropFirst(6).split(separator: "-").compactMap { Int($0) }
         return ends.count == 2 && ends[0] <= ends[1] ? ends[0]..<ends[1] + 1 : nil

@@ -4,8 +4,8 @@ internal import KedgeLocks
 
 /// The real file system with one call that fails.
 ///
-/// A test lets the first call fail, then the second, and so on until everything succeeds, and so
-/// has stopped the code under test at each of its steps.
+/// A test fails the first call, then the second, and so on until everything succeeds. So it stops
+/// the code under test at each of its steps.
 package final class FaultyFileSystem: FileSystem {
     /// A kind of call.
     package enum Operation: Sendable {
@@ -25,11 +25,11 @@ package final class FaultyFileSystem: FileSystem {
 
     package init() {}
 
-    /// Lets one call fail from now on.
+    /// Plans one call to fail.
     ///
     /// - Parameters:
-    ///   - position: How many calls succeed before.
-    ///   - operation: Counts and fails only calls of this kind; nil for any.
+    ///   - position: Number of calls that succeed before.
+    ///   - operation: The only kind of call that counts and fails; nil for any.
     ///   - number: The system's error number.
     package func fail(
         after position: Int, of operation: Operation? = nil, with number: Int32 = EIO

@@ -1,44 +1,44 @@
-import Foundation
-import KedgeLocks
+internal import Foundation
+internal import KedgeLocks
 
-/// A TCP proxy on 127.0.0.1 that harms what passes through it as it is told, and counts.
+/// A TCP proxy on 127.0.0.1 that applies faults to the bytes that pass, and counts them.
 ///
-/// Clients keep one address while servers behind it come and go. One thread does everything; what it
-/// shares with the test is behind a lock.
-final class FaultyProxy: Sendable {
-    /// What passed, and what was done to it.
-    struct Counts: Sendable {
+/// Clients keep one address while servers behind it come and go. One thread does all the work;
+/// state that it shares with the test is behind a lock.
+package final class FaultyProxy: Sendable {
+    /// Counts of the bytes that passed, and of the faults applied to them.
+    package struct Counts: Sendable {
         /// Bytes that reached the server, and the client.
-        var upByteCount = 0
-        var downByteCount = 0
-        var connectionCount = 0
+        package var upByteCount = 0
+        package var downByteCount = 0
+        package var connectionCount = 0
         /// Connections through which bytes may still pass.
-        var openCount = 0
-        var cutCount = 0
-        var flipCount = 0
-        var stallCount = 0
+        package var openCount = 0
+        package var cutCount = 0
+        package var flipCount = 0
+        package var stallCount = 0
         /// Heads of requests, in the order in which they came.
-        var requests: [HeadFields] = []
+        package var requests: [HeadFields] = []
     }
 
-    struct Shared: Sendable {
-        var faults: Faults
-        var upstreamPort: UInt16
-        var counts = Counts()
-        var isStopped = false
-        var isListening = false
+    fileprivate struct Shared: Sendable {
+        package var faults: Faults
+        package var upstreamPort: UInt16
+        package var counts = Counts()
+        package var isStopped = false
+        package var isListening = false
         /// Bytes of large bodies in the harmed direction, over all connections.
-        var bodyByteCount = 0
+        package var bodyByteCount = 0
     }
 
-    let port: UInt16
+    package let port: UInt16
     private let listener: Int32
-    let shared: Mutex<Shared>
+    fileprivate let shared: Mutex<Shared>
 
-    var url: String { "http://127.0.0.1:\(port)" }
+    package var url: String { "http://127.0.0.1:\(port)" }
 
     /// - Parameter isListening: False refuses connections until ``listen()``.
-    init(upstreamPort: UInt16, faults: Faults, isListening: Bool = true) throws {
+    package init(upstreamPort: UInt16, faults: Faults, isListening: Bool = true) throws {
         (listener, port) = try Loopback.bound()
         shared = Mutex(Shared(faults: faults, upstreamPort: upstreamPort))
         if isListening { listen() }
@@ -50,7 +50,7 @@ final class FaultyProxy: Sendable {
     }
 
     /// Accepts connections from now on.
-    func listen() {
+    package func listen() {
         shared.withLock { $0.isListening = true }
         Foundation.listen(listener, 64)
         let loop = ProxyLoop(listener: listener, proxy: self)
@@ -58,27 +58,27 @@ final class FaultyProxy: Sendable {
     }
 
     /// Ends all connections and takes no more.
-    func stop() { shared.withLock { $0.isStopped = true } }
+    package func stop() { shared.withLock { $0.isStopped = true } }
 
-    var faults: Faults {
+    package var faults: Faults {
         get { shared.withLock { $0.faults } }
         set { shared.withLock { $0.faults = newValue } }
     }
 
-    var upstreamPort: UInt16 {
+    package var upstreamPort: UInt16 {
         get { shared.withLock { $0.upstreamPort } }
         set { shared.withLock { $0.upstreamPort = newValue } }
     }
 
-    var counts: Counts { shared.withLock { $0.counts } }
+    package var counts: Counts { shared.withLock { $0.counts } }
 }
 
-/// The thread of a proxy. Used by that thread alone.
+/// The work of a proxy's thread. Used by that thread alone.
 private final class ProxyLoop: @unchecked Sendable {
     private let listener: Int32
     private let proxy: FaultyProxy
     private var links: [ProxyLink] = []
-    /// When the next bytes may pass a proxy that is slow.
+    /// The earliest time at which a slow proxy passes the next bytes.
     private var openTime = ContinuousClock.now
 
     init(listener: Int32, proxy: FaultyProxy) {
@@ -149,7 +149,7 @@ private final class ProxyLink {
         down = ProxyPipe(from: server, to: client)
     }
 
-    /// What to watch: the client's socket, then the server's.
+    /// The events to poll for: the client's socket, then the server's.
     func interest(mayRead: Bool) -> [pollfd] {
         func events(_ reading: ProxyPipe, _ writing: ProxyPipe) -> Int16 {
             var events: Int16 = 0
@@ -158,19 +158,19 @@ private final class ProxyLink {
             return events
         }
         if isStalled {
-            // Held open without a look at it, like a link that lost its other end.
+            // The link is held open and not polled, like a link that lost its other end.
             return [pollfd(fd: -1, events: 0, revents: 0), pollfd(fd: -1, events: 0, revents: 0)]
         }
-        // A socket with nothing to do is left out: its end would be reported over and over.
+        // A socket without work is left out: its end would be reported over and over.
         return [(up, down), (down, up)].map { reading, writing in
             let events = events(reading, writing)
             return pollfd(fd: events == 0 ? -1 : reading.from, events: events, revents: 0)
         }
     }
 
-    /// Moves what can be moved.
+    /// Moves the bytes that can be moved.
     ///
-    /// - Returns: Bytes that were read.
+    /// - Returns: Number of bytes read.
     func serve(
         _ ready: (client: pollfd, server: pollfd), _ faults: Faults,
         _ shared: borrowing Mutex<FaultyProxy.Shared>
@@ -213,7 +213,7 @@ private final class ProxyLink {
     }
 }
 
-/// What reading found to be due.
+/// Faults that are due after a read.
 private struct Harm {
     var stalls = false
 }
@@ -240,7 +240,7 @@ private struct ProxyPipe {
     var wantsToRead: Bool { pending.isEmpty && !hasEnded && !isCutting }
     var wantsToWrite: Bool { !pending.isEmpty }
     var isFinished: Bool { hasForwardedEnd }
-    /// Everything that was to pass has passed.
+    /// Whether a cut is due and all bytes before it have passed.
     var isCutDue: Bool { isCutting && pending.isEmpty }
 
     mutating func takeHeads() -> [String] {
@@ -248,7 +248,7 @@ private struct ProxyPipe {
         return Array(tracker.heads[takenHeadCount...])
     }
 
-    /// Reads once, and harms what it read.
+    /// Reads once, and applies faults to the bytes.
     mutating func read(
         _ faults: Faults, _ isHarmed: Bool, _ harm: inout Harm,
         _ shared: borrowing Mutex<FaultyProxy.Shared>
@@ -300,7 +300,7 @@ private struct ProxyPipe {
         }
     }
 
-    /// Writes what can be written.
+    /// Writes the bytes that can be written.
     mutating func write() -> Int {
         var count = 0
         while written < pending.count {

@@ -1,40 +1,65 @@
-import Foundation
-import KedgeLocks
+internal import Foundation
+internal import KedgeLocks
 
-/// What a ``MeddlingProxy`` does beside passing on.
-struct Meddling: Sendable {
-    /// What becomes of an answer at last.
-    enum Delivery: Sendable {
+/// Changes that a ``MeddlingProxy`` makes to requests and answers.
+package struct Meddling: Sendable {
+    /// How an answer is delivered.
+    package enum Delivery: Sendable {
         case whole
-        /// The connection ends without a byte of it, politely or with a reset.
+        /// The connection ends without a byte of the answer, in order or with a reset.
         case lost(resetting: Bool)
         /// The connection ends in the middle of the body, or of the head when there is none.
         case cut
     }
 
-    /// Requests that are meddled with.
-    var concerns: @Sendable (PassingMessage) -> Bool = { _ in true }
-    /// Of those, which by number, from 0.
-    var isDue: @Sendable (Int) -> Bool = { _ in true }
-    /// How long a request waits before it goes on, and its answer.
-    var delay = Duration.zero
-    /// How often the server gets the request; 0 leaves the answer to ``changesAnswer``.
-    var copyCount = 1
-    /// Whether copies race each other; one of them gives the answer.
-    var copiesRace = false
-    var changesRequest: @Sendable (inout PassingMessage) -> Void = { _ in }
-    /// Gets the answer and its request.
-    var changesAnswer: @Sendable (inout PassingMessage, PassingMessage) -> Void = { _, _ in }
-    var delivery = Delivery.whole
-    /// True when the answer says itself how it ends, or that it does not say so.
-    var delimitsItself = false
+    /// Whether a request counts for the rule.
+    package var concerns: @Sendable (PassingMessage) -> Bool = { _ in true }
+    /// Whether the rule applies to the counted request of this number, from 0.
+    package var isDue: @Sendable (Int) -> Bool = { _ in true }
+    /// Delay of a request, and of its answer.
+    package var delay = Duration.zero
+    /// Number of times that the server gets the request; 0 leaves the answer to ``changesAnswer``.
+    package var copyCount = 1
+    /// Whether copies are sent at the same time; one of them gives the answer.
+    package var copiesRace = false
+    package var changesRequest: @Sendable (inout PassingMessage) -> Void = { _ in }
+    /// Changes an answer; gets its request, too.
+    package var changesAnswer: @Sendable (inout PassingMessage, PassingMessage) -> Void = { _, _ in
+    }
+    package var delivery = Delivery.whole
+    /// Whether the answer itself says how it ends, or leaves that out.
+    package var delimitsItself = false
+
+    package init(
+        concerns: @escaping @Sendable (PassingMessage) -> Bool = { _ in true },
+        isDue: @escaping @Sendable (Int) -> Bool = { _ in true },
+        delay: Duration = Duration.zero,
+        copyCount: Int = 1,
+        copiesRace: Bool = false,
+        changesRequest: @escaping @Sendable (inout PassingMessage) -> Void = { _ in },
+        changesAnswer: @escaping @Sendable (inout PassingMessage, PassingMessage) -> Void = {
+            _, _ in
+        },
+        delivery: Delivery = Delivery.whole,
+        delimitsItself: Bool = false
+    ) {
+        self.concerns = concerns
+        self.isDue = isDue
+        self.delay = delay
+        self.copyCount = copyCount
+        self.copiesRace = copiesRace
+        self.changesRequest = changesRequest
+        self.changesAnswer = changesAnswer
+        self.delivery = delivery
+        self.delimitsItself = delimitsItself
+    }
 }
 
-/// An HTTP proxy on 127.0.0.1 that takes a request whole, sends it on, takes the answer whole and sends
-/// that back: as many do. It meddles as it is told, and counts.
+/// An HTTP proxy on 127.0.0.1 that reads a complete request, forwards it, reads the complete answer
+/// and returns it, as many proxies do. It applies its rules and counts.
 ///
-/// One thread a connection; what they share with the test is behind a lock.
-final class MeddlingProxy: Sendable {
+/// Each connection has a thread. State shared with the test is behind a lock.
+package final class MeddlingProxy: Sendable {
     private struct State {
         var meddling: Meddling
         var upstreamPort: UInt16
@@ -43,41 +68,28 @@ final class MeddlingProxy: Sendable {
         var meddledCount = 0
     }
 
-    let port: UInt16
-    private let listener: Int32
+    private let listener: LoopbackListener
     private let state: Mutex<State>
 
-    var url: String { "http://127.0.0.1:\(port)" }
-    /// How often it meddled.
-    var meddledCount: Int { state.withLock { $0.meddledCount } }
+    package var url: String { listener.url }
+    /// Number of requests that a rule applied to.
+    package var meddledCount: Int { state.withLock { $0.meddledCount } }
 
-    init(upstreamPort: UInt16, _ meddling: Meddling) throws {
-        let (listener, port) = try Loopback.bound()
-        (self.listener, self.port) = (listener, port)
+    package init(upstreamPort: UInt16, _ meddling: Meddling) throws {
+        listener = try LoopbackListener()
         state = Mutex(State(meddling: meddling, upstreamPort: upstreamPort))
-        Foundation.listen(listener, 64)
-        Thread.detachNewThread { [weak self] in
-            while let socket = Loopback.accept(listener) {
-                Thread.detachNewThread { [weak self] in
-                    self?.serve(socket)
-                    close(socket)
-                }
-            }
-            close(listener)
-        }
+        listener.start { [weak self] in self?.serve($0) }
     }
 
-    deinit { shutdown(listener, Int32(SHUT_RDWR)) }
-
-    /// Passes everything on from now on, as it should.
-    func reform() { state.withLock { $0.meddling = Meddling() } }
+    /// Removes the rules: everything passes unchanged from now on.
+    package func reform() { state.withLock { $0.meddling = Meddling() } }
 
     /// Serves one request: the client connects anew for the next one.
     private func serve(_ socket: Int32) {
         let reader = MessageReader(socket: socket)
         guard var request = reader.readHead() else { return }
         if request["Expect"] != nil {
-            // Whoever takes a request whole has to ask for its body.
+            // A proxy that reads a complete request has to ask for its body.
             guard Loopback.send(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8), to: socket) else {
                 return
             }
@@ -116,7 +128,7 @@ final class MeddlingProxy: Sendable {
         }
     }
 
-    /// Sends a request on, as often as it is told.
+    /// Forwards a request, as many times as its rule demands.
     private static func pass(
         _ request: PassingMessage, _ meddling: Meddling, to port: UInt16
     ) -> PassingMessage? {

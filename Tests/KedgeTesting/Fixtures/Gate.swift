@@ -1,16 +1,19 @@
-import Dispatch
-import KedgeLocks
+internal import Dispatch
+internal import KedgeLocks
 
-/// What tasks wait at until a test opens it; it stays open.
-final class Gate: Sendable {
+/// A gate that lets tasks pass once a test has opened it, and stays open.
+package final class Gate: Sendable {
     private struct State {
         var isOpen = false
+        var arrivalCount = 0
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
     private let state = Mutex(State())
 
-    func open() {
+    package init() {}
+
+    package func open() {
         let waiting = state.withLock { state in
             state.isOpen = true
             defer { state.waiting = [] }
@@ -19,63 +22,60 @@ final class Gate: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    func wait() async {
+    package func wait() async {
         await withCheckedContinuation { continuation in
             let isOpen = state.withLock { state in
+                state.arrivalCount += 1
                 if !state.isOpen { state.waiting.append(continuation) }
                 return state.isOpen
             }
             if isOpen { continuation.resume() }
         }
     }
+
+    /// Waits like ``wait()``, but no longer than until the calling task is canceled.
+    package func waitOrCancellation() async {
+        state.withLock { $0.arrivalCount += 1 }
+        while !state.withLock({ $0.isOpen }), !Task.isCancelled {
+            // Canceled: the loop ends.
+            try? await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
+    /// Number of waits that have begun.
+    package var arrivalCount: Int { state.withLock { $0.arrivalCount } }
+
+    /// Returns once the first wait has begun.
+    package func waitForArrival() async {
+        while arrivalCount == 0 { try? await Task.sleep(for: .milliseconds(5)) }
+    }
 }
 
-/// What a thread of the pool waits at, because a call to the disk has no task.
-final class ThreadGate: Sendable {
+/// A gate for threads of a pool, because a call to the disk has no task.
+package final class ThreadGate: Sendable {
     private let semaphore = DispatchSemaphore(value: 0)
     /// Opened once a thread waits here.
-    let hasArrived = Gate()
+    package let hasArrived = Gate()
 
-    func open() { semaphore.signal() }
+    package init() {}
 
-    /// Passes by itself after a while, so that a failing test ends.
-    func wait() {
+    package func open() { semaphore.signal() }
+
+    /// Waits until the gate opens, or until a timeout that ends a failing test.
+    package func wait() {
         hasArrived.open()
         _ = semaphore.wait(timeout: .now() + 30)
-        // Whoever comes later passes.
+        // Lets later threads pass.
         semaphore.signal()
     }
 }
 
 /// Returns once the calling task is cancelled.
-func untilCancelled() async {
+package func untilCancelled() async {
     let isCancelled = Gate()
     await withTaskCancellationHandler {
         await isCancelled.wait()
     } onCancel: {
         isCancelled.open()
-    }
-}
-
-/// A value that several tasks and threads change.
-final class Shared<Value: Sendable>: Sendable {
-    private let storage: Mutex<Value>
-
-    init(_ value: Value) { storage = Mutex(value) }
-
-    var value: Value { storage.withLock { $0 } }
-
-    func update<Result: Sendable>(_ change: @Sendable (inout Value) -> Result) -> Result {
-        storage.withLock { change(&$0) }
-    }
-}
-
-extension Shared<Int> {
-    /// Adds one and returns the sum.
-    func increment() -> Int {
-        update {
-            $0 += 1
-            return $0
-        }
     }
 }

@@ -1,13 +1,15 @@
-import KedgeFiles
-import KedgeModel
+internal import KedgeFiles
+package import KedgeModel
 
 /// A clock that stands still until a test moves it.
-final class ManualClock: WallClock {
+package final class ManualClock: WallClock {
     private let time = Shared(Timestamp(millisecondsSinceEpoch: 1_700_000_000_000))
 
-    func now() -> Timestamp { time.value }
+    package init() {}
 
-    func advance(by duration: Duration) {
+    package func now() -> Timestamp { time.value }
+
+    package func advance(by duration: Duration) {
         time.update { $0 = $0.advanced(by: duration) }
     }
 }

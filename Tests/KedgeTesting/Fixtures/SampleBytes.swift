@@ -2,7 +2,7 @@ package import KedgeEngine
 package import KedgeFiles
 package import KedgeModel
 
-/// Bytes for tests that see the whole of what they write.
+/// Buffers with the bytes of tests that write and read small contents.
 package enum SampleBytes {
     /// A buffer that holds the bytes.
     package static func buffer(_ bytes: [UInt8]) -> IOBuffer {
@@ -18,7 +18,7 @@ package enum SampleBytes {
     }
 }
 
-// Shorter words for stores that sync all of an area at once and name blobs by their digest.
+// Shorter calls for stores that sync a complete area and name blobs by their digest.
 extension LocalByteStore {
     /// Makes a staging area with the bytes, synced.
     package func stage(_ bytes: [UInt8], as key: StagingKey) async throws {
@@ -62,7 +62,7 @@ extension ByteStore {
 }
 
 extension StagingArea {
-    /// Makes durable what was written, in stores that sync all of an area at once.
+    /// Makes all written bytes durable, in stores that sync a complete area.
     package func sync() async throws {
         _ = try await savePartial(ChunkPlace(index: 0, start: 0, byteCount: 1), after: nil)
     }

@@ -3,7 +3,7 @@
 package struct SplitMix64: RandomNumberGenerator {
     private var state: UInt64
 
-    /// Equal seeds give equal sequences.
+    /// Makes a generator. Equal seeds give equal sequences.
     package init(seed: UInt64) { state = seed }
 
     package mutating func next() -> UInt64 {
@@ -14,7 +14,7 @@ package struct SplitMix64: RandomNumberGenerator {
         return mixed ^ (mixed >> 31)
     }
 
-    /// So many random bytes.
+    /// Makes `count` random bytes.
     package mutating func bytes(_ count: Int) -> [UInt8] {
         (0..<count).map { _ in UInt8(truncatingIfNeeded: next()) }
     }

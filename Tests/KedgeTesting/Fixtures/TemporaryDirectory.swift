@@ -1,7 +1,7 @@
 internal import Glibc
 internal import KedgeFiles
 
-/// A directory of a test's own, removed with everything in it when the value goes.
+/// A test's own directory, removed with everything in it when the value goes.
 package final class TemporaryDirectory: Sendable {
     /// The path, without a slash at its end.
     package let path: String
@@ -19,7 +19,7 @@ package final class TemporaryDirectory: Sendable {
 
     deinit { Self.removeAll(path) }
 
-    /// Permission bits of what lies at the path; nil when there is nothing.
+    /// Permission bits of the file or directory at the path; nil when there is none.
     package static func mode(of path: String) -> UInt32? {
         var record = stat()
         return lstat(path, &record) == 0 ? record.st_mode & 0o777 : nil

@@ -1,14 +1,14 @@
-import Foundation
-import KedgeModel
+internal import Foundation
+internal import KedgeModel
 
-/// A request as bytes. Nothing is checked: what a test writes is what the server gets.
-struct HTTPRequestBytes: Sendable {
-    var method: String
-    var target: String
-    var fields: [(name: String, value: String)] = []
-    var body: [UInt8]?
+/// A request as bytes. Nothing is checked: the server gets exactly the test's bytes.
+package struct HTTPRequestBytes: Sendable {
+    package var method: String
+    package var target: String
+    package var fields: [(name: String, value: String)] = []
+    package var body: [UInt8]?
 
-    init(
+    package init(
         _ method: String, _ target: String, _ fields: [(String, String)] = [],
         body: [UInt8]? = nil
     ) {
@@ -18,8 +18,8 @@ struct HTTPRequestBytes: Sendable {
         self.body = body
     }
 
-    /// The head, announcing the length of the body unless a field says how it ends.
-    var head: [UInt8] {
+    /// The head. It announces the length of the body unless a field says how it ends.
+    package var head: [UInt8] {
         var lines = ["\(method) \(target) HTTP/1.1", "Host: localhost"]
         lines += fields.map { "\($0.name): \($0.value)" }
         let framing: Set = ["content-length", "transfer-encoding"]
@@ -30,10 +30,10 @@ struct HTTPRequestBytes: Sendable {
     }
 
     /// The head and the body.
-    var bytes: [UInt8] { head + (body ?? []) }
+    package var bytes: [UInt8] { head + (body ?? []) }
 
-    /// The same request with other values for some fields; nil takes a field out.
-    func with(_ changes: [(String, String?)]) -> HTTPRequestBytes {
+    /// Returns the request with other values for some fields; nil removes a field.
+    package func with(_ changes: [(String, String?)]) -> HTTPRequestBytes {
         var copy = self
         for (name, value) in changes {
             copy.fields.removeAll { $0.name.lowercased() == name.lowercased() }
@@ -42,8 +42,8 @@ struct HTTPRequestBytes: Sendable {
         return copy
     }
 
-    /// The same request, with the body as chunks of HTTP/1.1.
-    func chunked(_ pieces: [[UInt8]]) -> HTTPRequestBytes {
+    /// Returns the request with the body as chunks of HTTP/1.1.
+    package func chunked(_ pieces: [[UInt8]]) -> HTTPRequestBytes {
         var copy = with([("Content-Length", nil), ("Transfer-Encoding", "chunked")])
         var body: [UInt8] = []
         for piece in pieces where !piece.isEmpty {
@@ -55,16 +55,16 @@ struct HTTPRequestBytes: Sendable {
     }
 }
 
-/// An answer as it came.
-struct HTTPAnswer: Sendable {
-    var status: Int
-    var fields: [(name: String, value: String)]
-    var body: [UInt8] = []
+/// An answer as it arrived.
+package struct HTTPAnswer: Sendable {
+    package var status: Int
+    package var fields: [(name: String, value: String)]
+    package var body: [UInt8] = []
     /// False when the connection ended before the announced end of the body.
-    var isWhole = true
+    package var isWhole = true
 
-    /// Reads a head without its blank line; nil when it is no answer of HTTP/1.1.
-    init?(head: [UInt8]) {
+    /// Parses a head without its blank line; nil when it is no answer of HTTP/1.1.
+    package init?(head: [UInt8]) {
         let lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n")
         let words = lines.first?.split(separator: " ", maxSplits: 2) ?? []
         guard words.count >= 2, words[0] == "HTTP/1.1", let status = Int(words[1]) else {
@@ -79,18 +79,18 @@ struct HTTPAnswer: Sendable {
     }
 
     /// The value of a field by its name in any case.
-    func field(_ name: String) -> String? {
+    package func field(_ name: String) -> String? {
         fields.first { $0.name.lowercased() == name.lowercased() }?.value
     }
 
     /// Bytes of the body that the head announces for the answer to a method.
-    func announcedByteCount(to method: String) -> Int {
+    package func announcedByteCount(to method: String) -> Int {
         guard method != "HEAD", status >= 200, status != 204, status != 304 else { return 0 }
         return field("Content-Length").flatMap { Int($0) } ?? 0
     }
 
-    /// The body read as JSON.
-    func decoded<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
+    /// The body decoded as JSON.
+    package func decoded<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
         try JSONDecoder().decode(type, from: Data(body))
     }
 }

@@ -1,12 +1,12 @@
-import Foundation
-import KedgeLocks
+package import Foundation
+package import KedgeLocks
 
 /// Sockets on 127.0.0.1, closed in child processes.
-enum Loopback {
-    /// A bound socket; connecting to it is refused until it listens.
-    static func bound() throws -> (socket: Int32, port: UInt16) {
+package enum Loopback {
+    /// Makes a bound socket. Connections are refused until it listens.
+    package static func bound() throws -> (socket: Int32, port: UInt16) {
         let descriptor = try stream()
-        // Small, so that what a sender could send and nobody read stays small as well.
+        // A small buffer keeps the number of bytes sent and not read small as well.
         set(descriptor, SO_RCVBUF, 64 << 10)
         var address = address(port: 0)
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -16,12 +16,12 @@ enum Loopback {
                     && getsockname(descriptor, generic, &length) == 0
             }
         }
-        guard isBound else { throw Failure("no port: \(errno)") }
+        guard isBound else { throw TestFailure("no port: \(errno)") }
         return (descriptor, UInt16(bigEndian: address.sin_port))
     }
 
-    /// A connection; nil when nobody listens.
-    static func connect(to port: UInt16) -> Int32? {
+    /// Connects to a port; nil when no process listens.
+    package static func connect(to port: UInt16) -> Int32? {
         guard let descriptor = try? stream() else { return nil }
         var address = address(port: port)
         let status = withUnsafeMutablePointer(to: &address) { pointer in
@@ -36,12 +36,12 @@ enum Loopback {
         return descriptor
     }
 
-    /// Held while a descriptor is made and while a process is started, so that no process gets one
-    /// that is not its own: it would hold a connection open that a test believes closed.
-    static let spawning = Mutex<Void>(())
+    /// Held while a descriptor is made and while a process is started. Otherwise a process could
+    /// inherit a descriptor, and hold a connection open that a test believes closed.
+    package static let spawning = Mutex<Void>(())
 
-    /// The next connection; waits for it.
-    static func accept(_ listener: Int32) -> Int32? {
+    /// Waits for the next connection.
+    package static func accept(_ listener: Int32) -> Int32? {
         var entry = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
         guard poll(&entry, 1, -1) == 1 else { return nil }
         let descriptor = spawning.withLock { _ in
@@ -52,13 +52,13 @@ enum Loopback {
         return descriptor >= 0 ? descriptor : nil
     }
 
-    static func set(_ descriptor: Int32, _ option: Int32, _ value: Int32) {
+    package static func set(_ descriptor: Int32, _ option: Int32, _ value: Int32) {
         var value = value
         setsockopt(descriptor, SOL_SOCKET, option, &value, socklen_t(MemoryLayout<Int32>.size))
     }
 
-    /// Sends everything; false when the other side is gone.
-    static func send(_ bytes: some ContiguousBytes, to socket: Int32) -> Bool {
+    /// Sends the bytes; false when the other side is gone.
+    package static func send(_ bytes: some ContiguousBytes, to socket: Int32) -> Bool {
         bytes.withUnsafeBytes { bytes in
             var sent = 0
             while sent < bytes.count {
@@ -72,8 +72,8 @@ enum Loopback {
         }
     }
 
-    /// From here on closing means a reset.
-    static func resetOnClose(_ descriptor: Int32) {
+    /// Makes closing send a reset from now on.
+    package static func resetOnClose(_ descriptor: Int32) {
         var linger = linger(l_onoff: 1, l_linger: 0)
         setsockopt(
             descriptor, SOL_SOCKET, SO_LINGER, &linger,
@@ -83,7 +83,7 @@ enum Loopback {
     private static func stream() throws -> Int32 {
         let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         let descriptor = socket(AF_INET, type, 0)
-        guard descriptor >= 0 else { throw Failure("no socket: \(errno)") }
+        guard descriptor >= 0 else { throw TestFailure("no socket: \(errno)") }
         return descriptor
     }
 

@@ -1,17 +1,17 @@
-import Foundation
+internal import Foundation
 
-/// A message of HTTP/1.1 on its way: its first line, its fields in order, and all of its body.
-struct PassingMessage: Sendable {
-    var firstLine: String
+/// A message of HTTP/1.1: its first line, its fields in order, and its complete body.
+package struct PassingMessage: Sendable {
+    package var firstLine: String
     private var fields: [(name: String, value: String)] = []
-    var body: [UInt8] = []
+    package var body: [UInt8] = []
 
-    init(_ firstLine: String, body: [UInt8] = []) {
+    package init(_ firstLine: String, body: [UInt8] = []) {
         self.firstLine = firstLine
         self.body = body
     }
 
-    /// Reads a head, up to and with its empty line.
+    /// Parses a head that includes its empty line.
     fileprivate init(head: ArraySlice<UInt8>) {
         let lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n")
         firstLine = lines.first.map(String.init) ?? ""
@@ -23,8 +23,8 @@ struct PassingMessage: Sendable {
         }
     }
 
-    /// The first value of a field; nil takes the field away.
-    subscript(name: String) -> String? {
+    /// The first value of a field; setting nil removes the field.
+    package subscript(name: String) -> String? {
         get { fields.first { $0.name.lowercased() == name.lowercased() }?.value }
         set {
             fields.removeAll { $0.name.lowercased() == name.lowercased() }
@@ -32,39 +32,39 @@ struct PassingMessage: Sendable {
         }
     }
 
-    var method: String { word(0) }
-    var path: String { word(1) }
-    /// Of an answer.
-    var status: Int { Int(word(1)) ?? 0 }
+    package var method: String { word(0) }
+    package var path: String { word(1) }
+    /// The status of an answer.
+    package var status: Int { Int(word(1)) ?? 0 }
 
     private func word(_ position: Int) -> String {
         let words = firstLine.split(separator: " ")
         return position < words.count ? String(words[position]) : ""
     }
 
-    /// Both parts as they go over a connection.
-    var bytes: [UInt8] { head + body }
+    /// The head and the body as they go over a connection.
+    package var bytes: [UInt8] { head + body }
 
-    var head: [UInt8] {
+    package var head: [UInt8] {
         Array(
             (firstLine + "\r\n" + fields.map { "\($0.name): \($0.value)\r\n" }.joined() + "\r\n")
                 .utf8)
     }
 
-    /// Says how long the body is, and that the connection ends after it.
-    mutating func delimitByLength() {
+    /// Announces the length of the body, and that the connection ends after it.
+    package mutating func delimitByLength() {
         self["Transfer-Encoding"] = nil
-        // An answer to HEAD keeps the length of what it does not carry.
+        // An answer to HEAD keeps the length of the body that it does not carry.
         if !body.isEmpty || self["Content-Length"] == nil {
             self["Content-Length"] = "\(body.count)"
         }
         self["Connection"] = "close"
     }
 
-    /// Sends a request to a server of its own connection.
+    /// Sends a request to a server over a connection of its own.
     ///
-    /// - Returns: The answer; nil when none arrived whole.
-    static func exchange(_ request: PassingMessage, with port: UInt16) -> PassingMessage? {
+    /// - Returns: The answer; nil when no complete one arrived.
+    package static func exchange(_ request: PassingMessage, with port: UInt16) -> PassingMessage? {
         guard let socket = Loopback.connect(to: port) else { return nil }
         defer { close(socket) }
         guard Loopback.send(request.bytes, to: socket) else { return nil }
@@ -80,14 +80,14 @@ struct PassingMessage: Sendable {
 }
 
 /// Reads messages from a connection, one after the other. Used by one thread.
-final class MessageReader {
+package final class MessageReader {
     private let socket: Int32
     private var buffer: [UInt8] = []
 
-    init(socket: Int32) { self.socket = socket }
+    package init(socket: Int32) { self.socket = socket }
 
     /// Reads up to the end of a head; nil at the end of the connection.
-    func readHead() -> PassingMessage? {
+    package func readHead() -> PassingMessage? {
         let end = Array("\r\n\r\n".utf8)
         var searched = 0
         while true {
@@ -106,7 +106,7 @@ final class MessageReader {
     /// Reads the rest of a message whose head was read.
     ///
     /// - Returns: False when the connection ended before the body did.
-    func readBody(of message: inout PassingMessage, isAnswer: Bool) -> Bool {
+    package func readBody(of message: inout PassingMessage, isAnswer: Bool) -> Bool {
         if message["Transfer-Encoding"]?.lowercased() == "chunked" {
             return readChunks(into: &message.body)
         }

@@ -1,8 +1,8 @@
 /// A server that speaks S3, with one bucket, in the region `us-east-1`.
 package protocol ObjectStoreServer: Sendable {
-    /// Where it is and who may use it.
+    /// Its address and credentials.
     var address: ObjectStoreAddress { get }
-    /// Ends it and removes what it stored.
+    /// Stops the server and removes the objects that it stored.
     func stop() async
 }
 
@@ -13,11 +13,11 @@ extension ObjectStoreServer {
     package var accessKey: String { address.accessKey }
     /// The only key.
     package var secretKey: String { address.secretKey }
-    /// Name of the bucket, which is there.
+    /// Name of the bucket, which exists.
     package var bucket: String { address.bucket }
 }
 
-/// Where a server that speaks S3 is and who may use it.
+/// The address of a server that speaks S3, and its credentials.
 package struct ObjectStoreAddress: Decodable, Sendable {
     package var endpoint: String
     package var accessKey: String
@@ -42,13 +42,13 @@ package final class RcloneServer: ObjectStoreServer {
 
     /// Starts it.
     ///
-    /// - Throws: ``ServersError``.
+    /// - Throws: ``TestFailure``.
     package static func start() async throws -> RcloneServer {
         let (host, address) = try await ServerHost.start("rclone", about: ObjectStoreAddress.self)
         return RcloneServer(host: host, address: address)
     }
 
-    /// Paths of all files below its bucket, with those that it hides while they are written.
+    /// Paths of all files below its bucket, including those that it hides during a write.
     package func left() async throws -> [String] {
         try await host.ask(PlainCommand(command: "left"))
     }
@@ -56,7 +56,7 @@ package final class RcloneServer: ObjectStoreServer {
     package func stop() async { await host.stop() }
 }
 
-/// moto: knows the shape of the whole interface, but checks no signatures.
+/// moto: has the complete interface, but checks no signatures.
 package final class MotoServer: ObjectStoreServer {
     private let host: ServerHost
     package let address: ObjectStoreAddress
@@ -68,7 +68,7 @@ package final class MotoServer: ObjectStoreServer {
 
     /// Starts it.
     ///
-    /// - Throws: ``ServersError``.
+    /// - Throws: ``TestFailure``.
     package static func start() async throws -> MotoServer {
         let (host, address) = try await ServerHost.start("moto", about: ObjectStoreAddress.self)
         return MotoServer(host: host, address: address)

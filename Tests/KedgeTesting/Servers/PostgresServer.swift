@@ -1,6 +1,7 @@
 internal import KedgeLocks
 
-/// PostgreSQL on a directory and a port of its own. It ends with its last reference, and with this process.
+/// PostgreSQL on a directory and a port of its own. It ends with its last reference, and with this
+/// process.
 package final class PostgresServer: Sendable {
     private struct About: Decodable, Sendable {
         var url: String
@@ -28,8 +29,8 @@ package final class PostgresServer: Sendable {
 
     /// Starts a server with `fsync` and `synchronous_commit` on.
     ///
-    /// - Parameter settings: More for its configuration, or others: `["synchronous_commit": "off"]`.
-    /// - Throws: ``ServersError``.
+    /// - Parameter settings: Further or changed settings: `["synchronous_commit": "off"]`.
+    /// - Throws: ``TestFailure``.
     package static func start(settings: [String: String] = [:]) async throws -> PostgresServer {
         let (host, about) = try await ServerHost.start(
             "postgres", options: ["settings": settings], about: About.self)
@@ -38,14 +39,15 @@ package final class PostgresServer: Sendable {
 
     private static let sharing = Mutex<Task<PostgresServer, any Error>?>(nil)
 
-    /// The server that all tests of this process share, each with a database of its own. Nobody stops it: it
-    /// ends with the process. A test that kills it takes one of its own.
+    /// The server that all tests of this process share, each with its own database. It ends with
+    /// the process. A test that kills a server starts its own.
     ///
-    /// - Throws: ``ServersError``.
+    /// - Throws: ``TestFailure``.
     package static func shared() async throws -> PostgresServer {
         let task = sharing.withLock { task in
             if let task { return task }
-            // Every caller awaits it; the first one's cancellation must not fail the others.
+            // Every caller awaits this task. The first caller's cancellation must not fail the
+            // others.
             let new = Task { try await start() }
             task = new
             return new
@@ -53,35 +55,35 @@ package final class PostgresServer: Sendable {
         return try await task.value
     }
 
-    /// The address of a new, empty database.
+    /// Creates an empty database and returns its address.
     package func makeDatabase() async throws -> String {
         try await host.ask(Command(command: "makeDatabase"))
     }
 
-    /// What psql prints for statements: a line for each row, `|` between columns.
+    /// Runs statements with psql and returns its output: a line for each row, `|` between columns.
     ///
     /// - Parameter database: The name or address of a database; nil for the first one.
-    /// - Throws: ``ServersError`` with psql's complaint.
+    /// - Throws: ``TestFailure`` with psql's error.
     @discardableResult
     package func query(_ sql: String, in database: String? = nil) async throws -> String {
         try await host.ask(Command(command: "query", sql: sql, database: database ?? "kedge"))
     }
 
-    /// What a crash does: all its processes are killed at once. Data stay; see ``restart()``.
+    /// Kills all its processes at once, as a crash does. Its data stay for ``restart()``.
     package func kill() async throws {
         try await host.tell(Command(command: "kill"))
     }
 
-    /// Starts it again on its data and port, after ending it if it runs.
+    /// Starts it again with its data and port, after stopping it if it runs.
     package func restart() async throws {
         try await host.tell(Command(command: "restart"))
     }
 
-    /// Ends it and removes its data.
+    /// Stops it and removes its data.
     package func stop() async { await host.stop() }
 }
 
-/// pgbouncer in transaction mode, otherwise as it comes, in front of a PostgreSQL.
+/// pgbouncer in transaction mode with default settings, in front of a PostgreSQL.
 package final class PgBouncer: Sendable {
     private struct About: Decodable, Sendable {
         var port: UInt16
@@ -100,7 +102,7 @@ package final class PgBouncer: Sendable {
 
     /// Starts it.
     ///
-    /// - Throws: ``ServersError``.
+    /// - Throws: ``TestFailure``.
     package static func start(inFrontOf server: PostgresServer) async throws -> PgBouncer {
         let (host, about) = try await ServerHost.start(
             "pgbouncer", options: ["port": server.port], about: About.self)
@@ -115,6 +117,6 @@ package final class PgBouncer: Sendable {
         return "postgresql://kedge@127.0.0.1:\(port)/\(name)"
     }
 
-    /// Ends it.
+    /// Stops it.
     package func stop() async { await host.stop() }
 }

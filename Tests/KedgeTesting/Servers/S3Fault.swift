@@ -17,29 +17,29 @@ package enum S3Operation: String, Encodable, Sendable {
     case listMultipartUploads = "ListMultipartUploads"
 }
 
-/// A rule of the stand-in: something that it does wrong.
+/// A rule that makes the stand-in misbehave.
 package struct S3Fault: Encodable, Sendable {
-    /// What happens to a request. Signatures are checked before, whatever happens.
+    /// The effect on a request. Signatures are always checked first.
     package enum Action: Sendable {
-        /// The body is read, nothing is done, and this is the answer, such as 503 `SlowDown` or
+        /// The body is read and nothing is done. The answer is this one, such as 503 `SlowDown` or
         /// 404 `NoSuchUpload`.
         case status(Int, String)
-        /// Nothing for that long; then as usual.
+        /// The request waits for that long, and is then done as usual.
         case hang(Duration)
         /// The connection ends before the body is read.
         case dropUnread
         /// The body is read, and the connection ends without anything done.
         case dropUndone
-        /// It is done, and the connection ends: the answer is lost.
+        /// The request is done, and the connection ends: the answer is lost.
         case dropDone
         /// Status 200 with an error document of this code, and nothing is done.
         case errorInOK(String)
-        /// It is done, and the answer has the checksum of something else.
+        /// The request is done, and the answer has a wrong checksum.
         case wrongChecksum
-        /// The server's clock is ahead, as its `Date` header tells; a request that is signed for the time of
-        /// that clock is taken.
+        /// The server's clock is ahead, as its `Date` header shows. A request that is signed for
+        /// the time of that clock is accepted.
         case skewedClock(ahead: Duration)
-        /// The connection ends after so many bytes of the answer's body.
+        /// The connection ends after this number of bytes of the answer's body.
         case cut(afterByteCount: Int)
     }
 
@@ -81,7 +81,7 @@ package struct S3Fault: Encodable, Sendable {
 }
 
 extension S3Fault.Action {
-    /// As the rules of the stand-in have it.
+    /// The action's name in the stand-in's rules.
     fileprivate var name: String {
         switch self {
         case .status: "status"

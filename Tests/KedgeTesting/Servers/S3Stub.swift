@@ -1,4 +1,4 @@
-/// A strict stand-in for S3 that can be told to fail; `Tests/servers/s3_stub.py`.
+/// A strict stand-in for S3 with faults on request; `Tests/servers/s3_stub.py`.
 package final class S3Stub: ObjectStoreServer {
     private struct Options: Encodable, Sendable {
         var minPartByteCount: Int
@@ -29,7 +29,7 @@ package final class S3Stub: ObjectStoreServer {
     /// - Parameters:
     ///   - minPartByteCount: Least size of a part that is not the last.
     ///   - pageSize: Most entries of one page of a list.
-    /// - Throws: ``ServersError``.
+    /// - Throws: ``TestFailure``.
     package static func start(
         minPartByteCount: Int = 5 << 20, pageSize: Int = 1000
     ) async throws -> S3Stub {
@@ -39,15 +39,15 @@ package final class S3Stub: ObjectStoreServer {
         return S3Stub(host: host, address: address)
     }
 
-    /// Makes requests fail from now on. Of several rules that mean a request, the first one counts.
+    /// Makes requests fail from now on. The first of several rules for a request applies.
     ///
     /// - Parameters:
-    ///   - operation: Which requests.
-    ///   - times: How many of them; nil for all.
-    ///   - after: How many pass before.
-    ///   - duration: For how long from now; nil without end.
+    ///   - operation: The requests that fail.
+    ///   - times: Number of failing requests; nil for all.
+    ///   - after: Number of requests that pass before.
+    ///   - duration: Time from now; nil for no end.
     ///   - key: Only requests whose key contains this.
-    ///   - action: What happens instead.
+    ///   - action: The effect instead.
     package func fail(
         _ operation: S3Operation, times: Int? = nil, after: Int = 0, for duration: Duration? = nil,
         key: String = "", with action: S3Fault.Action
@@ -61,26 +61,26 @@ package final class S3Stub: ObjectStoreServer {
     /// Removes all rules.
     package func heal() async throws { try await host.tell(PlainCommand(command: "heal")) }
 
-    /// What is stored and what was asked.
+    /// The stored objects and the requests so far.
     package func state() async throws -> S3StubState {
         try await host.ask(PlainCommand(command: "state"))
     }
 
-    /// Flips a bit of an object at rest: neither its size nor its tag tells.
+    /// Flips a bit of an object at rest. Neither its size nor its tag changes.
     package func damage(_ key: String, at offset: Int64 = 0) async throws {
         try await host.tell(DamageCommand(key: key, offset: offset))
     }
 
-    /// From now on it takes connections and says nothing.
+    /// Makes it accept connections and answer nothing from now on.
     package func freeze() async throws { try await host.tell(PlainCommand(command: "freeze")) }
 
-    /// It goes on after ``freeze()``.
+    /// Ends ``freeze()``.
     package func thaw() async throws { try await host.tell(PlainCommand(command: "thaw")) }
 
     package func stop() async { await host.stop() }
 }
 
-/// What the stand-in has, and what it was asked.
+/// The stand-in's objects and its counts of requests.
 package struct S3StubState: Decodable, Sendable {
     package struct Object: Decodable, Hashable, Sendable {
         package var bucket: String
@@ -106,11 +106,12 @@ package struct S3StubState: Decodable, Sendable {
     package var uploads: [Upload]
     /// Requests by operation, with those that failed.
     package var requests: [String: Int]
-    /// Refusals by code, without those that it was told to give: of a correct client, those that it meant.
+    /// Refusals by code, without planned faults. A correct client causes only those that it
+    /// intends.
     package var errors: [String: Int]
-    /// What it did wrong as it was told, by the action's name.
+    /// Number of faults applied, by the action's name.
     package var faults: [String: Int]
-    /// Most requests at the same time.
+    /// Maximum number of concurrent requests.
     package var mostAtOnce: Int
 
     /// Number of requests of a kind.

@@ -1,12 +1,12 @@
 internal import Foundation
 internal import KedgeLocks
 
-/// A server in a process of its own that ends with this one, also when this one is killed.
+/// A server in its own process, which ends with this process, also after a kill.
 ///
-/// `Tests/servers/host.py` runs it and takes commands as lines of JSON. It ends when its standard input does,
-/// and that is a socket whose other end nobody has but this process.
+/// `Tests/servers/host.py` runs the server and takes commands as lines of JSON. It ends when its
+/// standard input does, a socket whose other end this process alone has.
 final class ServerHost: Sendable {
-    /// For a server that has none.
+    /// The options of a server that has none.
     struct NoOptions: Encodable, Sendable {}
 
     private struct Reply<Answer: Decodable>: Decodable {
@@ -18,7 +18,8 @@ final class ServerHost: Sendable {
     /// Its standard input and output.
     private let socket: Int32
     private let received = Mutex<[UInt8]>([])
-    /// Commands wait for their answers here, one after the other, and block no thread of others.
+    /// Runs commands one after the other, which wait here for their answers and block no other
+    /// thread.
     private let queue = DispatchQueue(label: "server for tests")
 
     private init(id: pid_t, socket: Int32) {
@@ -28,7 +29,7 @@ final class ServerHost: Sendable {
 
     deinit {
         close(socket)
-        // It takes a moment to end, which nobody has to wait for.
+        // The process takes a moment to end, so another thread waits for it.
         DispatchQueue.global().async { [id] in
             var status: Int32 = 0
             while waitpid(id, &status, 0) < 0, errno == EINTR {}
@@ -38,10 +39,10 @@ final class ServerHost: Sendable {
     /// Starts a server.
     ///
     /// - Parameters:
-    ///   - kind: As `host.py` has it.
+    ///   - kind: The kind of server in `host.py`.
     ///   - options: Its options.
-    /// - Returns: The host, and what the server says of itself once it serves.
-    /// - Throws: ``ServersError`` when it does not come up.
+    /// - Returns: The host, and the server's description of itself once it serves.
+    /// - Throws: ``TestFailure`` when it does not start.
     static func start<About: Decodable & Sendable>(
         _ kind: String, options: some Encodable & Sendable = NoOptions(),
         about: About.Type = About.self
@@ -52,9 +53,9 @@ final class ServerHost: Sendable {
         return (host, answer)
     }
 
-    /// Gives a command and waits for its answer.
+    /// Sends a command and waits for its answer.
     ///
-    /// - Throws: ``ServersError`` with what the server says.
+    /// - Throws: ``TestFailure`` with the server's error.
     func ask<Answer: Decodable & Sendable>(
         _ command: some Encodable & Sendable, answer: Answer.Type = Answer.self
     ) async throws -> Answer {
@@ -65,12 +66,12 @@ final class ServerHost: Sendable {
         }
     }
 
-    /// Gives a command that answers nothing.
+    /// Sends a command whose answer is empty.
     func tell(_ command: some Encodable & Sendable) async throws {
         let _: String? = try await ask(command)
     }
 
-    /// Ends the server, and waits until it and its files are gone.
+    /// Stops the server, and waits until its process and files are gone.
     func stop() async {
         await withCheckedContinuation { continuation in
             queue.async {
@@ -94,12 +95,12 @@ final class ServerHost: Sendable {
         try line.withUnsafeBytes { bytes in
             var sent = 0
             while sent < bytes.count {
-                // A server that ended is an error to its caller, not the end of the tests.
+                // A server that ended is an error for its caller and must not end the tests.
                 let count = send(
                     socket, bytes.baseAddress.map { $0 + sent }, bytes.count - sent,
                     Int32(MSG_NOSIGNAL))
                 if count < 0, errno == EINTR { continue }
-                guard count > 0 else { throw ServersError("the server is gone") }
+                guard count > 0 else { throw TestFailure("the server is gone") }
                 sent += count
             }
         }
@@ -107,13 +108,13 @@ final class ServerHost: Sendable {
 
     private func readReply<Answer: Decodable>() throws -> Answer {
         let reply = try JSONDecoder().decode(Reply<Answer>.self, from: try readLine())
-        if let error = reply.error { throw ServersError(error) }
+        if let error = reply.error { throw TestFailure(error) }
         if let answer = reply.answer { return answer }
-        // A command without an answer says null, which is an optional's nil.
+        // A command without an answer returns null, which decodes as a nil optional.
         return try JSONDecoder().decode(Answer.self, from: Data("null".utf8))
     }
 
-    /// The next line. Only one caller at a time: the queue sees to that.
+    /// Reads the next line. The queue allows one caller at a time.
     private func readLine() throws -> Data {
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while true {
@@ -125,8 +126,8 @@ final class ServerHost: Sendable {
             if let line { return line }
             let count = recv(socket, &buffer, buffer.count, 0)
             if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw ServersError("the server's socket: \(errno)") }
-            guard count > 0 else { throw ServersError("the server ended; its complaint is above") }
+            guard count >= 0 else { throw TestFailure("the server's socket: \(errno)") }
+            guard count > 0 else { throw TestFailure("the server ended; its complaint is above") }
             let bytes = buffer[..<count]
             received.withLock { $0 += bytes }
         }
@@ -139,10 +140,10 @@ extension ServerHost {
             .deletingLastPathComponent().deletingLastPathComponent()
         let program = tests.appendingPathComponent("servers/host.py").path
         var ends: [Int32] = [0, 0]
-        // Closed in every other process that is started meanwhile.
+        // Other processes do not inherit the socket.
         let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         guard socketpair(AF_UNIX, type, 0, &ends) == 0 else {
-            throw ServersError("no socket: \(errno)")
+            throw TestFailure("no socket: \(errno)")
         }
         let (ours, theirs) = (ends[0], ends[1])
         defer { close(theirs) }
@@ -156,7 +157,7 @@ extension ServerHost {
         defer { for word in words { free(word) } }
         guard posix_spawnp(&id, "python3", &actions, nil, words, environ) == 0 else {
             close(ours)
-            throw ServersError("python3 cannot be started; `make test-deps` brings it")
+            throw TestFailure("python3 cannot be started; `make test-deps` brings it")
         }
         return ServerHost(id: id, socket: ours)
     }

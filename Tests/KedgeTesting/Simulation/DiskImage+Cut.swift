@@ -1,8 +1,9 @@
-/// How a power cut treats what was not yet safe.
+/// The effect of a power cut on unsynced changes.
 package enum Cut: Sendable, Hashable, CustomStringConvertible {
-    /// Nothing that was not synced is there.
+    /// No unsynced change is there.
     case losesAll
-    /// Everything is there, synced or not: the most a server can find that it never acknowledged.
+    /// Everything is there, synced or not. This is the most that a server can find and never
+    /// acknowledged.
     case keepsAll
     /// Each change by itself is there, gone, or torn at sector borders, drawn from the seed.
     case random(seed: UInt64)
@@ -16,7 +17,7 @@ package enum Cut: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Draws what becomes of each change.
+/// Draws the fate of each change.
 struct CutFate {
     enum OfWrite {
         case survives
@@ -56,9 +57,9 @@ struct CutFate {
 }
 
 extension DiskImage {
-    /// The disk as it is found after the power went at this moment.
+    /// The disk after a power cut at this moment.
     ///
-    /// What was synced is there. Every other change is there, gone or torn, independently of the
+    /// Synced changes are there. Every other change is there, gone or torn, independently of the
     /// others: a disk and its file system may write in any order between two flushes. Only a rename
     /// never loses both of its names.
     package func surviving(_ cut: Cut) -> DiskImage {

@@ -1,21 +1,21 @@
 internal import KedgeFiles
 
-/// Everything on a simulated disk at one moment: what programs see, and what is on the platter.
+/// The state of a simulated disk at one moment: what programs see, and what is on the platter.
 ///
-/// A value: a test keeps the image of each moment that it wants to come back to, at the price of what
-/// changed since. What was written and not yet synced is remembered change by change, so that
-/// ``surviving(_:)`` can let any of it vanish.
+/// A value: a test keeps the image of each moment that it returns to, at the cost of the changes
+/// since. Unsynced changes are remembered one by one, so that ``surviving(_:)`` can lose any of
+/// them.
 package struct DiskImage: Sendable {
     /// A name that was set or removed and not yet synced.
     struct NameChange: Sendable {
         var directory: Int
         var name: String
-        /// What the name leads to; nil when it was removed.
+        /// The inode of the name; nil when it was removed.
         var inode: Int?
-        /// For the name that a rename takes away: the number of the change that made the new one. A
+        /// For the name that a rename removes: the number of the change that made the new one. A
         /// journal never shows the first without the second.
         var counterpart: Int?
-        /// True when the counterpart never shows without this one either.
+        /// Whether the counterpart never shows without this change either.
         var isAtomic = false
         let number: Int
     }
@@ -24,7 +24,7 @@ package struct DiskImage: Sendable {
 
     var inodes: [Int: Inode] = [root: Inode(isDirectory: true)]
     var nameChanges: [NameChange] = []
-    /// Directories whose last sync failed and that nobody changed since: a sync would do nothing.
+    /// Directories without a change since a failed sync: another sync would do nothing.
     var forgottenDirectories: Set<Int> = []
     var nextInode = 1
     var nextChange = 0
@@ -86,10 +86,10 @@ extension DiskImage {
         return (directory, name)
     }
 
-    /// What a path leads to; nil when there is nothing.
+    /// The inode of a path; nil when there is none.
     func inode(at path: String) -> Int? {
         if path.allSatisfy({ $0 == "/" }) { return Self.root }
-        // The name that every directory has for itself, and nothing else has.
+        // Every directory has this name for itself, and nothing else does.
         if path.hasSuffix("/.") {
             let inode = inode(at: String(path.dropLast(2)))
             return inode.flatMap { inodes[$0]?.isDirectory == true ? $0 : nil }
@@ -133,14 +133,14 @@ extension DiskImage {
                 let other = nameChanges.first(where: { $0.number == counterpart }),
                 other.directory != directory
             else { continue }
-            // The journal writes a rename as a whole or with its new name at least.
+            // The journal writes both names of a rename, or at least the new one.
             inodes[other.directory]?.durableNames[other.name] = other.inode
             nameChanges.removeAll { $0.number == counterpart }
         }
         nameChanges.removeAll { $0.directory == directory }
     }
 
-    /// Forgets files that nothing leads to any more.
+    /// Forgets files to which no name, name change or open descriptor leads.
     mutating func prune(keeping open: some Sequence<Int>) {
         var wanted: Set<Int> = [Self.root]
         wanted.formUnion(open)

@@ -1,11 +1,11 @@
 package import KedgeEngine
 package import KedgeModel
 
-/// Bytes that a row says are durable.
+/// Bytes that a row records as durable.
 package struct DurableClaim: Hashable, Sendable {
-    /// The session's bytes on their way in; nil for those of a file.
+    /// The session's staged bytes; nil for those of a file.
     package let staging: StagingKey?
-    /// The blob that has them, or will; nil while nobody knows.
+    /// The blob that has the bytes, or will have them; nil while it is unknown.
     package let blob: SHA256Digest?
     package let range: ByteRange
     /// Digest of the range.

@@ -1,18 +1,19 @@
-/// The bytes of a simulated file, with everything that was done to them since they were last safe.
+/// The bytes of a simulated file, with every change since they were last safe.
 struct FileContent: Sendable {
-    /// What a change did.
+    /// A kind of change.
     enum Edit: Sendable {
         case write(offset: Int, bytes: [UInt8])
         case truncate(byteCount: Int)
     }
 
-    /// How sure a change is to be there after a cut.
+    /// Whether a change survives a cut.
     enum Safety: Sendable {
         /// In the page cache; the next sync makes it safe.
         case dirty
         /// Safe, but kept in the list because an earlier change is not.
         case synced
-        /// Its sync failed: the kernel took the page for clean, and no later sync writes it (fsync(2)).
+        /// Its sync failed: the kernel took the page for clean, and no later sync writes it
+        /// (fsync(2)).
         case forgotten
     }
 
@@ -24,7 +25,7 @@ struct FileContent: Sendable {
     /// The unit in which a disk writes: a torn write has some of its sectors and not others.
     static let sectorSize = 512
 
-    /// What programs read.
+    /// The bytes that programs read.
     private(set) var current: [UInt8] = []
     private var durable: [UInt8] = []
     private var changes: [Change] = []
@@ -49,8 +50,7 @@ struct FileContent: Sendable {
         }
     }
 
-    /// What is left after the power went: of every change that was not safe, all, nothing, or some
-    /// sectors.
+    /// The content after a power cut: of every unsafe change, all, nothing, or some sectors.
     func surviving(_ fate: inout CutFate) -> FileContent {
         var content = FileContent()
         content.durable = durable
@@ -78,7 +78,7 @@ struct FileContent: Sendable {
         case .tears:
             var start = 0
             while start < written.count {
-                // Up to the next border of a sector of the file.
+                // Up to the next sector border of the file.
                 let length = sectorSize - (offset + start) % sectorSize
                 let end = min(start + length, written.count)
                 if fate.survives() {

@@ -1,13 +1,13 @@
 internal import KedgeEngine
 internal import KedgeModel
 
-/// Everything that a metadata store remembers, as one value: a transaction changes a copy.
+/// The rows of a metadata store as one value: a transaction changes a copy.
 struct MetadataRows: Sendable {
     struct Session: Sendable {
         var record: SessionRecord
         /// False once its bytes are a blob, garbage, or another session's.
         var hasStaging = true
-        /// What the byte store recorded for them.
+        /// The state that the byte store recorded for the bytes.
         var stagingState: String?
         /// The finalize that was promised, if any.
         var job: Job?
@@ -18,13 +18,13 @@ struct MetadataRows: Sendable {
             didSet { if !partials.isEmpty { isEmpty = false } }
         }
         var rivals: [Int: PartialRecord] = [:]
-        /// The network that began it.
+        /// The network of the client that created it.
         var client: String?
         /// True until its first byte.
         var isEmpty = false
-        /// Uploads that were made of it.
+        /// Number of final uploads made of it.
         var compositionCount = 0
-        /// In the order in which they were made.
+        /// Number in the order of creation.
         let number: Int
     }
 
@@ -39,7 +39,7 @@ struct MetadataRows: Sendable {
         let location: String
     }
 
-    /// A piece of garbage whatever is recorded for it.
+    /// An item of garbage, whatever is recorded for it.
     enum GarbageKey: Hashable, Sendable {
         case staging(StagingKey)
         case blob(SHA256Digest)
@@ -47,7 +47,7 @@ struct MetadataRows: Sendable {
 
     struct GarbageRow: Sendable {
         var garbage: Garbage
-        /// When its lease ends; zero before anybody took it.
+        /// The end of its lease; zero before the first claim.
         var leaseUntil: Int64 = 0
     }
 
@@ -56,7 +56,7 @@ struct MetadataRows: Sendable {
         var digests: [SHA256Digest]
     }
 
-    /// What is known of the bytes of a blob.
+    /// The scrub's knowledge of the bytes of a blob.
     struct Scrub: Sendable {
         var byteCount: Int64
         var generation: Int64
@@ -170,8 +170,8 @@ extension MetadataRows.Session {
                 + rivals.values.sorted { $0.index < $1.index })
     }
 
-    /// The bytes are not this session's any more. It reads back with the key that it would make for
-    /// itself, as from a database that has none.
+    /// Releases the bytes, which do not belong to this session any more. It reads back with the key
+    /// that it would make for itself, as from a database without one.
     mutating func giveUpBytes() {
         hasStaging = false
         stagingState = nil
@@ -182,12 +182,12 @@ extension MetadataRows.Session {
         rivals = [:]
     }
 
-    /// The hash never goes back.
+    /// Advances the hash, which never goes back.
     mutating func advance(to prefix: HashCheckpoint) {
         if prefix.offset > record.prefix?.offset ?? -1 { record.prefix = prefix }
     }
 
-    /// True when the bytes received for this session can be those of the new one.
+    /// Whether the bytes received for this session can be those of the new one.
     func canBeAdopted(by new: SessionRecord) -> Bool {
         hasStaging && record.isAdoptable(by: new)
     }

@@ -2,11 +2,12 @@ internal import Glibc
 package import KedgeFiles
 internal import KedgeLocks
 
-/// A file system in memory that forgets what was not synced.
+/// A file system in memory that loses unsynced changes in a power cut.
 ///
-/// It has a page cache: a cut of its ``image`` keeps what was synced and may lose, tear or reorder the
-/// rest. Each call can be counted, observed and made to fail, the way real disks fail: a failed write
-/// leaves its first half behind, a failed sync forgets what it should have written.
+/// It has a page cache: a cut of its ``image`` keeps synced changes and may lose, tear or reorder
+/// the rest. A test can count, observe and fail each call. Calls fail as on real disks: a failed
+/// write leaves its first half behind, and a failed sync forgets the changes that it should have
+/// written.
 package final class SimulatedDisk: FileSystem {
     /// A kind of call.
     package enum Call: Sendable, Hashable {
@@ -35,7 +36,7 @@ package final class SimulatedDisk: FileSystem {
     package struct Fault: Sendable {
         /// Counts only calls of this kind; nil for any.
         var call: Call?
-        /// How many calls succeed before.
+        /// Number of calls that succeed before.
         var position: Int
         /// The system's error number.
         var number: Int32
@@ -63,7 +64,7 @@ package final class SimulatedDisk: FileSystem {
         var callCount = 0
         /// Open descriptors by inode.
         var open: [Int: Int] = [:]
-        /// Who holds the lock of an inode.
+        /// The descriptor that holds the lock of an inode.
         var locks: [Int: ObjectIdentifier] = [:]
         var observer: Observer?
     }
@@ -83,16 +84,16 @@ package final class SimulatedDisk: FileSystem {
 
     /// The disk as it is now.
     package var image: DiskImage { state.withLock { $0.image } }
-    /// Descriptors that were opened and not closed.
+    /// Number of descriptors that were opened and not closed.
     package var openFileCount: Int { state.withLock { $0.open.values.reduce(0, +) } }
-    /// Calls so far.
+    /// Number of calls so far.
     package var callCount: Int { state.withLock { $0.callCount } }
     /// True once a planned call has failed.
     package var hasFailed: Bool { state.withLock { $0.hasFailed } }
 
     package func observe(_ observer: Observer?) { state.withLock { $0.observer = observer } }
 
-    /// Plans calls that fail, in the place of earlier plans; nil heals the disk.
+    /// Plans calls that fail, replacing an earlier plan; nil heals the disk.
     package func plan(_ fault: Fault?) {
         state.withLock {
             $0.fault = fault
@@ -100,7 +101,7 @@ package final class SimulatedDisk: FileSystem {
         }
     }
 
-    /// The power goes: no call succeeds any more.
+    /// Cuts the power: no call succeeds any more.
     ///
     /// - Returns: The disk at that moment, unsynced changes and all.
     @discardableResult
@@ -111,8 +112,8 @@ package final class SimulatedDisk: FileSystem {
         }
     }
 
-    /// Enters a call and runs it on the state. A call that is planned to fail does what such a call
-    /// leaves behind instead.
+    /// Counts a call and runs it on the state. A call that is planned to fail has the effect of a
+    /// failed call instead.
     func call<Result>(
         _ call: Call, _ path: String,
         failing spoil: (inout State) -> Void = { _ in },
@@ -210,7 +211,8 @@ extension SimulatedDisk {
     }
 
     package func renameWithoutReplacing(_ source: String, to target: String) throws(FileError) {
-        // A link and an unlink, as on the real file system: a failure, a kill or a cut may leave both.
+        // A link and an unlink, as on the real file system: a failure, a kill or a cut may leave
+        // both.
         let new = try addName(source, at: target)
         try call(.remove, source) { state throws(FileError) in
             let (directory, name) = try state.image.parent(of: source)
@@ -276,7 +278,7 @@ extension DiskImage {
 }
 
 extension FileError {
-    /// What a simulated call reports.
+    /// Error numbers that simulated calls report.
     enum SimulatedCode {
         case notFound, exists, isDirectory, notDirectory, noSpace, closed, locked
     }

@@ -20,7 +20,7 @@ final class SimulatedFile: OpenFile {
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(FileError) {
         try checkOpen("pwrite")
         let written = Array(bytes)
-        // A disk that fails or fills up part-way has taken what came before.
+        // A disk that fails or fills up part-way has kept the first bytes.
         let firstHalf = Array(written.prefix(written.count / 2))
         try disk.call(.write, path) { state in
             self.edit(.write(offset: Int(offset), bytes: firstHalf), in: &state)
@@ -86,7 +86,7 @@ final class SimulatedFile: OpenFile {
     }
 
     func close() throws(FileError) {
-        // The descriptor is gone, whatever close reports (close(2)).
+        // The descriptor is closed, whatever close reports (close(2)).
         release()
         try disk.call(.close, path) { _ in }
     }

@@ -11,7 +11,7 @@ extension SimulatedMetadata {
             guard session.isComplete else {
                 throw MetadataError.failed("session \(id) does not have all its chunks")
             }
-            // Identifiers from a generator that starts over would meet here.
+            // Detects equal identifiers from a generator that starts over.
             guard !rows.sessions.values.contains(where: { $0.record.fileID == fileID }) else {
                 throw MetadataError.failed("file \(fileID) is there already")
             }
@@ -50,7 +50,7 @@ extension SimulatedMetadata {
     package func reopen(_ id: SessionID) async throws {
         try write { rows in
             let session = try rows.session(id, in: .open, .finalizing)
-            // The promise of an open session ends here, too.
+            // The promised finalize of an open session ends here, too.
             rows.sessions[id]?.job = nil
             guard session.record.state == .finalizing else { return }
             rows.sessions[id]?.record.state = .open

@@ -187,7 +187,7 @@ extension SimulatedMetadata {
 extension MetadataRows {
     fileprivate var openCount: Int { sessions.values.count { $0.record.state == .open } }
 
-    /// Forgets the oldest session without a byte of the client that has most of them.
+    /// Forgets the oldest empty session of the client with most of them.
     fileprivate mutating func makeRoom(besides busy: Set<SessionID>) -> SessionID? {
         let empty = sessionsInOrder.filter {
             $0.isEmpty && $0.record.state == .open && $0.job == nil && !busy.contains($0.record.id)

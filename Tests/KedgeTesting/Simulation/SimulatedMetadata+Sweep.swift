@@ -76,7 +76,7 @@ extension SimulatedMetadata {
 }
 
 extension MetadataRows {
-    /// Sessions nobody can continue or adopt any more, and those whose file was deleted.
+    /// Sessions that no client can continue or adopt any more, and those whose file was deleted.
     fileprivate func forgettableSessions(expiredBefore graceEnd: Timestamp) -> [Session] {
         let past = sessionsInOrder.filter { $0.record.expiresAt < graceEnd }
         let ended = past.filter { [.expired, .canceled].contains($0.record.state) }
@@ -90,7 +90,7 @@ extension MetadataRows {
         return ended + orphaned
     }
 
-    /// Chunks, partials and the idempotency key go with the session.
+    /// Forgets a session with its chunks, partials and idempotency key.
     fileprivate mutating func forget(_ session: Session) {
         let id = session.record.id
         sessions[id] = nil

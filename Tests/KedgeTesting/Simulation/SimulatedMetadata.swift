@@ -4,21 +4,21 @@ internal import KedgeModel
 
 /// A metadata store in memory whose machine can lose power.
 ///
-/// It keeps the promises of the port, as the conformance tests show; what is told as committed is
-/// durable at once, unless it was made to break that promise.
+/// It keeps the promises of the port, as the conformance tests show. A committed transaction is
+/// durable at once, unless a test makes the store break that promise.
 package final class SimulatedMetadata: MetadataStore {
     /// When a commit survives a cut.
     package enum Durability: Sendable {
         case immediate
-        /// The last transactions are lost, as without a sync: to show that a test notices.
+        /// The last transactions are lost, as without a sync. Shows that a test notices.
         case late(transactions: Int)
     }
 
-    /// What a failed transaction leaves behind.
+    /// The effect of a failed transaction.
     package enum FailureMoment: Sendable {
         /// Nothing.
         case before
-        /// Everything: it was committed, and only the caller does not know.
+        /// Everything: the transaction was committed, and its answer was lost.
         case after
     }
 
@@ -29,7 +29,7 @@ package final class SimulatedMetadata: MetadataStore {
 
     fileprivate struct State: Sendable {
         var rows: MetadataRows
-        /// As they were before each of the last transactions, the oldest first.
+        /// The rows before each of the last transactions, the oldest first.
         var history: [MetadataRows] = []
         var isOff = false
         var failure: Failure?
@@ -50,7 +50,7 @@ package final class SimulatedMetadata: MetadataStore {
         state = Mutex(State(rows: rows))
     }
 
-    /// A store that opens on what would be left if the power went now. This one goes on.
+    /// A store with the rows that a power cut now would leave. This one goes on.
     package var survivor: SimulatedMetadata {
         let rows = state.withLock { state in
             switch durability {
@@ -61,15 +61,15 @@ package final class SimulatedMetadata: MetadataStore {
         return SimulatedMetadata(rows, durability: durability)
     }
 
-    /// The power goes: no call succeeds any more.
+    /// Cuts the power: no call succeeds any more.
     ///
-    /// - Returns: What is left.
+    /// - Returns: A store with the rows that survive.
     package func cut() -> SimulatedMetadata {
         state.withLock { $0.isOff = true }
         return survivor
     }
 
-    /// Plans one transaction to fail after so many that succeed.
+    /// Plans one transaction to fail after `position` transactions that succeed.
     package func fail(after position: Int, _ moment: FailureMoment) {
         state.withLock {
             $0.failure = Failure(position: position, moment: moment)
@@ -82,10 +82,10 @@ package final class SimulatedMetadata: MetadataStore {
 
     /// True once the planned transaction has failed.
     package var hasFailed: Bool { state.withLock { $0.hasFailed } }
-    /// Transactions that were committed.
+    /// Number of committed transactions.
     package var transactionCount: Int { state.withLock { $0.transactionCount } }
 
-    /// Looks without being a transaction: no failure is due.
+    /// Reads the rows outside any transaction: no failure is due.
     func inspect<Value>(_ body: (MetadataRows) throws -> Value) throws -> Value {
         try state.withLock { state in
             guard !state.isOff else { throw MetadataError.unavailable("the power is off") }
@@ -101,7 +101,7 @@ package final class SimulatedMetadata: MetadataStore {
         }
     }
 
-    /// Changes nothing when the body throws.
+    /// Runs a transaction, which changes nothing when the body throws.
     func write<Value>(_ body: (inout MetadataRows) throws -> Value) throws -> Value {
         try state.withLock { state in
             guard !state.isOff else { throw MetadataError.unavailable("the power is off") }
@@ -128,7 +128,7 @@ package final class SimulatedMetadata: MetadataStore {
 }
 
 extension SimulatedMetadata.State {
-    /// Counts this transaction, and says how it fails when its turn has come.
+    /// Counts this transaction. Returns how it fails, when it is planned to.
     fileprivate mutating func takesFailure() -> SimulatedMetadata.FailureMoment? {
         guard var failure else { return nil }
         failure.position -= 1

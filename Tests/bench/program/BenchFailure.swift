@@ -1,6 +1,7 @@
 internal import Glibc
 
-/// What makes numbers worthless: a wrong answer, or a machine that cannot run the program.
+/// A failure that makes numbers worthless: a wrong answer, or a machine that cannot run the
+/// program.
 struct BenchFailure: Error, CustomStringConvertible {
     let description: String
 
@@ -8,7 +9,7 @@ struct BenchFailure: Error, CustomStringConvertible {
         self.description = description
     }
 
-    /// What the operating system said just now; call it before anything else that may set `errno`.
+    /// A failure with the system's last error. Call it before anything else that may set `errno`.
     static func system(_ operation: String) -> BenchFailure {
         BenchFailure("\(operation): \(String(cString: strerror(errno)))")
     }

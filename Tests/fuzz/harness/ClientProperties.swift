@@ -95,10 +95,11 @@ private func checkRedirect(_ text: String) {
     checkConnection(target, origin)
 }
 
-/// A token is sent by the origin that ``URLText`` finds, and to where libcurl's own parser leads: two
-/// URLs of one origin must lead to one place.
+/// Checks that two URLs of one origin lead to one place: ``URLText`` finds the origin that a token
+/// is for, and libcurl's own parser decides where the request goes.
 private func checkConnection(_ url: String, _ origin: String) {
-    // A host of other letters is encoded by libcurl when it connects; a redirect's is encoded before.
+    // libcurl encodes a host of other letters when it connects, and the host of a redirect before
+    // that.
     guard let connection = URLOrigin(url), isHeaderText(connection.host) else { return }
     guard let expected = URLOrigin(origin) else {
         fatalError("libcurl takes \(String(reflecting: url)), but not \(origin)")

@@ -20,7 +20,7 @@ private func checkTerminalText(_ text: String) {
     }) {
         require(!printable("http://host/?\(text)\(secret)").contains(secret), "a query is hidden")
     }
-    // No argument of a process has a NUL in it.
+    // An argument of a process cannot contain NUL.
     guard !text.utf8.contains(0) else { return }
     let word = ShellText.quoted(text)
     require(shellWord(word).map { $0 == Array(text.utf8) } ?? false, "a shell reads \(word) back")

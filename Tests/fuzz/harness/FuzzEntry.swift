@@ -10,7 +10,7 @@ struct FuzzTarget: Sendable {
 }
 
 /// The target that `KEDGE_FUZZ_TARGET` names. One program holds them all, because building it takes
-/// longer than many a run.
+/// longer than many runs.
 private let chosen: FuzzTarget = {
     let name = unsafe getenv("KEDGE_FUZZ_TARGET").map { unsafe String(cString: $0) } ?? ""
     guard let target = FuzzTarget.all.first(where: { $0.name == name }) else {
@@ -21,7 +21,7 @@ private let chosen: FuzzTarget = {
     return target
 }()
 
-/// What libFuzzer calls for every input that it makes.
+/// Runs the checks on an input; libFuzzer calls it for every input.
 @c(LLVMFuzzerTestOneInput)
 public func fuzzOneInput(_ start: UnsafePointer<UInt8>?, _ byteCount: Int) -> CInt {
     let bytes = unsafe [UInt8](UnsafeBufferPointer(start: start, count: byteCount))
@@ -30,8 +30,8 @@ public func fuzzOneInput(_ start: UnsafePointer<UInt8>?, _ byteCount: Int) -> CI
     return 0
 }
 
-/// One short input in 256, repeated until it is as long as any message: chance finds a short
-/// pattern that a parser is slow on, but hardly ever a long text made of it.
+/// Repeats one short input in 256 to the length of the longest message: chance finds a short
+/// pattern that slows a parser, but hardly ever a long text made of it.
 private func repeated(_ bytes: [UInt8]) -> [UInt8]? {
     let sum = bytes.reduce(UInt64(0)) { $0 &* 31 &+ UInt64($1) }
     guard (1...32).contains(bytes.count), sum.isMultiple(of: 256) else { return nil }
@@ -40,12 +40,12 @@ private func repeated(_ bytes: [UInt8]) -> [UInt8]? {
 
 /// Runs the checks and stops when they take too much time for the length of the input.
 ///
-/// Time of the processor, not of the clock: another program on the machine must not fail this one.
+/// Measures processor time, so that another program on the machine cannot fail the check.
 private func checkWithinTime(_ bytes: [UInt8]) {
     let start = processorMilliseconds()
     chosen.check(bytes)
     let taken = processorMilliseconds() - start
-    // Generous, because sanitizers slow everything; what is quadratic exceeds it by far.
+    // Generous, because sanitizers slow everything; quadratic time exceeds it by far.
     let allowed = 250 + 10 * bytes.count / 1024
     require(taken <= allowed, "\(bytes.count) bytes take \(taken) ms, allowed are \(allowed)")
 }

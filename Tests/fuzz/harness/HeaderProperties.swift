@@ -57,11 +57,12 @@ private func checkMigrationName(_ text: String) {
     let number = String(repeating: "0", count: max(0, 4 - digits.count)) + digits
     requireSame("\(number)_\(name.name).sql", text, "number and words make the name")
     require(isHeaderText(text) && !text.utf8.contains(0x2F), "a name is plain and no path")
-    // The list is checked without its order being known: two of a number never pass.
+    // The order is irrelevant for this check: a number that occurs twice never passes.
     require((try? MigrationName.ordered([text, text])) == nil, "a number is there once")
 }
 
-/// Stands for the one beside the embedder's `main`, which cannot be here: libFuzzer has its own.
+/// Replaces the type beside the embedder's `main`, which cannot be linked here: libFuzzer has its
+/// own `main`.
 struct EmbeddingError: Error {
     let message: String
 }

@@ -3,7 +3,7 @@ internal import KedgeModel
 
 let messageTargets = [FuzzTarget(name: "messages") { checkMessages($0) }]
 
-/// Every body that either end decodes; each input is tried as all of them.
+/// Decodes each input as every message type of client and server.
 private func checkMessages(_ bytes: [UInt8]) {
     check(CreateSessionRequest.self, bytes)
     check(CreateSessionResponse.self, bytes)
@@ -19,7 +19,7 @@ private func checkMessages(_ bytes: [UInt8]) {
 }
 
 private func check<Message: Codable & Equatable>(_ type: Message.Type, _ bytes: [UInt8]) {
-    // Refusing is what a decoder is for; only what it takes has to hold.
+    // A decoder may refuse any input; only accepted messages are checked.
     guard let message = try? JSONDecoder().decode(type, from: Data(bytes)) else { return }
     do {
         let encoder = JSONEncoder()

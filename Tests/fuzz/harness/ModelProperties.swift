@@ -48,7 +48,7 @@ private func checkFileName(_ text: String) {
     require(FileName.isValid(made), "a made name is valid: \(String(reflecting: made))")
     requireSame(FileName.sanitized(made), made, "a made name stays as it is")
     if FileName.isValid(text) { requireSame(made, text, "a valid name stays as it is") }
-    // Said once more and in other words than the code's, so that a slip there is noticed.
+    // States the rules independently of the code, so that a mistake there is noticed.
     require((1...255).contains(made.utf8.count), "a name fits every file system")
     require(![".", ".."].contains(made), "a name is no way up")
     require(
@@ -109,7 +109,7 @@ private func checkTimestamp(_ bytes: [UInt8]) {
         require(bytes.count == 29, "an HTTP date has one form")
         require(Timestamp(time.description) == time, "\(time) reads back")
     }
-    // A store may hold any number, and the cursor of a list carries one.
+    // A store may hold any number, and the cursor of a list contains one.
     let time = Timestamp(millisecondsSinceEpoch: bytes.number)
     require(isHeaderText(time.description), "a time is plain text")
     let later = time.advanced(by: .seconds(bytes.dropFirst(8).reduce(0) { $0 << 8 | Int64($1) }))

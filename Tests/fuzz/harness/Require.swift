@@ -1,4 +1,4 @@
-/// Stops the fuzzer when a property does not hold; it keeps the input that showed it.
+/// Stops the fuzzer when a property does not hold; libFuzzer keeps the failing input.
 func require(
     _ holds: Bool, _ sentence: @autoclosure () -> String, file: StaticString = #fileID,
     line: UInt = #line
@@ -6,7 +6,8 @@ func require(
     guard holds else { fatalError(sentence(), file: file, line: line) }
 }
 
-/// Byte for byte: `==` on strings takes different bytes for the same text (canonical equivalence).
+/// Requires equal bytes: `==` on strings is true for different bytes of the same text (canonical
+/// equivalence).
 func requireSame(
     _ left: String, _ right: String, _ sentence: String, file: StaticString = #fileID,
     line: UInt = #line
@@ -17,11 +18,12 @@ func requireSame(
         file: file, line: line)
 }
 
-/// True when the text can stand in a header field: visible ASCII and spaces.
+/// Whether the text can stand in a header field: visible ASCII and spaces.
 func isHeaderText(_ text: String) -> Bool { text.utf8.allSatisfy { (0x20...0x7E).contains($0) } }
 
 extension [UInt8] {
-    /// The input as text; what is no UTF-8 becomes replacement characters, as in the service.
+    /// The input as text; bytes that are not UTF-8 become replacement characters, as in the
+    /// service.
     var text: String { String(decoding: self, as: UTF8.self) }
 
     /// The first eight bytes as a number, missing ones as zeros.

@@ -2,16 +2,16 @@ internal import KedgeEngine
 internal import KedgeModel
 internal import Testing
 
-/// An upload whose bytes come in pieces of any length, some of them twice, while areas and stores are closed and
-/// opened; beside it how many bytes of each chunk the store has.
+/// An upload whose bytes come in pieces of any length, some of them twice, while areas and stores
+/// are closed and opened. It counts the bytes of each chunk that the store has.
 struct ByteWalk {
     private struct Chunk {
         var byteCount: Int
-        /// Written in this area, or saved before.
+        /// Bytes written in this area, or saved before.
         var written = 0
-        /// In a partial.
+        /// Bytes in a partial.
         var saved = 0
-        /// Where this area's bytes begin: what is before was saved in another one.
+        /// Where this area's bytes begin. The bytes before were saved in another area.
         var atHand = 0
         var location: String?
         var isDone = false
@@ -73,7 +73,7 @@ extension ByteWalk {
         chunks[index].written += byteCount
     }
 
-    /// As a client does that has not heard how far it came.
+    /// Repeats a write, as a client does whose answer was lost.
     private mutating func writeAgain(_ index: Int) async throws {
         let chunk = chunks[index]
         guard chunk.written > 0, !chunk.isDone else { return }
@@ -98,7 +98,7 @@ extension ByteWalk {
         chunks[index].atHand = chunks[index].byteCount
     }
 
-    /// What was not saved is lost.
+    /// Opens the area again, which loses all bytes that were not saved.
     private mutating func reopen(withStore: Bool) async throws {
         await area.close()
         if withStore {
@@ -120,7 +120,7 @@ extension ByteWalk {
         do {
             try await expectBytes(Int(upload.place(index).start) + start, end - start)
         } catch ByteStoreError.notAssembled where store.assembles && start < chunk.atHand {
-            // As such stores may.
+            // Such stores may refuse.
         }
     }
 
@@ -130,7 +130,7 @@ extension ByteWalk {
     }
 }
 
-// What follows the last chunk.
+// Steps after the last chunk.
 extension ByteWalk {
     private mutating func assembleAndRead() async throws {
         try await store.assemble(upload.file)

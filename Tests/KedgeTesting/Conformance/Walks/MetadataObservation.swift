@@ -1,7 +1,8 @@
 package import KedgeEngine
 package import KedgeModel
 
-/// Everything that can be asked about what a test touched. Two stores with equal rows give equal ones.
+/// All answers of a store about the rows that a test touched. Stores with equal rows give equal
+/// observations.
 package struct MetadataObservation: Hashable, Sendable {
     private struct Session: Hashable, Sendable {
         var record: SessionRecord
@@ -34,7 +35,7 @@ package struct MetadataObservation: Hashable, Sendable {
     private var unfinished: Set<UnfinishedSession> = []
     private var finalizing: Set<SessionRecord> = []
 
-    /// Asks the store.
+    /// Queries the store.
     package init(of store: any MetadataStore, about known: MetadataKnowledge) async throws {
         for owner in known.owners {
             for id in known.sessions {
@@ -74,7 +75,7 @@ package struct MetadataObservation: Hashable, Sendable {
         }
     }
 
-    /// What differs, in words; nil when nothing does.
+    /// Describes the differences; nil when there are none.
     package func difference(to model: MetadataObservation) -> String? {
         let all = [
             Self.difference("sessions", sessions, model.sessions),
@@ -99,7 +100,7 @@ package struct MetadataObservation: Hashable, Sendable {
     }
 }
 
-/// What a test has brought into the world and may ask for.
+/// Identifiers that a test has created and may query.
 package struct MetadataKnowledge: Sendable {
     package var owners = [Sample.owner, Sample.stranger]
     package var sessions: [SessionID] = []

@@ -1,7 +1,7 @@
 package import KedgeEngine
 package import KedgeModel
 
-/// One call of the port as a value, so that it can be made on several stores and told in a message.
+/// One call of the port as a value, so that a test can make it on several stores and print it.
 package enum MetadataOperation: Sendable {
     case create(
         SessionRecord, key: IdempotencyKey?, adopting: SessionID?, in: SessionRoom?)
@@ -27,7 +27,7 @@ package enum MetadataOperation: Sendable {
     case leaveToSweep(StagingKey)
     case bind(String)
 
-    /// More than any test has: which ones a smaller limit leaves out is the store's choice.
+    /// More rows than any test has. A smaller limit would leave the choice of rows to each store.
     private static let limit = 100_000
 
     /// Makes the call.
@@ -74,7 +74,7 @@ package enum MetadataOperation: Sendable {
         }
     }
 
-    /// The calls that answer nothing.
+    /// Makes the calls that return nothing.
     private func runSilent(on store: any MetadataStore) async throws {
         switch self {
         case .savePartial(let partial, let touch):
@@ -103,7 +103,7 @@ package enum MetadataOperation: Sendable {
     }
 }
 
-/// What an operation came to, comparable between stores.
+/// The result of an operation, comparable between stores.
 package enum MetadataAnswer: Hashable, Sendable {
     case nothing
     case created(SessionRecord)
@@ -117,11 +117,11 @@ package enum MetadataAnswer: Hashable, Sendable {
     case file(FileRecord)
     case flag(Bool)
     case text(String?)
-    /// By id, for no store promises an order.
+    /// Sorted by id, because no store promises an order.
     case sessions([SessionID])
     case jobs([FinalizeJob])
     case garbage([Garbage])
-    /// Without the words, which are the store's own.
+    /// Without the text, which differs between stores.
     case refused(MetadataError)
 
     init(_ outcome: CreateOutcome) {
@@ -144,7 +144,7 @@ package enum MetadataAnswer: Hashable, Sendable {
         }
     }
 
-    /// Lists of no promised order in one that all stores have in common. Doubles stay.
+    /// Sorts lists without a promised order. Duplicates stay.
     var inOrder: MetadataAnswer {
         switch self {
         case .sessions(let ids): .sessions(ids.sorted { $0.text < $1.text })

@@ -1,11 +1,11 @@
 internal import KedgeEngine
 internal import KedgeModel
 
-/// Operations drawn from a seed, on sessions and files that the earlier ones made. Most of them fit; some are
-/// repetitions, come too late, or are about somebody else's.
+/// Operations drawn from a seed, on sessions and files that the earlier ones made. Most of them are
+/// valid. Some are repetitions, come too late, or name another owner's rows.
 struct MetadataWalk {
     private var random: SplitMix64
-    /// Whether the byte store that goes with the rows names blobs by a location. One store does or does not.
+    /// Whether the byte store of these rows names blobs by a location.
     private let hasLocations: Bool
     /// Seconds since the start of all samples.
     private var now: Int64 = 0
@@ -13,7 +13,7 @@ struct MetadataWalk {
     private var finalizing: [SessionRecord] = []
     private var files: [FileRecord] = []
     private var claimed: [(garbage: Garbage, until: Timestamp)] = []
-    /// What an observation can ask about.
+    /// Identifiers that an observation can query.
     private(set) var known = MetadataKnowledge()
 
     init(seed: UInt64) {
@@ -24,7 +24,7 @@ struct MetadataWalk {
         }
     }
 
-    /// Takes note of what an operation came to.
+    /// Records the result of an operation.
     mutating func note(_ operation: MetadataOperation, _ answer: MetadataAnswer) {
         if case .claimGarbage(_, let until) = operation, case .garbage(let garbage) = answer {
             claimed += garbage.map { ($0, until) }
@@ -37,12 +37,12 @@ struct MetadataWalk {
         }
     }
 
-    /// The next operation. Time goes on.
+    /// Draws the next operation, and lets time pass.
     ///
-    /// - Parameter model: Says how the sessions are now.
+    /// - Parameter model: Has the current state of the sessions.
     mutating func next(on model: SimulatedMetadata) async throws -> MetadataOperation {
         now += Int64.random(in: 0...3, using: &random)
-        // Mostly young ones: the older a session is, the less can be done with it.
+        // Mostly young sessions: few operations fit an old one.
         let sessions = chance(80) ? records.suffix(4) : records[...]
         guard let made = sessions.randomElement(using: &random), !chance(12) else {
             return creation()
@@ -64,8 +64,8 @@ struct MetadataWalk {
         }
     }
 
-    /// What a sweep and a recovery long after would take over. Makes the two stores' last secrets comparable:
-    /// jobs, garbage and who had which key.
+    /// The operations of a late sweep and recovery. They make the last hidden rows of both stores
+    /// comparable: jobs, garbage and idempotency keys.
     mutating func last() -> [MetadataOperation] {
         now += 10_000
         return [.takeAbandonedFinalizes(lease()), claim()]
@@ -73,7 +73,7 @@ struct MetadataWalk {
     }
 }
 
-// How often what comes.
+// The frequency of each operation.
 extension MetadataWalk {
     private mutating func finalize(_ record: SessionRecord) -> MetadataOperation {
         switch Int.random(in: 0..<11, using: &random) {
@@ -104,19 +104,19 @@ extension MetadataWalk {
     }
 }
 
-// What the operations are about.
+// The arguments of the operations.
 extension MetadataWalk {
     private static let sizes: [Int64] = [0, 40, 100, 250]
     private static let keys = ["one", "two"].map { IdempotencyKey(key: $0, fingerprint: "a") }
 
-    /// A digest belongs to bytes, and so to their number.
+    /// Makes a digest that depends on the number of bytes, too.
     private static func digest(_ content: String, byteCount: Int64) -> SHA256Digest {
         Sample.digest("\(content) of \(byteCount)")
     }
 
     private func time(_ seconds: Int64 = 0) -> Timestamp { Sample.time(now + seconds) }
 
-    /// Mostly one of the sample layout.
+    /// Draws an index, mostly one of the sample layout.
     private mutating func index() -> Int { Int.random(in: 0...3, using: &random) }
 
     private mutating func owner(of record: SessionRecord) -> OwnerID {
@@ -144,7 +144,7 @@ extension MetadataWalk {
         return .create(session(), key: key, adopting: adopted, in: chance(40) ? room() : nil)
     }
 
-    /// Mostly a small one.
+    /// Draws a room, mostly a small one.
     private mutating func room() -> SessionRoom {
         let busy = chance(30) ? known.sessions.randomElement(using: &random) : nil
         return SessionRoom(
@@ -180,8 +180,9 @@ extension MetadataWalk {
         return partial
     }
 
-    /// All chunks at once, so that some sessions become files, or one. It may have no place in the file, but then
-    /// nothing else is wrong: which of two reasons a store gives is its own choice.
+    /// Commits all chunks at once, so that some sessions become files, or one chunk. That one may
+    /// lie outside the file, but then nothing else is wrong: stores may choose between two reasons
+    /// for a refusal.
     private mutating func commit(_ record: SessionRecord) -> MetadataOperation {
         let count = record.layout.chunkCount ?? 2
         let one = index()

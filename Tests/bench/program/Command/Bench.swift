@@ -1,4 +1,4 @@
-/// What every measurement is given.
+/// The input of every measurement.
 struct Bench: Sendable {
     let settings: Settings
     let scratch: Scratch
@@ -7,21 +7,21 @@ struct Bench: Sendable {
     var scale: Scale { settings.scale }
 }
 
-/// What a measurement gives back.
+/// The result of a measurement.
 struct Measured: Sendable {
     var rows: [Row] = []
-    /// What could not be measured, and why.
+    /// Measurements that were skipped, and why.
     var notes: [String] = []
 }
 
-/// Something that can be measured by itself.
+/// A measurement that can run by itself.
 struct Measurement: Sendable {
-    /// As `--only` takes it.
+    /// The name for `--only`.
     let name: String
     let summary: String
     let run: @Sendable (Bench) throws -> Measured
 
-    /// All, in the order in which they run.
+    /// All measurements, in the order in which they run.
     static let all: [Measurement] = [
         Measurement(
             name: "floors", summary: "SHA-256 by libcrypto, dd with fdatasync, loopback sendfile",

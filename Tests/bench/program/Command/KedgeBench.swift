@@ -65,7 +65,7 @@ struct KedgeBench: ParsableCommand {
         }
         let settings = try settings()
         Machine.raiseFileLimit()
-        // A server that closes early is an error to tell, not a reason to die.
+        // A server that closes early is an error to report, not a reason to die.
         signal(SIGPIPE, SIG_IGN)
         let scratch = try Scratch(in: directory, neededByteCount: settings.scale.neededByteCount)
         Interruption.cleanUp(scratch)
@@ -79,7 +79,8 @@ struct KedgeBench: ParsableCommand {
         if !report.failures.isEmpty { throw ExitCode.failure }
     }
 
-    /// Measures what is wanted; a measurement that fails does not keep the others from running.
+    /// Runs the requested measurements. A measurement that fails does not keep the others from
+    /// running.
     private func measure(_ settings: Settings, _ scratch: Scratch) throws -> Report {
         var report = Report(machine: Machine(), settings: settings)
         if scratch.isInMemory {

@@ -1,22 +1,22 @@
-/// How much of everything is measured.
+/// The scale of the measurements.
 struct Scale: Sendable {
-    /// Times that each throughput is measured; tables show the median.
+    /// Number of times that each throughput is measured; tables show the median.
     var runs = 5
-    /// File of the uploads by the raw client and of the downloads with curl, in bytes.
+    /// Size of the file of uploads by the raw client and of downloads with curl, in bytes.
     var rawByteCount = 2 << 30
     var chunkByteCount = 4 << 20
     var smallFileCount = 10_000
     let smallFileByteCount = 10 << 10
-    /// Sessions of one small chunk, over one connection and over many.
+    /// Number of sessions of one small chunk, over one connection and over many.
     var serialSessionCount = 300
     var parallelSessionCount = 3000
-    /// Clients of the measurements that have many.
+    /// Number of clients of the measurements that have many.
     let parallelConnectionCount = 32
-    /// Files whose finalize is timed.
+    /// Sizes of the files whose finalize is timed.
     var finalizeSmall = 8 << 20
     var finalizeMedium = 512 << 20
     var finalizeLarge = 8 << 30
-    /// Rounds of the large one, which takes longest.
+    /// Number of rounds of the large file, which takes longest.
     var finalizeLargeRounds = 3
     var statusChunkCount = 100_000
     let statusAsks = 20
@@ -28,12 +28,12 @@ struct Scale: Sendable {
     var inFlightCount = 64
     let inFlightByteCount = 1 << 30
     var inFlightSeconds = 20
-    /// Bytes after which the uploads in flight stop early, to spare the disk.
+    /// Number of bytes after which the uploads in flight stop early, to spare the disk.
     var inFlightBudgetByteCount = 12 << 30
 
     static let full = Scale()
 
-    /// Everything once and small, 60 seconds in all.
+    /// Runs everything once and small, in 60 seconds.
     static var smoke: Scale {
         var scale = Scale()
         scale.runs = 1
@@ -53,14 +53,15 @@ struct Scale: Sendable {
         return scale
     }
 
-    /// File of `kedge upload` and `kedge download`, which is also the source of all other bytes: whole
-    /// chunks, and enough of them that no small file is equal to another one.
+    /// Size of the file of `kedge upload` and `kedge download`, which is also the source of all
+    /// other bytes: full chunks, and so many that no two small files are equal.
     var commandByteCount: Int {
         let wanted = max(2 * rawByteCount, 256 << 20)
         return (wanted + chunkByteCount - 1) / chunkByteCount * chunkByteCount
     }
 
-    /// Space for the source and for the largest measurement beside it, a server's copy and a download.
+    /// Space for the source and for the largest measurement beside it, with a server's copy and a
+    /// download.
     var neededByteCount: Int {
         commandByteCount
             + max(2 * commandByteCount, finalizeLarge, inFlightBudgetByteCount) + (1 << 30)

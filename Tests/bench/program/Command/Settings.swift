@@ -1,8 +1,8 @@
-/// What the command line asked for.
+/// Options of the command line.
 struct Settings: Sendable {
-    /// The binary that is measured.
+    /// The path of the measured binary.
     let kedge: String
-    /// rclone, or nil when there is none.
+    /// The path of rclone; nil when there is none.
     let rclone: String?
     let scale: Scale
     let isSmoke: Bool

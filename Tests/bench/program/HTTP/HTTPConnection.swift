@@ -1,19 +1,20 @@
 internal import Glibc
 
-/// One kept connection to a server on this machine, with blocking calls. Used by one thread at a time.
+/// A persistent connection to a server on this machine, with blocking calls. Used by one thread at
+/// a time.
 ///
-/// It does nothing but what the protocol demands, so that what is measured is the server.
+/// It does no more than the protocol demands, so that the server is measured.
 final class HTTPConnection {
     private let socket: Descriptor
     private let host: String
-    /// Bytes that came and are not yet consumed: those from `start` on.
+    /// Received bytes that are not yet consumed: those from `start` on.
     private var received: [UInt8] = []
     private var start = 0
 
-    /// No server takes this long over anything here; a longer silence is a failure, not a wait.
+    /// Timeout for a silent server: no server takes this long here.
     private static let silenceLimitSeconds = 120
 
-    /// - Throws: ``BenchFailure`` when nobody listens there.
+    /// - Throws: ``BenchFailure`` when no process listens there.
     init(port: UInt16) throws {
         host = "127.0.0.1:\(port)"
         socket = try LoopbackSocket.connect(to: port)
@@ -30,7 +31,7 @@ final class HTTPConnection {
         do {
             try send(method, path, fields: fields, body: body)
         } catch {
-            // A server that refuses a body answers and closes; what it says is worth more than EPIPE.
+            // A server that refuses a body answers and closes; its answer says more than EPIPE.
             if let response = try? receive(), response.status >= 400 { return response }
             throw error
         }
@@ -50,7 +51,7 @@ final class HTTPConnection {
         }
     }
 
-    /// Sends the head of a request whose body of so many bytes follows by other calls.
+    /// Sends the head of a request. Other calls send its body of this many bytes.
     func sendHead(
         _ method: String, _ path: String, fields: [String], bodyByteCount: Int
     ) throws {
@@ -60,9 +61,9 @@ final class HTTPConnection {
         try sendBytes(Array((head + "\r\n").utf8), more: bodyByteCount > 0)
     }
 
-    /// Sends a part of the body out of a file.
+    /// Sends a part of the body from a file.
     ///
-    /// - Returns: Bytes taken by the kernel; 0 when the connection does not block and takes none now.
+    /// - Returns: Number of bytes taken; 0 when the connection does not block and takes none now.
     func sendPart(_ file: Descriptor, at offset: Int, atMost byteCount: Int) throws -> Int {
         var offset = off_t(offset)
         while true {
@@ -77,7 +78,7 @@ final class HTTPConnection {
         }
     }
 
-    /// Whether calls wait; true at first.
+    /// Whether calls block; true at first.
     var isBlocking = true {
         didSet {
             let flags = fcntl(socket.number, F_GETFL)
@@ -111,7 +112,7 @@ final class HTTPConnection {
         }
     }
 
-    /// Reads until the empty line; returns the index behind it.
+    /// Reads until the empty line, and returns the index behind it.
     private func findHeadEnd() throws -> Int {
         var looked = start
         while true {
@@ -125,7 +126,7 @@ final class HTTPConnection {
             }
             let consumed = start
             try fill()
-            // Filling moves what is left to the front.
+            // Filling moves the remaining bytes to the front.
             looked -= consumed
         }
     }
@@ -136,7 +137,7 @@ final class HTTPConnection {
         return Array(received[start..<start + count])
     }
 
-    /// Adds what comes next to `received`, after dropping what was consumed.
+    /// Appends the next bytes to `received`, after dropping the consumed ones.
     private func fill() throws {
         received.removeFirst(start)
         start = 0

@@ -1,11 +1,11 @@
 internal import Foundation
 
-/// An answer, read to its end.
+/// A response, read to its end.
 struct HTTPResponse: Sendable {
     let status: Int
     let body: [UInt8]
 
-    /// - Throws: ``BenchFailure`` with the beginning of the body when it is another status.
+    /// - Throws: ``BenchFailure`` with the beginning of the body for another status.
     @discardableResult
     func require(_ statuses: Int..., of what: String) throws -> HTTPResponse {
         guard statuses.contains(status) else {
@@ -20,12 +20,12 @@ struct HTTPResponse: Sendable {
     }
 }
 
-/// The head of an answer, as far as a client must know it to find the end of the body.
+/// The head of a response, as far as a client needs it to find the end of the body.
 struct HTTPResponseHead {
     let status: Int
     let contentLength: Int
 
-    /// - Throws: ``BenchFailure`` for what is no head of HTTP/1.1 with a length.
+    /// - Throws: ``BenchFailure`` for bytes that are no head of HTTP/1.1 with a length.
     init(_ bytes: ArraySlice<UInt8>) throws {
         let text = String(decoding: bytes, as: UTF8.self)
         let lines = text.split(separator: "\r\n", omittingEmptySubsequences: true)

@@ -6,7 +6,7 @@ enum LoopbackSocket {
         let socket = try make()
         let status = withAddress(port) { Glibc.connect(socket.number, $0, $1) }
         guard status == 0 else { throw BenchFailure.system("connect to port \(port)") }
-        // A head and a small body shall not wait for each other's acknowledgement.
+        // A head and a small body must not wait for each other's acknowledgement.
         var on: Int32 = 1
         setsockopt(
             socket.number, Int32(IPPROTO_TCP), TCP_NODELAY, &on,
@@ -14,7 +14,7 @@ enum LoopbackSocket {
         return socket
     }
 
-    /// A socket that listens on a port the system chose.
+    /// Makes a socket that listens on a port chosen by the system.
     static func listen() throws -> (socket: Descriptor, port: UInt16) {
         let socket = try make()
         guard withAddress(0, { bind(socket.number, $0, $1) }) == 0,
@@ -31,7 +31,7 @@ enum LoopbackSocket {
         return (socket, UInt16(bigEndian: address.sin_port))
     }
 
-    /// A port that is free now. Should another process take it first, starting the server fails aloud.
+    /// Finds a free port. When another process takes it first, the server fails to start.
     static func freePort() throws -> UInt16 {
         try listen().port
     }

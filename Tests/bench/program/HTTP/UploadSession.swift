@@ -1,4 +1,4 @@
-/// The protocol of uploads in chunks, as a client speaks it that hashes nothing while the clock runs.
+/// The protocol of uploads in chunks, by a client that hashes nothing while the clock runs.
 struct UploadSession: Sendable {
     let id: String
     let content: Content
@@ -8,7 +8,7 @@ struct UploadSession: Sendable {
         let chunkSize: Int
     }
 
-    /// What finalize tells.
+    /// The answer to finalize.
     struct Finalized: Decodable, Sendable {
         let remoteFileId: String
         let fileHashSha256: String
@@ -54,7 +54,7 @@ struct UploadSession: Sendable {
         ).require(201, of: "chunk \(index)")
     }
 
-    /// Sends all chunks; the connections, each on a thread of its own, take them in turn.
+    /// Sends all chunks. The connections, each on its own thread, take them in turn.
     func putAll(to server: any Server, connectionCount: Int) throws {
         let turns = Turns(content.chunkCount)
         _ = try concurrently(connectionCount) { _ in
@@ -63,7 +63,7 @@ struct UploadSession: Sendable {
         }
     }
 
-    /// Asks for the file until it is there.
+    /// Repeats finalize until the file is there.
     func finalize(on connection: HTTPConnection) throws -> Finalized {
         while true {
             let response = try connection.request("POST", path + "/finalize")
@@ -78,13 +78,13 @@ struct UploadSession: Sendable {
         }
     }
 
-    /// How the session's state names the chunks that were received.
+    /// The form in which the session's status names the received chunks.
     enum StatusForm: String {
         case list = ""
         case ranges = "?chunks=ranges"
     }
 
-    /// Asks for the session's state; returns the size of the answer in bytes.
+    /// Asks for the session's status, and returns the size of the answer in bytes.
     func status(_ form: StatusForm = .list, on connection: HTTPConnection) throws -> Int {
         try connection.request("GET", path + form.rawValue)
             .require(200, of: "the status of a session").body.count

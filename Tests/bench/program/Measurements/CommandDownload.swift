@@ -1,4 +1,4 @@
-/// `kedge download` from our server: every chunk and the file are verified by the client.
+/// `kedge download` from our server: the client verifies every chunk and the file.
 enum CommandDownload {
     static func measure(_ bench: Bench) throws -> Measured {
         let byteCount = bench.source.byteCount

@@ -1,8 +1,8 @@
-/// curl as a user starts it.
+/// Runs curl as a user does.
 enum Curl {
-    /// Fetches a file and waits for curl's end.
+    /// Fetches a file and waits until curl ends.
     ///
-    /// - Throws: ``BenchFailure`` with what it said when it fails.
+    /// - Throws: ``BenchFailure`` with curl's output when it fails.
     static func fetch(
         _ bench: Bench, _ path: String, from server: any Server, to destination: String
     ) throws {

@@ -1,4 +1,4 @@
-/// Downloads with curl, from the page cache: what the server can give.
+/// Downloads with curl, from the page cache: the maximum speed of the server.
 struct CurlDownload {
     private let bench: Bench
     private let byteCount: Int
@@ -30,7 +30,7 @@ struct CurlDownload {
         return nginx
     }
 
-    /// Downloads once; a file that is kept is compared with the source, and removed.
+    /// Downloads once. A kept file is compared with the source and removed.
     private func fetch(_ server: any Server, _ path: String, isKept: Bool) throws
         -> TransferSample
     {

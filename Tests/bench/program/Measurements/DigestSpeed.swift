@@ -1,9 +1,9 @@
-/// How fast this machine computes SHA-256 with libcrypto when nothing else runs.
+/// The speed of SHA-256 with libcrypto on this machine when nothing else runs.
 enum DigestSpeed {
     private static let bufferByteCount = 1 << 20
     private static let sampleSeconds = 0.4
 
-    /// MiB a second of all threads together, each over warm memory of its own.
+    /// Measures MiB a second of all threads together, each over warm memory of its own.
     static func measure(threads: Int) throws -> Double {
         let speeds = try concurrently(threads) { _ in
             let buffer = [UInt8](repeating: 0x5a, count: bufferByteCount)
@@ -20,10 +20,11 @@ enum DigestSpeed {
     }
 }
 
-/// Passes of SHA-256 over each byte of a transfer, by side: for the chunk's digest and the file's.
+/// Number of passes of SHA-256 over each byte of a transfer, by side: for the chunk's digest and
+/// the file's.
 ///
-/// The unit is a pass of libcrypto. Where a side computes both digests in one pass that shares work, it
-/// may come out faster than this floor; the floor stays what two plain digests cost.
+/// The unit is a pass of libcrypto. Where a side computes both digests in one pass that shares
+/// work, it may be faster than this floor, which stays the cost of two plain digests.
 enum DigestPasses {
     static let serverOfUpload = 2
     static let clientOfUpload = 2
@@ -31,7 +32,7 @@ enum DigestPasses {
 }
 
 extension Row.Floor {
-    /// The speed of a transfer that did nothing but its hashing, spread over all cores.
+    /// The speed of a transfer with no other work than hashing, spread over all cores.
     ///
     /// - Parameter speeds: Samples of all cores together, taken between those of the transfer.
     static func digests(byteCount: Int, passes: Int, speeds: [Double]) -> Row.Floor {

@@ -1,7 +1,7 @@
-/// Time of finalize, asked for as soon as the last chunk is acknowledged.
+/// The time of a finalize that is requested as soon as the last chunk is acknowledged.
 struct FinalizeTime {
     private let bench: Bench
-    /// Small files in a round: their finalize is short, so there is time for several.
+    /// Number of small files in a round: their finalize is short, so there is time for several.
     private static let smallCount = 10
 
     static func measure(_ bench: Bench) throws -> Measured {
@@ -43,7 +43,7 @@ struct FinalizeTime {
         "finalize of \(byteCount >> 20) MiB"
     }
 
-    /// Milliseconds.
+    /// Measures a finalize in milliseconds.
     private func time(_ server: KedgeServer, _ byteCount: Int, firstChunk: Int) throws -> Double {
         let content = try Content(
             bench.source, byteCount: byteCount, chunkByteCount: bench.scale.chunkByteCount,

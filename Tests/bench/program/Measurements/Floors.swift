@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// What the machine can do at best: the parts of which transfers are made, one by one.
+/// The best speeds of the machine: the parts of which transfers are made, one by one.
 enum Floors {
     static func measure(_ bench: Bench) throws -> Measured {
         var one: [Double] = []
@@ -37,9 +37,9 @@ enum Floors {
     }
 }
 
-/// A sender out of the page cache and a receiver that drops what it gets, a thread each.
+/// A sender from the page cache and a receiver that discards all bytes, each on a thread.
 private enum Loopback {
-    /// MiB a second from the first byte sent to the last one received.
+    /// Measures MiB a second from the first byte sent to the last one received.
     static func measure(_ source: SourceFile, byteCount: Int) throws -> Double {
         let (listener, port) = try LoopbackSocket.listen()
         let began = ContinuousClock.now

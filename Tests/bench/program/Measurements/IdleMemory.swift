@@ -1,7 +1,7 @@
-/// Memory of what waits: sessions that nobody sends to, connections that nobody uses.
+/// The memory of idle sessions and idle connections.
 struct IdleMemory {
     private let bench: Bench
-    /// Time for a server to give back what it needed only for the moment.
+    /// Time in which a server releases memory that it needed only for a moment.
     private static let settlingSeconds = 1.0
 
     static func measure(_ bench: Bench) throws -> Measured {
@@ -12,7 +12,7 @@ struct IdleMemory {
     private func sessions() throws -> [Row] {
         let count = bench.scale.idleSessionCount
         let server = try KedgeServer(bench)
-        // Threads, pools and statements are made with the first sessions; they are not what is asked.
+        // Threads, pools and statements are made with the first sessions and are not measured here.
         try create(bench.scale.parallelConnectionCount * 10, on: server)
         let before = residentMiB(server)
         try create(count, on: server)
@@ -49,7 +49,8 @@ struct IdleMemory {
         let before = residentMiB(server)
         let connections = try (0..<count).map { _ in try usedConnection(server) }
         let after = residentMiB(server)
-        // Used once more, so that they were alive, and open, while the memory was read.
+        // Each connection is used once more, which shows that it was open while the memory was
+        // read.
         for connection in connections { try use(connection) }
         try server.discard()
         return Row(

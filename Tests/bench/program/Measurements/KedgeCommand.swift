@@ -1,19 +1,19 @@
 internal import Foundation
 
-/// One run of the client command, with records and everything else as a user has it.
+/// One run of the client command, with records and all else that a user has.
 struct KedgeCommand {
     /// The client's part of the transfer.
     let sample: TransferSample
-    /// Id of the file on the server, or nil when the command tells none.
+    /// Id of the file on the server; nil when the command prints none.
     let remoteFileID: String?
 
     private struct Line: Decodable {
         let remoteFileId: String?
     }
 
-    /// Runs the command with a home of its own and waits for its end.
+    /// Runs the command with its own home directory and waits until it ends.
     ///
-    /// - Throws: ``BenchFailure`` with what it said when it fails.
+    /// - Throws: ``BenchFailure`` with the command's output when it fails.
     init(_ bench: Bench, server: KedgeServer, byteCount: Int, _ words: [String]) throws {
         let home = try bench.scratch.makeDirectory("client")
         defer { Scratch.remove(home) }
@@ -40,7 +40,7 @@ struct KedgeCommand {
     }
 }
 
-/// The samples of a command's runs, the client's and the server's.
+/// The samples of a command's runs, of the client and of the server.
 struct CommandSamples {
     var client: [TransferSample] = []
     var server: [TransferSample] = []

@@ -1,4 +1,4 @@
-/// Uploads by a client that hashed everything beforehand: what the server can take.
+/// Uploads by a client that hashed everything beforehand: the maximum speed of the server.
 struct RawUpload {
     private let bench: Bench
     private let content: Content
@@ -12,11 +12,11 @@ struct RawUpload {
         fileDigest = try bench.source.digest(at: 0, byteCount: content.byteCount)
     }
 
-    /// Samples of one way to upload, by connections where it matters.
+    /// Samples of one way to upload, by number of connections where it matters.
     private struct Samples {
         var ours: [Int: [TransferSample]] = [1: [], 4: []]
         var nginx: [Int: [TransferSample]] = [1: [], 4: []]
-        /// nginx over four connections, in MiB a second up to the end of a sync of what it wrote.
+        /// nginx over four connections, in MiB a second until its files are synced.
         var nginxSynced: [Double] = []
         var rclone: [TransferSample] = []
         var withoutDurability: [TransferSample] = []
@@ -71,7 +71,8 @@ struct RawUpload {
         return sample
     }
 
-    /// nginx answers before anything is durable; the second value is what it would be if it did not.
+    /// Uploads to nginx, which answers before anything is durable. The second value includes a
+    /// sync.
     private func nginx(_ connectionCount: Int) throws
         -> (put: TransferSample, syncedMebibytesPerSecond: Double)
     {
@@ -94,7 +95,7 @@ struct RawUpload {
         return sample
     }
 
-    /// The same bytes, as one file for each connection.
+    /// Sends the same bytes as one file for each connection.
     private func put(to server: any Server, _ connectionCount: Int) throws -> TransferSample {
         bench.scratch.settle()
         let part = content.byteCount / connectionCount

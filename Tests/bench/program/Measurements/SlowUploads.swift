@@ -1,14 +1,14 @@
-/// Very many clients that each send a little at a time, as over bad links, driven by one thread.
+/// Very many clients that each send a little at a time, as over bad links, in one thread.
 struct SlowUploads {
     private let bench: Bench
     private let content: Content
-    /// Rounds in a second; each connection gets its share in every tenth.
+    /// Number of rounds in a second. Each connection sends its share in every tenth round.
     private static let ticksPerSecond = 100
     private static let groupCount = 10
 
     static func measure(_ bench: Bench) throws -> Measured {
         let scale = bench.scale
-        // One chunk for each client, which lasts for the whole time.
+        // One chunk for each client lasts for the whole time.
         let content = try Content(
             bench.source, byteCount: scale.slowSeconds * scale.slowBytesPerSecond,
             chunkByteCount: 4 << 20)
@@ -44,11 +44,11 @@ struct SlowUploads {
         }
     }
 
-    /// Gives every upload its bytes when they are due.
+    /// Sends the bytes of every upload when they are due.
     private func send(_ uploads: [SlowUpload]) throws {
         let share = bench.scale.slowBytesPerSecond / Self.ticksPerSecond * Self.groupCount
         let rounds = bench.scale.slowSeconds * Self.ticksPerSecond
-        // A server that is behind gets ten seconds to catch up.
+        // A slow server gets ten seconds to catch up.
         let limit = rounds + 10 * Self.ticksPerSecond
         let began = ContinuousClock.now
         for round in 0..<limit {
@@ -81,10 +81,10 @@ private final class SlowUpload {
         connection.isBlocking = false
     }
 
-    /// Whether there is nothing more to send.
+    /// Whether nothing is left to send.
     var isSent: Bool { failure != nil || sent == chunk.byteCount }
 
-    /// Sends what is due and the socket takes.
+    /// Sends the due bytes, as far as the socket takes them.
     func send(upTo due: Int) {
         let count = min(due, chunk.byteCount) - sent
         guard failure == nil, count > 0 else { return }
@@ -96,7 +96,7 @@ private final class SlowUpload {
         }
     }
 
-    /// Waits for the answer; true when the chunk was acknowledged.
+    /// Waits for the answer, and returns whether the chunk was acknowledged.
     func end() -> Bool {
         connection.isBlocking = true
         do {

@@ -1,4 +1,4 @@
-/// Many small files, each in one request, over connections that are kept.
+/// Many small files, each in one request, over persistent connections.
 struct SmallFiles {
     private let bench: Bench
 
@@ -39,7 +39,7 @@ struct SmallFiles {
     /// The answer to the first file of one connection.
     private typealias FirstAnswer = (index: Int, response: HTTPResponse)
 
-    /// Files a second, and one answer of each connection.
+    /// Measures files a second, and returns one answer of each connection.
     private func send(
         to server: any Server, _ target: @escaping @Sendable () -> (method: String, path: String)
     ) throws -> (rate: Double, firstAnswers: [FirstAnswer]) {

@@ -22,7 +22,7 @@ struct SmallSessions {
         ])
     }
 
-    /// Files of one chunk that differ from each other.
+    /// Makes files of one chunk that differ from each other.
     private func contents(_ count: Int) throws -> [Content] {
         try (0..<count).map { index in
             try Content(

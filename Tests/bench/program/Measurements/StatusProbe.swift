@@ -1,4 +1,4 @@
-/// Asks for the state of a session again and again on a thread of its own; notes how long it takes.
+/// Asks for the status of a session repeatedly on its own thread, and measures the delays.
 final class StatusProbe: Sendable {
     private struct Notes {
         var isStopped = false
@@ -13,7 +13,7 @@ final class StatusProbe: Sendable {
     init(_ server: KedgeServer, _ content: Content) throws {
         let connection = try server.connect()
         let session = try UploadSession.create(for: content, on: connection)
-        // It ends when ``stop()`` asks, which waits for it.
+        // The thread ends when ``stop()`` asks, which waits for it.
         let thread = Thread { self.ask(session, server) }
         thread.detach()
     }
@@ -32,9 +32,9 @@ final class StatusProbe: Sendable {
         notes.change { $0.hasEnded = true }
     }
 
-    /// Ends the asking; returns the delays in milliseconds.
+    /// Stops, and returns the delays in milliseconds.
     ///
-    /// - Throws: What went wrong while asking.
+    /// - Throws: The error of a failed request.
     func stop() throws -> [Double] {
         notes.change { $0.isStopped = true }
         while !notes.current.hasEnded { pause(seconds: 0.001) }

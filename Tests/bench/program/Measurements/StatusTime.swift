@@ -1,7 +1,7 @@
-/// The state of a session with very many chunks: whole, and with every other chunk missing.
+/// The status of a session with very many chunks: complete, and with every other chunk missing.
 struct StatusTime {
     private let bench: Bench
-    /// So small that as many chunks as are wanted are quickly sent.
+    /// Size of a chunk, so small that the chunks are sent quickly.
     private static let chunkByteCount = 1 << 10
 
     static func measure(_ bench: Bench) throws -> Measured {

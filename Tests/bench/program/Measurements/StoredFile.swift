@@ -1,4 +1,4 @@
-/// A file on a server that was started anew after it came: what it uses, it uses for reading.
+/// A file on a server that was restarted after the upload, so that its usage is that of reading.
 struct StoredFile {
     let server: KedgeServer
     let path: String
@@ -14,7 +14,7 @@ struct StoredFile {
         try session.putAll(to: receiver, connectionCount: 4)
         id = try session.finalize(on: connection).remoteFileId
         path = "/files/\(id)"
-        // A server may write past the page cache; what is measured are downloads out of it.
+        // A server may write past the page cache, and the downloads to measure read from it.
         try Curl.fetch(bench, path, from: receiver, to: "/dev/null")
         try receiver.stop()
         server = try KedgeServer(bench, directory: receiver.directory)

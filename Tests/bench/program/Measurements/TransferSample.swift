@@ -1,16 +1,16 @@
-/// One transfer: its time, and what the processes of one side used meanwhile.
+/// One transfer: its time, and the usage of the processes of one side.
 struct TransferSample: Sendable {
     let byteCount: Int
     let seconds: Double
     let cpuSeconds: Double
-    /// Largest resident size since the processes were started.
+    /// Maximum resident size since the start of the processes.
     let peakKiB: Int
 
     var mebibytesPerSecond: Double { Double(byteCount) / Double(1 << 20) / seconds }
     var cpuSecondsPerGiB: Double { cpuSeconds / Double(byteCount) * Double(1 << 30) }
     var peakMiB: Double { Double(peakKiB) / 1024 }
 
-    /// Runs a transfer with a server and tells the server's part.
+    /// Runs a transfer with a server, and returns the server's sample.
     static func measure(
         _ server: any Server, byteCount: Int, _ transfer: () throws -> Void
     ) throws -> TransferSample {

@@ -1,4 +1,4 @@
-/// Many large uploads at once, for as long as it takes memory to grow if it did; they need not end.
+/// Many large uploads at once, long enough to show growing memory. They need not complete.
 struct UploadsInFlight {
     static func measure(_ bench: Bench) throws -> Measured {
         let scale = bench.scale

@@ -1,16 +1,16 @@
 internal import Foundation
 
-/// Everything that came out, as it is printed and written.
+/// All results, as they are printed and written.
 struct Report {
     let machine: Machine
     let settings: Settings
     var rows: [Row] = []
-    /// What could not be measured, and why.
+    /// Measurements that were skipped, and why.
     var notes: [String] = []
-    /// What was wrong.
+    /// Failures of measurements.
     var failures: [String] = []
 
-    /// Adds the rows; a limit that one of them exceeds is a failure.
+    /// Adds the rows. A row that exceeds its limit is a failure.
     mutating func add(_ measured: Measured) {
         rows += measured.rows
         notes += measured.notes
@@ -34,7 +34,7 @@ struct Report {
             .joined(separator: "\n\n")
     }
 
-    /// The same for programs; `version` counts changes that would break a reader.
+    /// Writes the report for programs; `version` counts incompatible changes.
     func write(to path: String) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

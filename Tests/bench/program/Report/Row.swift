@@ -1,6 +1,6 @@
-/// One line of the table: what was measured, beside what it is compared with.
+/// One line of the table: the measured value beside the values to compare it with.
 struct Row: Sendable {
-    /// Stable name, by which targets and readers of the JSON file find it.
+    /// A stable name, by which targets and readers of the JSON file find it.
     let id: String
     let title: String
     let unit: Unit
@@ -20,10 +20,10 @@ struct Row: Sendable {
         case count = "count"
     }
 
-    /// The best that could be, from something that was measured in the same run.
+    /// The best possible value, from a measurement of the same run.
     struct Floor: Encodable, Sendable {
         let value: Double
-        /// How the value was computed, with the numbers.
+        /// The computation of the value, with the numbers.
         let formula: String
     }
 
@@ -33,7 +33,7 @@ struct Row: Sendable {
     /// Our median in relation to the floor.
     var floorRatio: Double? { floor.map { ours.median / $0.value } }
 
-    /// - Parameter name: Who was measured.
+    /// - Parameter name: The measured program.
     init(
         _ id: String, _ title: String, _ unit: Unit, _ values: [Double], name: String = "kedge",
         peer: Series? = nil, floor: Floor? = nil

@@ -1,10 +1,10 @@
-/// The same thing measured several times.
+/// Repeated measurements of one thing.
 struct Series: Encodable, Sendable {
-    /// Who was measured.
+    /// The measured program.
     let name: String
     let values: [Double]
 
-    /// The value in the middle; of an even number of values, the mean of the two there.
+    /// The median; of an even number of values, the mean of the two in the middle.
     var median: Double { Self.median(of: values) }
 
     static func median(of values: [Double]) -> Double {
@@ -14,7 +14,7 @@ struct Series: Encodable, Sendable {
         return sorted.count % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
     }
 
-    /// The value that this share of all does not exceed.
+    /// Returns the value that this share of all values does not exceed.
     static func percentile(_ share: Double, of values: [Double]) -> Double {
         let sorted = values.sorted()
         guard !sorted.isEmpty else { return .nan }

@@ -45,7 +45,7 @@ struct Table {
 }
 
 extension Double {
-    /// With as many digits as say something.
+    /// The number with its significant digits.
     var formatted: String {
         switch abs(self) {
         case 100...: String(format: "%.0f", self)

@@ -1,12 +1,12 @@
-/// What a row should reach.
+/// The target of a row.
 struct Target: Sendable {
     let row: String
     let condition: Condition
-    /// More than this is a failure, not a number to improve: memory that grows where it must not. Above
-    /// the target by what the code of a debug binary takes, which the smoke test runs.
+    /// A larger value is a failure, not a number to improve: memory that grows where it must not.
+    /// The limit exceeds the target by the code of a debug binary, which the smoke test runs.
     var limit: Double?
 
-    /// What is compared.
+    /// The comparison.
     enum Condition: Sendable {
         case ofPeer(atLeast: Double)
         case ofFloor(atLeast: Double)

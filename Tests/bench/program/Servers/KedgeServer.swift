@@ -1,14 +1,14 @@
-/// Kedge's own server, the binary that is measured, with a data directory of its own.
+/// Kedge's own server, the measured binary, with its own data directory.
 final class KedgeServer: Server {
     let name = "kedge"
     let port: UInt16
     let process: ChildProcess
     let directory: String
 
-    /// How the server is started, where it is not as users start it.
+    /// Ways to start the server that differ from a user's.
     enum Manner: Sendable {
         case plain
-        /// Answers before anything is durable: the measuring switch.
+        /// The server answers before anything is durable: the measuring switch.
         case withoutDurability
         /// Each sync takes 5 ms longer, as on a disk that has no cache in front of it.
         case withSlowSyncs
@@ -19,7 +19,7 @@ final class KedgeServer: Server {
     /// Starts a server and waits until it is ready.
     ///
     /// - Parameters:
-    ///   - directory: Where data and log go; nil makes a new one.
+    ///   - directory: Directory of data and log; nil makes a new one.
     init(
         _ bench: Bench, manner: Manner = .plain, options: [String] = [], directory: String? = nil
     ) throws {
@@ -41,8 +41,8 @@ final class KedgeServer: Server {
         try waitUntil { isReady }
     }
 
-    /// strace(1) delays the system calls of a program that it starts. It stops the program at these
-    /// calls only, and as a process beside it, so that id and status of the child are the server's.
+    /// Makes the command that delays system calls with strace(1). It stops the server at these
+    /// calls only, and runs beside it, so that the child's id and status are the server's.
     private static func slowSyncs() throws -> [String] {
         let delayMicroseconds = slowSyncMilliseconds * 1000
         return [
@@ -52,7 +52,7 @@ final class KedgeServer: Server {
         ]
     }
 
-    /// Whether strace is here and the system lets it work; in containers it often does not.
+    /// Whether strace exists and the system permits it, which containers often do not.
     static func canSlowSyncs(_ bench: Bench) throws -> Bool {
         guard Executable.find("strace") != nil else { return false }
         let directory = try bench.scratch.makeDirectory("strace")
@@ -66,7 +66,7 @@ final class KedgeServer: Server {
         (try? connect().request("GET", "/readyz"))?.status == 200
     }
 
-    /// Ends it; its data stays for the next one.
+    /// Stops the server; its data stays for the next one.
     func stop() throws {
         try process.stop()
     }
@@ -76,7 +76,7 @@ final class KedgeServer: Server {
         Scratch.remove(directory)
     }
 
-    /// Whether the binary has the measuring switch; asked once by those who need it.
+    /// Whether the binary has the measuring switch. Measurements that need it ask once.
     static func hasDurabilitySwitch(_ bench: Bench) throws -> Bool {
         let directory = try bench.scratch.makeDirectory("help")
         let help = try ChildProcess(

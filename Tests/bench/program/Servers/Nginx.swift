@@ -1,11 +1,11 @@
 internal import Glibc
 
-/// nginx that takes files by PUT and gives them by GET, and verifies and syncs nothing.
+/// nginx that accepts files by PUT and serves them by GET, and verifies and syncs nothing.
 final class Nginx: Server {
     let name = "nginx"
     let port: UInt16
     let process: ChildProcess
-    /// Where its files are.
+    /// The directory of its files.
     let root: String
     private let directory: String
 
@@ -23,9 +23,10 @@ final class Nginx: Server {
         try waitUntilListening()
     }
 
-    /// Bodies are received on the file system of the files, so that putting one in place is a rename.
+    /// Makes the configuration. Bodies arrive on the file system of the files, so that storing one
+    /// is a rename.
     private static func configuration(directory: String, port: UInt16) -> String {
-        // Started by root, workers would become another user who cannot enter the directory.
+        // Started by root, workers would run as another user, who cannot enter the directory.
         let user = getuid() == 0 ? "user root;" : ""
         return """
             worker_processes auto;

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// `rclone serve webdav` over a directory: a file server of the kind that people run at home.
+/// `rclone serve webdav` over a directory: a file server as people run it at home.
 final class Rclone: Server {
     let name = "rclone webdav"
     let port: UInt16
@@ -19,7 +19,7 @@ final class Rclone: Server {
     }
 
     func discard() throws {
-        // Its way to say that it ended because of SIGTERM.
+        // The status of rclone after SIGTERM.
         try process.stop(exitStatus: 128 + SIGTERM)
         Scratch.remove(directory)
     }

@@ -1,15 +1,15 @@
 internal import Glibc
 
-/// A running server: ours, or one to compare it with.
+/// A running server: ours, or one for comparison.
 protocol Server: AnyObject, Sendable {
-    /// As tables call it.
+    /// Its name in tables.
     var name: String { get }
     var port: UInt16 { get }
     var process: ChildProcess { get }
 
-    /// Ends it and removes all it wrote.
+    /// Stops the server and removes all its files.
     ///
-    /// - Throws: ``BenchFailure`` when it does not end as it should.
+    /// - Throws: ``BenchFailure`` when it does not end normally.
     func discard() throws
 }
 
@@ -18,10 +18,10 @@ extension Server {
         try HTTPConnection(port: port)
     }
 
-    /// What its processes have used so far.
+    /// Usage of its processes so far.
     var usage: ProcessUsage { ProcessUsage(of: process.id) }
 
-    /// Waits until it takes connections.
+    /// Waits until it accepts connections.
     func waitUntilListening() throws {
         try waitUntil { (try? connect()) != nil }
     }

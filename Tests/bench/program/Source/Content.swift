@@ -1,15 +1,16 @@
-/// The content of one uploaded file: chunks of the source, from some chunk on and around again.
+/// The content of one uploaded file: chunks of the source from one chunk on, and around again.
 ///
-/// Files that start at different chunks differ: a store that keeps equal files once gains nothing.
+/// Files that start at different chunks differ, so a store that keeps equal files once gains
+/// nothing.
 struct Content: Sendable {
     let source: SourceFile
     let byteCount: Int
     let chunkByteCount: Int
-    /// The source's chunk with which it begins.
+    /// The source's chunk at the beginning of the file.
     private let firstChunk: Int
-    /// Chunks of the source, after which it starts again.
+    /// Number of chunks of the source, after which it starts again.
     private let cycle: Int
-    /// Digests of the source's chunks; none when the only chunk is the last.
+    /// Digests of the source's chunks; empty when the only chunk is the last one.
     private let digests: [String]
     /// Digest of the last chunk, which may be shorter.
     private let lastDigest: String
@@ -36,7 +37,7 @@ struct Content: Sendable {
 
     var chunkCount: Int { (byteCount + chunkByteCount - 1) / chunkByteCount }
 
-    /// One chunk: where it lies in the file and in the source, and its digest.
+    /// One chunk: its place in the file and in the source, and its digest.
     struct Chunk: Sendable {
         let index: Int
         let offset: Int

@@ -1,8 +1,8 @@
 internal import CCrypto
 
-/// SHA-256 by libcrypto alone, with which the server's answers and speed are compared.
+/// SHA-256 by libcrypto alone, for comparison with the server's answers and speed.
 ///
-/// Not `KedgeHash`, whose way of hashing is among the things that are measured here.
+/// This is not `KedgeHash`, whose speed is itself measured here.
 struct LibcryptoDigest {
     private var context = SHA256_CTX()
 
@@ -14,7 +14,7 @@ struct LibcryptoDigest {
         SHA256_Update(&context, bytes.baseAddress, bytes.count)
     }
 
-    /// The digest as lower-case hexadecimal digits; ends the computation.
+    /// Ends the computation, and returns the digest as lower-case hexadecimal digits.
     consuming func hexadecimal() -> String {
         var bytes = [UInt8](repeating: 0, count: Int(SHA256_DIGEST_LENGTH))
         SHA256_Final(&bytes, &context)

@@ -1,6 +1,7 @@
 internal import Glibc
 
-/// What is uploaded: one file of random bytes in the page cache, written before any clock starts.
+/// The source of all uploads: one file of random bytes in the page cache, written before any clock
+/// starts.
 final class SourceFile: Sendable {
     let path: String
     let byteCount: Int
@@ -24,7 +25,7 @@ final class SourceFile: Sendable {
         }
     }
 
-    /// Digest of a part as hexadecimal digits.
+    /// Computes the digest of a part as hexadecimal digits.
     func digest(at offset: Int, byteCount: Int) throws -> String {
         var digest = LibcryptoDigest()
         let buffer = UnsafeMutableRawBufferPointer.allocate(
@@ -43,8 +44,8 @@ final class SourceFile: Sendable {
         return digest.hexadecimal()
     }
 
-    /// Digests of the first chunks of this size, computed on all cores and kept; more than are asked
-    /// for when somebody asked for more before.
+    /// Digests of the first chunks of this size, computed on all cores and kept. There may be more
+    /// than requested when an earlier call requested more.
     func chunkDigests(_ chunkByteCount: Int, count: Int) throws -> [String] {
         let known = knownDigests.current[chunkByteCount] ?? []
         guard known.count < count else { return known }
@@ -59,7 +60,8 @@ final class SourceFile: Sendable {
         return digests
     }
 
-    /// Whether the second begins with the first. Far faster than comparing collections, for gigabytes.
+    /// Whether the second begins with the first. Far faster than a comparison of collections, for
+    /// gigabytes.
     private static func areEqual(
         _ first: UnsafeMutableRawBufferPointer, _ second: UnsafeMutableRawBufferPointer
     ) -> Bool {
@@ -90,7 +92,7 @@ final class SourceFile: Sendable {
     }
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014): fast, and no two pages alike.
+/// SplitMix64 (Steele, Lea, Flood 2014): fast, and no two pages are equal.
 private struct RandomWords {
     private var state: UInt64 = 0x6b65_6467_65
 

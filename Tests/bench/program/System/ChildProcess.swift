@@ -1,22 +1,22 @@
 internal import Glibc
 
-/// A program that was started by this one, and is killed by its id when this one fails or is stopped.
+/// A program that this one started, and kills by its id when this one fails or is stopped.
 final class ChildProcess: Sendable {
     let id: pid_t
     private let name: String
     private let ended = SharedValue<Outcome?>(nil)
 
-    /// How a process ended, and the user and system time it took.
+    /// The status of an ended process, and its user and system time.
     struct Outcome: Sendable {
         let status: Int32
         let cpuSeconds: Double
     }
 
-    /// Starts a program that has nothing of this one's environment but the search path.
+    /// Starts a program with no part of this one's environment but the search path.
     ///
     /// - Parameters:
     ///   - output: File for its standard output; nil puts it into the log.
-    ///   - log: File to which it writes what goes wrong.
+    ///   - log: File of its standard error.
     init(
         _ executable: String, _ arguments: [String], home: String, output: String? = nil,
         log: String
@@ -46,7 +46,7 @@ final class ChildProcess: Sendable {
         }
     }
 
-    /// Waits for the end, looking every millisecond.
+    /// Waits for the end, and polls every millisecond.
     ///
     /// - Parameter watch: Called every ten milliseconds while it lives.
     /// - Throws: ``BenchFailure`` after `limit` seconds; the process is then killed.
@@ -65,9 +65,9 @@ final class ChildProcess: Sendable {
         }
     }
 
-    /// Asks it to end and waits for that.
+    /// Asks the program to end, and waits for it.
     ///
-    /// - Parameter exitStatus: What a program of this kind says when it was asked to end.
+    /// - Parameter exitStatus: The status of such a program that was asked to end.
     /// - Throws: ``BenchFailure`` when it takes too long or ends otherwise.
     func stop(exitStatus: Int32 = 0) throws {
         if outcome == nil { kill(id, SIGTERM) }
@@ -81,7 +81,7 @@ final class ChildProcess: Sendable {
     deinit {
         if outcome == nil {
             kill(id, SIGKILL)
-            // Reaps it; a killed process ends at once.
+            // Reaps the process; a killed one ends at once.
             _ = try? wait(limit: 10)
         }
     }
@@ -99,7 +99,7 @@ final class ChildProcess: Sendable {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // This program blocks some signals; its children shall hear all of them.
+        // This program blocks some signals, which its children must receive.
         var none = sigset_t()
         sigemptyset(&none)
         var broken = sigset_t()

@@ -4,7 +4,7 @@ internal import Glibc
 final class Descriptor: Sendable {
     let number: Int32
 
-    /// Takes over an open descriptor, as a system call returned it.
+    /// Takes ownership of an open descriptor that a system call returned.
     ///
     /// - Throws: ``BenchFailure`` when the call failed.
     init(_ number: Int32, _ operation: String) throws {
@@ -22,7 +22,7 @@ final class Descriptor: Sendable {
     }
 
     deinit {
-        // Nothing that is measured hangs on what close reports: contents are compared by reading.
+        // No measurement depends on the result of close: contents are compared by reading.
         _ = close(number)
     }
 
@@ -37,12 +37,12 @@ final class Descriptor: Sendable {
         }
     }
 
-    /// Waits until the disk has what was written to the file.
+    /// Waits until the disk has all bytes written to the file.
     func sync() throws {
         guard fsync(number) == 0 else { throw BenchFailure.system("fsync") }
     }
 
-    /// Fills as much of the buffer as the file has from there on; less only at its end.
+    /// Fills the buffer from the offset on; reads fewer bytes only at the file's end.
     func readAll(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         var filled = 0
         while filled < buffer.count {

@@ -1,7 +1,7 @@
 internal import Glibc
 internal import KedgeLocks
 
-/// The processes that were started and have not been seen to end.
+/// Processes that were started and not yet reaped.
 enum LiveChildren {
     private struct Listing {
         var ids: Set<pid_t> = []
@@ -10,7 +10,7 @@ enum LiveChildren {
 
     private static let listing = Mutex(Listing())
 
-    /// Starts one and lists it before anybody can ask to kill all.
+    /// Starts a process and lists it in one step, so that ``killAll()`` cannot miss it.
     static func start(_ spawn: () throws -> pid_t) throws -> pid_t {
         try listing.withLock { listing in
             guard !listing.isClosed else { throw BenchFailure("the program is ending") }
@@ -24,7 +24,7 @@ enum LiveChildren {
         listing.withLock { listing in _ = listing.ids.remove(id) }
     }
 
-    /// Kills what still runs, waits until it has, and lets nothing be started after that.
+    /// Kills the running processes, waits until they have ended, and prevents later starts.
     static func killAll() {
         listing.withLock { listing in
             listing.isClosed = true

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import Glibc
 
-/// What the numbers were measured on.
+/// The machine on which the numbers were measured.
 struct Machine: Encodable {
     let cores: Int
     let processor: String
@@ -22,7 +22,7 @@ struct Machine: Encodable {
             .trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    /// Lets this process and its children open as many files and sockets as they are allowed to.
+    /// Raises the limit of open files of this process and its children to the permitted maximum.
     static func raiseFileLimit() {
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)

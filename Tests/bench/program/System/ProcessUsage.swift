@@ -1,21 +1,21 @@
 internal import Foundation
 internal import Glibc
 
-/// What processes have used, as /proc tells (proc(5)).
+/// The usage of processes, from /proc (proc(5)).
 struct ProcessUsage {
-    /// The process itself and its children, as a server with workers has them.
+    /// The process and its children, such as the workers of a server.
     let ids: [pid_t]
 
     init(of id: pid_t) {
         ids = [id] + Self.children(of: id)
     }
 
-    /// User and system time so far, in seconds; the kernel counts it in hundredths.
+    /// User and system time so far, in seconds. The kernel counts in hundredths.
     var cpuSeconds: Double {
         ids.map(Self.cpuSeconds).reduce(0, +)
     }
 
-    /// Largest resident size so far, in KiB; of several processes the sum.
+    /// Maximum resident size so far, in KiB; of several processes the sum.
     var peakKiB: Int {
         ids.map { Self.status($0, "VmHWM:") }.reduce(0, +)
     }
@@ -30,7 +30,7 @@ struct ProcessUsage {
     }
 
     private static func cpuSeconds(_ id: pid_t) -> Double {
-        // The name, in parentheses, may hold spaces; what follows its end is split safely.
+        // The name, in parentheses, may contain spaces. The text after it can be split safely.
         guard let rest = text("/proc/\(id)/stat").split(separator: ")").last else { return 0 }
         let fields = rest.split(separator: " ")
         // Fields 14 and 15 of the line; state, the first one here, is field 3.
@@ -47,7 +47,7 @@ struct ProcessUsage {
         return 0
     }
 
-    /// Empty for a process that is gone: it uses nothing any more.
+    /// The text of a file; empty for a process that has ended and so uses nothing.
     private static func text(_ path: String) -> String {
         (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
     }

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import Glibc
 
-/// The directory for everything that is written, removed at the end.
+/// The directory of all written files, removed at the end.
 final class Scratch: Sendable {
     let path: String
     private let counter = SharedValue(0)
@@ -26,7 +26,7 @@ final class Scratch: Sendable {
         }
     }
 
-    /// Whether nothing here ever reaches a disk (tmpfs(5)), so that syncs cost nothing.
+    /// Whether nothing here reaches a disk (tmpfs(5)), so that syncs cost nothing.
     var isInMemory: Bool {
         guard let mounts = try? TextFile.read("/proc/mounts") else { return false }
         var longest = 0
@@ -35,7 +35,7 @@ final class Scratch: Sendable {
             let words = line.split(separator: " ")
             guard words.count > 2 else { continue }
             let point = words[1] == "/" ? "/" : "\(words[1])/"
-            // Of the mounts above it, the longest one is its own; of equal ones, the last.
+            // The longest mount point above the directory is its own; of equal ones, the last.
             guard path.hasPrefix(point), point.count >= longest else { continue }
             longest = point.count
             kind = words[2]
@@ -43,7 +43,7 @@ final class Scratch: Sendable {
         return kind == "tmpfs"
     }
 
-    /// A new directory with a name of its own.
+    /// Makes a new directory with a name of its own.
     func makeDirectory(_ name: String) throws -> String {
         let number = counter.change { counter in
             counter += 1
@@ -54,9 +54,9 @@ final class Scratch: Sendable {
         return directory
     }
 
-    /// Removes a file or a whole directory below this one; one that is not there is fine.
+    /// Removes a file or a directory with its contents; a missing one is no error.
     static func remove(_ path: String) {
-        // What stays is removed with the rest at the end, or seen by whoever looks at the disk.
+        // Leftovers are removed with the directory at the end.
         try? FileManager.default.removeItem(atPath: path)
     }
 
@@ -64,7 +64,7 @@ final class Scratch: Sendable {
         Self.remove(path)
     }
 
-    /// Lets the disks finish what was written so far, so that the next sample does not pay for it.
+    /// Waits until the disks have written everything, so that the next sample does not pay for it.
     func settle() {
         sync()
     }

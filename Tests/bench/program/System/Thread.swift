@@ -1,7 +1,7 @@
 internal import Glibc
 internal import KedgeLocks
 
-/// A thread of the operating system: the clients here block in system calls, as those of users do.
+/// A thread of the operating system. The clients here block in system calls, like those of users.
 struct Thread: ~Copyable {
     private final class Body: Sendable {
         let run: @Sendable () -> Void
@@ -13,7 +13,7 @@ struct Thread: ~Copyable {
 
     private let handle: pthread_t
 
-    /// Starts the closure; ``join()`` waits for its end or else ``detach()`` must be called.
+    /// Starts the closure. ``join()`` must be called to wait for its end, or else ``detach()``.
     init(_ run: @escaping @Sendable () -> Void) {
         let body = Unmanaged.passRetained(Body(run))
         var handle = pthread_t()
@@ -32,13 +32,13 @@ struct Thread: ~Copyable {
         pthread_join(handle, nil)
     }
 
-    /// Instead of ``join()``: nobody waits for it.
+    /// Releases the thread without waiting for it.
     consuming func detach() {
         pthread_detach(handle)
     }
 }
 
-/// Runs the closure once for each number below `count`, each on a thread of its own, and waits for all.
+/// Runs the closure once for each number below `count`, each on its own thread, and waits for all.
 ///
 /// - Throws: The first failure by number, after all have ended.
 func concurrently<Value: Sendable>(
@@ -56,7 +56,7 @@ func concurrently<Value: Sendable>(
     }
 }
 
-/// Threads cannot be kept in an array, for they are not copied; the stack of calls keeps them.
+/// Threads are not copyable and cannot be in an array, so the call stack keeps them.
 private func join(_ count: Int, _ run: @escaping @Sendable (Int) -> Void) {
     guard count > 0 else { return }
     let thread = Thread { run(count - 1) }

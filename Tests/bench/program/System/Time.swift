@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Seconds that the closure takes.
+/// Measures the seconds that the closure takes.
 func elapsedSeconds(of body: () throws -> Void) rethrows -> Double {
     let began = ContinuousClock.now
     try body()
