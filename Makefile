@@ -30,6 +30,8 @@ WIDTH := --experimental-maximum-parallelization-width 6
 # What `make` allows to be skipped: tests that take minutes are part of `make torture`, and no package of
 # Debian brings kubectl. Everything else that cannot run is a failure; see Tests/support/skip.sh.
 export ALLOW_SKIP := $(strip $(ALLOW_SKIP) long-runs kubectl)
+# Targets whose tests need no other process and end within seconds.
+QUICK_TESTS := KedgeModel|KedgeContainers|KedgeHash|KedgeFiles|KedgeSQLite|KedgeDisk|KedgeCurl
 SCRIPTS := $(wildcard .ci/* docs/*.sh Tests/*/*.sh)
 PROGRAMS := $(wildcard Tests/*/*.py)
 
@@ -46,17 +48,18 @@ test-deps: $(VENV)/ready $(CLIENTS_VENV)/ready ## Install what the tests need be
 	@.ci/require-packages test
 
 .PHONY: build
-build: deps ## Build the command for release
+build: ## Build the command for release; make deps installs what it needs
 	swift build $(RELEASE)
 
 .PHONY: run
-run: build ## Serve on 127.0.0.1:8080 with data in ./kedge-data
+run: deps build ## Serve on 127.0.0.1:8080 with data in ./kedge-data
 	exec "$$(swift build $(RELEASE) --show-bin-path)/kedge" serve \
 	    --host $(HOST) --port $(PORT) --data $(DATA)
 
 .PHONY: test
-test: test-deps ## Run every test
+test: deps test-deps ## Run every test
 	swift build --build-tests
+	python3 Tests/lint/check_api.py
 	# Apart: a process that is being started holds every socket and lock of its parent for a moment.
 	Tests/support/swift_test.sh --skip-build $(WIDTH) --skip KedgeCommandTests
 	Tests/support/swift_test.sh --skip-build $(WIDTH) --filter KedgeCommandTests
@@ -75,6 +78,27 @@ test: test-deps ## Run every test
 	    Tests/contract/run_schemathesis.sh "$$(swift build --show-bin-path)/kedge"
 	PATH="$(CURDIR)/$(CLIENTS_VENV)/bin:$$PATH" \
 	    Tests/clients/run_clients.sh "$$(swift build --show-bin-path)/kedge" $(CLIENTS_MIB)
+
+# Unit tests and the conformance of stores in memory and on disk: no other server is started.
+.PHONY: check
+check: ## Check quickly: format, lint, unit tests and conformance in memory
+	$(MAKE) --no-print-directory lint
+	swift build --build-tests
+	Tests/support/swift_test.sh --skip-build $(WIDTH) --filter "^($(QUICK_TESTS))Tests\."
+
+.PHONY: check-all
+check-all: ## Check everything, also what takes hours: test, sanitizers, fuzzers, torture
+	.ci/run
+	$(MAKE) --no-print-directory test-tsan
+	$(MAKE) --no-print-directory test-release-tsan
+	$(MAKE) --no-print-directory fuzz
+	$(MAKE) --no-print-directory torture
+
+.PHONY: test-release-tsan
+test-release-tsan: test-deps ## Run the quick tests as a release build under the thread sanitizer
+	swift build --build-tests --configuration release --sanitize=thread --scratch-path .build-tsan
+	Tests/support/swift_test.sh --skip-build --no-parallel --configuration release --sanitize=thread \
+	    --scratch-path .build-tsan --filter "^($(QUICK_TESTS))Tests\."
 
 .PHONY: test-tsan
 test-tsan: test-deps ## Run the Swift tests under the thread sanitizer
@@ -132,6 +156,8 @@ format: ## Format the Swift code in place
 lint: test-deps ## Check format, imports, text files, scripts and the contract
 	swift format lint --strict --recursive --parallel Package.swift Sources Tests
 	Tests/lint/check_imports.sh
+	python3 Tests/lint/house.py folders
+	python3 Tests/lint/check_requirements.py
 	Tests/lint/check_text.sh
 	Tests/docs/check_proof.sh
 	Tests/support/check_skips.sh
