@@ -14,6 +14,8 @@ struct ChunkFetch: Sendable {
     /// Digest of the last refused bytes, and how many times in a row it arrived.
     private(set) var wrongDigest: SHA256Digest?
     private(set) var sameDigestCount = 0
+    /// Number of answers with a content coding, which no request asks for.
+    var codedAnswerCount = 0
     /// Number of known bytes to request again for comparison. Shrinks on a link that breaks before
     /// it has carried as many.
     private(set) var overlapByteCount = Self.maxOverlapByteCount

@@ -161,11 +161,13 @@ extension DownloadWorker {
                     .protocolViolation, operation: "get file",
                     explanation: "The server does not serve ranges."))
         case .violation:
-            // After earlier progress, an intermediary may be the cause, and only for a while.
+            // An intermediary may code an answer now and then. The server does so if a chunk gets
+            // two such answers before any byte of the file has arrived.
             if !hasProgress, chunk.part.byteCount == 0,
                 let failure = fetcher.codingFailure(of: response)
             {
-                throw failure
+                chunk.codedAnswerCount += 1
+                if chunk.codedAnswerCount > 1 { throw failure }
             }
             throw RequestFailure(.protocolViolation, operation: "get file", answer: answer)
         case .refused:
