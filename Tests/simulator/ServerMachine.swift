@@ -217,8 +217,10 @@ final class ServerMachine: Sendable {
             }
         // The server cancels a session whose creation failed half-way, and answers so.
         case (.get, 3) where isSuccess && rows?.record.state == .open:
-            let partials = rows?.partials.map { ($0.index, $0.byteCount) } ?? []
-            history.announced(Dictionary(uniqueKeysWithValues: partials), of: id)
+            // A chunk can have two rows: its partial and a rival. The status offers one of them.
+            let offered = rows.map { SessionLedger($0).status.partialChunks } ?? []
+            let byteCounts = offered.map { ($0.index, $0.receivedBytes) }
+            history.announced(Dictionary(uniqueKeysWithValues: byteCounts), of: id)
         case (.post, 4) where response.status == .ok:
             guard let file = rows?.record.fileID else {
                 return world.report("a session was finalized and has no file")

@@ -39,6 +39,7 @@ kills() {
         "$kill_log"
 }
 
+echo "first seed: $first_seed"
 part "simulator" "$binaries/kedge-simulator" \
     --first "$first_seed" --seeds 100000000 --seconds $((seconds / 2))
 part "its mutants" "$binaries/kedge-simulator" --mutants
