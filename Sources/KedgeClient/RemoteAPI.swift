@@ -49,7 +49,7 @@ public struct RemoteAPI: Sendable {
     ///   page of a captive portal, or another code if an intermediary may have given it. A Kedge
     ///   server that is not ready is no error: see ``ServerReport/trouble``.
     public func examine() async throws -> ServerReport {
-        let examination = ServerExamination(
+        let examination = ServerProbe(
             api: api, now: { .current }, environment: ProcessInfo.processInfo.environment)
         return try await call { try await examination.report() }
     }

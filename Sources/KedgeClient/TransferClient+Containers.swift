@@ -10,7 +10,7 @@ extension TransferClient {
     /// unchanged; this check can show that it was already broken before.
     ///
     /// - Throws: `FILE_MISSING` if there is no such file; `USAGE` if it is not a regular file.
-    public func checkContainer(ofFileAt path: String) async throws -> ContainerVerdict {
+    public func checkContainer(ofFileAt path: String) async throws -> ContainerCheckResult {
         let (path, files) = (LocalPath.absolute(path), environment.files)
         let (file, identity) = try await UploadSource.openFile(path, files: files, pool: pool)
         return try await pool.run {

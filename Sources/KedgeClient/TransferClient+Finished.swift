@@ -7,7 +7,7 @@ extension TransferClient {
     /// The file is the same if its size, times and inode match the record, or if only its ctime
     /// differs and its SHA-256 matches. The name and type in the options must match the stored
     /// ones. Only the newest transfer of the path counts; while it is unfinished, the result is nil.
-    /// In protocols other than ``UploadDialect/native``, the server must report the upload as
+    /// In protocols other than ``UploadProtocol/native``, the server must report the upload as
     /// complete; many servers forget complete uploads.
     ///
     /// - Throws: `FILE_MISSING` if there is no such file; the server's code if its answer is
@@ -18,10 +18,10 @@ extension TransferClient {
         let path = LocalPath.absolute(path)
         let identity = try await UploadSource.identity(
             of: path, files: environment.files, pool: pool)
-        let server = server(for: options.dialect)
+        let server = server(for: options.uploadProtocol)
         guard
             let upload = try await store.newestUpload(
-                of: path, to: server, dialect: options.dialect),
+                of: path, to: server, uploadProtocol: options.uploadProtocol),
             upload.status.state == .completed,
             upload.identity.comparison(with: identity) != .changed,
             options.fileName.map({ FileName.sanitized($0) == upload.fileName }) ?? true,
@@ -56,14 +56,14 @@ extension TransferClient {
 
     private func isAtServer(_ upload: UploadTransfer) async throws -> Bool {
         do {
-            if upload.dialect == .native {
+            if upload.uploadProtocol == .native {
                 guard let file = upload.remoteFileID else { return false }
                 _ = try await remote.fileMeta(file)
                 return true
             }
             guard let address = upload.address else { return false }
-            let door = api(of: upload.status.serverURL).door(upload.dialect)
-            let state = try await door.state(of: address)
+            let client = api(of: upload.status.serverURL).client(upload.uploadProtocol)
+            let state = try await client.state(of: address)
             return state.isComplete && state.offset == upload.identity.byteCount
         } catch let error as TransferError where Self.isGone(error.code) {
             return false

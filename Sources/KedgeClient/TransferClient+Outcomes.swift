@@ -107,7 +107,7 @@ extension TransferClient {
             mimeType: old.mimeType,
             chunkSize: ChunkLayout.chunkSize(
                 preferred: old.chunkSize, forFileOf: identity.byteCount),
-            idempotencyKey: makeID().text, dialect: old.dialect)
+            idempotencyKey: makeID().text, uploadProtocol: old.uploadProtocol)
         newer.replaces = old.status.id
         try await store.replaceChangedUpload(lease, with: newer)
         configuration.logger.notice(
@@ -143,8 +143,8 @@ extension TransferClient {
 
     /// Removes an upload, unless the server reports that it does not support removal.
     private func remove(_ address: UploadAddress, of upload: UploadTransfer) async throws {
-        let door = api(of: upload.status.serverURL).door(upload.dialect)
-        if try await door.discover().offersRemoval { try await door.remove(address) }
+        let client = api(of: upload.status.serverURL).client(upload.uploadProtocol)
+        if try await client.discover().offersRemoval { try await client.remove(address) }
     }
 }
 

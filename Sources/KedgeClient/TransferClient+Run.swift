@@ -131,7 +131,7 @@ extension TransferClient {
             switch context.lease.direction {
             case .upload:
                 let upload = try await store.upload(context.lease.id)
-                if upload.dialect == .native {
+                if upload.uploadProtocol == .native {
                     try await UploadWorker.open(upload, context: context).run()
                 } else {
                     try await SequentialUploadWorker.open(upload, context: context).run()
@@ -170,7 +170,7 @@ extension TransferClient {
         case is CancellationError:
             try await store.pause(lease, reason: .shutdown)
             return .ended
-        case let end as OutOfPatience:
+        case let end as ServerTimeout:
             try await store.wait(
                 lease, code: end.failure.code,
                 message: end.failure.message(gaveUpAfter: end.wait), answer: end.failure.answer,
@@ -190,17 +190,17 @@ extension TransferClient {
         return WorkerContext(
             lease: lease, store: store, api: api(of: record.status.serverURL),
             environment: environment, pool: pool,
-            keeper: RetryKeeper(
+            coordinator: RetryCoordinator(
                 lease: lease, store: store, environment: environment,
-                configuration: configuration, acquaintance: try await acquaintance(of: record)),
+                configuration: configuration, serverHistory: try await serverHistory(of: record)),
             rate: meter, configuration: configuration, logger: configuration.logger)
     }
 
     /// Returns whether the transfer's server has answered before, according to the records.
-    private func acquaintance(of record: TransferRecord) async throws -> Acquaintance {
+    private func serverHistory(of record: TransferRecord) async throws -> ServerHistory {
         let hasAnswered: Bool
         switch record {
-        case .upload(let upload) where upload.dialect != .native:
+        case .upload(let upload) where upload.uploadProtocol != .native:
             hasAnswered = upload.uploadURL != nil
         case .download(let download) where download.reference.isURL:
             hasAnswered = download.expectedSize != nil || download.validator != nil
@@ -224,8 +224,8 @@ extension TransferClient {
     }
 
     /// Returns the server URL to record for a new upload.
-    func server(for dialect: UploadDialect) -> String {
-        guard dialect != .native else { return serverURL }
+    func server(for uploadProtocol: UploadProtocol) -> String {
+        guard uploadProtocol != .native else { return serverURL }
         let given = configuration.serverURL
         return given.drop { $0 != ":" }.dropFirst(3).contains("/") ? given : given + "/"
     }

@@ -84,7 +84,7 @@ public final class TransferClient: Sendable {
     /// let client = try await TransferClient(
     ///     configuration: ClientConfiguration(serverURL: "https://example.org/files/"))
     /// let id = try await client.enqueueUpload(
-    ///     path: "video.mp4", options: UploadOptions(dialect: .tus))
+    ///     path: "video.mp4", options: UploadOptions(uploadProtocol: .tus))
     /// ```
     ///
     /// - Throws: `FILE_MISSING` if there is no such file; `USAGE` if it is not a regular file, or
@@ -92,23 +92,24 @@ public final class TransferClient: Sendable {
     public func enqueueUpload(
         path: String, options: UploadOptions = UploadOptions()
     ) async throws -> TransferID {
-        guard options.sessionID == nil || options.dialect == .native else {
+        guard options.sessionID == nil || options.uploadProtocol == .native else {
             throw TransferError(
                 .usage, operation: "upload",
-                explanation: "Only the native dialect goes on with a session.")
+                explanation: "Only the native protocol continues a session.")
         }
         let path = LocalPath.absolute(path)
         let identity = try await UploadSource.identity(
             of: path, files: environment.files, pool: pool)
         let name = FileName.sanitized(options.fileName ?? LocalPath.name(of: path))
         var upload = UploadTransfer(
-            status: makeStatus(server: server(for: options.dialect)), path: path, fileName: name,
+            status: makeStatus(server: server(for: options.uploadProtocol)), path: path,
+            fileName: name,
             identity: identity,
             mimeType: options.mimeType ?? MIMEType.guess(fileName: name),
             chunkSize: ChunkLayout.chunkSize(
                 preferred: max(1, options.chunkSize ?? configuration.chunkSize),
                 forFileOf: identity.byteCount),
-            idempotencyKey: makeID().text, dialect: options.dialect)
+            idempotencyKey: makeID().text, uploadProtocol: options.uploadProtocol)
         upload.givenSessionID = options.sessionID
         let stored = try await store.findOrInsert(upload)
         return try await makeReady(stored.status)

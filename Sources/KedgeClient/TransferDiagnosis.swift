@@ -59,8 +59,8 @@ public struct TransferDiagnosis: Sendable, Codable, Hashable {
     public var totalAttempts: Int
     /// The upload session, once there is one.
     public var sessionId: SessionID?
-    /// Protocol of the upload, if not native.
-    public var dialect: UploadDialect?
+    /// Protocol of the upload, if not native. Named as in the JSON form.
+    public var dialect: UploadProtocol?
     /// URL of the upload in that protocol, without credentials and query.
     public var uploadURL: String?
     /// Expiry of the session or upload, unless more bytes arrive.
@@ -122,7 +122,7 @@ public struct TransferDiagnosis: Sendable, Codable, Hashable {
             totalChunks = upload.layout.chunkCount
             confirmed = upload.uploadedChunks
             sessionId = upload.sessionID ?? upload.givenSessionID
-            dialect = upload.dialect == .native ? nil : upload.dialect
+            dialect = upload.uploadProtocol == .native ? nil : upload.uploadProtocol
             uploadURL = upload.uploadURL.map { URLText.redacted($0) }
             sessionExpiresAt = upload.expiresAt
             remoteFileId = upload.remoteFileID

@@ -24,7 +24,7 @@ public struct TransferSnapshot: Sendable, Hashable {
     public let totalBytes: Int64?
     /// Bytes in each chunk of an upload but the last: the preference until the session is created,
     /// then the server's value. Nil for downloads and for protocols other than
-    /// ``UploadDialect/native``.
+    /// ``UploadProtocol/native``.
     public let chunkSize: Int64?
     /// Current rate; nil if nothing moves or another process runs the transfer.
     public let bytesPerSecond: Double?
@@ -41,11 +41,13 @@ public struct TransferSnapshot: Sendable, Hashable {
     /// Whether the transfer will continue by itself.
     public let isWaiting: Bool
     /// Protocol of the upload; nil for a download.
-    public let dialect: UploadDialect?
+    public let uploadProtocol: UploadProtocol?
+    /// The earlier name of ``uploadProtocol``.
+    public var dialect: UploadProtocol? { uploadProtocol }
     /// Upload session, once there is one. Any client with this id and the file can continue the
     /// upload (``UploadOptions/sessionID``).
     public let sessionID: SessionID?
-    /// URL of an upload in a protocol other than ``UploadDialect/native``, once created. Treat it
+    /// URL of an upload in a protocol other than ``UploadProtocol/native``, once created. Treat it
     /// as a secret: it may be enough to read and change the upload.
     public let uploadURL: String?
     /// File on the server. Known from the start for a download by id, and from finalize for an
@@ -105,8 +107,8 @@ extension TransferSnapshot {
             name = upload.fileName
             path = upload.path
             total = upload.identity.byteCount
-            chunkSize = upload.dialect == .native ? upload.chunkSize : nil
-            dialect = upload.dialect
+            chunkSize = upload.uploadProtocol == .native ? upload.chunkSize : nil
+            uploadProtocol = upload.uploadProtocol
             sessionID = upload.sessionID ?? upload.givenSessionID
             uploadURL = upload.uploadURL
             remoteFileID = upload.remoteFileID
@@ -118,7 +120,7 @@ extension TransferSnapshot {
             path = download.destinationPath
             total = download.expectedSize
             chunkSize = nil
-            dialect = nil
+            uploadProtocol = nil
             sessionID = nil
             uploadURL = nil
             if case .file(let id) = download.reference {
@@ -188,7 +190,7 @@ extension TransferRecord {
         switch self {
         case .upload(let upload):
             // In other protocols the server acknowledges an offset, which may lie inside a chunk.
-            upload.dialect == .native
+            upload.uploadProtocol == .native
                 ? upload.layout.byteCount(of: upload.uploadedChunks)
                 : upload.status.lastGoodByteOffset
         case .download(let download):

@@ -1,7 +1,7 @@
 extension ContainerCheck {
     /// Walks the segments to the first scan, then searches for the marker that ends the image.
     /// Ignores data after it: cameras append previews and videos there.
-    func jpeg() throws(Failure) -> ContainerVerdict {
+    func jpeg() throws(Failure) -> ContainerCheckResult {
         var offset: Int64 = 2
         for _ in 0..<Self.maxPartCount {
             let head = try bytes(at: offset, count: 4)
@@ -30,7 +30,7 @@ extension ContainerCheck {
     }
 
     /// Searches for 0xFF 0xD9. Compressed data does not contain it: a zero follows each 0xFF there.
-    private func jpegScan(from start: Int64) throws(Failure) -> ContainerVerdict {
+    private func jpegScan(from start: Int64) throws(Failure) -> ContainerCheckResult {
         guard byteCount - start <= Self.maxSearchByteCount else { return .unknown }
         var offset = start
         while offset < byteCount {
@@ -45,7 +45,7 @@ extension ContainerCheck {
     }
 
     /// Walks the chunks to `IEND`.
-    func png() throws(Failure) -> ContainerVerdict {
+    func png() throws(Failure) -> ContainerCheckResult {
         var offset: Int64 = 8
         for _ in 0..<Self.maxPartCount {
             guard let length = try number(at: offset, byteCount: 4) else {

@@ -1,7 +1,7 @@
 extension ContainerCheck {
     /// Walks the top-level boxes: they must fill the file exactly and include the index. A camera
     /// that lost power leaves a video without one.
-    func isoBaseMedia() throws(Failure) -> ContainerVerdict {
+    func isoBaseMedia() throws(Failure) -> ContainerCheckResult {
         var offset: Int64 = 0
         var hasIndex = false
         for _ in 0..<Self.maxPartCount {

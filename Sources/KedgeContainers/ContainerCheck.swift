@@ -4,7 +4,7 @@
 /// a JPEG has to be searched for. No file content can cause a read past its end, overflow 64 bits,
 /// or exceed a bounded number of steps.
 public struct ContainerCheck<Failure: Error> {
-    /// Limit of parts examined per file; beyond it, the result is ``ContainerVerdict/unknown``.
+    /// Limit of parts examined per file; beyond it, the result is ``ContainerCheckResult/unknown``.
     static var maxPartCount: Int { 200_000 }
     /// Limit of bytes searched for the end of a JPEG.
     static var maxSearchByteCount: Int64 { 512 << 20 }
@@ -30,7 +30,7 @@ public struct ContainerCheck<Failure: Error> {
     /// Checks the file in the format that its first bytes indicate, whatever its name.
     ///
     /// - Throws: The errors of the read function.
-    public func verdict() throws(Failure) -> ContainerVerdict {
+    public func verdict() throws(Failure) -> ContainerCheckResult {
         let start = try bytes(at: 0, count: 16)
         if start.starts(with: [0xFF, 0xD8, 0xFF]) { return try jpeg() }
         if start.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) {

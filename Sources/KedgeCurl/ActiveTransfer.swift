@@ -39,7 +39,7 @@ final class ActiveTransfer {
     private var lastMove: ContinuousClock.Instant
 
     init(
-        _ entry: ConnectionLine.Entry, configuration: CurlClient.Configuration,
+        _ entry: ConnectionQueue.Entry, configuration: CurlClient.Configuration,
         now: ContinuousClock.Instant
     ) throws(EasyHandle.Refusal) {
         self.exchange = entry.exchange

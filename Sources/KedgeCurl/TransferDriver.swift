@@ -13,13 +13,13 @@ struct TransferDriver: ~Copyable {
     /// The transfers that libcurl holds, by the identity of their exchange.
     private var transfers: [ObjectIdentifier: ActiveTransfer] = [:]
     /// Exchanges that wait for a running transfer to end.
-    private var line: ConnectionLine
+    private var line: ConnectionQueue
 
     init?(configuration: CurlClient.Configuration) {
         guard let multi = MultiHandle() else { return nil }
         self.configuration = configuration
         self.multi = multi
-        self.line = ConnectionLine(
+        self.line = ConnectionQueue(
             maxConnectionsPerOrigin: configuration.maxConnectionsPerHost)
     }
 
@@ -79,15 +79,15 @@ struct TransferDriver: ~Copyable {
 
     private mutating func start(_ request: CurlRequest, _ exchange: Exchange) {
         guard !exchange.hasEnded else { return }
-        let entry = ConnectionLine.Entry(
+        let entry = ConnectionQueue.Entry(
             request: request, exchange: exchange,
             deadline: request.timeout.map { clock.now + $0 })
         if line.enter(entry) { begin(entry) }
     }
 
     /// Starts an admitted exchange. If that fails, the next one in the queue starts.
-    private mutating func begin(_ entry: ConnectionLine.Entry) {
-        var turn: ConnectionLine.Entry? = entry
+    private mutating func begin(_ entry: ConnectionQueue.Entry) {
+        var turn: ConnectionQueue.Entry? = entry
         while let entry = turn {
             guard let error = add(entry) else { return }
             entry.exchange.end(error)
@@ -95,7 +95,7 @@ struct TransferDriver: ~Copyable {
         }
     }
 
-    private mutating func add(_ entry: ConnectionLine.Entry) -> CurlError? {
+    private mutating func add(_ entry: ConnectionQueue.Entry) -> CurlError? {
         let exchange = entry.exchange
         do {
             let transfer = try ActiveTransfer(entry, configuration: configuration, now: clock.now)

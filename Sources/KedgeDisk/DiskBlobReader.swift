@@ -20,9 +20,9 @@ final class DiskBlobReader: BlobReader {
         try await store.onPool { try file.fill(buffer, at: offset, byteCount: byteCount) }
     }
 
-    func load(_ byteCount: Int64, at offset: Int64) async throws {
+    func prefetch(_ byteCount: Int64, at offset: Int64) async throws {
         let file = try openFile()
-        try await store.onPool { try file.load(byteCount, at: offset) }
+        try await store.onPool { try file.prefetch(byteCount, at: offset) }
     }
 
     func dropCached(_ byteCount: Int64, at offset: Int64) async {

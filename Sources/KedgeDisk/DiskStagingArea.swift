@@ -67,11 +67,11 @@ final class DiskStagingArea: StagingArea {
         }
     }
 
-    func openRival(_ place: ChunkPlace, isKept: Bool) async throws -> any StagingArea {
+    func openRival(_ place: ChunkRange, isKept: Bool) async throws -> any StagingArea {
         try await store.openRival(of: key, place, isKept: isKept)
     }
 
-    func keepAsRival(_ place: ChunkPlace, location: String?) async throws -> String? {
+    func keepAsRival(_ place: ChunkRange, location: String?) async throws -> String? {
         let file = try usableFile()
         try await store.onPool { [store, key] in
             try store.copyToRival(RivalName(key: key, index: place.index), place, from: file)
@@ -83,7 +83,7 @@ final class DiskStagingArea: StagingArea {
         try await store.removeRival(RivalName(key: key, index: index))
     }
 
-    func savePartial(_ place: ChunkPlace, after earlier: String?) async throws -> String? {
+    func savePartial(_ place: ChunkRange, after earlier: String?) async throws -> String? {
         try await sync()
         guard let parent = state.withLock({ $0.unsyncedParent }) else { return nil }
         try await store.onPool { [store] in try store.names.sync(parent) }
@@ -92,7 +92,7 @@ final class DiskStagingArea: StagingArea {
     }
 
     func saveChunk(
-        _ place: ChunkPlace, digest: SHA256Digest, after earlier: String?
+        _ place: ChunkRange, digest: SHA256Digest, after earlier: String?
     ) async throws -> String? {
         try await sync()
         return nil

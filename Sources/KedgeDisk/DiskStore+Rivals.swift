@@ -7,7 +7,7 @@ extension DiskStore {
     /// Implements ``StagingArea/openRival(_:isKept:)``. The first save makes the name of a new file
     /// durable.
     func openRival(
-        of key: StagingKey, _ place: ChunkPlace, isKept: Bool
+        of key: StagingKey, _ place: ChunkRange, isKept: Bool
     ) async throws -> any StagingArea {
         let name = RivalName(key: key, index: place.index)
         let parent = directory.stagingDirectory(of: key)
@@ -39,7 +39,7 @@ extension DiskStore {
     }
 
     /// Copies bytes of a staging file to a rival's file, durably; blocks.
-    func copyToRival(_ name: RivalName, _ place: ChunkPlace, from staging: any OpenFile) throws {
+    func copyToRival(_ name: RivalName, _ place: ChunkRange, from staging: any OpenFile) throws {
         let file = try openNew(name, isKept: true)
         try withUnsafeTemporaryAllocation(byteCount: 256 << 10, alignment: 4096) { memory in
             var done: Int64 = 0

@@ -9,7 +9,7 @@ actor HealthProbe {
     static let lifetime = Duration.seconds(1)
     /// Time after which callers stop waiting for an attempt. A store that hangs counts as
     /// unavailable.
-    static let patience = Duration.seconds(10)
+    static let timeout = Duration.seconds(10)
 
     private struct Running {
         let task: Task<Void, any Error>
@@ -42,7 +42,7 @@ actor HealthProbe {
         if let last, elapsed() - last.time < Self.lifetime { return try last.result.get() }
         if let running {
             return try await wait(
-                for: running.task, atMost: Self.patience - (elapsed() - running.start))
+                for: running.task, atMost: Self.timeout - (elapsed() - running.start))
         }
         // Awaited by its callers and by `finish`. A caller that leaves must not cancel it for the
         // other callers.
@@ -52,7 +52,7 @@ actor HealthProbe {
             try result.get()
         }
         running = Running(task: task, start: elapsed())
-        try await wait(for: task, atMost: Self.patience)
+        try await wait(for: task, atMost: Self.timeout)
     }
 
     private func end(_ result: Result<Void, any Error>) {
@@ -61,14 +61,14 @@ actor HealthProbe {
     }
 
     /// Waits for an attempt, at most until the timeout.
-    private func wait(for task: Task<Void, any Error>, atMost patience: Duration) async throws {
+    private func wait(for task: Task<Void, any Error>, atMost timeout: Duration) async throws {
         let hangs = EngineError(.unavailable, cause: "the check of the stores hangs")
-        guard patience > .zero else { throw hangs }
+        guard timeout > .zero else { throw hangs }
         let (ends, end) = AsyncStream.makeStream(of: Result<Void, any Error>.self)
         // Both tasks end by themselves: with the attempt, and with the timeout.
         Task { end.yield(await task.result) }
         let timeout = Task {
-            try await Task.sleep(for: patience)
+            try await Task.sleep(for: timeout)
             end.yield(.failure(hangs))
         }
         defer { timeout.cancel() }

@@ -26,33 +26,33 @@ extension TransferEngine {
         try await admittingWrite(
             of: body, to: id, owner: owner, isEvictable: put.isResumable && !put.countsAtItsEnd
         ) { place in
-            try await registry.withSession(id, owner: owner) { live in
-                try await live.requireOwnBytes()
-                return try await append(put, to: live, in: place, body: body)
+            try await registry.withSession(id, owner: owner) { session in
+                try await session.requireOwnBytes()
+                return try await append(put, to: session, in: place, body: body)
             }
         }
     }
 
     /// Appends bytes from any source, without the limit of concurrent bodies.
     func append(
-        _ put: AppendPut, to live: LiveSession, in place: WritePlace? = nil, body: some ByteBody
+        _ put: AppendPut, to session: LiveSession, in place: WritePlace? = nil, body: some ByteBody
     ) async throws -> Int64 {
-        try await writing(.append, of: live, in: place) { writer in
-            let ledger = await live.ledger
+        try await writing(.append, of: session, in: place) { writer in
+            let ledger = await session.ledger
             try self.validate(put, ledger, announced: body.announcedByteCount)
             let size = ledger.record.fileSize ?? put.declaredSize
             if let size, ledger.record.fileSize == nil {
                 try await self.requireRoom(for: size, ledger, from: put.offset)
                 // With a checksum, the size is set only after the checksum has matched.
-                if !put.countsAtItsEnd { try await live.declareSize(size) }
+                if !put.countsAtItsEnd { try await session.declareSize(size) }
             }
             let settings = self.configuration
             var limit = size ?? settings.maxFileSize
             if put.countsAtItsEnd { limit = min(limit, put.offset + settings.maxCheckedByteCount) }
             var appender = Appender(
-                live: live, parts: self.parts, writer: writer, put: put, limit: limit)
+                session: session, context: self.context, writer: writer, put: put, limit: limit)
             try await appender.run(try await body.makeReader())
-            return await live.ledger.contiguousOffset
+            return await session.ledger.contiguousOffset
         }
     }
 
@@ -84,8 +84,8 @@ extension TransferEngine {
     private func requireRoom(
         for size: Int64, _ ledger: SessionLedger, from offset: Int64
     ) async throws {
-        let byteCount = parts.roomNeeded(
+        let byteCount = context.roomNeeded(
             for: size - offset, chunkSize: ledger.record.chunkSize)
-        try await parts.space.reserving(byteCount, of: parts.bytes) {}
+        try await context.space.reserving(byteCount, of: context.bytes) {}
     }
 }

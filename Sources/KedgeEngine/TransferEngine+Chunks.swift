@@ -18,9 +18,9 @@ extension TransferEngine {
         let outcome = try await admittingWrite(
             of: body, to: id, owner: owner, isEvictable: !put.isBodyDigest
         ) { place in
-            try await registry.withSession(id, owner: owner) { live in
-                try await live.requireOwnBytes()
-                return try await write(put, to: live, in: place, body: body)
+            try await registry.withSession(id, owner: owner) { session in
+                try await session.requireOwnBytes()
+                return try await write(put, to: session, in: place, body: body)
             }
         }
         if case .created = outcome { try await awaitHash(of: id, owner: owner) }
@@ -28,37 +28,41 @@ extension TransferEngine {
     }
 
     private func write(
-        _ put: ChunkPut, to live: LiveSession, in place: WritePlace, body: some ByteBody
+        _ put: ChunkPut, to session: LiveSession, in place: WritePlace, body: some ByteBody
     ) async throws -> ChunkPutOutcome {
-        let before = try await live.view(ofChunk: put.index)
+        let before = try await session.view(ofChunk: put.index)
         let (chunk, range) = try put.validate(
             before.layout, bodyByteCount: body.announcedByteCount)
-        if let outcome = try await answer(put, chunk, known: before, live) { return outcome }
-        return try await writing(.chunk(put.index), of: live, in: place) { writer in
+        if let outcome = try await answer(put, chunk, known: before, session) { return outcome }
+        return try await writing(.chunk(put.index), of: session, in: place) { writer in
             // The chunk may have been committed by the writer that this one waited for.
-            let view = try await live.view(ofChunk: put.index)
-            if let outcome = try await self.answer(put, chunk, known: view, live) {
+            let view = try await session.view(ofChunk: put.index)
+            if let outcome = try await self.answer(put, chunk, known: view, session) {
                 return outcome
             }
             let resumption = Resumption(of: put, view, chunk: chunk)
-            try resumption.require(range, chunk: chunk, isHeldBack: body.isHeldBack)
+            try resumption.require(range, chunk: chunk, awaitsContinue: body.awaitsContinue)
             let room = range.byteCount + (resumption.isBeside ? chunk.byteCount : 0)
-            return try await self.parts.space.reserving(room, of: self.parts.bytes) {
+            return try await self.context.space.reserving(room, of: self.context.bytes) {
                 switch resumption {
                 case .inPlace(let partial):
-                    let chunkWriter = ChunkWriter(live: live, parts: self.parts, writer: writer)
+                    let chunkWriter = ChunkWriter(
+                        session: session, context: self.context, writer: writer)
                     try await chunkWriter.write(
                         put, chunk: chunk, range: range, resuming: partial, body: body)
                 case .beside(let rival, let isKept):
                     if !isKept { self.hold(place) }
                     let rivalWriter = RivalWriter(
-                        live: live, parts: self.parts, writer: writer, put: put, chunk: chunk,
+                        session: session, context: self.context, writer: writer, put: put,
+                        chunk: chunk,
                         end: range.end, isKept: isKept)
                     try await rivalWriter.write(
                         bodyStart: range.start, resuming: rival, body: body)
                 }
-                guard range.end < chunk.end else { return .created(await live.receipt(for: put)) }
-                return .partial(try await live.partialReceipt(for: put, chunk: chunk))
+                guard range.end < chunk.end else {
+                    return .created(await session.receipt(for: put))
+                }
+                return .partial(try await session.partialReceipt(for: put, chunk: chunk))
             }
         }
     }
@@ -69,7 +73,7 @@ extension TransferEngine {
     ///
     /// - Throws: `CHUNK_CONFLICT` when the chunk was committed with another digest.
     private func answer(
-        _ put: ChunkPut, _ chunk: ByteRange, known view: ChunkView, _ live: LiveSession
+        _ put: ChunkPut, _ chunk: ByteRange, known view: ChunkView, _ session: LiveSession
     ) async throws -> ChunkPutOutcome? {
         guard let stored = view.digest else {
             let known = Resumption(of: put, view, chunk: chunk).partial
@@ -81,18 +85,18 @@ extension TransferEngine {
         guard stored == put.digest else {
             throw EngineError.conflict(stored: stored, sent: put.digest)
         }
-        return .alreadyReceived(await live.receipt(for: put))
+        return .alreadyReceived(await session.receipt(for: put))
     }
 
     /// Delays the acknowledgement while the whole-file hash lags too far behind, which bounds the
     /// time of finalize. Holds no writer slot, so only this client waits.
     private func awaitHash(of id: SessionID, owner: OwnerID) async throws {
         try await translating {
-            try await registry.withSession(id, owner: owner) { live in
-                let floor = await live.ledger.committedPrefixEnd - configuration.maxHashLag
-                guard floor > 0, await live.prefix.offset < floor else { return }
-                _ = try await live.prefix.wait(
-                    for: floor, patience: configuration.finalizePatience)
+            try await registry.withSession(id, owner: owner) { session in
+                let floor = await session.ledger.committedPrefixEnd - configuration.maxHashLag
+                guard floor > 0, await session.prefix.offset < floor else { return }
+                _ = try await session.prefix.wait(
+                    for: floor, timeout: configuration.finalizeTimeout)
             }
         }
     }

@@ -14,7 +14,7 @@ extension TransferEngine {
     ///   are known to be wrong or missing.
     package func file(_ id: FileID, owner: OwnerID) async throws -> FileRecord {
         try await translating {
-            guard let record = try await parts.metadata.file(id, owner: owner) else {
+            guard let record = try await context.metadata.file(id, owner: owner) else {
                 throw EngineError(.fileNotFound)
             }
             guard record.deletedAt == nil else { throw EngineError(.fileGone) }
@@ -49,7 +49,7 @@ extension TransferEngine {
     /// Opens the blob of a file; returns nil when there is none, or one of another size.
     func openWhole(_ record: FileRecord) async throws -> (any BlobReader)? {
         do {
-            let reader = try await parts.bytes.openBlob(record.blob)
+            let reader = try await context.bytes.openBlob(record.blob)
             guard reader.byteCount == record.byteCount else {
                 await reader.close()
                 return nil
@@ -69,7 +69,7 @@ extension TransferEngine {
         of record: FileRecord, responseFields fields: [String: String]
     ) async throws -> String? {
         try await translating {
-            try await parts.bytes.publicURL(of: record.blob, responseFields: fields)
+            try await context.bytes.publicURL(of: record.blob, responseFields: fields)
         }
     }
 
@@ -81,8 +81,8 @@ extension TransferEngine {
     ) async throws -> [FileRecord] {
         try await translating {
             onlyDamaged
-                ? try await parts.metadata.damagedFiles(of: owner, after: cursor, limit: limit)
-                : try await parts.metadata.files(of: owner, after: cursor, limit: limit)
+                ? try await context.metadata.damagedFiles(of: owner, after: cursor, limit: limit)
+                : try await context.metadata.files(of: owner, after: cursor, limit: limit)
         }
     }
 
@@ -90,7 +90,7 @@ extension TransferEngine {
     package func chunkDigests(of record: FileRecord) async throws -> [SHA256Digest] {
         try await translating {
             do {
-                return try await parts.metadata.chunkDigests(of: record)
+                return try await context.metadata.chunkDigests(of: record)
             } catch MetadataError.notFound {
                 throw EngineError(.fileGone)
             }
@@ -103,10 +103,10 @@ extension TransferEngine {
     /// - Throws: `FILE_NOT_FOUND`.
     package func deleteFile(_ id: FileID, owner: OwnerID) async throws {
         try await translating {
-            guard try await parts.metadata.file(id, owner: owner) != nil else {
+            guard try await context.metadata.file(id, owner: owner) != nil else {
                 throw EngineError(.fileNotFound)
             }
-            try await parts.metadata.deleteFile(id, owner: owner, at: parts.clock.now())
+            try await context.metadata.deleteFile(id, owner: owner, at: context.clock.now())
         }
         await collectGarbageSoon()
     }
@@ -128,8 +128,8 @@ extension TransferEngine {
             try await givingUp(id, owner: owner) {
                 var put = AppendPut(offset: 0, checksum: checksum, completes: true)
                 put.isResumable = false
-                _ = try await registry.withSession(id, owner: owner) { live in
-                    try await append(put, to: live, in: place, body: body)
+                _ = try await registry.withSession(id, owner: owner) { session in
+                    try await append(put, to: session, in: place, body: body)
                 }
             }
             return id
@@ -137,7 +137,7 @@ extension TransferEngine {
         // Waits for the file, because the client has no id to ask for it again.
         return try await givingUp(id, owner: owner) {
             try await finish(
-                id, owner: owner, expecting: expected, patience: .seconds(24 * 3600))
+                id, owner: owner, expecting: expected, timeout: .seconds(24 * 3600))
         }
     }
 
@@ -167,19 +167,19 @@ extension TransferEngine {
         try await translating {
             guard !isEnding else { throw EngineError(.unavailable, "The service is stopping.") }
             transferClock.tick()
-            let buffer = parts.buffers.take()
-            defer { parts.buffers.give(buffer) }
+            let buffer = context.buffers.take()
+            defer { context.buffers.give(buffer) }
             try await file.reader.read(into: buffer, at: offset, byteCount: limit)
             return try body(buffer.bytes)
         }
     }
 
     /// Prefetches the next bytes of an open file, so that sending them does not wait for a disk.
-    package func load(_ file: OpenedFile, at offset: Int64, byteCount: Int64) async throws {
+    package func prefetch(_ file: OpenedFile, at offset: Int64, byteCount: Int64) async throws {
         try await translating {
             guard !isEnding else { throw EngineError(.unavailable, "The service is stopping.") }
             transferClock.tick()
-            try await file.reader.load(byteCount, at: offset)
+            try await file.reader.prefetch(byteCount, at: offset)
         }
     }
 

@@ -25,23 +25,23 @@ extension TransferEngine {
     ) async throws -> FinalizeOutcome {
         try await translating {
             var hasWork = false
-            defer { if hasWork { letGo(of: id) } }
+            defer { if hasWork { releaseLease(of: id) } }
             try await commitLast(of: id, owner: owner)
             if let verified = try await bytesStillUnverified(
                 id, owner: owner, expected, taking: &hasWork)
             {
-                if parts.bytes.assembles { finishInBackground(id, owner: owner, expected) }
+                if context.bytes.assembles { finishInBackground(id, owner: owner, expected) }
                 return .pending(verifiedBytes: verified)
             }
             do {
                 let outcome = try await finalizeLocked(id, owner: owner, expecting: expected)
                 // This may be the last partial upload that a final upload waits for.
-                if case .completed = outcome { lookAtWholes(of: id, owner: owner) }
+                if case .completed = outcome { startFinalUploads(of: id, owner: owner) }
                 return outcome
             } catch let error as EngineError where error.isAnswerToFinalize {
                 // The client gets this error, so the finalize is no longer pending.
-                if parts.bytes.assembles {
-                    try await parts.metadata.dropFinalize(of: id, by: workLease)
+                if context.bytes.assembles {
+                    try await context.metadata.dropFinalize(of: id, by: workLease)
                 }
                 throw error
             }
@@ -52,12 +52,12 @@ extension TransferEngine {
         _ id: SessionID, owner: OwnerID, expecting expected: SHA256Digest?
     ) async throws -> FinalizeOutcome {
         try await finalizeLocks.withLock(id) {
-            try await registry.withSession(id, owner: owner) { live in
-                let record = await live.ledger.record
+            try await registry.withSession(id, owner: owner) { session in
+                let record = await session.ledger.record
                 if record.state == .completed || record.state == .finalizing {
-                    return .completed(try await finishAgain(live, record, expecting: expected))
+                    return .completed(try await finishAgain(session, record, expecting: expected))
                 }
-                return try await finalizeOpen(live, expecting: expected)
+                return try await finalizeOpen(session, expecting: expected)
             }
         }
     }
@@ -69,58 +69,58 @@ extension TransferEngine {
     private func bytesStillUnverified(
         _ id: SessionID, owner: OwnerID, _ expected: SHA256Digest?, taking hasWork: inout Bool
     ) async throws -> Int64? {
-        try await registry.withSession(id, owner: owner) { live in
-            let ledger = await live.ledger
+        try await registry.withSession(id, owner: owner) { session in
+            let ledger = await session.ledger
             guard ledger.record.state == .open || ledger.record.state == .finalizing,
                 ledger.isComplete, let size = ledger.record.fileSize
             else { return nil }
-            if parts.bytes.assembles {
+            if context.bytes.assembles {
                 do {
                     hasWork = try await takeWork(on: id, expected)
-                    guard hasWork else { return await live.prefix.offset }
+                    guard hasWork else { return await session.prefix.offset }
                 } catch MetadataError.wrongState {
                     // Another node was faster; its result is the answer.
-                    try await live.refresh()
+                    try await session.refresh()
                     return nil
                 }
             }
             guard ledger.record.state == .open else { return nil }
-            await live.followPrefix()
-            var isDone = try await live.prefix.wait(
-                for: size, patience: configuration.finalizePatience)
-            if !isDone, parts.bytes.assembles, await !live.prefix.isFollowing {
+            await session.followPrefix()
+            var isDone = try await session.prefix.wait(
+                for: size, timeout: configuration.finalizeTimeout)
+            if !isDone, context.bytes.assembles, await !session.prefix.isReadingBack {
                 // The missing bytes are on other nodes, or only in the store.
-                isDone = try await hashAssembled(live, size)
+                isDone = try await hashAssembled(session, size)
             }
-            return isDone ? nil : await live.prefix.offset
+            return isDone ? nil : await session.prefix.offset
         }
     }
 
-    private func hashAssembled(_ live: LiveSession, _ size: Int64) async throws -> Bool {
-        try await assemble(live)
-        await live.followPrefix()
+    private func hashAssembled(_ session: LiveSession, _ size: Int64) async throws -> Bool {
+        try await assemble(session)
+        await session.followPrefix()
         do {
-            return try await live.prefix.wait(
-                for: size, patience: configuration.finalizePatience)
+            return try await session.prefix.wait(
+                for: size, timeout: configuration.finalizeTimeout)
         } catch ByteStoreError.notFound {
-            throw try await takeBack(
-                live, await live.ledger.record, cause: "the assembled bytes are gone")
+            throw try await invalidate(
+                session, await session.ledger.record, cause: "the assembled bytes are gone")
         }
     }
 
     private func finalizeOpen(
-        _ live: LiveSession, expecting expected: SHA256Digest?
+        _ session: LiveSession, expecting expected: SHA256Digest?
     ) async throws -> FinalizeOutcome {
-        try await live.requireOpen()
-        let ledger = await live.ledger
+        try await session.requireOpen()
+        let ledger = await session.ledger
         let size = try Self.completeSize(ledger)
-        guard await live.prefix.offset == size else {
-            return .pending(verifiedBytes: await live.prefix.offset)
+        guard await session.prefix.offset == size else {
+            return .pending(verifiedBytes: await session.prefix.offset)
         }
-        let digest = await live.prefix.digest
+        let digest = await session.prefix.digest
         try Self.require(digest, matches: expected)
         try Self.require(digest, matches: ledger.record.declaredDigest)
-        return .completed(try await complete(live, digest: digest))
+        return .completed(try await complete(session, digest: digest))
     }
 
     private static func completeSize(_ ledger: SessionLedger) throws -> Int64 {
@@ -149,42 +149,42 @@ extension TransferEngine {
 
     /// Returns the file of a completed session, or resumes an interrupted finalize.
     private func finishAgain(
-        _ live: LiveSession, _ record: SessionRecord, expecting expected: SHA256Digest?
+        _ session: LiveSession, _ record: SessionRecord, expecting expected: SHA256Digest?
     ) async throws -> FileRecord {
         guard let digest = record.finalDigest else {
             throw EngineError(.internalError, cause: "a finalizing session without a digest")
         }
         try Self.require(digest, matches: expected)
-        if record.state == .finalizing, await !live.ledger.isComplete {
-            throw try await takeBack(
-                live, record, cause: "rows of chunks are gone while finalizing")
+        if record.state == .finalizing, await !session.ledger.isComplete {
+            throw try await invalidate(
+                session, record, cause: "rows of chunks are gone while finalizing")
         }
-        return try await complete(live, digest: digest)
+        return try await complete(session, digest: digest)
     }
 
     /// Promotes the bytes and creates the file's row. Every step can be repeated after a crash.
-    func complete(_ live: LiveSession, digest: SHA256Digest) async throws -> FileRecord {
+    func complete(_ session: LiveSession, digest: SHA256Digest) async throws -> FileRecord {
         try await digestLocks.withLock(digest) {
-            let record = try await parts.metadata.beginFinalize(
-                of: live.id, digest: digest, fileID: parts.makeID())
-            await live.began(record)
+            let record = try await context.metadata.beginFinalize(
+                of: session.id, digest: digest, fileID: context.makeID())
+            await session.began(record)
             var location: String?
             if record.state != .completed {
                 let keepsPrevious = try await supersedeBlob(record, digest)
-                location = try await promote(live, record, digest, keepsPrevious)
+                location = try await promote(session, record, digest, keepsPrevious)
             }
-            let now = parts.clock.now()
+            let now = context.clock.now()
             let file: FileRecord
             do {
-                file = try await parts.metadata.completeFinalize(
-                    of: live.id, at: now, location: location,
+                file = try await context.metadata.completeFinalize(
+                    of: session.id, at: now, location: location,
                     keepUntil: now.advanced(by: configuration.supersededLifetime))
             } catch MetadataError.wrongState(let state) where location != nil {
                 // Canceled meanwhile, and perhaps swept before the blob existed.
-                try await parts.metadata.leaveToSweep(record.stagingKey)
+                try await context.metadata.leaveToSweep(record.stagingKey)
                 throw MetadataError.wrongState(state)
             }
-            await live.setState(.completed)
+            await session.setState(.completed)
             // The session may have been completed long ago, and its file deleted or damaged since.
             guard file.deletedAt == nil else { throw EngineError(.fileGone) }
             guard file.damagedAt == nil else { throw EngineError(.fileDamaged) }
@@ -199,51 +199,52 @@ extension TransferEngine {
     private func supersedeBlob(
         _ record: SessionRecord, _ digest: SHA256Digest
     ) async throws -> Bool {
-        guard let local = parts.bytes as? any LocalByteStore, let byteCount = record.fileSize,
+        guard let local = context.bytes as? any LocalByteStore, let byteCount = record.fileSize,
             try await local.supersedes(
                 record.stagingKey, BlobName(digest: digest, byteCount: byteCount))
         else { return true }
-        let now = parts.clock.now()
+        let now = context.clock.now()
         // Readers keep a descriptor, so the copy is kept for the scrub alone.
-        return try await parts.metadata.supersede(
+        return try await context.metadata.supersede(
             SupersededBlob(
                 digest: digest, byteCount: byteCount, key: record.stagingKey, location: nil,
                 keepUntil: now), at: now)
     }
 
     private func promote(
-        _ live: LiveSession, _ record: SessionRecord, _ digest: SHA256Digest,
+        _ session: LiveSession, _ record: SessionRecord, _ digest: SHA256Digest,
         _ keepsPrevious: Bool
     ) async throws -> String? {
-        await live.interruptWriters(.sessionClosed)
-        await live.closeStaging()
+        await session.interruptWriters(.sessionClosed)
+        await session.closeStaging()
         do {
-            var file = await stagedFile(live)
+            var file = await stagedFile(session)
             file.keepsPrevious = keepsPrevious
-            return try await parts.bytes.promote(file, to: digest)
+            return try await context.bytes.promote(file, to: digest)
         } catch ByteStoreError.notFound {
-            try await live.refresh()
+            try await session.refresh()
             // Another node was faster, and the area is a blob already.
-            if await live.ledger.record.state == .completed { return nil }
-            throw try await takeBack(live, record, cause: "the staging area is gone")
+            if await session.ledger.record.state == .completed { return nil }
+            throw try await invalidate(session, record, cause: "the staging area is gone")
         }
     }
 
     /// Makes the bytes of a complete session readable from end to end.
-    func assemble(_ live: LiveSession) async throws {
+    func assemble(_ session: LiveSession) async throws {
         do {
-            try await parts.bytes.assemble(await stagedFile(live))
+            try await context.bytes.assemble(await stagedFile(session))
         } catch ByteStoreError.notFound {
-            throw try await takeBack(live, await live.ledger.record, cause: "saved chunks are gone")
+            throw try await invalidate(
+                session, await session.ledger.record, cause: "saved chunks are gone")
         }
     }
 
-    private func stagedFile(_ live: LiveSession) async -> StagedFile {
-        let ledger = await live.ledger
+    private func stagedFile(_ session: LiveSession) async -> StagedFile {
+        let ledger = await session.ledger
         return StagedFile(
             key: ledger.record.stagingKey, byteCount: ledger.record.fileSize ?? 0,
             // Other stores find the bytes without the list, which can be long.
-            chunks: parts.bytes.assembles ? ledger.chunks : [])
+            chunks: context.bytes.assembles ? ledger.chunks : [])
     }
 
     /// Invalidates acknowledged chunks whose bytes are missing or damaged. The session is open
@@ -251,15 +252,15 @@ extension TransferEngine {
     ///
     /// - Parameter index: The damaged chunk; all chunks when nil.
     /// - Returns: The error for the client, with the missing chunks.
-    func takeBack(
-        _ live: LiveSession, _ record: SessionRecord, only index: Int? = nil, cause: String
+    func invalidate(
+        _ session: LiveSession, _ record: SessionRecord, only index: Int? = nil, cause: String
     ) async throws -> EngineError {
         logger.critical(
             "received bytes are missing or damaged",
             metadata: ["session.id": "\(record.id)", "cause": "\(cause)"])
-        if record.state == .finalizing { try await parts.metadata.reopen(record.id) }
-        let indexes = await live.ledger.committed.indexes
-        try await parts.metadata.dropChunks(index.map { [$0] } ?? indexes, of: record.id)
+        if record.state == .finalizing { try await context.metadata.reopen(record.id) }
+        let indexes = await session.ledger.committed.indexes
+        try await context.metadata.dropChunks(index.map { [$0] } ?? indexes, of: record.id)
         await registry.drop(record.id)
         var error = EngineError(.missingChunks, cause: cause)
         error.missing =

@@ -7,11 +7,11 @@ internal import Logging
 // node takes over if that one dies.
 extension TransferEngine {
     /// Takes the lease on a session's finalize for the current request. After a success,
-    /// ``letGo(of:)`` must follow.
+    /// ``releaseLease(of:)`` must follow.
     ///
     /// - Returns: False while another node has the lease.
     func takeWork(on id: SessionID, _ expected: SHA256Digest?) async throws -> Bool {
-        let isTaken = try await parts.metadata.takeFinalize(
+        let isTaken = try await context.metadata.takeFinalize(
             of: id, expecting: expected, lease: workLease)
         if isTaken { heldFinalizes.withLock { $0[id, default: 0] += 1 } }
         return isTaken
@@ -19,7 +19,7 @@ extension TransferEngine {
 
     /// Ends the current request's use of the lease. The lease is not released but expires after its
     /// last use, so that a node takes over unfinished work.
-    func letGo(of id: SessionID) {
+    func releaseLease(of id: SessionID) {
         heldFinalizes.withLock { held in
             if let count = held[id] { held[id] = count > 1 ? count - 1 : nil }
         }
@@ -28,15 +28,15 @@ extension TransferEngine {
     /// Renews the leases of finalizes under way.
     func renewFinalizes() async throws {
         for id in heldFinalizes.withLock({ Array($0.keys) }) {
-            try await parts.metadata.renewFinalize(of: id, lease: workLease)
+            try await context.metadata.renewFinalize(of: id, lease: workLease)
         }
     }
 
     /// The lease that this node takes or renews now.
     var workLease: WorkLease {
-        let now = parts.clock.now()
+        let now = context.clock.now()
         return WorkLease(
-            holder: parts.nodeName, now: now,
+            holder: context.nodeName, now: now,
             until: now.advanced(by: configuration.finalizeLease))
     }
 
@@ -49,7 +49,7 @@ extension TransferEngine {
                     guard case .pending = try await finalize(id, owner: owner, expecting: expected)
                     else { return }
                     // While another node has the lease, the call returns at once.
-                    try await parts.timer.sleep(for: .seconds(1))
+                    try await context.timer.sleep(for: .seconds(1))
                 }
             } catch is CancellationError {
                 return
@@ -65,12 +65,12 @@ extension TransferEngine {
 
     /// Takes over finalizes whose nodes no longer renew the lease.
     func takeOverFinalizes() async throws {
-        let jobs = try await parts.metadata.takeAbandonedFinalizes(lease: workLease, limit: 10)
+        let jobs = try await context.metadata.takeAbandonedFinalizes(lease: workLease, limit: 10)
         for job in jobs where !isEnding {
             if job.record.parts == nil {
                 finishInBackground(job.record.id, owner: job.record.owner, job.expected)
             } else {
-                await goOnComposing(job.record)
+                await resumeConcatenating(job.record)
             }
         }
     }

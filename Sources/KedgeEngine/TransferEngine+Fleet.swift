@@ -4,16 +4,18 @@ internal import Logging
 // Work of a node in a fleet besides answering requests.
 extension TransferEngine {
     /// True when other nodes use the same stores.
-    package var isInFleet: Bool { parts.fleet != nil }
+    package var isInFleet: Bool { context.fleet != nil }
 
     /// Renews the leases of this node and handles change notifications of other nodes, until the
     /// task is cancelled.
     package func runInFleet() async {
-        guard let fleet = parts.fleet else { return }
+        guard let fleet = context.fleet else { return }
         await withTaskGroup { group in
             group.addTask { await self.renewLeasesRegularly(in: fleet) }
             group.addTask {
-                for await id in fleet.hints() { await self.heed(id, in: fleet) }
+                for await id in fleet.changeNotifications() {
+                    await self.handleChange(id, in: fleet)
+                }
             }
         }
     }
@@ -21,11 +23,11 @@ extension TransferEngine {
     private func renewLeasesRegularly(in fleet: any FleetMetadataStore) async {
         while !Task.isCancelled {
             do {
-                try await parts.timer.sleep(for: configuration.writerLease / 4)
+                try await context.timer.sleep(for: configuration.writerLease / 4)
             } catch {
                 return
             }
-            await renew(parts.leases.tokens(), in: fleet)
+            await renew(context.leases.tokens(), in: fleet)
             do {
                 try await renewFinalizes()
                 // Not left to the sweep, which runs once a minute: a client waits for the file.
@@ -41,23 +43,23 @@ extension TransferEngine {
     /// Renews leases of writers. A writer whose lease is not renewed goes on: its commit checks
     /// whether another writer has taken over.
     private func renew(
-        _ tokens: [(id: SessionID, token: WriterToken)], in fleet: any FleetMetadataStore
+        _ tokens: [(id: SessionID, token: FencingToken)], in fleet: any FleetMetadataStore
     ) async {
         guard !tokens.isEmpty else { return }
         do {
             let wanted = try await fleet.renewWriters(tokens, lease: configuration.writerLease)
-            for token in wanted { parts.leases.stop(token) }
+            for token in wanted { context.leases.stop(token) }
         } catch {
             logger.warning(
                 "leases were not renewed", metadata: ["error": "\(String(reflecting: error))"])
         }
     }
 
-    private func heed(_ id: SessionID, in fleet: any FleetMetadataStore) async {
+    private func handleChange(_ id: SessionID, in fleet: any FleetMetadataStore) async {
         guard let session = await registry.session(inMemory: id) else { return }
-        await renew(parts.leases.tokens(of: id), in: fleet)
+        await renew(context.leases.tokens(of: id), in: fleet)
         do {
-            try await session.heed()
+            try await session.handleChange()
         } catch {
             // The next request for the session asks the store itself.
             logger.debug(

@@ -13,11 +13,11 @@ extension TransferEngine {
     /// - Returns: False when none is due.
     /// - Throws: `CancellationError`, and errors of the database; the blob stays due.
     package func scrubNext() async throws -> Bool {
-        guard let target = try await parts.metadata.claimScrub(lease: scrubLease) else {
+        guard let target = try await context.metadata.claimScrub(lease: scrubLease) else {
             return false
         }
         // The chunk digests of the newest file were computed from these bytes.
-        guard let file = try await parts.metadata.liveFiles(with: target.digest, limit: 1).first,
+        guard let file = try await context.metadata.liveFiles(with: target.digest, limit: 1).first,
             let digests = try await listedDigests(of: file)
         else {
             // A finalize is under way, or the last file was deleted just now.
@@ -34,41 +34,41 @@ extension TransferEngine {
     /// Extends superseded copies that are being read, removes those no longer needed, and logs a
     /// warning when the scrub of new files is behind. Called about once a minute.
     package func tendScrub() async throws {
-        let now = parts.clock.now()
+        let now = context.clock.now()
         let open = openBlobs.locations
         if !open.isEmpty {
-            try await parts.metadata.keepSuperseded(
+            try await context.metadata.keepSuperseded(
                 at: open, until: now.advanced(by: configuration.supersededLifetime))
         }
-        var copies = try await parts.metadata.releasableBlobs(at: now, limit: 100)
+        var copies = try await context.metadata.releasableBlobs(at: now, limit: 100)
         while !copies.isEmpty, !isEnding {
             for copy in copies { try await release(copy) }
-            copies = try await parts.metadata.releasableBlobs(at: now, limit: 100)
+            copies = try await context.metadata.releasableBlobs(at: now, limit: 100)
         }
-        try await tellBacklog()
+        try await logBacklog()
     }
 
     /// Creates missing scrub rows for files that older nodes stored. Looks at every file, so it
     /// should run rarely.
     package func addMissingScrubs() async throws {
-        var last = try await parts.metadata.addMissingScrubs(after: nil, at: parts.clock.now())
+        var last = try await context.metadata.addMissingScrubs(after: nil, at: context.clock.now())
         while let digest = last, !isEnding {
-            last = try await parts.metadata.addMissingScrubs(
-                after: digest, at: parts.clock.now())
+            last = try await context.metadata.addMissingScrubs(
+                after: digest, at: context.clock.now())
         }
     }
 
     /// Returns the backlog of the scrub.
     package func scrubBacklog() async throws -> ScrubBacklog {
-        try await parts.metadata.scrubBacklog()
+        try await context.metadata.scrubBacklog()
     }
 
     /// The counts of the scrub since this process started.
     package var scrubbed: ScrubCounts { scrubCounts.withLock { $0 } }
 
     /// Logs the counts of the scrub since this process started, and its backlog.
-    package func tellScrub() async throws {
-        let (backlog, counts) = (try await parts.metadata.scrubBacklog(), scrubbed)
+    package func logScrub() async throws {
+        let (backlog, counts) = (try await context.metadata.scrubBacklog(), scrubbed)
         logger.info(
             "scrub",
             metadata: [
@@ -78,10 +78,10 @@ extension TransferEngine {
             ])
     }
 
-    private func tellBacklog() async throws {
-        let backlog = try await parts.metadata.scrubBacklog()
+    private func logBacklog() async throws {
+        let backlog = try await context.metadata.scrubBacklog()
         guard let oldest = backlog.oldestNew else { return }
-        let now = parts.clock.now()
+        let now = context.clock.now()
         guard now > oldest.advanced(by: configuration.scrubNewFilesWithin) else { return }
         let lag = now.millisecondsSinceEpoch - oldest.millisecondsSinceEpoch
         logger.warning(
@@ -93,9 +93,9 @@ extension TransferEngine {
     }
 
     private var scrubLease: WorkLease {
-        let now = parts.clock.now()
+        let now = context.clock.now()
         return WorkLease(
-            holder: parts.nodeName, now: now, until: now.advanced(by: configuration.scrubLease))
+            holder: context.nodeName, now: now, until: now.advanced(by: configuration.scrubLease))
     }
 
     /// Maximum number of bytes a second that the scrub reads now.
@@ -106,7 +106,7 @@ extension TransferEngine {
     /// - Returns: Nil when the file was deleted meanwhile.
     private func listedDigests(of file: FileRecord) async throws -> [SHA256Digest]? {
         do {
-            return try await parts.metadata.chunkDigests(of: file)
+            return try await context.metadata.chunkDigests(of: file)
         } catch MetadataError.notFound {
             return nil
         }
@@ -116,8 +116,8 @@ extension TransferEngine {
         _ target: ScrubTarget, _ file: FileRecord, _ digests: [SHA256Digest]
     ) async throws {
         let reading = BlobReading(
-            scrubber: ByteScrubber(pool: parts.pool) { [self] in scrubRate },
-            tally: CheckTally { _ in }, failsForGood: parts.bytes is any LocalByteStore,
+            scrubber: ByteScrubber(pool: context.pool) { [self] in scrubRate },
+            tally: CheckTally { _ in }, failsForGood: context.bytes is any LocalByteStore,
             layout: ChunkLayout(fileSize: file.byteCount, chunkSize: file.chunkSize),
             digests: digests, whole: file.digest)
         defer {
@@ -139,7 +139,7 @@ extension TransferEngine {
     }
 
     private func confirm(_ target: ScrubTarget, _ file: FileRecord) async throws {
-        let isCurrent = try await parts.metadata.finishScrub(
+        let isCurrent = try await context.metadata.finishScrub(
             target, .right, lease: scrubLease, nextAt: nextScrub)
         guard isCurrent else { return }
         scrubCounts.withLock { $0.verifiedCount += 1 }
@@ -151,13 +151,13 @@ extension TransferEngine {
     /// Ends the work without a result.
     private func end(_ target: ScrubTarget, _ verdict: ScrubVerdict) async throws {
         let pause = configuration.undecidedScrubPause
-        _ = try await parts.metadata.finishScrub(
-            target, verdict, lease: scrubLease, nextAt: parts.clock.now().advanced(by: pause))
+        _ = try await context.metadata.finishScrub(
+            target, verdict, lease: scrubLease, nextAt: context.clock.now().advanced(by: pause))
     }
 
     private var nextScrub: Timestamp {
         configuration.scrubPeriod > .zero
-            ? parts.clock.now().advanced(by: configuration.scrubPeriod * 0.9)
+            ? context.clock.now().advanced(by: configuration.scrubPeriod * 0.9)
             : Timestamp(millisecondsSinceEpoch: .max)
     }
 
@@ -165,45 +165,45 @@ extension TransferEngine {
     private func replaceOrMark(
         _ target: ScrubTarget, _ reading: BlobReading, _ keeper: LeaseKeeper
     ) async throws {
-        for copy in try await parts.metadata.supersededBlobs(of: target.digest) {
+        for copy in try await context.metadata.supersededBlobs(of: target.digest) {
             let verdict = try await reading.verdict(
-                opening: { try await parts.bytes.openSuperseded(copy) },
+                opening: { try await context.bytes.openSuperseded(copy) },
                 proceed: { _ in try await keeper.proceed(checked: 0, untilDone: true) })
             guard verdict == .right, try await restore(copy, target) else { continue }
             scrubCounts.withLock { $0.restoredCount += 1 }
-            try await tellDamage(
+            try await logDamage(
                 of: target.digest,
                 "the bytes of a file were damaged, and replaced by an earlier copy")
             return
         }
         let wasMarked =
-            try await parts.metadata.liveFiles(with: target.digest, limit: 1)
+            try await context.metadata.liveFiles(with: target.digest, limit: 1)
             .first?.damagedAt != nil
-        let isCurrent = try await parts.metadata.finishScrub(
+        let isCurrent = try await context.metadata.finishScrub(
             target, .damaged, lease: scrubLease,
-            nextAt: parts.clock.now().advanced(by: configuration.damagedScrubPeriod))
+            nextAt: context.clock.now().advanced(by: configuration.damagedScrubPeriod))
         guard isCurrent, !wasMarked else { return }
         scrubCounts.withLock { $0.damagedCount += 1 }
-        try await tellDamage(of: target.digest, "a file is damaged")
+        try await logDamage(of: target.digest, "a file is damaged")
     }
 
     /// - Returns: False when the copy is gone, or the blob was replaced meanwhile.
     private func restore(_ copy: SupersededBlob, _ target: ScrubTarget) async throws -> Bool {
         guard copy.location == nil else {
-            let keepUntil = parts.clock.now().advanced(by: configuration.supersededLifetime)
-            return try await parts.metadata.restoreSuperseded(
+            let keepUntil = context.clock.now().advanced(by: configuration.supersededLifetime)
+            return try await context.metadata.restoreSuperseded(
                 copy, of: target, lease: scrubLease, nextAt: nextScrub, keepUntil: keepUntil)
         }
         // No upload of the same bytes may take the name between the check and the rename.
         return try await digestLocks.withLock(target.digest) {
             guard
-                try await parts.metadata.renewScrub(
+                try await context.metadata.renewScrub(
                     target, lease: scrubLease, checkedByteCount: 0),
-                try await parts.bytes.restoreSuperseded(copy)
+                try await context.bytes.restoreSuperseded(copy)
             else { return false }
-            let isCurrent = try await parts.metadata.finishScrub(
+            let isCurrent = try await context.metadata.finishScrub(
                 target, .right, lease: scrubLease, nextAt: nextScrub)
-            try await parts.metadata.forgetSuperseded(copy)
+            try await context.metadata.forgetSuperseded(copy)
             return isCurrent
         }
     }
@@ -211,25 +211,27 @@ extension TransferEngine {
     /// Removes the superseded copy of a blob that was read and found intact.
     private func release(_ copy: SupersededBlob) async throws {
         guard copy.location == nil else {
-            return try await parts.metadata.forgetSuperseded(copy)
+            return try await context.metadata.forgetSuperseded(copy)
         }
         try await digestLocks.withLock(copy.digest) {
             // An upload may have superseded the blob that was read.
-            guard try await parts.metadata.isReleasable(copy, at: parts.clock.now()) else { return }
-            try await parts.bytes.removeSuperseded(copy)
-            try await parts.metadata.forgetSuperseded(copy)
+            guard try await context.metadata.isReleasable(copy, at: context.clock.now()) else {
+                return
+            }
+            try await context.bytes.removeSuperseded(copy)
+            try await context.metadata.forgetSuperseded(copy)
         }
     }
 
     /// Marks a file as damaged whose blob turned out to be missing or of the wrong size.
     func reportDamage(of file: FileRecord) async throws {
-        let isNew = try await parts.metadata.markDamaged(file, at: parts.clock.now())
-        if isNew { try await tellDamage(of: file.digest, "a file is damaged") }
+        let isNew = try await context.metadata.markDamaged(file, at: context.clock.now())
+        if isNew { try await logDamage(of: file.digest, "a file is damaged") }
     }
 
     /// Logs every file that has the bytes, up to a thousand.
-    private func tellDamage(of digest: SHA256Digest, _ what: Logger.Message) async throws {
-        for file in try await parts.metadata.liveFiles(with: digest, limit: 1000) {
+    private func logDamage(of digest: SHA256Digest, _ what: Logger.Message) async throws {
+        for file in try await context.metadata.liveFiles(with: digest, limit: 1000) {
             logger.critical(
                 what, metadata: ["file.id": "\(file.id)", "file.sha256": "\(digest)"])
         }
@@ -273,14 +275,14 @@ private final class LeaseKeeper: Sendable {
         state.withLock { $0.renewAt = Self.next(engine) }
         let now = engine.now
         let lease = WorkLease(
-            holder: engine.parts.nodeName, now: now,
+            holder: engine.context.nodeName, now: now,
             until: now.advanced(by: engine.configuration.scrubLease))
         guard
-            try await engine.parts.metadata.renewScrub(
+            try await engine.context.metadata.renewScrub(
                 target, lease: lease, checkedByteCount: checkedByteCount)
         else { return false }
         guard !target.isNew, !isUrgent else { return true }
-        guard try await engine.parts.metadata.scrubBacklog().newCount > 0 else { return true }
+        guard try await engine.context.metadata.scrubBacklog().newCount > 0 else { return true }
         state.withLock { $0.isInterrupted = true }
         return false
     }

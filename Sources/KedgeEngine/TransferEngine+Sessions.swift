@@ -48,18 +48,18 @@ extension TransferEngine {
             var new = new
             new.fileName = FileName.replacingUnfit(new.fileName)
             let chunkSize = try validate(new)
-            let id: SessionID = parts.makeID()
-            let now = parts.clock.now()
+            let id: SessionID = context.makeID()
+            let now = context.clock.now()
             let record = SessionRecord(
                 id: id, owner: owner, stagingKey: StagingKey(id), fileName: new.fileName,
                 mimeType: new.mimeType, fileSize: new.fileSize, chunkSize: chunkSize,
                 declaredDigest: new.declaredDigest, metadata: new.metadata, parts: new.parts,
                 state: .open, createdAt: now,
                 // A final upload waits for the bytes of its partial uploads.
-                expiresAt: new.parts == nil ? parts.firstExpiry : parts.nextExpiry)
+                expiresAt: new.parts == nil ? context.firstExpiry : context.nextExpiry)
             // The old session's writers stop first, because the new session may adopt its bytes.
             if let adopted = new.adopting { await registry.dropExpired(adopted, owner: owner) }
-            let outcome = try await parts.metadata.createSession(
+            let outcome = try await context.metadata.createSession(
                 record, idempotencyKey: idempotencyKey, adopting: new.adopting, in: room(for: new))
             switch outcome {
             case .created(let record):
@@ -73,7 +73,7 @@ extension TransferEngine {
             case .full:
                 throw EngineError(.tooManySessions)
             case .partUsedUp:
-                let limit = configuration.maxCompositionsPerPart
+                let limit = configuration.maxConcatenationsPerPartialUpload
                 throw EngineError(.badRequest, "An upload can be a part of \(limit) others.")
             case .replayed(let record):
                 return try await sessionStatus(record.id, owner: owner)
@@ -87,8 +87,8 @@ extension TransferEngine {
         SessionRoom(
             maxOpenCount: configuration.maxOpenSessions, client: new.client?.network,
             // Partial uploads of the new session must not make room for it either.
-            busy: parts.busySessions.ids.union(new.parts ?? []),
-            maxCompositionCount: configuration.maxCompositionsPerPart)
+            busy: context.busySessions.ids.union(new.parts ?? []),
+            maxConcatenationCount: configuration.maxConcatenationsPerPartialUpload)
     }
 
     /// Completes the creation of a session after its row was inserted.
@@ -124,7 +124,7 @@ extension TransferEngine {
     package func cancelSession(_ id: SessionID, owner: OwnerID) async throws {
         try await translating {
             try await finalizeLocks.withLock(id) {
-                try await parts.metadata.cancelSession(id, owner: owner)
+                try await context.metadata.cancelSession(id, owner: owner)
                 await registry.drop(id, ofOwner: owner)
             }
         }
@@ -147,11 +147,11 @@ extension TransferEngine {
     /// because the bytes of a replayed or an adopting request are on this disk already.
     private func requireRoom(for record: SessionRecord) async throws {
         do {
-            let byteCount = parts.roomNeeded(
+            let byteCount = context.roomNeeded(
                 for: record.fileSize ?? 0, chunkSize: record.chunkSize)
-            try await parts.space.reserving(byteCount, of: parts.bytes) {}
+            try await context.space.reserving(byteCount, of: context.bytes) {}
         } catch {
-            try await parts.metadata.cancelSession(record.id, owner: record.owner)
+            try await context.metadata.cancelSession(record.id, owner: record.owner)
             throw error
         }
     }

@@ -13,24 +13,24 @@ extension TransferEngine {
         of id: SessionID, owner: OwnerID, stopsAppend: Bool = false
     ) async throws -> UploadView {
         try await translating {
-            try await registry.withSession(id, owner: owner) { live in
-                if stopsAppend { try await stopAppend(to: live) }
-                return try await live.uploadView()
+            try await registry.withSession(id, owner: owner) { session in
+                if stopsAppend { try await stopAppend(to: session) }
+                return try await session.uploadView()
             }
         }
     }
 
     /// Takes the slot of the append under way and releases it. On another node, the append is the
     /// writer of the chunk in which the contiguous bytes end.
-    private func stopAppend(to live: LiveSession) async throws {
+    private func stopAppend(to session: LiveSession) async throws {
         do {
-            try await writing(.append, of: live) { [parts] writer in
-                guard parts.fleet != nil else { return }
+            try await writing(.append, of: session) { [context] writer in
+                guard context.fleet != nil else { return }
                 var stopped: Int?
                 // During the claim, the chunk may be committed and the next one begun.
-                while let index = await live.ledger.appendIndex, index != stopped {
-                    let placeholder = try await live.claimChunk(index, stopping: writer)
-                    await live.release(.chunk(index), placeholder)
+                while let index = await session.ledger.appendIndex, index != stopped {
+                    let placeholder = try await session.claimChunk(index, stopping: writer)
+                    await session.release(.chunk(index), placeholder)
                     stopped = index
                 }
             }

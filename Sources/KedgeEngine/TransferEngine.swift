@@ -9,17 +9,17 @@ package import Logging
 /// Acknowledged bytes are durable: bytes reach stable storage first, then the row, then the client
 /// gets the response.
 package final class TransferEngine: Sendable {
-    let parts: EngineParts
+    let context: EngineContext
     package let registry: SessionRegistry
     let digestLocks = KeyedLock<SHA256Digest>()
     let finalizeLocks = KeyedLock<SessionID>()
-    let fillLocks = KeyedLock<Int>()
-    let waitingCompositions = WaitingCompositions()
+    let copyLocks = KeyedLock<Int>()
+    let waitingConcatenations = WaitingConcatenations()
     /// The open final upload after which the next sweep continues; nil to start over.
-    let lastComposition = Mutex<SessionID?>(nil)
+    let lastConcatenation = Mutex<SessionID?>(nil)
     let logger: Logger
     let backgroundFinalizes = BackgroundTasks<SessionID>()
-    let compositionChecks = BackgroundTasks<SessionID>()
+    let concatenationChecks = BackgroundTasks<SessionID>()
     let garbageCollections = BackgroundTasks<Int>()
     let openBlobs = OpenBlobs()
     let transferClock = TransferClock()
@@ -40,13 +40,13 @@ package final class TransferEngine: Sendable {
         },
         logger: Logger
     ) {
-        parts = EngineParts(
+        context = EngineContext(
             metadata: metadata, bytes: bytes, configuration: configuration, clock: clock,
             timer: timer, pool: pool, makeGenerator: makeGenerator,
             buffers: BufferPool(
                 bufferCapacity: configuration.bufferCapacity, minCapacity: 16 << 10,
                 budget: configuration.bufferByteCount))
-        registry = SessionRegistry(parts: parts)
+        registry = SessionRegistry(context: context)
         places = WritePlaces(configuration)
         healthProbe = HealthProbe(clock: timer) {
             try await metadata.checkHealth()
@@ -56,10 +56,10 @@ package final class TransferEngine: Sendable {
     }
 
     /// The current time of the stores' clock.
-    package var now: Timestamp { parts.clock.now() }
+    package var now: Timestamp { context.clock.now() }
 
     /// The limits and times in force.
-    package var configuration: EngineConfiguration { parts.configuration }
+    package var configuration: EngineConfiguration { context.configuration }
 
     /// Checks that both stores answer and can write. A result is reused for a second.
     package func checkHealth() async throws {
@@ -107,9 +107,9 @@ package final class TransferEngine: Sendable {
     package var activeWriteCount: Int { places.count }
 
     /// Returns memory to the system that a burst of requests has left unused.
-    package func giveBackMemory() async {
-        parts.buffers.releaseUnused()
-        await parts.pool.compute { ProcessMemory.giveBack() }
+    package func releaseMemory() async {
+        context.buffers.releaseUnused()
+        await context.pool.compute { ProcessMemory.release() }
     }
 
     /// Refuses new bodies, stops those under way and saves their bytes as partials.
@@ -123,15 +123,15 @@ package final class TransferEngine: Sendable {
     /// Runs a write in a task of its own, so that another writer, a cancel or a shutdown can stop
     /// it without cancelling the caller.
     func writing<Result: Sendable>(
-        _ slot: WriterSlot, of live: LiveSession, in place: WritePlace? = nil,
+        _ slot: WriterSlot, of session: LiveSession, in place: WritePlace? = nil,
         _ body: @escaping @Sendable (ActiveWriter) async throws -> Result
     ) async throws -> Result {
         let writer = ActiveWriter()
-        parts.busySessions.enter(live.id)
-        defer { parts.busySessions.leave(live.id) }
+        context.busySessions.enter(session.id)
+        defer { context.busySessions.leave(session.id) }
         place?.attach(writer)
         do {
-            try await live.claim(slot, for: writer)
+            try await session.claim(slot, for: writer)
         } catch {
             writer.finish()
             throw error
@@ -144,7 +144,7 @@ package final class TransferEngine: Sendable {
         } onCancel: {
             task.cancel()
         }
-        await live.release(slot, writer)
+        await session.release(slot, writer)
         do {
             return try result.get()
         } catch is CancellationError {

@@ -70,7 +70,7 @@ package protocol OpenFile: AnyObject, Sendable {
     /// for a disk.
     ///
     /// - Throws: `notFound` when the file ends early.
-    func load(_ byteCount: Int64, at offset: Int64) throws(FileError)
+    func prefetch(_ byteCount: Int64, at offset: Int64) throws(FileError)
     /// Drops clean bytes from the page cache, so that the next read of them comes from the disk.
     /// Best effort.
     func dropCached(_ byteCount: Int64, at offset: Int64)
@@ -96,7 +96,7 @@ extension OpenFile {
         try write(bytes, at: offset)
     }
 
-    package func load(_ byteCount: Int64, at offset: Int64) throws(FileError) {}
+    package func prefetch(_ byteCount: Int64, at offset: Int64) throws(FileError) {}
 
     package func dropCached(_ byteCount: Int64, at offset: Int64) {}
 

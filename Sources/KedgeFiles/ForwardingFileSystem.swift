@@ -60,8 +60,8 @@ extension ForwardingFile {
         try base.read(into: buffer, at: offset)
     }
 
-    package func load(_ byteCount: Int64, at offset: Int64) throws(FileError) {
-        try base.load(byteCount, at: offset)
+    package func prefetch(_ byteCount: Int64, at offset: Int64) throws(FileError) {
+        try base.prefetch(byteCount, at: offset)
     }
 
     package func dropCached(_ byteCount: Int64, at offset: Int64) {

@@ -93,7 +93,7 @@ final class POSIXFile: OpenFile {
         }
     }
 
-    func load(_ byteCount: Int64, at offset: Int64) throws(FileError) {
+    func prefetch(_ byteCount: Int64, at offset: Int64) throws(FileError) {
         try call("pread") { (descriptor) throws(FileError) in
             // Starts reading all of it. If that fails, the loop below reads it piece by piece.
             _ = posix_fadvise(

@@ -7,7 +7,7 @@ package enum ProcessMemory {
     /// By itself, glibc returns only free memory at the end of its main arena. The other arenas
     /// keep every page, so a rush of connections would occupy memory forever (malloc_trim(3)).
     /// Takes a moment per megabyte: call it on threads that may block.
-    package static func giveBack() { malloc_trim(0) }
+    package static func release() { malloc_trim(0) }
 
     /// Limits the allocator to one arena per processor, and at least two. Call it before any thread
     /// starts.

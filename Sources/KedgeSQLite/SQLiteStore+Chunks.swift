@@ -50,7 +50,7 @@ extension SQLiteStore {
     }
 
     package func discardPartial(
-        of id: SessionID, index: Int, isRival: Bool, by writer: WriterToken?
+        of id: SessionID, index: Int, isRival: Bool, by writer: FencingToken?
     ) async throws {
         try await commits.write { db in
             // The partials of a deleted session are deleted, too.
@@ -59,7 +59,7 @@ extension SQLiteStore {
         }
     }
 
-    package func takeBackChunks(touching touch: SessionTouch) async throws {
+    package func invalidateChunks(touching touch: SessionTouch) async throws {
         try await commits.write { db in
             let session = try db.session(touch.id, in: .open)
             let isPromised = try db.exists(

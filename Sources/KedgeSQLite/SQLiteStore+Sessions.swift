@@ -16,7 +16,7 @@ extension SQLiteStore {
             }
             let old = try db.session(adopting, fitting: record)
             if let room, let parts = record.parts,
-                try db.areUsedUp(parts, at: room.maxCompositionCount)
+                try db.areUsedUp(parts, at: room.maxConcatenationCount)
             {
                 return .partUsedUp
             }
@@ -87,7 +87,7 @@ extension SQLiteStore {
         }
     }
 
-    package func openCompositions(
+    package func openConcatenations(
         after: SessionID?, limit: Int
     ) async throws -> [SessionRecord] {
         try await commits.read { db in

@@ -57,7 +57,7 @@ package struct KedgeService: Service {
             minBytesPerSecond: configuration.minAnswerBytesPerSecond, logger: logger)
         try await withThrowingTaskGroup { group in
             group.addTask { [engine] in
-                await table.patrol { await engine.giveBackMemory() }
+                await table.patrol { await engine.releaseMemory() }
             }
             try await application(table).run()
             group.cancelAll()

@@ -28,7 +28,7 @@ package struct ScrubService: Service {
                 group.addTask {
                     await repeating(every: Self.lookInterval) {
                         try await engine.addMissingScrubs()
-                        try await engine.tellScrub()
+                        try await engine.logScrub()
                     }
                 }
                 group.addTask { await scrub() }

@@ -33,7 +33,8 @@ struct ForeignResumableServerTests {
 
     private func enqueue(_ client: TransferClient) async throws -> TransferID {
         try await client.enqueueUpload(
-            path: scene.path("source.bin"), options: UploadOptions(dialect: .resumableUpload))
+            path: scene.path("source.bin"), options: UploadOptions(uploadProtocol: .resumableUpload)
+        )
     }
 
     private func expectArrived(
@@ -125,7 +126,7 @@ struct ForeignResumableServerTests {
             let next = try await self.client(url)
             #expect(try await enqueue(next) == id)
             // The first piece and one of twice its size.
-            #expect(try await next.transfer(id).bytesTransferred == 3 * PieceSize.initial)
+            #expect(try await next.transfer(id).bytesTransferred == 3 * AdaptiveBodySize.initial)
             expectArrived(try await next.run(id), bytes, at: server)
             #expect(server.now.carriedByteCount < bytes.count + Self.headsByteCount)
             try await next.close()

@@ -265,11 +265,13 @@ struct GivenSessionTests {
         scene.expectUploaded(plain, bytes)
     }
 
-    @Test(arguments: [UploadDialect.tus, .resumableUpload])
-    func `a session can be given only in the native protocol`(dialect: UploadDialect) async throws {
+    @Test(arguments: [UploadProtocol.tus, .resumableUpload])
+    func `a session can be given only in the native protocol`(uploadProtocol: UploadProtocol)
+        async throws
+    {
         let path = try scene.write("source.bin", bytes)
         let client = try await scene.client()
-        let options = UploadOptions(dialect: dialect, sessionID: session)
+        let options = UploadOptions(uploadProtocol: uploadProtocol, sessionID: session)
         await #expect(throws: TransferError(.usage, operation: "upload")) {
             try await client.enqueueUpload(path: path, options: options)
         }

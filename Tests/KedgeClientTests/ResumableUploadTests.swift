@@ -7,11 +7,11 @@ import Testing
 /// Behaviour that only IETF resumable uploads have.
 @Suite(.timeLimit(.minutes(1)))
 struct ResumableUploadTests {
-    private let scene: DialectScene
+    private let scene: SequentialUploadEnvironment
     private let bytes = Scene.bytes(600_000)
     private let version = HTTPField.Name.named("Upload-Draft-Interop-Version")
 
-    init() throws { scene = try DialectScene(.resumableUpload) }
+    init() throws { scene = try SequentialUploadEnvironment(.resumableUpload) }
 
     @Test func `an upload is begun with an empty body, its size, name and type`() async throws {
         scene.expectUploaded(try await scene.upload(bytes), bytes)

@@ -91,10 +91,10 @@ struct ReturnTests {
             environment.now = { Timestamp(millisecondsSinceEpoch: 0).advanced(by: life.time) }
             environment.sleep = { life.advance(by: $0) }
             environment.makeGenerator = { life.makeGenerator() }
-            let keeper = RetryKeeper(
+            let coordinator = RetryCoordinator(
                 lease: lease, store: client.store, environment: environment,
-                configuration: client.configuration, acquaintance: .known)
-            try await keeper.retrying {
+                configuration: client.configuration, serverHistory: .known)
+            try await coordinator.retrying {
                 guard life.time >= outage else {
                     throw RequestFailure(TransportError(.offline), operation: "test")
                 }

@@ -175,7 +175,7 @@ struct SequentialSourceEditTests {
 
     /// Begins an upload whose second piece waits, with the first one acknowledged.
     private func begin(
-        _ scene: DialectScene
+        _ scene: SequentialUploadEnvironment
     ) async throws -> (TransferClient, TransferID, Gate, Task<TransferSnapshot, any Error>) {
         try scene.scene.write("source.bin", bytes)
         let gate = Gate()
@@ -187,7 +187,7 @@ struct SequentialSourceEditTests {
         return (client, id, gate, run)
     }
 
-    private func stop(_ scene: DialectScene) async throws -> TransferID {
+    private func stop(_ scene: SequentialUploadEnvironment) async throws -> TransferID {
         let (client, id, gate, run) = try await begin(scene)
         run.cancel()
         _ = try await run.value
@@ -197,38 +197,39 @@ struct SequentialSourceEditTests {
     }
 
     private func expectReplaced(
-        _ id: TransferID, by snapshot: TransferSnapshot, _ scene: DialectScene, _ newer: [UInt8]
+        _ id: TransferID, by snapshot: TransferSnapshot, _ scene: SequentialUploadEnvironment,
+        _ newer: [UInt8]
     ) {
         scene.expectUploaded(snapshot, newer)
         #expect(snapshot.replaces == id)
     }
 
-    @Test(arguments: DialectScene.dialects)
+    @Test(arguments: SequentialUploadEnvironment.protocols)
     func `a file that was edited between two runs is uploaded anew`(
-        dialect: UploadDialect
+        uploadProtocol: UploadProtocol
     ) async throws {
-        let scene = try DialectScene(dialect)
+        let scene = try SequentialUploadEnvironment(uploadProtocol)
         let id = try await stop(scene)
         let newer = try scene.scene.edit("source.bin", at: 100)
         expectReplaced(id, by: try await scene.client().run(id), scene, newer)
     }
 
-    @Test(arguments: DialectScene.dialects)
+    @Test(arguments: SequentialUploadEnvironment.protocols)
     func `a file that is edited in the middle of a run is uploaded anew`(
-        dialect: UploadDialect
+        uploadProtocol: UploadProtocol
     ) async throws {
-        let scene = try DialectScene(dialect)
+        let scene = try SequentialUploadEnvironment(uploadProtocol)
         let (_, id, gate, run) = try await begin(scene)
         let newer = try scene.scene.edit("source.bin", at: 100)
         gate.open()
         expectReplaced(id, by: try await run.value, scene, newer)
     }
 
-    @Test(arguments: DialectScene.dialects, [false, true])
+    @Test(arguments: SequentialUploadEnvironment.protocols, [false, true])
     func `an upload of a file that was only touched continues`(
-        dialect: UploadDialect, isOld: Bool
+        uploadProtocol: UploadProtocol, isOld: Bool
     ) async throws {
-        let scene = try DialectScene(dialect)
+        let scene = try SequentialUploadEnvironment(uploadProtocol)
         let id = try await stop(scene)
         if isOld { try scene.scene.forgetProofs() } else { try scene.scene.touch("source.bin") }
         let snapshot = try await scene.client().run(id)
@@ -237,11 +238,11 @@ struct SequentialSourceEditTests {
         #expect(scene.seen("POST").count == 1)
     }
 
-    @Test(arguments: DialectScene.dialects)
+    @Test(arguments: SequentialUploadEnvironment.protocols)
     func `an upload of a file that is touched in the middle of a run continues`(
-        dialect: UploadDialect
+        uploadProtocol: UploadProtocol
     ) async throws {
-        let scene = try DialectScene(dialect)
+        let scene = try SequentialUploadEnvironment(uploadProtocol)
         let (_, id, gate, run) = try await begin(scene)
         try scene.scene.touch("source.bin")
         gate.open()
@@ -252,13 +253,13 @@ struct SequentialSourceEditTests {
     }
 
     // The kill comes before the answer to a piece. The hash is recorded before the piece is sent.
-    @Test(arguments: DialectScene.dialects)
+    @Test(arguments: SequentialUploadEnvironment.protocols)
     func `an upload of a touched file continues after a kill in the middle of a piece`(
-        dialect: UploadDialect
+        uploadProtocol: UploadProtocol
     ) async throws {
-        let scene = try DialectScene(dialect)
+        let scene = try SequentialUploadEnvironment(uploadProtocol)
         let id = try await stop(scene)
-        let sent = Array(bytes.prefix(2 * Int(PieceSize.initial)))
+        let sent = Array(bytes.prefix(2 * Int(AdaptiveBodySize.initial)))
         scene.set { $0.uploads["1"]?.bytes = sent }
         try scene.scene.touch("source.bin")
         let snapshot = try await scene.client().run(id)
@@ -266,11 +267,13 @@ struct SequentialSourceEditTests {
         #expect(snapshot.id == id)
     }
 
-    @Test(arguments: DialectScene.dialects)
-    func `an upload whose bytes cannot be proven unchanged is begun anew`(dialect: UploadDialect)
+    @Test(arguments: SequentialUploadEnvironment.protocols)
+    func `an upload whose bytes cannot be proven unchanged is begun anew`(
+        uploadProtocol: UploadProtocol
+    )
         async throws
     {
-        let scene = try DialectScene(dialect)
+        let scene = try SequentialUploadEnvironment(uploadProtocol)
         let id = try await stop(scene)
         try scene.scene.forgetProofs()
         try scene.scene.forgetHash()

@@ -7,11 +7,11 @@ import Testing
 /// Behaviour that only tus has.
 @Suite(.timeLimit(.minutes(1)))
 struct TusUploadTests {
-    private let scene: DialectScene
+    private let scene: SequentialUploadEnvironment
     private let bytes = Scene.bytes(600_000)
     private let checksum = HTTPField.Name.named("Upload-Checksum")
 
-    init() throws { scene = try DialectScene(.tus) }
+    init() throws { scene = try SequentialUploadEnvironment(.tus) }
 
     @Test func `an upload is begun with its size, name and type`() async throws {
         scene.expectUploaded(try await scene.upload(bytes), bytes)
@@ -113,7 +113,7 @@ struct TusUploadTests {
         let client = try await scene.client()
         let tus = try await scene.enqueue(client)
         let other = try await client.enqueueUpload(
-            path: path, options: UploadOptions(dialect: .resumableUpload))
+            path: path, options: UploadOptions(uploadProtocol: .resumableUpload))
         let native = try await client.enqueueUpload(path: path)
         #expect(Set([tus, other, native]).count == 3)
         #expect(try await scene.enqueue(client) == tus)

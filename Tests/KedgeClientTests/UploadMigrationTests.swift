@@ -56,7 +56,7 @@ struct UploadMigrationTests {
 
         let client = try await scene.client()
         #expect(try await client.enqueueUpload(path: path) == id)
-        #expect(try await client.transfer(id).dialect == .native)
+        #expect(try await client.transfer(id).uploadProtocol == .native)
         scene.expectUploaded(try await client.run(id), bytes)
     }
 }

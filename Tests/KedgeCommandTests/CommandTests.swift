@@ -128,7 +128,7 @@ struct CommandTests {
         #expect(list.lines.count == 1)
         let json = try await scene.run(["files", "list", "--json", "--server", server.url])
         for text in [up.output, down.output, list.output, json.output] {
-            let steering = text.unicodeScalars.filter { SteeringText.steers($0) && $0 != "\n" }
+            let steering = text.unicodeScalars.filter { ControlCharacters.steers($0) && $0 != "\n" }
             #expect(steering.isEmpty, "a terminal obeys nothing")
         }
         let meta = try JSONDecoder().decode(FileMeta.self, from: Data(json.output.utf8))

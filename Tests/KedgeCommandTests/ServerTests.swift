@@ -137,7 +137,7 @@ struct ServerTests {
         #expect(server.process.errors.contains(escape))
         for shown in [answer, server.process.errors] {
             let steering = shown.unicodeScalars.filter {
-                SteeringText.steers($0) && !"\r\n".unicodeScalars.contains($0)
+                ControlCharacters.steers($0) && !"\r\n".unicodeScalars.contains($0)
             }
             #expect(steering.isEmpty)
         }

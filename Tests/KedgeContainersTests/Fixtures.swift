@@ -68,7 +68,7 @@ final class MemoryFile {
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    func verdict(claimedByteCount: Int64? = nil) -> ContainerVerdict {
+    func verdict(claimedByteCount: Int64? = nil) -> ContainerCheckResult {
         ContainerCheck<Never>(byteCount: claimedByteCount ?? Int64(bytes.count)) { offset, count in
             let rest = self.bytes.dropFirst(Int(clamping: offset)).prefix(count)
             self.readByteCount += rest.count

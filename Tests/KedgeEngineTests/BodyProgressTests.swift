@@ -8,7 +8,7 @@ struct BodyProgressTests {
 
     @Test func `a client that waits to be asked is not slow`() async throws {
         let progress = BodyProgress()
-        progress.begin(isHeldBack: true)
+        progress.begin(awaitsContinue: true)
         progress.wait()
         try await Task.sleep(for: moment)
         #expect(progress.measure == BodyProgress.Measure())
@@ -19,8 +19,8 @@ struct BodyProgressTests {
 
     @Test func `a client that does not wait is measured from its first byte on`() async throws {
         let progress = BodyProgress()
-        progress.begin(isHeldBack: true)
-        progress.came(5)
+        progress.begin(awaitsContinue: true)
+        progress.countReceived(5)
         progress.wait()
         try await Task.sleep(for: moment)
         progress.end()

@@ -89,7 +89,7 @@ import Testing
     {
         let place = try EnginePlace {
             $0.minCheckpointByteCount = 256
-            $0.hashTurnPatience = .milliseconds(100)
+            $0.hashStepTimeout = .milliseconds(100)
         }
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2000))

@@ -60,9 +60,9 @@ import Testing
     private func expectWaiting(
         _ id: SessionID, on node: some EngineHolder, byteCount: Int64?
     ) async throws {
-        let composition = try await node.engine.compose(id, owner: .tester)
-        guard case .waiting(byteCount) = composition else {
-            Issue.record("it is \(composition)")
+        let concatenation = try await node.engine.concatenate(id, owner: .tester)
+        guard case .waiting(byteCount) = concatenation else {
+            Issue.record("it is \(concatenation)")
             return
         }
     }
@@ -137,14 +137,14 @@ import Testing
         let late = try await whole(of: [ready, gone], on: node)
         try await node.engine.cancelSession(gone.id, owner: gone.owner)
         await #expect(throws: EngineError(.sessionExpired)) {
-            try await node.engine.compose(late, owner: .tester)
+            try await node.engine.concatenate(late, owner: .tester)
         }
         await #expect(throws: EngineError(.sessionNotFound)) {
-            try await node.engine.compose(late, owner: .stranger)
+            try await node.engine.concatenate(late, owner: .stranger)
         }
         let foreign = try await whole(of: [ready], on: node, owner: .stranger)
         await #expect(throws: EngineError(.sessionExpired)) {
-            try await node.engine.compose(foreign, owner: .stranger)
+            try await node.engine.concatenate(foreign, owner: .stranger)
         }
         for wrong in [[], [ready, ready]] {
             await #expect(throws: EngineError(.badRequest)) { try await whole(of: wrong, on: node) }
@@ -158,7 +158,7 @@ import Testing
         try await node.engine.deleteFile(file.id, owner: file.owner)
         let late = try await whole(of: [part], on: node)
         await #expect(throws: EngineError(.sessionExpired)) {
-            try await node.engine.compose(late, owner: .tester)
+            try await node.engine.concatenate(late, owner: .tester)
         }
     }
 
@@ -168,7 +168,7 @@ import Testing
         let parts = try await parts([1300, 1201], on: node)
         let large = try await whole(of: parts, on: node)
         await #expect(throws: EngineError(.fileTooLarge)) {
-            try await node.engine.compose(large, owner: .tester)
+            try await node.engine.concatenate(large, owner: .tester)
         }
     }
 
@@ -193,7 +193,7 @@ import Testing
         let id = try await whole(of: [part], on: node)
         try await expectWaiting(id, on: node, byteCount: 1300)
         _ = try await node.append(part.content, to: part, at: 0)
-        await node.engine.completedPart(part.id, owner: part.owner)
+        await node.engine.completedPartialUpload(part.id, owner: part.owner)
         try await node.untilCompleted(id)
     }
 
@@ -229,7 +229,7 @@ import Testing
         let id = try await whole(of: [part], on: node)
         try place.flipByte(at: 1700, of: part.id)
         while try await node.status(of: part).receivedBytes == 2500 {
-            _ = try await node.engine.compose(id, owner: .tester)
+            _ = try await node.engine.concatenate(id, owner: .tester)
             try await Task.sleep(for: .milliseconds(2))
         }
         #expect(try await node.status(of: part).received.indexes.elementsEqual([0, 2]))
@@ -254,7 +254,7 @@ import Testing
             try await node.engine.sweep()
         }
         await #expect(throws: EngineError(.sessionExpired)) {
-            try await node.engine.compose(id, owner: .tester)
+            try await node.engine.concatenate(id, owner: .tester)
         }
     }
 
@@ -294,7 +294,7 @@ import Testing
             }
         }
         while attempts.value == 0 {
-            _ = try await node.engine.compose(id, owner: .tester)
+            _ = try await node.engine.concatenate(id, owner: .tester)
             try await Task.sleep(for: .milliseconds(2))
         }
         for part in parts { try await node.engine.cancelSession(part.id, owner: part.owner) }
@@ -352,7 +352,7 @@ import Testing
             }
         }
         while failures.value < 2 {
-            _ = try await node.engine.compose(id, owner: .tester)
+            _ = try await node.engine.concatenate(id, owner: .tester)
             try await Task.sleep(for: .milliseconds(2))
         }
         node.metadata.before(nil)
@@ -401,7 +401,7 @@ extension EngineHolder {
     /// Asks for a final upload until it is a file.
     func made(_ id: SessionID, owner: OwnerID = .tester) async throws -> FileRecord {
         while true {
-            if case .file(let file) = try await engine.compose(id, owner: owner) { return file }
+            if case .file(let file) = try await engine.concatenate(id, owner: owner) { return file }
             try await Task.sleep(for: .milliseconds(2))
         }
     }

@@ -67,8 +67,8 @@ import Testing
 
     @Test func `a finish waits while the file is being verified`() async throws {
         let place = try EnginePlace {
-            $0.finalizePatience = .zero
-            $0.finishPatience = .seconds(1_000_000)
+            $0.finalizeTimeout = .zero
+            $0.finishTimeout = .seconds(1_000_000)
         }
         let node = try await place.start()
         let (upload, disk) = try await slowUpload(at: place, on: node)
@@ -81,8 +81,8 @@ import Testing
 
     @Test func `a finish that times out loses nothing`() async throws {
         let place = try EnginePlace {
-            $0.finalizePatience = .zero
-            $0.finishPatience = .seconds(5)
+            $0.finalizeTimeout = .zero
+            $0.finishTimeout = .seconds(5)
         }
         var node = try await place.start()
         let (upload, disk) = try await slowUpload(at: place, on: node)

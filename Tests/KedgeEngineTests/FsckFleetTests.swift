@@ -29,7 +29,7 @@ import Testing
     private func file(_ content: [UInt8], on node: FleetNode) async throws -> FileRecord {
         let upload = try await node.begin(content)
         try await node.putAll(of: upload)
-        return try await node.finishPatiently(upload)
+        return try await node.finishWaiting(upload)
     }
 
     @Test func `files, sessions and garbage of a fleet give no findings`() async throws {
@@ -77,7 +77,7 @@ import Testing
             let content = sampleBytes(700)
             try await area.write(SampleBytes.buffer(content), at: 0)
             _ = try await area.saveChunk(
-                ChunkPlace(index: 0, start: 0, byteCount: 700, isWholeFile: true),
+                ChunkRange(index: 0, start: 0, byteCount: 700, isWholeFile: true),
                 digest: SHA256Hasher.digest(of: content), after: nil)
             await area.close()
             let before = try await place.leftovers()

@@ -81,7 +81,7 @@ import Testing
 
     @Test func `finalize answers pending when the hash takes longer than the timeout`() async throws
     {
-        let place = try EnginePlace { $0.finalizePatience = .zero }
+        let place = try EnginePlace { $0.finalizeTimeout = .zero }
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(2500))
         let gate = ThreadGate()
@@ -105,7 +105,7 @@ import Testing
     @Test func `an acknowledgement waits while the hash is too far behind`() async throws {
         let place = try EnginePlace {
             $0.maxHashLag = 1500
-            $0.finalizePatience = .seconds(30)
+            $0.finalizeTimeout = .seconds(30)
         }
         let node = try await place.start()
         let upload = try await node.begin(sampleBytes(4000))

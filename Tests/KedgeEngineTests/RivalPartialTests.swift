@@ -173,7 +173,7 @@ import Testing
             let start = Int(partial?.receivedBytes ?? 0)
             let rest = upload.chunk(0).dropFirst(start)
             var body = ScriptedBody(rest, announcing: rest.count)
-            body.isHeldBack = waits
+            body.awaitsContinue = waits
             do {
                 try await node.put(upload.put(0, from: start), of: upload, body)
             } catch let error as EngineError {

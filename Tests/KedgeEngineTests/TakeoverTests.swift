@@ -79,27 +79,27 @@ import Testing
     ) async throws {
         let patient = try EnginePlace { $0.takeoverGrace = .milliseconds(200) }
         let node = try await patient.start()
-        let live = try await node.engine.registry.withSession(
+        let session = try await node.engine.registry.withSession(
             try await node.begin(sampleBytes(1000)).id, owner: .tester
         ) { $0 }
         let (old, new) = (ActiveWriter(), ActiveWriter())
         var slot = old
         if isAppend {
-            slot = try await live.claimChunk(0, stopping: old)
+            slot = try await session.claimChunk(0, stopping: old)
         } else {
-            try await live.claim(.chunk(0), for: old)
+            try await session.claim(.chunk(0), for: old)
         }
-        let claim = Task { try await live.claim(.chunk(0), for: new) }
+        let claim = Task { try await session.claim(.chunk(0), for: new) }
         for _ in 0..<4 {
             #expect(old.interruption == nil)
             await patient.timer.waitForSleepers(1)
-            old.came(1)
+            old.countReceived(1)
             patient.timer.advance(by: .milliseconds(200))
         }
         while old.interruption == nil { await Task.yield() }
-        await live.release(.chunk(0), slot)
+        await session.release(.chunk(0), slot)
         try await claim.value
-        await live.release(.chunk(0), new)
+        await session.release(.chunk(0), new)
     }
 
     @Test func `a newer upload that breaks off at once leaves the older one's bytes`() async throws

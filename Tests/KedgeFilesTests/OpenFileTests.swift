@@ -52,9 +52,9 @@ struct OpenFileTests {
     @Test func `a file is prefetched up to its end and not beyond`() throws {
         let file = try files.open(path, .createNew)
         try file.write([UInt8](repeating: 1, count: 200_000), at: 0)
-        try file.load(200_000, at: 0)
-        try file.load(1, at: 199_999)
-        #expect(throws: FileError.self) { try file.load(2, at: 199_999) }
+        try file.prefetch(200_000, at: 0)
+        try file.prefetch(1, at: 199_999)
+        #expect(throws: FileError.self) { try file.prefetch(2, at: 199_999) }
     }
 
     @Test func `a duplicated descriptor stays open when the file is closed`() throws {

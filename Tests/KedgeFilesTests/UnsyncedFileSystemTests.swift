@@ -35,7 +35,7 @@ struct UnsyncedFileSystemTests {
         try file.write([1, 2, 3], at: 0)
         try withUnsafeBytes(of: UInt8(9)) { try file.writeUncached($0, at: 3) }
         #expect(try file.bytes(at: 0, count: 9) == [1, 2, 3, 9])
-        try file.load(4, at: 0)
+        try file.prefetch(4, at: 0)
         #expect(try file.duplicateDescriptor() == RecordingFile.descriptor)
         try file.truncate(to: 2)
         #expect(try file.status().byteCount == 2)
@@ -43,7 +43,8 @@ struct UnsyncedFileSystemTests {
         try file.close()
         #expect(
             base.calls == [
-                "open", "write", "writeUncached", "read", "load", "duplicateDescriptor", "truncate",
+                "open", "write", "writeUncached", "read", "prefetch", "duplicateDescriptor",
+                "truncate",
                 "fileStatus", "lock", "close",
             ])
     }
@@ -159,9 +160,9 @@ private final class RecordingFile: OpenFile {
         return try real.read(into: buffer, at: offset)
     }
 
-    func load(_ byteCount: Int64, at offset: Int64) throws(FileError) {
-        files.note("load")
-        try real.load(byteCount, at: offset)
+    func prefetch(_ byteCount: Int64, at offset: Int64) throws(FileError) {
+        files.note("prefetch")
+        try real.prefetch(byteCount, at: offset)
     }
 
     func duplicateDescriptor() throws(FileError) -> Int32? {

@@ -28,7 +28,7 @@ struct SessionStatusFormTests {
     private func expectSameText(
         _ status: SessionStatus, at location: SourceLocation = #_sourceLocation
     ) throws {
-        let expected = SteeringText.escaped(json: try Self.encoder().encode(status))
+        let expected = ControlCharacters.escaped(json: try Self.encoder().encode(status))
         #expect(status.text(.full) == expected, sourceLocation: location)
     }
 

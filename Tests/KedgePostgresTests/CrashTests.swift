@@ -44,7 +44,7 @@ import Testing
         let proxy = try CommitCutter(upstreamPort: server.port)
         let unlucky = try await openStore(
             "postgresql://kedge@127.0.0.1:\(proxy.port)/kedge?listen=off&sslmode=disable"
-        ) { $0.patience = .seconds(1) }
+        ) { $0.timeout = .seconds(1) }
         let other = try await openStore(server.url)
         let model = SimulatedMetadata()
         let record = Sample.session()

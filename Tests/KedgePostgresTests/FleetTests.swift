@@ -123,7 +123,7 @@ import Testing
 
     @Test func `a change on one node notifies the other`() async throws {
         try await withTwoStores { first, second in
-            let hints = second.hints()
+            let changeNotifications = second.changeNotifications()
             let record = try await first.make()
             // Notifications are lost until the listener is connected.
             let canceling = Task {
@@ -133,7 +133,7 @@ import Testing
                 }
             }
             var heard: SessionID?
-            for await id in hints {
+            for await id in changeNotifications {
                 heard = id
                 break
             }

@@ -148,7 +148,7 @@ import Testing
         async throws
     {
         let server = try await PostgresServer.start()
-        let store = try await openStore(server.url) { $0.patience = .seconds(1) }
+        let store = try await openStore(server.url) { $0.timeout = .seconds(1) }
         let record = try await store.make()
         try await server.kill()
         let start = ContinuousClock.now
@@ -190,7 +190,7 @@ import Testing
     @Test func `a hanging commit fails in time`() async throws {
         let server = try await PostgresServer.start()
         let store = try await openStore(server.url) {
-            $0.patience = .seconds(1)
+            $0.timeout = .seconds(1)
             $0.statementTimeout = .seconds(1)
         }
         let record = try await store.make()

@@ -10,11 +10,11 @@ import Testing
     /// A node's writer of a chunk, which does the same as a live session.
     private struct Writer: Sendable {
         let store: PostgresStore
-        var token: WriterToken
+        var token: FencingToken
 
         init(_ store: PostgresStore, _ text: String) {
             self.store = store
-            token = WriterToken(index: 0, text: text)
+            token = FencingToken(index: 0, text: text)
         }
 
         func claim(_ record: SessionRecord) async throws {

@@ -82,7 +82,7 @@ import Testing
         let start = ContinuousClock.now
         do {
             _ = try await openStore("postgres://me:secret@127.0.0.1:1/db") {
-                $0.patience = .seconds(1)
+                $0.timeout = .seconds(1)
             }
             Issue.record("nobody listens there")
         } catch MetadataError.unavailable(let text) {

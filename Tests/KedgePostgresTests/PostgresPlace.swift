@@ -10,7 +10,7 @@ func openStore(
 ) async throws -> PostgresStore {
     var configuration = PostgresConfiguration()
     // Longer than in production: many tests share two processors.
-    configuration.patience = .seconds(20)
+    configuration.timeout = .seconds(20)
     configure(&configuration)
     let separator = url.contains("?") ? "&" : "?"
     let size = url.contains("pool_size") ? "" : "\(separator)pool_size=4"

@@ -15,27 +15,27 @@ import Testing
         try await second.close()
     }
 
-    private func touch(_ record: SessionRecord, _ writer: WriterToken) -> SessionTouch {
+    private func touch(_ record: SessionRecord, _ writer: FencingToken) -> SessionTouch {
         var touch = Sample.touch(record)
         touch.writer = writer
         return touch
     }
 
-    private let ours = WriterToken(index: 0, text: "ours")
-    private let theirs = WriterToken(index: 0, text: "theirs")
+    private let ours = FencingToken(index: 0, text: "ours")
+    private let theirs = FencingToken(index: 0, text: "theirs")
 
     @Test func `a chunk has one writer, which may claim it again, until it is released`()
         async throws
     {
         try await withTwoStores { first, second in
             let id = try await first.make().id
-            func claim(_ store: PostgresStore, _ token: WriterToken) async throws -> WriterClaim {
+            func claim(_ store: PostgresStore, _ token: FencingToken) async throws -> WriterClaim {
                 try await store.claimWriter(token, of: id, lease: .seconds(60), takesOver: false)
             }
             #expect(try await claim(first, ours) == .granted)
             #expect(try await claim(second, theirs) == .held(by: "ours"))
             #expect(try await claim(first, ours) == .granted)
-            #expect(try await claim(second, WriterToken(index: 1, text: "theirs")) == .granted)
+            #expect(try await claim(second, FencingToken(index: 1, text: "theirs")) == .granted)
             // A token without the lease releases nothing.
             try await second.releaseWriter(theirs, of: id)
             #expect(try await claim(second, theirs) == .held(by: "ours"))
@@ -47,7 +47,7 @@ import Testing
     @Test func `a renewal reports that another writer wants or has the chunk`() async throws {
         try await withTwoStores { first, second in
             let id = try await first.make().id
-            let other = WriterToken(index: 1, text: "other")
+            let other = FencingToken(index: 1, text: "other")
             for token in [ours, other] {
                 _ = try await first.claimWriter(
                     token, of: id, lease: .seconds(60), takesOver: false)
@@ -100,10 +100,10 @@ import Testing
                 try await first.discardPartial(of: record.id, index: 0, by: ours)
             }
             await #expect(throws: MetadataError.writerReplaced) {
-                try await first.takeBackChunks(touching: touch(record, ours))
+                try await first.invalidateChunks(touching: touch(record, ours))
             }
             #expect(try await first.now(record)?.partials.map(\.byteCount) == [60])
-            let next = WriterToken(index: 0, text: "next")
+            let next = FencingToken(index: 0, text: "next")
             #expect(
                 try await first.claimWriter(
                     next, of: record.id, lease: .seconds(60), takesOver: false) == .granted)
@@ -117,7 +117,7 @@ import Testing
             let claims = try await withThrowingTaskGroup(of: (String, WriterClaim).self) { group in
                 for number in 0..<20 {
                     let store = number.isMultiple(of: 2) ? first : second
-                    let token = WriterToken(index: 0, text: "writer \(number)")
+                    let token = FencingToken(index: 0, text: "writer \(number)")
                     group.addTask {
                         let claim = try await store.claimWriter(
                             token, of: id, lease: .seconds(60), takesOver: false)
@@ -165,11 +165,11 @@ import Testing
             #expect(
                 try await first.commit([Sample.chunk(0)], touching: touch(record, ours))
                     == [.committed])
-            let ours = WriterToken(index: 1, text: "ours")
+            let ours = FencingToken(index: 1, text: "ours")
             #expect(
                 try await first.renewWriters([(id: record.id, token: ours)], lease: .seconds(60))
                     == [])
-            let theirs = WriterToken(index: 1, text: "theirs")
+            let theirs = FencingToken(index: 1, text: "theirs")
             #expect(
                 try await second.claimWriter(
                     theirs, of: record.id, lease: .seconds(60), takesOver: false) == .granted)

@@ -231,7 +231,7 @@ import Testing
             let end = min(start + chunkSize, file.byteCount)
             let bytes = Array(content[Int(start)..<Int(end)])
             try await area.write(SampleBytes.buffer(bytes), at: start)
-            let place = ChunkPlace(
+            let place = ChunkRange(
                 index: file.chunks.count, start: start, byteCount: end - start,
                 isWholeFile: end - start == file.byteCount)
             let digest = SHA256Hasher.digest(of: bytes)

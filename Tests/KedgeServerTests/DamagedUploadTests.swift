@@ -6,7 +6,7 @@ import Testing
 
 /// Requests to an upload, by tus and the IETF draft, after its finished file was found damaged.
 @Suite(.timeLimit(.minutes(1))) struct DamagedUploadTests {
-    private static let client = ResumableClient(dialect: .interop8)
+    private static let client = ResumableClient(interopVersion: .interop8)
     private let content = sampleBytes(3000, seed: 21)
 
     /// Uploads by tus, then truncates the blob and lets the service find that.

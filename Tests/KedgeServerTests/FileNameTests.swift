@@ -46,7 +46,7 @@ import Testing
             let status = try await server.get(path)
             #expect(try status.decoded(SessionStatus.self).fileName == name.kept)
             let text = String(decoding: status.body, as: UTF8.self)
-            #expect(!text.unicodeScalars.contains(where: SteeringText.steers))
+            #expect(!text.unicodeScalars.contains(where: ControlCharacters.steers))
         }
     }
 

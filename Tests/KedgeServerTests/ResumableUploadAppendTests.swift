@@ -6,7 +6,7 @@ import Testing
 
 /// `PATCH` of a resumable upload.
 @Suite(.timeLimit(.minutes(1))) struct ResumableUploadAppendTests {
-    private static let recent = ResumableClient.all.filter { $0.dialect >= .interop6 }
+    private static let recent = ResumableClient.all.filter { $0.interopVersion >= .interop6 }
 
     @Test(arguments: ResumableClient.all)
     func `consecutive appends make the file`(client: ResumableClient) async throws {
@@ -16,7 +16,7 @@ import Testing
             let more = try await server.askResumable(
                 client.append(
                     Array(content[1000..<1500]), to: location, at: 1000, completes: false))
-            #expect(more.status == (client.dialect >= .interop6 ? 204 : 201))
+            #expect(more.status == (client.interopVersion >= .interop6 ? 204 : 201))
             #expect(client.completeness(in: more) == false)
             #expect(more.field("Upload-Offset") == "1500")
             let last = try await server.askResumable(
@@ -55,7 +55,7 @@ import Testing
 
     @Test func `an upload can be completed several times at once`() async throws {
         try await SharedServer.use { server in
-            let client = ResumableClient(dialect: .interop8)
+            let client = ResumableClient(interopVersion: .interop8)
             // Chance decides which request is first, so the test tries often. The server stops a
             // request that delays the others too long, and its client asks again.
             for seed in 0..<10 {
@@ -91,7 +91,7 @@ import Testing
             #expect(answer.field("Upload-Offset") == "5")
             try expectUploadProblem(answer, "mismatching-upload-offset", since: 6, client)
             let text = String(decoding: answer.body, as: UTF8.self)
-            if client.dialect >= .interop6 {
+            if client.interopVersion >= .interop6 {
                 #expect(text.contains("\"expected-offset\":5"))
                 #expect(text.contains("\"provided-offset\":\(offset)"))
             }
@@ -113,7 +113,7 @@ import Testing
             #expect(more.status == 400)
             let type = try more.decoded(ProblemDocument.self).type
             let name = type.split(separator: "#").last.map(String.init)
-            switch client.dialect {
+            switch client.interopVersion {
             case .interop3, .interop4, .interop5: #expect(type.hasPrefix("urn:kedge:error:"))
             case .interop6, .interop7, .interop8: #expect(name == "completed-upload")
             case .interop9, .final: #expect(name == "inconsistent-upload-length")
@@ -132,7 +132,7 @@ import Testing
             let append = client.append([1], to: location, at: 0, completes: true)
                 .with([("Content-Type", "text/plain")])
             let answer = try await server.askResumable(append)
-            if client.dialect >= .interop6 {
+            if client.interopVersion >= .interop6 {
                 try expectProblem(answer, .unsupportedMediaType)
                 #expect(answer.field("Accept-Patch") == "application/partial-upload")
             } else {
@@ -151,7 +151,7 @@ import Testing
             #expect(answer.status == 400)
             try expectUploadProblem(answer, "inconsistent-upload-length", since: 7, client)
             let state = try await server.ask(client.head(location))
-            #expect(state.status == (client.dialect == .interop6 ? 204 : 404))
+            #expect(state.status == (client.interopVersion == .interop6 ? 204 : 404))
         }
     }
 
@@ -167,7 +167,7 @@ import Testing
             #expect(answer.status == 400)
             try expectUploadProblem(answer, "inconsistent-upload-length", since: 7, client)
             let state = try await server.ask(client.head(location))
-            #expect(state.status == (client.dialect == .interop6 ? 204 : 404))
+            #expect(state.status == (client.interopVersion == .interop6 ? 204 : 404))
         }
     }
 
@@ -206,7 +206,7 @@ import Testing
 
     @Test func `an append without a valid offset or completeness is refused`() async throws {
         try await SharedServer.use { server in
-            let client = ResumableClient(dialect: .interop8)
+            let client = ResumableClient(interopVersion: .interop8)
             let location = try await server.beginResumable(client)
             let append = client.append([1], to: location, at: 0, completes: true)
             for field in ["Upload-Offset", "Upload-Complete"] {
@@ -221,7 +221,7 @@ import Testing
     @Test(arguments: ["/uploads/resumable/nothing", "/uploads/resumable/\(SessionID.random())"])
     func `an unknown resumable upload is not found`(location: String) async throws {
         try await SharedServer.use { server in
-            let client = ResumableClient(dialect: .interop8)
+            let client = ResumableClient(interopVersion: .interop8)
             #expect(try await server.ask(client.head(location)).status == 404)
             let append = client.append([1], to: location, at: 0, completes: true)
             try expectProblem(try await server.askResumable(append), .sessionNotFound)

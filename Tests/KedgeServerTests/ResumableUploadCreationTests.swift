@@ -22,13 +22,13 @@ import Testing
             #expect(interim.status == 104)
             #expect(
                 interim.field("Upload-Draft-Interop-Version")
-                    == client.dialect.interopVersion.map(String.init))
+                    == client.interopVersion.interopVersion.map(String.init))
             let location = try #require(interim.field("Location"))
             #expect(location.hasPrefix("/uploads/resumable/"))
             let limit = interim.field("Upload-Limit")
-            if client.dialect >= .interop6 {
+            if client.interopVersion >= .interop6 {
                 let members = StructuredField.dictionary(try #require(limit)) ?? [:]
-                let age = client.dialect == .interop6 ? "expires" : "max-age"
+                let age = client.interopVersion == .interop6 ? "expires" : "max-age"
                 #expect(Set(members.keys) == ["max-size", age])
             } else {
                 #expect(limit == nil)
@@ -91,9 +91,9 @@ import Testing
             #expect(client.completeness(in: state) == false)
             #expect(state.field("Upload-Offset") == "1000")
             #expect(
-                state.field("Upload-Length") == (client.dialect >= .interop6 ? "5000" : nil))
+                state.field("Upload-Length") == (client.interopVersion >= .interop6 ? "5000" : nil))
             #expect(state.field("Cache-Control") == "no-store")
-            #expect((state.field("Upload-Limit") != nil) == (client.dialect >= .interop6))
+            #expect((state.field("Upload-Limit") != nil) == (client.interopVersion >= .interop6))
         }
     }
 
@@ -119,12 +119,12 @@ import Testing
         }
     }
 
-    @Test(arguments: [ResumableUploadDialect.interop8, .final])
+    @Test(arguments: [ResumableUploadVersion.interop8, .final])
     func `a creation repeated with its Idempotency-Key finds the upload`(
-        dialect: ResumableUploadDialect
+        interopVersion: ResumableUploadVersion
     ) async throws {
         try await SharedServer.use { server in
-            let client = ResumableClient(dialect: dialect)
+            let client = ResumableClient(interopVersion: interopVersion)
             let content = sampleBytes(1000, seed: 8)
             let key = [("Idempotency-Key", SessionID.random().text), ("Upload-Length", "1000")]
             let request = client.create(content, completes: true, key)
@@ -149,7 +149,9 @@ import Testing
         }
     }
 
-    @Test(arguments: ResumableClient.versioned.filter { $0.dialect >= .interop6 }, [true, false])
+    @Test(
+        arguments: ResumableClient.versioned.filter { $0.interopVersion >= .interop6 },
+        [true, false])
     func `lengths that contradict each other are refused`(
         client: ResumableClient, completes: Bool
     ) async throws {
@@ -174,7 +176,7 @@ import Testing
             try expectProblem(answer, .fileTooLarge)
             #expect(
                 answer.field("Upload-Limit")?.contains("max-size=10")
-                    == (client.dialect >= .interop6 ? true : nil))
+                    == (client.interopVersion >= .interop6 ? true : nil))
         }
     }
 
@@ -218,7 +220,7 @@ func expectUploadProblem(
 ) throws {
     #expect(answer.field("Content-Type") == "application/problem+json", sourceLocation: location)
     let problem = try answer.decoded(ProblemDocument.self)
-    let isNamed = (version...last).contains(client.dialect.rawValue)
+    let isNamed = (version...last).contains(client.interopVersion.rawValue)
     let type =
         isNamed
         ? "https://iana.org/assignments/http-problem-types#\(name)"

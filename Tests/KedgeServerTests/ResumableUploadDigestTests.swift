@@ -7,7 +7,7 @@ import Testing
 
 /// Digests with resumable uploads (RFC 9530).
 @Suite(.timeLimit(.minutes(1))) struct ResumableUploadDigestTests {
-    private static let client = ResumableClient(dialect: .interop9)
+    private static let client = ResumableClient(interopVersion: .interop9)
     private static let content = sampleBytes(900, seed: 23)
     private static let sha256 = DigestHeader.rfc9530(SHA256Hasher.digest(of: content))
     /// `printf abc | sha512sum`, the example of FIPS 180-4.

@@ -49,11 +49,11 @@ struct ResumableUploadFieldTests {
 
     @Test func `each supported interop number has its draft version, and no other number has one`()
     {
-        let spoken = (Int64(-1)...12).filter { ResumableUploadDialect(interopVersion: $0) != nil }
+        let spoken = (Int64(-1)...12).filter { ResumableUploadVersion(interopVersion: $0) != nil }
         #expect(spoken == [3, 4, 5, 6, 7, 8, 9])
         for version in spoken {
             #expect(
-                ResumableUploadDialect(interopVersion: version)?.interopVersion == version)
+                ResumableUploadVersion(interopVersion: version)?.interopVersion == version)
         }
     }
 }

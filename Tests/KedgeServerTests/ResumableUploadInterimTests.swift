@@ -10,7 +10,7 @@ import Testing
         async throws
     {
         try await SharedServer.use { server in
-            let client = ResumableClient(dialect: .interop8)
+            let client = ResumableClient(interopVersion: .interop8)
             let connection = try await server.connect()
             let request = client.create([1, 2, 3], completes: true, [("Expect", "100-continue")])
             try await connection.send(request.head)
@@ -43,7 +43,7 @@ import Testing
         try await withServer {
             $0.interim = way.policy
         } _: { server in
-            let client = ResumableClient(dialect: .interop8)
+            let client = ResumableClient(interopVersion: .interop8)
             let create = client.create([1, 2, 3], completes: false, way.fields)
             let connection = try await server.connect()
             try await connection.send(create)
@@ -56,7 +56,7 @@ import Testing
             $0.engine.defaultChunkSize = 64 << 10
             $0.interim = .never
         } _: { server in
-            let client = ResumableClient(dialect: .interop8)
+            let client = ResumableClient(interopVersion: .interop8)
             let content = sampleBytes(256 << 10, seed: 24)
             let location = try await server.beginResumable(client)
             let connection = try await server.connect()
@@ -71,7 +71,7 @@ import Testing
 
     @Test func `a refused creation gets no interim response`() async throws {
         try await SharedServer.use { server in
-            let client = ResumableClient(dialect: .interop8)
+            let client = ResumableClient(interopVersion: .interop8)
             let request = client.create([1], completes: true, [("Upload-Length", "2")])
             let answer = try await server.ask(request)
             #expect(answer.status == 400)
@@ -80,7 +80,7 @@ import Testing
 
     @Test func `a client without a draft version gets no interim response`() async throws {
         try await SharedServer.use { server in
-            let client = ResumableClient(dialect: .final)
+            let client = ResumableClient(interopVersion: .final)
             for completes in [true, false] {
                 let answer = try await server.ask(client.create([1], completes: completes))
                 #expect(answer.status == 201)
@@ -91,7 +91,7 @@ import Testing
     }
 
     /// Part of the body is still missing, so the report can only be about durable bytes.
-    @Test(arguments: ResumableClient.versioned.filter { $0.dialect.reportsProgress })
+    @Test(arguments: ResumableClient.versioned.filter { $0.interopVersion.reportsProgress })
     func `a client gets progress reports while its body arrives`(client: ResumableClient)
         async throws
     {
@@ -108,7 +108,7 @@ import Testing
             #expect(progress.field("Location") == nil)
             #expect(
                 progress.field("Upload-Draft-Interop-Version")
-                    == client.dialect.interopVersion.map(String.init))
+                    == client.interopVersion.interopVersion.map(String.init))
             let offset = try #require(progress.field("Upload-Offset").flatMap { Int($0) })
             #expect((1...(200 << 10)).contains(offset))
             try await connection.send(Array(content[(200 << 10)...]))
@@ -122,7 +122,7 @@ import Testing
     /// A proxy may have dropped the 104.
     @Test func `a creation that is stopped gets the address of its upload`() async throws {
         try await SharedServer.use { server in
-            let client = ResumableClient(dialect: .interop8)
+            let client = ResumableClient(interopVersion: .interop8)
             let content = sampleBytes(1000, seed: 31)
             let connection = try await server.connect()
             let create = client.create(content, completes: true)
@@ -143,7 +143,7 @@ import Testing
     /// Chunk 1 already has bytes that came through another protocol.
     @Test func `progress reports never exceed the bytes that the client has sent`() async throws {
         try await SharedServer.use { server in
-            let client = ResumableClient(dialect: .interop8)
+            let client = ResumableClient(interopVersion: .interop8)
             let content = sampleBytes(192 << 10, seed: 22)
             let upload = try await server.begin(content, chunkSize: 64 << 10)
             try await server.breakOff(1, of: upload, after: 40_000)

@@ -6,13 +6,13 @@ import Testing
 
 /// The upload as a resource: its offset, completion and limits, and access through other protocols.
 @Suite(.timeLimit(.minutes(1))) struct ResumableUploadStateTests {
-    private static let client = ResumableClient(dialect: .interop8)
+    private static let client = ResumableClient(interopVersion: .interop8)
 
     @Test func `an upload uses the draft version of its creation when a request names none`()
         async throws
     {
         try await SharedServer.use { server in
-            let old = ResumableClient(dialect: .interop3)
+            let old = ResumableClient(interopVersion: .interop3)
             let location = try await server.beginResumable(old, [1, 2])
             let state = try await server.ask(HTTPRequestBytes("HEAD", location))
             #expect(state.field("Upload-Incomplete") == "?1")
@@ -149,7 +149,7 @@ import Testing
 
     @Test func `errors use the draft version of the upload's creation, too`() async throws {
         try await SharedServer.use { server in
-            let old = ResumableClient(dialect: .interop3)
+            let old = ResumableClient(interopVersion: .interop3)
             let location = try await server.beginResumable(old, [1, 2])
             let append = HTTPRequestBytes("PATCH", location, [("Upload-Offset", "2")], body: [3])
             let answer = try await server.askResumable(append)
@@ -213,7 +213,7 @@ import Testing
                 let answer = try await server.ask(
                     HTTPRequestBytes("OPTIONS", target, client.version))
                 #expect(answer.status == 200)
-                let isRecent = client.dialect >= .interop6
+                let isRecent = client.interopVersion >= .interop6
                 #expect((answer.field("Upload-Limit") != nil) == isRecent)
                 #expect(
                     answer.field("Accept-Patch")

@@ -17,7 +17,7 @@ PACE_SECONDS = 6.0
 SETTINGS = Settings(timeout=30)
 
 
-class TusDoor:
+class TusClient:
     """What the test needs of tus."""
 
     name = "tus"
@@ -68,7 +68,7 @@ class IetfDoor:
 class Sending(threading.Thread):
     """A PATCH of all that is left, at a pace, until it ends or the service does."""
 
-    def __init__(self, door: TusDoor | IetfDoor, url: str, offset: int, source: Source) -> None:
+    def __init__(self, door: TusClient | IetfDoor, url: str, offset: int, source: Source) -> None:
         super().__init__(daemon=True)
         self.door, self.url, self.offset, self.source = door, url, offset, source
         # One past the last byte that the system was asked to send.
@@ -93,7 +93,7 @@ class Sending(threading.Thread):
 class Trial:
     """One upload that is hit again and again."""
 
-    def __init__(self, service: Service, door: TusDoor | IetfDoor, source: Source,
+    def __init__(self, service: Service, door: TusClient | IetfDoor, source: Source,
                  chooser: random.Random) -> None:
         self.service, self.door, self.source, self.chooser = service, door, source, chooser
         self.url = door.create(source.byte_count)
@@ -132,7 +132,7 @@ class Trial:
         self.announced = offset
 
 
-def check_crash(service: Service, door: TusDoor | IetfDoor, source: Source,
+def check_crash(service: Service, door: TusClient | IetfDoor, source: Source,
                 chooser: random.Random, rounds: int = 3) -> tuple[str, int]:
     """Kills the service twice a round; returns where the upload can be downloaded, and the offset from which
     it went on after the last kill."""

@@ -21,7 +21,7 @@ sys.path[1:1] = [str(TESTS / name) for name in ("servers", "fleet", "conformance
 
 import kedge_conformance as suite
 from checks import NONE, PASS, Check, Failed, Result
-from crash import IetfDoor, TusDoor, check_crash
+from crash import IetfDoor, TusClient, check_crash
 from ietf import VERSIONS, Dialect, IetfServer
 from processes import Scratch, Unavailable
 from service import Service, Source, Violation, expect
@@ -80,7 +80,7 @@ class Trial:
         kept = self._nodes["killed"]
         chooser = random.Random(self._options.seed)
         tags = set()
-        for door in (TusDoor(kept), IetfDoor(kept)):
+        for door in (TusClient(kept), IetfDoor(kept)):
             (url, offset), seconds = timed(check_crash, kept, door, source, chooser, rounds=1)
             tags.add(kept.check_upload(url, source))
             print(f"  kill -9 in {door.name}: went on at {offset}, {seconds:.1f} s", flush=True)

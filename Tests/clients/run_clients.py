@@ -27,7 +27,7 @@ sys.path[1:1] = [str(TESTS / name) for name in ("servers", "fleet", "conformance
 import curl
 from browser import Browser, PageServer
 from checks import Failed
-from crash import IetfDoor, TusDoor, check_crash
+from crash import IetfDoor, TusClient, check_crash
 from faulty_proxy import FaultyProxy
 from processes import Unavailable
 from service import MEBIBYTE, Service, Source, Violation, expect
@@ -62,7 +62,7 @@ class Trial:
             "page: native by fetch": lambda: self.upload_by_fetch("native"),
             "page: ranges": self.ranges_in_page,
             "page of a stranger": self.page_of_stranger,
-            "kill -9 in tus": lambda: self.crash(TusDoor),
+            "kill -9 in tus": lambda: self.crash(TusClient),
             "kill -9 in IETF": lambda: self.crash(IetfDoor),
             "one blob": self.one_blob,
             "tuspyserver": lambda: self.foreign("tuspyserver"),
@@ -151,7 +151,7 @@ class Trial:
         expect(len(self.service.file_names()) == len(before) + 3, "the page of a friend left no files")
         return f"{len(refused) + 1} attempts refused"
 
-    def crash(self, door: type[TusDoor] | type[IetfDoor]) -> str:
+    def crash(self, door: type[TusClient] | type[IetfDoor]) -> str:
         chooser = random.Random(self.options.seed)
         url, offset = check_crash(self.service, door(self.service), self.source, chooser)
         self.tags.add(self.service.check_upload(url, self.source))

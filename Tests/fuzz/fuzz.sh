@@ -24,7 +24,7 @@ parsers=(
     Sources/KedgeCurl/{ResponseHeadParser,URLOrigin}.swift
     Sources/KedgeClient/Transport/URLText.swift
     Sources/KedgeClient/Model/{RangeValidator,RemoteFile}.swift
-    Sources/KedgeClient/Download/RangeVerdict.swift
+    Sources/KedgeClient/Download/RangeResponseCheck.swift
     Sources/kedge/Terminal/{PrintableText,ShellText}.swift
     Sources/migration-embedder/MigrationName.swift
 )

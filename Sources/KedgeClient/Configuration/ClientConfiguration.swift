@@ -5,7 +5,7 @@ public import Logging
 /// Configuration of a ``TransferClient``.
 public struct ClientConfiguration: Sendable {
     /// Base URL of the Kedge server, for example `https://files.example.org`. For uploads in
-    /// another ``UploadDialect``, the URL at which they are created, for example
+    /// another ``UploadProtocol``, the URL at which they are created, for example
     /// `https://example.org/files/`.
     public var serverURL: String
     /// Bearer token for that server. Never sent to another server, stored or logged.
@@ -75,11 +75,11 @@ public struct UploadOptions: Sendable {
     /// MIME type; nil to guess it from the name.
     public var mimeType: String?
     /// Preferred chunk size in bytes; nil for the client's. In protocols other than
-    /// ``UploadDialect/native`` it only determines how progress is counted; request sizes adapt to
+    /// ``UploadProtocol/native`` it only determines how progress is counted; request sizes adapt to
     /// the link.
     public var chunkSize: Int64?
     /// Protocol of the upload; native by default.
-    public var dialect: UploadDialect
+    public var uploadProtocol: UploadProtocol
     /// Existing session to continue, for example one of another client or of lost records; nil
     /// creates a session.
     ///
@@ -92,13 +92,29 @@ public struct UploadOptions: Sendable {
     /// Creates options.
     public init(
         fileName: String? = nil, mimeType: String? = nil, chunkSize: Int64? = nil,
-        dialect: UploadDialect = .native, sessionID: SessionID? = nil
+        uploadProtocol: UploadProtocol = .native, sessionID: SessionID? = nil
     ) {
         self.fileName = fileName
         self.mimeType = mimeType
         self.chunkSize = chunkSize
-        self.dialect = dialect
+        self.uploadProtocol = uploadProtocol
         self.sessionID = sessionID
+    }
+
+    /// Creates options, by the earlier name of the protocol's parameter.
+    public init(
+        fileName: String? = nil, mimeType: String? = nil, chunkSize: Int64? = nil,
+        dialect: UploadProtocol, sessionID: SessionID? = nil
+    ) {
+        self.init(
+            fileName: fileName, mimeType: mimeType, chunkSize: chunkSize, uploadProtocol: dialect,
+            sessionID: sessionID)
+    }
+
+    /// The earlier name of ``uploadProtocol``.
+    public var dialect: UploadProtocol {
+        get { uploadProtocol }
+        set { uploadProtocol = newValue }
     }
 }
 

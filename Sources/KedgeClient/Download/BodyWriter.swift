@@ -13,7 +13,7 @@ struct BodyWriter: ~Copyable {
     private let buffer: IOBuffer
     private let rate: RateMeter
     private let start: Int64
-    private let turn: FileHashTurn?
+    private let fileHashStep: FileHashStep?
     /// Hashes of the bytes written so far, from `start` on.
     private(set) var part: ChunkPart
 
@@ -23,12 +23,12 @@ struct BodyWriter: ~Copyable {
     ///   - turn: Lets the file's hash include a chunk that is received from its first byte.
     init(
         file: any OpenFile, start: Int64, part: ChunkPart = ChunkPart(),
-        turn: FileHashTurn? = nil, buffers: BufferPool, context: WorkerContext
+        fileHashStep: FileHashStep? = nil, buffers: BufferPool, context: WorkerContext
     ) {
         self.file = file
         self.start = start
         self.part = part
-        self.turn = turn
+        self.fileHashStep = fileHashStep
         self.pool = context.pool
         self.rate = context.rate
         self.buffers = buffers
@@ -56,7 +56,7 @@ struct BodyWriter: ~Copyable {
     /// Writes the buffered bytes. Not durable: the caller syncs.
     mutating func flush() async throws {
         guard buffer.count > 0 else { return }
-        if part.byteCount == 0, let fileHash = await turn?.wait() { part.join(fileHash) }
+        if part.byteCount == 0, let fileHash = await fileHashStep?.wait() { part.join(fileHash) }
         let (file, buffer, before) = (file, buffer, part)
         let offset = start + before.byteCount
         do {

@@ -5,7 +5,7 @@ internal import KedgeModel
 struct ChunkFetch: Sendable {
     let index: Int
     let range: ByteRange
-    let turn: FileHashTurn
+    let fileHashStep: FileHashStep
     /// Hashes of its bytes in the temporary file.
     var part = ChunkPart()
     var pace: PartialPace

@@ -17,7 +17,7 @@ extension DownloadWorker {
             bufferByteCount: Self.bufferByteCount,
             budgetByteCount: WorkerContext.bufferBudgetByteCount)
         // Reads the bytes of an earlier run while the rest arrives.
-        hash.follow(upTo: contiguousByteCount)
+        hash.readBack(upTo: contiguousByteCount)
         let missing = confirmed.missingRanges(of: layout.chunkCount ?? 0)
         try await withThrowingTaskGroup(of: Void.self) { group in
             var inFlightCount = 0
@@ -41,10 +41,10 @@ extension DownloadWorker {
     private func fetch(
         _ index: Int, range: ByteRange, into temp: TempFile, hash: PrefixHash
     ) async throws {
-        hash.turns.enter(end: range.end)
-        defer { hash.turns.leave(end: range.end) }
-        let turn = FileHashTurn(hash, start: range.start, environment: context.environment)
-        var chunk = try await takeUp(index, range: range, turn: turn, from: temp)
+        hash.fileHashing.enter(end: range.end)
+        defer { hash.fileHashing.leave(end: range.end) }
+        let fileHashStep = FileHashStep(hash, start: range.start, environment: context.environment)
+        var chunk = try await takeUp(index, range: range, fileHashStep: fileHashStep, from: temp)
         do {
             while try await !advance(&chunk, into: temp, hash: hash) {}
         } catch {
@@ -66,7 +66,9 @@ extension DownloadWorker {
             // An earlier run may have stopped after the last byte.
             let answer = chunk.isWhole ? nil : try await fetchPart(of: &chunk, into: temp)
             try await check(&chunk, answer: answer)
-            if let file = chunk.part.file { hash.turns.announce(file.after, from: file.before) }
+            if let file = chunk.part.file {
+                hash.fileHashing.propose(file.after, from: file.before)
+            }
             let confirmed = ConfirmedChunk(
                 index: chunk.index, endOffset: chunk.range.end, attempts: chunk.uncountedTries)
             try await confirm(confirmed, answer: answer)
@@ -84,7 +86,7 @@ extension DownloadWorker {
             if chunk.part.byteCount > before {
                 chunk.uncountedTries += 1
                 try await note(&chunk)
-                try await context.keeper.noteProgress(chunk: chunk.index)
+                try await context.coordinator.noteProgress(chunk: chunk.index)
             } else {
                 // Syncs first, because the wait may be long.
                 try await makeDurable(&chunk)
@@ -101,11 +103,11 @@ extension DownloadWorker {
     func backOff(after failure: RequestFailure, chunk: Int?) async throws {
         let isWrong = [.notKedge, .protocolViolation, .redirected].contains(failure.code)
         guard isWrong, failure.answer != nil, case .file(let id) = download.reference else {
-            return try await context.keeper.backOff(after: failure, chunk: chunk)
+            return try await context.coordinator.backOff(after: failure, chunk: chunk)
         }
         let api = context.api
-        _ = try await context.keeper.retrying(chunk: chunk ?? 0) { try await api.fileMeta(id) }
-        try await context.keeper.backOff(after: failure, chunk: chunk, isReachable: true)
+        _ = try await context.coordinator.retrying(chunk: chunk ?? 0) { try await api.fileMeta(id) }
+        try await context.coordinator.backOff(after: failure, chunk: chunk, isReachable: true)
     }
 
     /// Throws if the chunk keeps arriving with the same wrong bytes. A link that damages bytes
@@ -145,8 +147,8 @@ extension DownloadWorker {
         let (total, validator) = (download.expectedSize ?? 0, download.validator ?? .weak(""))
         let response = try await fetcher.get(remote.url, range: asked, validator: validator)
         let answer = fetcher.answer(of: response)
-        try await context.keeper.noteAnswer()
-        switch RangeVerdict(
+        try await context.coordinator.noteAnswer()
+        switch RangeResponseCheck(
             status: response.status, fields: response.headerFields, asked: asked, total: total,
             validator: validator)
         {
@@ -174,7 +176,8 @@ extension DownloadWorker {
             throw await fetcher.failure(of: response, to: download.reference)
         }
         var writer = BodyWriter(
-            file: temp.file, start: chunk.range.start, part: chunk.part, turn: chunk.turn,
+            file: temp.file, start: chunk.range.start, part: chunk.part,
+            fileHashStep: chunk.fileHashStep,
             buffers: buffers, context: context)
         let trouble: RequestFailure?
         do {
@@ -264,11 +267,11 @@ extension DownloadWorker {
     private func noteConfirmed(_ chunks: [ConfirmedChunk]) async throws {
         for chunk in chunks {
             confirmed.insert(chunk.index)
-            wholeFile?.turns.accept(stepAt: Int64(chunk.index) * download.chunkSize)
+            wholeFile?.fileHashing.accept(stepAt: Int64(chunk.index) * download.chunkSize)
             window.recordSuccess()
-            try await context.keeper.noteProgress(chunk: chunk.index)
+            try await context.coordinator.noteProgress(chunk: chunk.index)
         }
-        wholeFile?.follow(upTo: contiguousByteCount)
+        wholeFile?.readBack(upTo: contiguousByteCount)
     }
 
     /// Number of confirmed bytes from the start of the file, up to the first gap.

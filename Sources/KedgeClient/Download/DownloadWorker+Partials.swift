@@ -6,11 +6,11 @@ internal import KedgeModel
 extension DownloadWorker {
     /// Returns a chunk to fetch, with the verified bytes that an earlier run left of it.
     func takeUp(
-        _ index: Int, range: ByteRange, turn: FileHashTurn, from temp: TempFile
+        _ index: Int, range: ByteRange, fileHashStep: FileHashStep, from temp: TempFile
     ) async throws -> ChunkFetch {
         let environment = context.environment
         let pace = PartialPace(limits: environment.partialLimits, at: environment.now())
-        var chunk = ChunkFetch(index: index, range: range, turn: turn, pace: pace)
+        var chunk = ChunkFetch(index: index, range: range, fileHashStep: fileHashStep, pace: pace)
         guard let partial = partials[index] else { return chunk }
         let found = try await context.onDisk("read back", "download's folder") {
             try partial.readBack(range, in: temp.file)

@@ -17,7 +17,7 @@ extension DownloadWorker {
     }
 
     /// Reports to the user why the download starts from its first byte again.
-    func tellBeginning(after failure: RequestFailure?) async throws {
+    func reportRestart(after failure: RequestFailure?) async throws {
         let isUndated = remote.hasRanges && remote.validator.isWeak && !mayGoOnWeakly
         let reason =
             isUndated

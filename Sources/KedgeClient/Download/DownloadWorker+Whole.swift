@@ -16,7 +16,7 @@ extension DownloadWorker {
             } catch let failure as RequestFailure {
                 // No byte can be kept, so every drop counts against the budget.
                 try await backOff(after: failure, chunk: nil)
-                try await tellBeginning(after: failure)
+                try await reportRestart(after: failure)
             }
         }
     }
@@ -29,7 +29,7 @@ extension DownloadWorker {
             throw await fetcher.failure(of: response, to: download.reference)
         }
         let answer = fetcher.answer(of: response)
-        try await context.keeper.noteAnswer()
+        try await context.coordinator.noteAnswer()
         let fields = response.headerFields
         if let failure = fetcher.codingFailure(of: response) { throw failure }
         // An answer without a length may be cut short unnoticed. The inspected length then counts,

@@ -61,7 +61,7 @@ actor DownloadWorker {
 
     /// Runs the download to its end.
     ///
-    /// - Throws: ``RequestFailure`` or `TransferError` to show to the user; ``OutOfPatience``;
+    /// - Throws: ``RequestFailure`` or `TransferError` to show to the user; ``ServerTimeout``;
     ///   ``LeaseLost``; `CancellationError`.
     func run() async throws {
         defer { closeTempFile() }
@@ -97,13 +97,15 @@ actor DownloadWorker {
     /// Requests the file's metadata and compares it with the record.
     private func inspect() async throws {
         let (fetcher, reference) = (fetcher, download.reference)
-        let answered = try await context.keeper.retrying { try await fetcher.inspect(reference) }
+        let answered = try await context.coordinator.retrying {
+            try await fetcher.inspect(reference)
+        }
         try await reload()
         remote = answered.value
         if isOtherVersion(remote) { throw Self.remoteChanged(answered.answer) }
         isSequential =
             isSequential || !remote.hasRanges || remote.validator.isWeak && !mayGoOnWeakly
-        if isSequential, download.tempInode != nil { try await tellBeginning(after: nil) }
+        if isSequential, download.tempInode != nil { try await reportRestart(after: nil) }
         // Uses the server's chunk size, so that its digests fit; otherwise the recorded one.
         let chunkSize = ChunkLayout.chunkSize(
             preferred: remote.chunkSize ?? download.chunkSize, forFileOf: remote.byteCount)

@@ -16,7 +16,7 @@ final class PrefixHash: Sendable {
     private let file: any OpenFile
     private let state = Mutex(State())
     /// Ordered hashing by the chunks of a download while they are written.
-    let turns: HashTurns
+    let fileHashing: OrderedHashing
     // One thread, so jobs run in the order of submission, which is the order of bytes.
     private let pool: BlockingPool
     private let buffers = BufferPool(bufferCapacity: 1 << 20, keptCount: 1)
@@ -30,12 +30,12 @@ final class PrefixHash: Sendable {
                 $0.byteCount == saved.offsetBytes ? $0 : nil
             }
         }
-        turns = HashTurns(restored ?? SHA256Hasher())
+        fileHashing = OrderedHashing(restored ?? SHA256Hasher())
     }
 
     /// Current state, without the bytes of pending jobs.
     var saved: SavedHash {
-        let hasher = turns.hasher
+        let hasher = fileHashing.hasher
         return SavedHash(offsetBytes: hasher.byteCount, state: hasher.savedState)
     }
 
@@ -52,7 +52,7 @@ final class PrefixHash: Sendable {
     }
 
     /// Continues the hash over bytes in the file, without waiting.
-    func follow(upTo end: Int64) {
+    func readBack(upTo end: Int64) {
         _ = pool.start { [self] in read(upTo: end) }
     }
 
@@ -62,7 +62,7 @@ final class PrefixHash: Sendable {
     func digest(ofSize size: Int64) async throws -> SHA256Digest {
         try await pool.run { [self] in
             read(upTo: size)
-            let hasher = turns.hasher
+            let hasher = fileHashing.hasher
             if let failure = state.withLock({ $0.failure }) { throw failure }
             guard hasher.byteCount == size else {
                 throw HashInterrupted(byteCount: hasher.byteCount)
@@ -99,12 +99,12 @@ final class PrefixHash: Sendable {
     private func read(upTo end: Int64) {
         let buffer = buffers.take()
         defer { buffers.give(buffer) }
-        turns.beginFollowing()
-        defer { turns.endFollowing() }
+        fileHashing.beginReadingBack()
+        defer { fileHashing.endReadingBack() }
         // A chunk from here on is already hashed, but not durable yet. Its writer calls this again.
-        while !isOver, !turns.hasStepAhead, turns.hasher.byteCount < end {
+        while !isOver, !fileHashing.hasStepAhead, fileHashing.hasher.byteCount < end {
             // While following, only this thread advances the hash.
-            var hasher = turns.hasher
+            var hasher = fileHashing.hasher
             do {
                 buffer.removeAll()
                 let limit = Int(min(Int64(buffer.capacity), end - hasher.byteCount))
@@ -113,7 +113,7 @@ final class PrefixHash: Sendable {
                 }
                 guard buffer.count > 0 else { return }
                 hasher.update(buffer.bytes)
-                turns.follow(hasher)
+                fileHashing.readBack(hasher)
             } catch {
                 state.withLock { $0.failure = error }
             }
@@ -121,7 +121,7 @@ final class PrefixHash: Sendable {
     }
 
     private func update(with chunk: ChunkBuffer, at start: Int64) -> SHA256Digest {
-        var hasher = turns.hasher
+        var hasher = fileHashing.hasher
         let skipped = hasher.byteCount - start
         guard !isOver, (0..<chunk.byteCount).contains(skipped) else { return chunk.digest }
         var own = SHA256Hasher()
@@ -130,7 +130,7 @@ final class PrefixHash: Sendable {
             SHA256Hasher.update(
                 &own, &hasher, with: UnsafeRawBufferPointer(rebasing: bytes[Int(skipped)...]))
         }
-        turns.follow(hasher)
+        fileHashing.readBack(hasher)
         return own.digest()
     }
 }

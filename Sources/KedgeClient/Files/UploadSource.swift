@@ -66,7 +66,7 @@ final class UploadSource: Sendable {
             let digest = try await reading { () throws(FileError) in
                 try Self.hash(file, range: range, buffers: buffers)
             }
-            wholeFile.follow(upTo: range.end)
+            wholeFile.readBack(upTo: range.end)
             return PreparedChunk(index: index, range: range, digest: digest, content: .file(file))
         }
         let chunk = try await reading { () throws(FileError) in

@@ -30,7 +30,7 @@ package struct ServerAPI: Sendable {
     /// Longest body of an answer whose size does not depend on the file.
     private static let maxMessageByteCount = 1 << 20
     /// Finalizing and creating a session may be slow on a busy server.
-    private static let patientStallTimeout = Duration.seconds(120)
+    private static let longStallTimeout = Duration.seconds(120)
 
     package struct Answered<Value: Sendable>: Sendable {
         let value: Value
@@ -219,7 +219,7 @@ extension ServerAPI {
         fields[.accept] = "application/json, application/problem+json"
         let request = TransportRequest(
             method: call.method, url: baseURL + call.path, headerFields: fields, body: body,
-            stallTimeout: call.method == .post ? Self.patientStallTimeout : nil,
+            stallTimeout: call.method == .post ? Self.longStallTimeout : nil,
             onBytesSent: onBytesSent)
         do {
             return try await sender.send(request, operation: call.operation, redirects: .refused)

@@ -13,7 +13,7 @@ package struct UploadTransfer: Sendable, Equatable {
     package let mimeType: String?
     /// The upload protocol. For other protocols than the native one, ``TransferStatus/serverURL``
     /// is the creation URL as it was given.
-    package let dialect: UploadDialect
+    package let uploadProtocol: UploadProtocol
     /// URL of the upload once created, with another protocol than the native one.
     package var uploadURL: String?
     /// Interop version of the IETF draft used for the upload; nil without one.
@@ -53,14 +53,14 @@ package struct UploadTransfer: Sendable, Equatable {
     package init(
         status: TransferStatus, path: String, fileName: String, identity: SourceIdentity,
         mimeType: String?, chunkSize: Int64, idempotencyKey: String,
-        dialect: UploadDialect = .native
+        uploadProtocol: UploadProtocol = .native
     ) {
         self.status = status
         self.path = path
         self.fileName = fileName
         self.identity = identity
         self.mimeType = mimeType
-        self.dialect = dialect
+        self.uploadProtocol = uploadProtocol
         self.chunkSize = chunkSize
         self.uploadedChunks = ChunkSet()
         self.idempotencyKey = idempotencyKey

@@ -48,9 +48,9 @@ package struct ResumableUploadVersion: Sendable, Equatable {
 package enum UploadLimitField {
     /// Parses the limits that a client uses. As the draft requires, a member of a wrong type
     /// invalidates the whole field.
-    package static func parse(_ value: String?) -> UploadOffer? {
+    package static func parse(_ value: String?) -> ServerCapabilities? {
         guard let value else { return nil }
-        var offer = UploadOffer()
+        var capabilities = ServerCapabilities()
         for member in value.split(separator: ",") {
             let pair = member.split(separator: "=", maxSplits: 1)
             let key = pair.first.map { $0.filter { $0 != " " && $0 != "\t" } } ?? ""
@@ -59,11 +59,11 @@ package enum UploadLimitField {
                 let number = WireInteger.parse(item.filter { $0 != " " && $0 != "\t" })
             else { return nil }
             switch key {
-            case "max-size": offer.maxSize = number
-            case "max-append-size": offer.maxAppendSize = number
-            default: offer.minAppendSize = number
+            case "max-size": capabilities.maxSize = number
+            case "max-append-size": capabilities.maxAppendSize = number
+            default: capabilities.minAppendSize = number
             }
         }
-        return offer
+        return capabilities
     }
 }

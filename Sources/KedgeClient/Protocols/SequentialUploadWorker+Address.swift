@@ -34,10 +34,10 @@ extension SequentialUploadWorker {
         let description = UploadDescription(
             fileName: upload.fileName, mimeType: upload.mimeType, byteCount: size,
             digest: upload.fileHash)
-        let door = door
+        let client = client
         // Nothing was sent yet: the user can correct the URL.
-        let created = try await context.keeper.retrying(surfacing: [.redirected]) {
-            try await door.create(description)
+        let created = try await context.coordinator.retrying(surfacing: [.redirected]) {
+            try await client.create(description)
         }
         // Recorded before any bytes move, so that a kill loses none of them.
         try await context.store.attachUpload(
@@ -51,7 +51,7 @@ extension SequentialUploadWorker {
             try refuseTooLarge()
             return (created.address, state)
         }
-        adopt(state.offer)
+        adopt(state.capabilities)
         try refuseTooLarge()
         try validate(state)
         isTakenWhole = state.isComplete && state.offset == size
@@ -70,12 +70,12 @@ extension SequentialUploadWorker {
         {
             // The URL has no upload: a later run must not use it either.
             try await forgetUpload(keepsHash: true)
-            throw ResumableUploadDoor.unsupported(failure.operation)
+            throw ResumableUploadClient.unsupported(failure.operation)
         }
     }
 
     private func refuseTooLarge() throws {
-        guard let most = offer.maxSize, size > most else { return }
+        guard let most = capabilities.maxSize, size > most else { return }
         throw TransferError(
             .fileTooLarge, operation: "create upload",
             explanation: "The server takes files of at most \(most) bytes.")
@@ -88,23 +88,23 @@ extension SequentialUploadWorker {
     func stateAtServer(
         _ address: UploadAddress, surfacing: Set<ErrorCode> = []
     ) async throws -> UploadState {
-        let door = door
+        let client = client
         while true {
             var surfaced = goneCodes.union(surfacing).union([.methodNotAllowed])
             // After completion, the URL may lead to the resource made from the upload.
             if isTakenWhole { surfaced.formUnion([.protocolViolation, .redirected]) }
-            let state = try await context.keeper.retrying(surfacing: surfaced, chunk: chunk) {
-                try await door.state(of: address)
+            let state = try await context.coordinator.retrying(surfacing: surfaced, chunk: chunk) {
+                try await client.state(of: address)
             }
             try validate(state)
             // In the IETF drafts, an upload with all its bytes is not necessarily complete.
             isTakenWhole = state.isComplete && state.offset == size
-            adopt(state.offer)
+            adopt(state.capabilities)
             let isLost = state.offset < acknowledged
             try await note(state)
             guard isLost else { return state }
             // The server lost acknowledged bytes. They are sent again, within the retry budget.
-            try await context.keeper.backOff(
+            try await context.coordinator.backOff(
                 after: RequestFailure(
                     .offsetMismatch, operation: "upload status", answer: state.answer),
                 chunk: chunk, isReachable: true)
@@ -144,7 +144,7 @@ extension SequentialUploadWorker {
         furthest = max(furthest, state.offset)
         if isProgress {
             (mismatchCount, refusalCount, cutShortCount, touchCount) = (0, 0, 0, 0)
-            try await context.keeper.noteProgress(chunk: index)
+            try await context.coordinator.noteProgress(chunk: index)
         }
     }
 
@@ -164,7 +164,9 @@ extension SequentialUploadWorker {
         guard trouble.remedy == .fromScratch else { return try await forgetUpload(keepsHash: true) }
         let count = try await recordIntegrityFailure(trouble.failure)
         // Best effort: an abandoned upload expires by itself.
-        if offer.offersRemoval, let address = upload.address { try? await door.remove(address) }
+        if capabilities.offersRemoval, let address = upload.address {
+            try? await client.remove(address)
+        }
         // Also before giving up: a later run must not trust these bytes either.
         try await forgetUpload(keepsHash: false)
         guard count > 1 else { return }

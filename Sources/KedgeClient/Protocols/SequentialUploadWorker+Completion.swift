@@ -16,15 +16,15 @@ extension SequentialUploadWorker {
             try await context.store.setFileHash(digest, of: context.lease)
             upload.fileHash = digest
         }
-        if let told = state.evidence.digest, told != digest {
+        if let told = state.reportedFile.digest, told != digest {
             throw UploadTrouble(
                 remedy: .fromScratch,
                 failure: RequestFailure(
                     .integrityMismatch, operation: "complete upload", answer: state.answer))
         }
         try await context.store.completeUpload(
-            digest: digest, file: state.evidence.file,
-            verification: state.evidence.digest == nil ? .unverified : .sha256,
+            digest: digest, file: state.reportedFile.file,
+            verification: state.reportedFile.digest == nil ? .unverified : .sha256,
             answer: state.answer, of: context.lease)
     }
 
@@ -35,7 +35,7 @@ extension SequentialUploadWorker {
     ) async throws -> UploadState {
         do {
             var state = try await stateAtServer(address)
-            if state.evidence.digest == nil { state.evidence = last.evidence }
+            if state.reportedFile.digest == nil { state.reportedFile = last.reportedFile }
             return state
         } catch let error where leavesWhole(error) {
             return last

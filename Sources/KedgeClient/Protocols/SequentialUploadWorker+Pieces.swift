@@ -35,7 +35,7 @@ extension SequentialUploadWorker {
             // Runs in parallel with the request, which nearly always takes longer.
             let (store, lease, hash) = (context.store, context.lease, wholeFile.saved)
             async let saving: Void = store.saveHash(hash, of: lease)
-            let after = try await door.append(piece, to: address) { count in
+            let after = try await client.append(piece, to: address) { count in
                 sent.set(count)
                 countRate(count)
             }
@@ -48,7 +48,7 @@ extension SequentialUploadWorker {
             let isIdle = after.offset <= range.start && !after.isComplete
             pieces.recordSuccess(
                 in: context.environment.now().duration(since: began), byteCount: range.byteCount)
-            adopt(after.offer)
+            adopt(after.capabilities)
             isTakenWhole = after.isComplete
             try await note(after)
             if isIdle {
@@ -89,7 +89,7 @@ extension SequentialUploadWorker {
     private func checksum(of chunk: PreparedChunk) async throws -> PieceChecksum? {
         guard pieces.carriesChecksum else { return nil }
         // IETF servers ignore an unknown `Content-Digest`, so they need not announce support.
-        let algorithm = upload.dialect == .resumableUpload ? .sha256 : offer.checksum
+        let algorithm = upload.uploadProtocol == .resumableUpload ? .sha256 : capabilities.checksum
         guard let algorithm else { return nil }
         if algorithm == .sha256 {
             return PieceChecksum(algorithm: algorithm, bytes: chunk.digest.bytes)

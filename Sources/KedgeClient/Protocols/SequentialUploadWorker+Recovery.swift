@@ -61,7 +61,8 @@ extension SequentialUploadWorker {
     /// Waits after a piece without progress, which counts as an attempt of its chunk.
     func backOff(after failure: RequestFailure, isReachable: Bool = false) async throws {
         uncountedTries = 0
-        try await context.keeper.backOff(after: failure, chunk: chunk, isReachable: isReachable)
+        try await context.coordinator.backOff(
+            after: failure, chunk: chunk, isReachable: isReachable)
     }
 
     /// Returns the current state, from which to continue.

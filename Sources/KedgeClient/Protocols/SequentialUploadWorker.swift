@@ -14,14 +14,14 @@ actor SequentialUploadWorker {
     private static let maxRoundCount = 3
 
     let context: WorkerContext
-    let door: any UploadDoor
+    let client: any SequentialUploadClient
     let file: any OpenFile
     var upload: UploadTransfer
     /// Running SHA-256 of the whole file.
     var wholeFile: PrefixHash
     var source: UploadSource
-    var offer = UploadOffer()
-    var pieces = PieceSize(offer: UploadOffer())
+    var capabilities = ServerCapabilities()
+    var pieces = AdaptiveBodySize(capabilities: ServerCapabilities())
     /// Highest offset that the server has acknowledged for this upload. Only bytes beyond it are
     /// progress.
     var furthest: Int64
@@ -70,7 +70,7 @@ actor SequentialUploadWorker {
         self.upload = upload
         isInDoubt = recorded.identity != identity
         self.file = file
-        door = context.api.door(upload.dialect)
+        client = context.api.client(upload.uploadProtocol)
         wholeFile = PrefixHash(
             file: file, saved: upload.savedHash, environment: context.environment)
         source = Self.makeSource(upload, file: file, pieces: pieces, context: context)
@@ -78,12 +78,13 @@ actor SequentialUploadWorker {
         (acknowledged, furthest) = (offset, offset)
         // tus completes an upload with its last byte, the IETF drafts with the last request.
         isTakenWhole =
-            upload.dialect == .tus && upload.uploadURL != nil && offset > 0
+            upload.uploadProtocol == .tus && upload.uploadURL != nil && offset > 0
             && offset == upload.identity.byteCount
     }
 
     static func makeSource(
-        _ upload: UploadTransfer, file: any OpenFile, pieces: PieceSize, context: WorkerContext
+        _ upload: UploadTransfer, file: any OpenFile, pieces: AdaptiveBodySize,
+        context: WorkerContext
     ) -> UploadSource {
         UploadSource(
             file: file, upload: upload, chunkSize: pieces.maxByteCount,
@@ -93,11 +94,11 @@ actor SequentialUploadWorker {
     /// Runs the upload to its end.
     ///
     /// - Throws: ``SourceChanged``; ``RequestFailure`` or `TransferError` for failures to report;
-    ///   ``OutOfPatience``; ``LeaseLost``; `CancellationError`.
+    ///   ``ServerTimeout``; ``LeaseLost``; `CancellationError`.
     func run() async throws {
         defer { wholeFile.stop() }
-        let door = door
-        adopt(try await context.keeper.retrying { try await door.discover() })
+        let client = client
+        adopt(try await context.coordinator.retrying { try await client.discover() })
         var troubleCount = 0
         while true {
             do {
@@ -130,16 +131,16 @@ actor SequentialUploadWorker {
     }
 
     /// Adopts the server's limits, which determine the sizes of pieces and buffers.
-    func adopt(_ newer: UploadOffer?) {
+    func adopt(_ newer: ServerCapabilities?) {
         guard let newer else { return }
-        let before = offer
-        if let checksum = newer.checksum { offer.checksum = checksum }
-        offer.update(with: newer)
+        let before = capabilities
+        if let checksum = newer.checksum { capabilities.checksum = checksum }
+        capabilities.update(with: newer)
         guard
-            offer.minAppendSize != before.minAppendSize
-                || offer.maxAppendSize != before.maxAppendSize
+            capabilities.minAppendSize != before.minAppendSize
+                || capabilities.maxAppendSize != before.maxAppendSize
         else { return }
-        pieces.adopt(offer)
+        pieces.adopt(capabilities)
         source = Self.makeSource(upload, file: file, pieces: pieces, context: context)
     }
 }
@@ -161,11 +162,11 @@ struct UploadTrouble: Error {
 
 extension ServerAPI {
     /// Returns the client for a protocol other than the native one.
-    func door(_ dialect: UploadDialect) -> any UploadDoor {
+    func client(_ uploadProtocol: UploadProtocol) -> any SequentialUploadClient {
         let endpoint = UploadEndpoint(sender: sender)
-        return switch dialect {
-        case .tus: TusDoor(endpoint: endpoint)
-        case .resumableUpload: ResumableUploadDoor(endpoint: endpoint)
+        return switch uploadProtocol {
+        case .tus: TusClient(endpoint: endpoint)
+        case .resumableUpload: ResumableUploadClient(endpoint: endpoint)
         case .native: preconditionFailure("the native dialect has sessions instead")
         }
     }

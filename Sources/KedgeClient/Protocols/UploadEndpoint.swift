@@ -13,7 +13,7 @@ struct UploadEndpoint: Sendable {
     /// Maximum size of a body that is read.
     private static let maxBodyByteCount = 64 << 10
     /// The server may process the whole file after its last bytes; see ``ServerAPI``.
-    private static let patientStallTimeout = Duration.seconds(120)
+    private static let longStallTimeout = Duration.seconds(120)
 
     /// Request without the fields that every request has.
     struct Call: Sendable {
@@ -23,7 +23,7 @@ struct UploadEndpoint: Sendable {
         var fields: HTTPFields = [:]
         var body: TransportBody?
         /// True if the server may take long to answer.
-        var isPatient = false
+        var mayTakeLong = false
         var onBytesSent: (@Sendable (Int64) -> Void)?
     }
 
@@ -47,7 +47,7 @@ struct UploadEndpoint: Sendable {
     func reply(to call: Call) async throws -> Reply {
         let request = TransportRequest(
             method: call.method, url: call.url, headerFields: call.fields, body: call.body,
-            stallTimeout: call.isPatient ? Self.patientStallTimeout : nil,
+            stallTimeout: call.mayTakeLong ? Self.longStallTimeout : nil,
             onBytesSent: call.onBytesSent)
         let reply = try await sender.send(
             request, operation: call.operation, redirects: .refused)
@@ -103,7 +103,7 @@ struct UploadEndpoint: Sendable {
     }
 }
 
-extension UploadEvidence {
+extension ReportedFile {
     /// Reads the digest and id of the finished file from an answer: `Repr-Digest`, or the fields of
     /// a Kedge server.
     ///

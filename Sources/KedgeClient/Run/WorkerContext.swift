@@ -9,7 +9,7 @@ struct WorkerContext: Sendable {
     let environment: ClientEnvironment
     /// Threads for reading, writing and hashing chunks.
     let pool: BlockingPool
-    let keeper: RetryKeeper
+    let coordinator: RetryCoordinator
     let rate: RateMeter
     let configuration: ClientConfiguration
     let logger: Logger

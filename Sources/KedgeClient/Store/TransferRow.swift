@@ -146,8 +146,8 @@ extension UploadTransfer {
             mimeType: row.text("mime_type"),
             chunkSize: try row.required("chunk_size", row.integer("chunk_size")),
             idempotencyKey: try row.required("idempotency_key", row.text("idempotency_key")),
-            dialect: try row.required(
-                "dialect", row.text("dialect").flatMap(UploadDialect.init(rawValue:))))
+            uploadProtocol: try row.required(
+                "dialect", row.text("dialect").flatMap(UploadProtocol.init(rawValue:))))
         uploadURL = row.text("upload_url")
         interopVersion = row.integer("interop_version").map { Int($0) }
         maxConcurrentChunks = row.integer("max_concurrent_chunks").map { Int($0) }

@@ -172,7 +172,7 @@ extension TransferStore {
                 SELECT 1 FROM upload_transfer WHERE server_url = ? AND path = ? AND dialect = ?
                     AND transfer_id <> ? AND state NOT IN ('completed', 'canceled')
                 """
-            arguments = [upload.status.serverURL, upload.path, upload.dialect.rawValue, id]
+            arguments = [upload.status.serverURL, upload.path, upload.uploadProtocol.rawValue, id]
         case .download(let download):
             sql = """
                 SELECT 1 FROM download_transfer WHERE destination_path = ?

@@ -15,7 +15,7 @@ extension TransferStore {
                         AND dialect = ? AND state NOT IN ('completed', 'canceled')
                     """,
                 arguments: [
-                    upload.status.serverURL, upload.path, upload.dialect.rawValue,
+                    upload.status.serverURL, upload.path, upload.uploadProtocol.rawValue,
                 ])
             if let existing {
                 let row = TransferRow(existing, direction: .upload)
@@ -196,7 +196,7 @@ extension TransferStore {
                 "inode": Int64(bitPattern: upload.identity.inode), "type": upload.mimeType,
                 "chunk": upload.chunkSize, "key": upload.idempotencyKey,
                 "replaces": upload.replaces?.text, "given": upload.givenSessionID?.text,
-                "dialect": upload.dialect.rawValue,
+                "dialect": upload.uploadProtocol.rawValue,
                 "state": status.state.rawValue,
                 "created": status.createdAt.millisecondsSinceEpoch,
             ])

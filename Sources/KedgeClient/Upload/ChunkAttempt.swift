@@ -6,8 +6,8 @@ struct ChunkAttempt: Sendable {
     /// Next byte to send, counted from the start of the chunk.
     var start: Int64
     /// Size of the next request's body.
-    var pieces: PieceSize
-    /// Attempts not yet counted by ``RetryKeeper``: the current one, and those with progress.
+    var pieces: AdaptiveBodySize
+    /// Attempts not yet counted by ``RetryCoordinator``: the current one, and those with progress.
     var uncountedTries = 1
     var mismatchCount = 0
     /// Furthest start so far. Only bytes beyond it are progress.
@@ -32,7 +32,7 @@ struct ChunkAttempt: Sendable {
     /// True if the server accepts this chunk only as a whole.
     var isWhole = false
 
-    init(start: Int64, pieces: PieceSize) {
+    init(start: Int64, pieces: AdaptiveBodySize) {
         self.start = start
         self.furthest = start
         self.pieces = pieces

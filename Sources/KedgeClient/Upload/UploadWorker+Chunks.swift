@@ -65,7 +65,7 @@ extension UploadWorker {
                 guard try await prepareNextTry(of: chunk, after: failed, &attempt) else { continue }
                 if unproven.contains(chunk.index) {
                     // The server has a chunk; only a receipt proves that it is this one.
-                    try await context.keeper.backOff(
+                    try await context.coordinator.backOff(
                         after: failure, chunk: chunk.index, isReachable: true)
                     continue
                 }
@@ -121,6 +121,6 @@ extension UploadWorker {
         sentDigests[chunk.index] = nil
         touchCount = 0
         window.recordSuccess()
-        try await context.keeper.noteProgress(chunk: chunk.index)
+        try await context.coordinator.noteProgress(chunk: chunk.index)
     }
 }

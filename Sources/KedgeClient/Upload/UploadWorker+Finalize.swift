@@ -60,7 +60,7 @@ extension UploadWorker {
         var verifiedBytes: Int64 = -1
         var idlePollCount = 0
         while true {
-            let answered = try await context.keeper.retrying(surfacing: surfaced) {
+            let answered = try await context.coordinator.retrying(surfacing: surfaced) {
                 try await api.finalize(session, digest: digest)
             }
             switch answered.value {

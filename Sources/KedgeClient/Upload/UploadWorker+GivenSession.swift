@@ -33,7 +33,7 @@ extension UploadWorker {
         let api = context.api
         let answered: ServerAPI.Answered<SessionStatus>
         do {
-            answered = try await context.keeper.retrying { try await api.sessionDigests(id) }
+            answered = try await context.coordinator.retrying { try await api.sessionDigests(id) }
         } catch let failure as RequestFailure where failure.code == .badRequest {
             guard failure.problem != nil else { throw failure }
             throw TransferError(

@@ -32,7 +32,7 @@ extension UploadWorker {
                 try await context.store.recordMismatch(mismatch, of: context.lease)
             }
             if attempt.mismatchCount >= 3 { try await source.verifyUnchanged() }
-            try await context.keeper.backOff(after: failure, chunk: chunk.index)
+            try await context.coordinator.backOff(after: failure, chunk: chunk.index)
             return false
         case .offsetMismatch:
             return try await continueAtExpectedOffset(of: chunk, after: failure, &attempt)
@@ -67,7 +67,7 @@ extension UploadWorker {
         }
         if attempt.isAsking {
             attempt.isReachable = false
-            try await context.keeper.backOff(after: failure, chunk: chunk.index)
+            try await context.coordinator.backOff(after: failure, chunk: chunk.index)
             return false
         }
         guard failure.isRetryable else { throw failure }
@@ -75,7 +75,7 @@ extension UploadWorker {
         // The service, or an intermediary that passed bytes to it, reports an outage.
         let isOutage = failure.isOutage && failure.answer != nil
         guard failure.isInterrupted || isOutage, failed.sentByteCount > 0 else {
-            try await context.keeper.backOff(after: failure, chunk: chunk.index)
+            try await context.coordinator.backOff(after: failure, chunk: chunk.index)
             // No byte reached the service: no need to ask.
             if failure.isOutage { return false }
             return try await apply(standing(of: chunk.index), of: chunk, to: &attempt) == .done
@@ -86,7 +86,7 @@ extension UploadWorker {
             attempt.hasAskedAtOnce = true
             return false
         }
-        try await context.keeper.backOff(
+        try await context.coordinator.backOff(
             after: failure, chunk: chunk.index, isReachable: attempt.isReachable)
         return false
     }
@@ -99,7 +99,7 @@ extension UploadWorker {
         let standing = try await standing(of: chunk.index)
         if case .partial(let byteCount) = standing, byteCount <= attempt.furthest {
             attempt.ask(after: failed.part, isLost: true)
-            try await context.keeper.backOff(
+            try await context.coordinator.backOff(
                 after: failed.failure, chunk: chunk.index, isReachable: true)
             return false
         }
@@ -125,12 +125,12 @@ extension UploadWorker {
         let outcome = try await apply(standing, of: chunk, to: &attempt)
         guard outcome == .nothingNew else { return outcome == .done }
         if hasAsked {
-            try await context.keeper.noteAnswer()
+            try await context.coordinator.noteAnswer()
         } else {
             // A new offset is no failure, unless it repeatedly brings no progress.
             attempt.idleAnswerCount += 1
             if attempt.idleAnswerCount > 2 {
-                try await context.keeper.backOff(after: failure, chunk: chunk.index)
+                try await context.coordinator.backOff(after: failure, chunk: chunk.index)
             }
         }
         return false
@@ -148,7 +148,7 @@ extension UploadWorker {
     ) async throws -> Outcome {
         guard case .partial(let byteCount) = standing else { return .done }
         guard attempt.resume(at: byteCount) else { return .nothingNew }
-        try await context.keeper.noteProgress(chunk: chunk.index)
+        try await context.coordinator.noteProgress(chunk: chunk.index)
         return .furtherAlong
     }
 }

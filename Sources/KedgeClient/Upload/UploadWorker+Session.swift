@@ -23,7 +23,7 @@ extension UploadWorker {
         let (api, key) = (context.api, upload.idempotencyKey)
         let session: ServerAPI.Answered<CreateSessionResponse>
         do {
-            session = try await context.keeper.retrying(
+            session = try await context.coordinator.retrying(
                 surfacing: goneCodes.union([.idempotencyConflict])
             ) {
                 let session = try await api.createSession(request, idempotencyKey: key)
@@ -118,7 +118,7 @@ extension UploadWorker {
         let (api, size, chunkSize) = (context.api, upload.identity.byteCount, upload.chunkSize)
         let chunkCount = upload.layout.chunkCount ?? 0
         do {
-            let answered = try await context.keeper.retrying(
+            let answered = try await context.coordinator.retrying(
                 surfacing: goneCodes, chunk: index
             ) {
                 let answered = try await api.sessionStatus(id, chunkCount: chunkCount)

@@ -26,7 +26,7 @@ actor UploadWorker {
     var partials: [Int: Int64] = [:]
     var window: ConcurrencyWindow
     /// Request size for the next chunk, learned from the last delivered one.
-    var pieces: PieceSize
+    var pieces: AdaptiveBodySize
     /// True if the server accepts bodies that end before their chunk.
     var takesPartialBodies = false
     /// True while the session accepts chunks.
@@ -68,13 +68,13 @@ actor UploadWorker {
         self.confirmed = upload.uploadedChunks
         self.source = Self.makeSource(upload, file: file, context: context)
         self.window = Self.makeWindow(upload, context)
-        self.pieces = PieceSize(chunkSize: upload.chunkSize)
+        self.pieces = AdaptiveBodySize(chunkSize: upload.chunkSize)
     }
 
     /// Runs the upload to its end.
     ///
     /// - Throws: ``SourceChanged``; ``RequestFailure`` or `TransferError` for failures to report;
-    ///   ``OutOfPatience``; ``LeaseLost``; `CancellationError`.
+    ///   ``ServerTimeout``; ``LeaseLost``; `CancellationError`.
     func run() async throws {
         defer { wholeFile.stop() }
         var troubleCount = 0
@@ -112,7 +112,7 @@ actor UploadWorker {
     func adoptSessionShape() {
         source = Self.makeSource(upload, file: file, context: context)
         window = Self.makeWindow(upload, context)
-        pieces = PieceSize(chunkSize: upload.chunkSize)
+        pieces = AdaptiveBodySize(chunkSize: upload.chunkSize)
     }
 
     private static func makeSource(

@@ -36,7 +36,7 @@ package final class BodyProgress: Sendable {
         var measure = Measure()
         var waitingSince: ContinuousClock.Instant?
         var isOpen = false
-        var isHeldBack = false
+        var awaitsContinue = false
     }
 
     private let state = Mutex(State())
@@ -47,15 +47,15 @@ package final class BodyProgress: Sendable {
     ///
     /// - Parameter isHeldBack: Whether the client waits for `100 Continue`. The time before the
     ///   server sends it does not count.
-    package func begin(isHeldBack: Bool = false) {
-        state.withLock { $0 = State(isOpen: true, isHeldBack: isHeldBack) }
+    package func begin(awaitsContinue: Bool = false) {
+        state.withLock { $0 = State(isOpen: true, awaitsContinue: awaitsContinue) }
     }
 
     /// Records that `100 Continue` was sent: the server now waits for the body.
     package func ask() {
         state.withLock { state in
-            guard state.isOpen, state.isHeldBack else { return }
-            state.isHeldBack = false
+            guard state.isOpen, state.awaitsContinue else { return }
+            state.awaitsContinue = false
             state.waitingSince = .now
         }
     }
@@ -63,16 +63,16 @@ package final class BodyProgress: Sendable {
     /// Records that the server waits for bytes, unless it already does.
     package func wait() {
         state.withLock { state in
-            guard state.isOpen, !state.isHeldBack, state.waitingSince == nil else { return }
+            guard state.isOpen, !state.awaitsContinue, state.waitingSince == nil else { return }
             state.waitingSince = .now
         }
     }
 
     /// Records that bytes of the body arrived.
-    package func came(_ byteCount: Int) {
+    package func countReceived(_ byteCount: Int) {
         state.withLock { state in
             state.stopWaiting()
-            state.isHeldBack = false
+            state.awaitsContinue = false
             state.measure.byteCount += Int64(byteCount)
         }
     }

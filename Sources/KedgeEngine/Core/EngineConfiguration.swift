@@ -33,10 +33,10 @@ package struct EngineConfiguration: Sendable {
     /// acknowledgements wait for the hash. Bounds the time that finalize takes.
     package var maxHashLag: Int64 = 32 << 20
     /// Time that finalize waits for the whole-file hash before it answers "pending".
-    package var finalizePatience: Duration = .seconds(20)
+    package var finalizeTimeout: Duration = .seconds(20)
     /// Timeout of requests that are answered only with the finished file. After it they fail with
     /// `UNAVAILABLE`. The finalize goes on, or resumes when the client asks again.
-    package var finishPatience: Duration = .seconds(180)
+    package var finishTimeout: Duration = .seconds(180)
     /// Interval at which the bytes of an incomplete chunk are synced and recorded. A killed process
     /// costs the client about what it sent in this time. A shorter interval means more syncs on
     /// slow links.
@@ -55,7 +55,7 @@ package struct EngineConfiguration: Sendable {
     package var bufferByteCount = 6 << 20
     /// Timeout of the first bytes of a chunk that wait for their turn in the ordered hashing of the
     /// file.
-    package var hashTurnPatience: Duration = .milliseconds(100)
+    package var hashStepTimeout: Duration = .milliseconds(100)
     /// Time that a writer may go on after a newer request wants the same bytes. A hung writer
     /// delays the newer request by this time. A writer whose bytes still arrive gets up to four
     /// times as long, so that the last bytes of a closed connection are saved.
@@ -89,9 +89,9 @@ package struct EngineConfiguration: Sendable {
     /// Maximum number of final uploads that can use the same partial upload. Each copies its bytes:
     /// without a limit, a few requests that list the same partial uploads in other orders would
     /// fill the disk.
-    package var maxCompositionsPerPart = 8
+    package var maxConcatenationsPerPartialUpload = 8
     /// Maximum number of concatenations that copy bytes at once.
-    package var maxConcurrentFills = 2
+    package var maxConcurrentCopies = 2
     /// Largest total size of the metadata keys and values that a client sets for one session, in
     /// bytes.
     package var maxMetadataByteCount = 8 << 10

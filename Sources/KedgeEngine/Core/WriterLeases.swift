@@ -8,16 +8,16 @@ final class WriterLeases: Sendable {
         let stop: @Sendable () -> Void
     }
 
-    private let entries = Mutex<[WriterToken: Entry]>([:])
+    private let entries = Mutex<[FencingToken: Entry]>([:])
 
-    func add(_ token: WriterToken, of id: SessionID, stop: @escaping @Sendable () -> Void) {
+    func add(_ token: FencingToken, of id: SessionID, stop: @escaping @Sendable () -> Void) {
         entries.withLock { $0[token] = Entry(session: id, stop: stop) }
     }
 
-    func remove(_ token: WriterToken) { entries.withLock { _ = $0.removeValue(forKey: token) } }
+    func remove(_ token: FencingToken) { entries.withLock { _ = $0.removeValue(forKey: token) } }
 
     /// Returns the tokens of one session, or all tokens.
-    func tokens(of id: SessionID? = nil) -> [(id: SessionID, token: WriterToken)] {
+    func tokens(of id: SessionID? = nil) -> [(id: SessionID, token: FencingToken)] {
         entries.withLock { entries in
             entries.filter { id == nil || $0.value.session == id }
                 .map { (id: $0.value.session, token: $0.key) }
@@ -25,5 +25,5 @@ final class WriterLeases: Sendable {
     }
 
     /// Stops the writer of a chunk that another node wants.
-    func stop(_ token: WriterToken) { entries.withLock { $0[token]?.stop }?() }
+    func stop(_ token: FencingToken) { entries.withLock { $0[token]?.stop }?() }
 }

@@ -16,7 +16,7 @@ package enum ByteStoreError: Error, Hashable, Sendable {
 }
 
 /// The position of bytes of a chunk in their file.
-package struct ChunkPlace: Hashable, Sendable {
+package struct ChunkRange: Hashable, Sendable {
     package var index: Int
     /// Offset in the file of the chunk's first byte.
     package var start: Int64
@@ -55,13 +55,13 @@ package protocol StagingArea: AnyObject, Sendable {
     ///
     /// - Parameter earlier: Location of the recorded partial; nil when there is none.
     /// - Returns: The location of all the bytes; nil when the store needs none to find them.
-    func savePartial(_ place: ChunkPlace, after earlier: String?) async throws -> String?
+    func savePartial(_ place: ChunkRange, after earlier: String?) async throws -> String?
     /// Makes a complete chunk with this digest durable.
     ///
     /// - Returns: The location, as ``savePartial(_:after:)`` does.
     /// - Throws: `notFound` when bytes of the file that were saved before are gone.
     func saveChunk(
-        _ place: ChunkPlace, digest: SHA256Digest, after earlier: String?
+        _ place: ChunkRange, digest: SHA256Digest, after earlier: String?
     ) async throws -> String?
     /// Opens an area for a rival: the bytes of another body for a chunk that has a partial here.
     /// They are stored beside the partial and use the same offsets. The caller closes the area.
@@ -70,18 +70,18 @@ package protocol StagingArea: AnyObject, Sendable {
     ///   - place: The bytes of the recorded rival; empty for a new one.
     ///   - isKept: False for a rival that is never saved and disappears on close.
     /// - Throws: `notFound` when the recorded bytes are not there.
-    func openRival(_ place: ChunkPlace, isKept: Bool) async throws -> any StagingArea
+    func openRival(_ place: ChunkRange, isKept: Bool) async throws -> any StagingArea
     /// Turns the bytes of a partial into a rival, durably. The caller makes sure that the chunk has
     /// no rival.
     ///
     /// - Parameter location: The location of the partial.
     /// - Returns: The location of the rival.
     /// - Throws: `notFound` when the bytes are gone.
-    func keepAsRival(_ place: ChunkPlace, location: String?) async throws -> String?
+    func keepAsRival(_ place: ChunkRange, location: String?) async throws -> String?
     /// Makes the bytes of a partial available to ``read(into:at:byteCount:)``.
     ///
     /// - Throws: `notFound` when the bytes are gone.
-    func gather(_ place: ChunkPlace, after earlier: String?) async throws
+    func gather(_ place: ChunkRange, after earlier: String?) async throws
     /// Removes the rival of a chunk, unless the store removes it with the area. An absent one is no
     /// error.
     func removeRival(ofChunk index: Int) async throws
@@ -110,7 +110,7 @@ extension StagingArea {
         try await write(buffer, at: offset)
     }
 
-    package func gather(_ place: ChunkPlace, after earlier: String?) async throws {}
+    package func gather(_ place: ChunkRange, after earlier: String?) async throws {}
     package func removeRival(ofChunk index: Int) async throws {}
     package func copySource() async throws -> CopySource? { nil }
     package func noteCopies(of source: CopySource, at offset: Int64) {}
@@ -141,7 +141,7 @@ package protocol BlobReader: AnyObject, Sendable {
     /// The object from which the store can copy the bytes; nil when it cannot.
     func copySource() async -> CopySource?
     /// Prefetches bytes, so that sending them does not wait for a disk.
-    func load(_ byteCount: Int64, at offset: Int64) async throws
+    func prefetch(_ byteCount: Int64, at offset: Int64) async throws
     /// Drops bytes from memory, so that the next read returns what is stored. Best effort.
     func dropCached(_ byteCount: Int64, at offset: Int64) async
     /// A duplicate descriptor for the kernel to send from, which the caller closes; nil when the
@@ -153,7 +153,7 @@ package protocol BlobReader: AnyObject, Sendable {
 
 extension BlobReader {
     package func copySource() async -> CopySource? { nil }
-    package func load(_ byteCount: Int64, at offset: Int64) async throws {}
+    package func prefetch(_ byteCount: Int64, at offset: Int64) async throws {}
     package func dropCached(_ byteCount: Int64, at offset: Int64) async {}
     package func duplicateDescriptor() async throws -> Int32? { nil }
 }

@@ -7,7 +7,7 @@ package import KedgeModel
 /// saved it, and at which revision of the session. A writer may shorten, replace or remove the row
 /// only in two cases: it saved the row itself, or the row is not newer than the revision that it
 /// knew when it got the chunk.
-package struct WriterToken: Sendable {
+package struct FencingToken: Sendable {
     /// Index of the chunk that is written.
     package var index: Int
     /// Random, so that no two writers share it.
@@ -24,8 +24,8 @@ package struct WriterToken: Sendable {
 }
 
 /// Two tokens are equal whatever revision they know.
-extension WriterToken: Hashable {
-    package static func == (one: WriterToken, other: WriterToken) -> Bool {
+extension FencingToken: Hashable {
+    package static func == (one: FencingToken, other: FencingToken) -> Bool {
         one.index == other.index && one.text == other.text
     }
 
@@ -71,7 +71,7 @@ package struct SessionChanges: Sendable {
 /// Each node caches a session in memory and fetches the changes before it acts. Leases keep the
 /// writers of one chunk apart. When a holder has lost its lease without knowing, the commit's
 /// transaction checks its token. When the database has lost all leases, the rows of partials still
-/// keep a replaced writer from discarding what its successor saved; see ``WriterToken``. Time is
+/// keep a replaced writer from discarding what its successor saved; see ``FencingToken``. Time is
 /// the database's.
 package protocol FleetMetadataStore: MetadataStore {
     /// The database's clock, advanced between its replies by this machine's monotonic clock.
@@ -88,19 +88,19 @@ package protocol FleetMetadataStore: MetadataStore {
     /// - Parameter takesOver: Takes the chunk from a holder whose lease still runs, and invalidates
     ///   that holder's token.
     func claimWriter(
-        _ token: WriterToken, of id: SessionID, lease: Duration, takesOver: Bool
+        _ token: FencingToken, of id: SessionID, lease: Duration, takesOver: Bool
     ) async throws -> WriterClaim
     /// Renews the leases of several writers of this node.
     ///
     /// - Returns: The writers whose chunk another node claims or has taken over.
     func renewWriters(
-        _ tokens: [(id: SessionID, token: WriterToken)], lease: Duration
-    ) async throws -> [WriterToken]
+        _ tokens: [(id: SessionID, token: FencingToken)], lease: Duration
+    ) async throws -> [FencingToken]
     /// Releases a chunk. A token that holds nothing is no error.
-    func releaseWriter(_ token: WriterToken, of id: SessionID) async throws
+    func releaseWriter(_ token: FencingToken, of id: SessionID) async throws
 
     /// Change notifications: sessions in which another node did something that this node may want
     /// to act on at once, such as claiming a writer, closing the session or advancing the hash. A
     /// notification may be late, lost or spurious.
-    func hints() -> AsyncStream<SessionID>
+    func changeNotifications() -> AsyncStream<SessionID>
 }

@@ -36,16 +36,16 @@ package struct SessionRoom: Hashable, Sendable {
     package var busy: Set<SessionID>
     /// Maximum number of final uploads that one partial upload can be in over its life: each copies
     /// its bytes.
-    package var maxCompositionCount: Int
+    package var maxConcatenationCount: Int
 
     package init(
         maxOpenCount: Int, client: String? = nil, busy: Set<SessionID> = [],
-        maxCompositionCount: Int = 8
+        maxConcatenationCount: Int = 8
     ) {
         self.maxOpenCount = maxOpenCount
         self.client = client
         self.busy = busy
-        self.maxCompositionCount = maxCompositionCount
+        self.maxConcatenationCount = maxConcatenationCount
     }
 }
 
@@ -66,16 +66,16 @@ package struct SessionTouch: Sendable {
     package var prefix: HashCheckpoint?
     /// The fencing token under which the bytes were written, in a fleet. When another writer has
     /// taken over, nothing is written and ``MetadataError/writerReplaced`` is thrown.
-    package var writer: WriterToken?
+    package var writer: FencingToken?
     /// Tokens of further chunks in the same commit; checked in the same way.
-    package var otherWriters: [WriterToken]
+    package var otherWriters: [FencingToken]
     /// The revision of the session that the caller knows; nil in a single process. A prefix from
     /// before an invalidation of chunks is not recorded.
     package var revision: Int64?
 
     package init(
         id: SessionID, expiresAt: Timestamp, prefix: HashCheckpoint? = nil,
-        writer: WriterToken? = nil, otherWriters: [WriterToken] = [], revision: Int64? = nil
+        writer: FencingToken? = nil, otherWriters: [FencingToken] = [], revision: Int64? = nil
     ) {
         self.id = id
         self.expiresAt = expiresAt
@@ -211,7 +211,7 @@ package protocol MetadataStore: StagingRecords, ScrubRecords {
     ///
     /// - Throws: ``MetadataError/writerReplaced`` as ``savePartial(_:touching:)`` does.
     func discardPartial(
-        of id: SessionID, index: Int, isRival: Bool, by writer: WriterToken?
+        of id: SessionID, index: Int, isRival: Bool, by writer: FencingToken?
     ) async throws
 
     /// Sets the size of a session whose size was unknown.
@@ -229,7 +229,7 @@ package protocol MetadataStore: StagingRecords, ScrubRecords {
     /// - Throws: ``MetadataError/writerReplaced`` when the writer's lease was taken over, chunks
     ///   were invalidated since its revision, or a finalize job exists. `wrongState` unless the
     ///   session is open.
-    func takeBackChunks(touching session: SessionTouch) async throws
+    func invalidateChunks(touching session: SessionTouch) async throws
 
     /// Moves an open session to `finalizing` and records the digest and id of its file. Idempotent:
     /// returns the values stored first.
@@ -308,7 +308,7 @@ package protocol MetadataStore: StagingRecords, ScrubRecords {
     /// behind.
     func finalizingSessions() async throws -> [SessionRecord]
     /// Returns open final uploads in the order of their ids, those after the given one.
-    func openCompositions(after: SessionID?, limit: Int) async throws -> [SessionRecord]
+    func openConcatenations(after: SessionID?, limit: Int) async throws -> [SessionRecord]
     /// Marks open sessions past their expiry as `expired`, apart from those with a finalize job.
     /// Deletes expired and canceled sessions, and completed ones whose file is gone, that expired
     /// before `graceEnd`. Their bytes become garbage.
@@ -348,7 +348,7 @@ extension MetadataStore {
 
     /// Deletes the record of a chunk's partial, but not of its rival.
     package func discardPartial(
-        of id: SessionID, index: Int, by writer: WriterToken?
+        of id: SessionID, index: Int, by writer: FencingToken?
     ) async throws {
         try await discardPartial(of: id, index: index, isRival: false, by: writer)
     }

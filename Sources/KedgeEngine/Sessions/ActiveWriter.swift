@@ -56,7 +56,7 @@ package final class ActiveWriter: Sendable {
     var byteCount: Int64 { whole?.byteCount ?? state.withLock { $0.byteCount } }
 
     /// Counts received bytes.
-    package func came(_ byteCount: Int) {
+    package func countReceived(_ byteCount: Int) {
         state.withLock { $0.byteCount &+= Int64(byteCount) }
     }
 

@@ -4,7 +4,7 @@ internal import KedgeModel
 extension LiveSession {
     /// Loads the changes that other nodes made. Does nothing in a single-node deployment.
     func refresh() async throws {
-        guard let fleet = parts.fleet else { return }
+        guard let fleet = context.fleet else { return }
         var before: Int
         var answer: SessionChanges?
         repeat {
@@ -28,7 +28,7 @@ extension LiveSession {
 
     /// Handles a change notification. Stops the writers of a session that another node closed.
     /// Continues the whole-file hash if it has reached bytes of this node.
-    func heed() async throws {
+    func handleChange() async throws {
         do {
             try await refresh()
         } catch let error as EngineError where error.code == .sessionNotFound {
@@ -44,26 +44,26 @@ extension LiveSession {
     /// revoked.
     func lease(
         _ index: Int, from fleet: any FleetMetadataStore, for writer: ActiveWriter
-    ) async throws -> WriterToken {
-        let settings = parts.configuration
-        let token = WriterToken(index: index, text: (parts.makeID() as SessionID).text)
+    ) async throws -> FencingToken {
+        let settings = context.configuration
+        let token = FencingToken(index: index, text: (context.makeID() as SessionID).text)
         var waited = Duration.zero
         while true {
             let claim = try await fleet.claimWriter(
                 token, of: id, lease: settings.writerLease,
                 takesOver: waited >= settings.fleetTakeoverGrace)
             if claim == .granted { break }
-            try await parts.timer.sleep(for: settings.fleetTakeoverStep)
+            try await context.timer.sleep(for: settings.fleetTakeoverStep)
             waited += settings.fleetTakeoverStep
         }
-        parts.leases.add(token, of: id) { writer.interrupt(.replaced) }
+        context.leases.add(token, of: id) { writer.interrupt(.replaced) }
         return token
     }
 
     /// Releases the chunk, so that another node gets it at once. A failure is ignored, because that
     /// node takes the chunk over after its grace.
-    func giveBack(_ token: WriterToken) async {
-        parts.leases.remove(token)
-        try? await parts.fleet?.releaseWriter(token, of: id)
+    func release(_ token: FencingToken) async {
+        context.leases.remove(token)
+        try? await context.fleet?.releaseWriter(token, of: id)
     }
 }

@@ -7,7 +7,7 @@ extension LiveSession {
         let end = ledger.committedPrefixEnd
         // This node no longer needs the bytes that the hash has passed.
         await staging?.release(below: await prefix.offset)
-        await prefix.follow(to: end) { [weak self] in
+        await prefix.readBack(to: end) { [weak self] in
             guard let self else { throw EngineError(.sessionClosed) }
             return try await self.stagingArea()
         } save: { [weak self] checkpoint in
@@ -16,7 +16,7 @@ extension LiveSession {
     }
 
     private func save(_ prefix: HashCheckpoint) async throws {
-        try await parts.metadata.savePrefix(
-            prefix, of: id, knowing: parts.fleet == nil ? nil : ledger.revision)
+        try await context.metadata.savePrefix(
+            prefix, of: id, knowing: context.fleet == nil ? nil : ledger.revision)
     }
 }

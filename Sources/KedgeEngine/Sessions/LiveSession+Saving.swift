@@ -16,11 +16,11 @@ extension LiveSession {
             return try await commitDurably([chunk], staging: staging)
         }
         // Announced before the sync, so that the next chunk need not wait for it.
-        prefix.turns.announce(after, from: before)
+        prefix.fileHashing.propose(after, from: before)
         do {
             try await commitDurably([chunk], staging: staging)
         } catch {
-            prefix.turns.withdraw(stepAt: before.byteCount)
+            prefix.fileHashing.rollBack(stepAt: before.byteCount)
             throw error
         }
         await prefix.accept(stepAt: before.byteCount)
@@ -39,7 +39,7 @@ extension LiveSession {
         let touch = await touch(writing: chunks.map(\.index))
         let outcomes: [ChunkOutcome]
         do {
-            outcomes = try await parts.metadata.commit(chunks, touching: touch)
+            outcomes = try await context.metadata.commit(chunks, touching: touch)
         } catch let error as MetadataError {
             if case .wrongState = error { becomeStale() }
             await disown(after: error)
@@ -81,9 +81,9 @@ extension LiveSession {
             } catch ByteStoreError.notFound where earlier != nil {
                 // Perhaps only the first bytes of this chunk are gone. If it is more, the next
                 // attempt shows it.
-                throw try await takeBackPartial(of: chunk.index)
+                throw try await invalidatePartial(of: chunk.index)
             } catch ByteStoreError.notFound {
-                throw try await takeBackEverything(writing: chunk.index)
+                throw try await invalidateEverything(writing: chunk.index)
             } catch {
                 await closeStaging(afterFailureOf: staging)
                 throw error
@@ -98,17 +98,17 @@ extension LiveSession {
     private func disown(after error: MetadataError) async {
         switch error {
         case .wrongState, .notFound:
-            guard parts.bytes.assembles else { return }
+            guard context.bytes.assembles else { return }
             // A failure here leaves them to `kedge fsck`; the first error is the one to report.
-            try? await parts.metadata.leaveToSweep(ledger.record.stagingKey)
+            try? await context.metadata.leaveToSweep(ledger.record.stagingKey)
         default: return
         }
     }
 
     /// Returns the place of a chunk's first bytes.
-    private func place(of index: Int, byteCount: Int64) -> ChunkPlace {
+    private func place(of index: Int, byteCount: Int64) -> ChunkRange {
         let layout = ledger.record.layout
-        return ChunkPlace(
+        return ChunkRange(
             index: index, start: layout.range(ofChunk: index)?.start ?? 0, byteCount: byteCount,
             isWholeFile: layout.fileSize == byteCount)
     }
@@ -116,7 +116,7 @@ extension LiveSession {
     /// Invalidates the partial of a chunk whose acknowledged bytes are gone.
     ///
     /// - Returns: The error for the client.
-    private func takeBackPartial(of index: Int) async throws -> EngineError {
+    private func invalidatePartial(of index: Int) async throws -> EngineError {
         try await discardPartial(index)
         return EngineError(
             .unavailable, cause: "the first bytes of chunk \(index) of session \(id) are gone")
@@ -125,9 +125,9 @@ extension LiveSession {
     /// Invalidates all chunks, because acknowledged bytes of the file are gone.
     ///
     /// - Returns: The error for the client, which asks for the state and sends them again.
-    private func takeBackEverything(writing index: Int) async throws -> EngineError {
+    private func invalidateEverything(writing index: Int) async throws -> EngineError {
         becomeStale()
-        try await parts.metadata.takeBackChunks(touching: await touch(writing: [index]))
+        try await context.metadata.invalidateChunks(touching: await touch(writing: [index]))
         return EngineError(.unavailable, cause: "the saved chunks of session \(id) are gone")
     }
 
@@ -171,7 +171,7 @@ extension LiveSession {
         guard verified.byteCount > known?.byteCount ?? 0 else { return }
         guard !isRival || known != nil || hasRoomForRival else { return }
         // In a shared store, bytes saved for a session that has ended would stay behind.
-        guard !parts.bytes.assembles || ledger.record.state == .open else { return }
+        guard !context.bytes.assembles || ledger.record.state == .open else { return }
         var partial = PartialRecord(
             index: index, byteCount: verified.byteCount, hashState: verified.savedState,
             declaredDigest: declaredDigest, isRival: isRival,
@@ -185,7 +185,7 @@ extension LiveSession {
         }
         let touch = await touch(writing: [index])
         do {
-            try await parts.metadata.savePartial(partial, touching: touch)
+            try await context.metadata.savePartial(partial, touching: touch)
         } catch let error as MetadataError {
             await disown(after: error)
             throw error
@@ -211,7 +211,7 @@ extension LiveSession {
         guard var earlier else { return try await discardPartial(index) }
         earlier.isInDoubt = true
         let touch = await touch(writing: [index])
-        try await parts.metadata.savePartial(earlier, touching: touch)
+        try await context.metadata.savePartial(earlier, touching: touch)
         savedPartial(earlier, touch: touch)
     }
 
@@ -231,7 +231,7 @@ extension LiveSession {
             place(of: partial.index, byteCount: partial.byteCount), location: partial.location)
         let touch = await touch(writing: [partial.index])
         // The rival is recorded before the partial is discarded: a stop in between leaves both.
-        try await parts.metadata.savePartial(rival, touching: touch)
+        try await context.metadata.savePartial(rival, touching: touch)
         savedPartial(rival, touch: touch)
         try await discardPartial(partial.index)
         return true

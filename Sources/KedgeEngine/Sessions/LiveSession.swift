@@ -9,11 +9,11 @@ internal import KedgeModel
 package actor LiveSession {
     nonisolated let id: SessionID
     nonisolated let owner: OwnerID
-    nonisolated let parts: EngineParts
+    nonisolated let context: EngineContext
     private(set) var ledger: SessionLedger
     private var writers: [WriterSlot: ActiveWriter] = [:]
     /// Fencing tokens that this node holds, by chunk index.
-    private var tokens: [Int: WriterToken] = [:]
+    private var tokens: [Int: FencingToken] = [:]
     /// Number of changes that this node has made to the session.
     private(set) var changeCount = 0
     private(set) var staging: (any StagingArea)?
@@ -22,19 +22,19 @@ package actor LiveSession {
     private(set) var isRetired = false
     nonisolated let prefix: PrefixHash
 
-    init(_ progress: SessionProgress, parts: EngineParts) {
+    init(_ progress: SessionProgress, context: EngineContext) {
         id = progress.record.id
         owner = progress.record.owner
         ledger = SessionLedger(progress)
-        lastUsed = parts.clock.now()
-        self.parts = parts
-        prefix = PrefixHash(restoring: progress.record.prefix, parts: parts)
+        lastUsed = context.clock.now()
+        self.context = context
+        prefix = PrefixHash(restoring: progress.record.prefix, context: context)
     }
 
     /// True when the session has expired.
     var isExpired: Bool {
         switch ledger.record.state {
-        case .open: ledger.record.expiresAt <= parts.clock.now()
+        case .open: ledger.record.expiresAt <= context.clock.now()
         case .expired: true
         default: false
         }
@@ -44,7 +44,7 @@ package actor LiveSession {
     ///
     /// - Throws: `SESSION_EXPIRED`.
     func requireCurrent() throws {
-        lastUsed = parts.clock.now()
+        lastUsed = context.clock.now()
         guard !isExpired else { throw EngineError(.sessionExpired) }
     }
 
@@ -58,7 +58,7 @@ package actor LiveSession {
     /// yet. Stopping it at once would drop them.
     package func claim(_ slot: WriterSlot, for writer: ActiveWriter) async throws {
         while let current = writers[slot] {
-            let (timer, grace) = (parts.timer, parts.configuration.takeoverGrace)
+            let (timer, grace) = (context.timer, context.configuration.takeoverGrace)
             let stopping = Task {
                 for _ in 0..<Self.maxGraceCount where grace > .zero {
                     let before = current.byteCount
@@ -72,7 +72,7 @@ package actor LiveSession {
         }
         try requireOpen()
         writers[slot] = writer
-        guard case .chunk(let index) = slot, let fleet = parts.fleet else { return }
+        guard case .chunk(let index) = slot, let fleet = context.fleet else { return }
         do {
             tokens[index] = try await lease(index, from: fleet, for: writer)
             // The previous writer's bytes may be known only to the store.
@@ -106,7 +106,7 @@ package actor LiveSession {
         if case .chunk(let index) = slot, writers[slot] === writer,
             let token = tokens.removeValue(forKey: index)
         {
-            await giveBack(token)
+            await release(token)
         }
         if writers[slot] === writer { writers[slot] = nil }
         writer.finish()
@@ -138,14 +138,14 @@ package actor LiveSession {
         if let staging { return staging }
         // Opening would create the area again, perhaps for a session that no longer exists.
         guard !isRetired else { throw EngineError(.sessionClosed) }
-        let opened = try await parts.bytes.openStaging(ledger.record.stagingKey)
+        let opened = try await context.bytes.openStaging(ledger.record.stagingKey)
         // Another caller may have opened it during the wait; one descriptor is enough.
         if let staging {
             await opened.close()
             return staging
         }
         staging = opened
-        openArea = OpenAreaCount.Mark(parts.openAreas)
+        openArea = OpenAreaCount.Mark(context.openAreas)
         return opened
     }
 
@@ -173,9 +173,9 @@ package actor LiveSession {
         let prefix = await prefix.checkpointToSave()
         let writers = indexes.compactMap { tokens[$0] }
         return SessionTouch(
-            id: id, expiresAt: parts.nextExpiry, prefix: prefix,
+            id: id, expiresAt: context.nextExpiry, prefix: prefix,
             writer: writers.first, otherWriters: Array(writers.dropFirst()),
-            revision: parts.fleet == nil ? nil : ledger.revision)
+            revision: context.fleet == nil ? nil : ledger.revision)
     }
 
     // MARK: Changes, each made after the store has made it.
@@ -194,7 +194,7 @@ package actor LiveSession {
 
     /// Discards the partial, or the rival, of a chunk that this node writes.
     func discardPartial(_ index: Int, isRival: Bool = false) async throws {
-        try await parts.metadata.discardPartial(
+        try await context.metadata.discardPartial(
             of: id, index: index, isRival: isRival, by: tokens[index])
         changeCount += 1
         if isRival { ledger.removeRival(index) } else { ledger.removePartial(index) }
@@ -210,7 +210,7 @@ package actor LiveSession {
             throw EngineError(.sizeMismatch, "The file has another size than \(byteCount) bytes.")
         }
         do {
-            try await parts.metadata.declareSize(byteCount, of: id)
+            try await context.metadata.declareSize(byteCount, of: id)
         } catch MetadataError.wrongState(.open) {
             // Another node has just recorded another size.
             throw EngineError(.sizeMismatch, "The file has another size than \(byteCount) bytes.")
@@ -222,24 +222,24 @@ package actor LiveSession {
     /// Extends an open session as any other activity would. Writes only if that adds at least a
     /// tenth of the lifetime.
     func stayAlive() async throws {
-        let margin = parts.configuration.sessionLifetime / 10
+        let margin = context.configuration.sessionLifetime / 10
         guard ledger.record.state == .open, !isExpired,
-            ledger.record.expiresAt < parts.nextExpiry.advanced(by: .zero - margin)
+            ledger.record.expiresAt < context.nextExpiry.advanced(by: .zero - margin)
         else { return }
         let touch = await touch(writing: [])
-        _ = try await parts.metadata.commit([], touching: touch)
+        _ = try await context.metadata.commit([], touching: touch)
         recordCommit([], touch: touch)
     }
 
     /// Extends a session whose first bytes are on their way but count only at their end.
     func stayAliveWhileEmpty() async throws {
-        let margin = parts.configuration.emptySessionLifetime / 2
+        let margin = context.configuration.emptySessionLifetime / 2
         guard ledger.record.state == .open, !isExpired, ledger.claimedEnd == 0,
-            ledger.record.expiresAt < parts.firstExpiry.advanced(by: .zero - margin)
+            ledger.record.expiresAt < context.firstExpiry.advanced(by: .zero - margin)
         else { return }
         var touch = await touch(writing: [])
-        touch.expiresAt = parts.firstExpiry
-        _ = try await parts.metadata.commit([], touching: touch)
+        touch.expiresAt = context.firstExpiry
+        _ = try await context.metadata.commit([], touching: touch)
         recordCommit([], touch: touch)
     }
 

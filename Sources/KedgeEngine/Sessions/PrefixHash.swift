@@ -6,51 +6,51 @@ internal import KedgeModel
 /// The SHA-256 of the file's contiguous prefix, updated as chunks are committed, so that finalize
 /// finds it done.
 ///
-/// Chunks are hashed for the file in order while they are written (``turns``). Bytes that arrive in
+/// Chunks are hashed for the file in order while they are written (``fileHashing``). Bytes that arrive in
 /// another order are read back.
 actor PrefixHash {
     /// The ordered hashing of chunks while they are written.
-    nonisolated let turns: HashTurns
+    nonisolated let fileHashing: OrderedHashing
     private var savedOffset: Int64
     private var target: Int64
     private var task: Task<Void, Never>?
     private var failure: (any Error)?
     private var waiting: [(offset: Int64, continuation: CheckedContinuation<Void, Never>)] = []
-    private let parts: EngineParts
+    private let context: EngineContext
 
     /// Continues from a stored checkpoint; an unreadable one starts over at the first byte.
-    init(restoring checkpoint: HashCheckpoint?, parts: EngineParts) {
+    init(restoring checkpoint: HashCheckpoint?, context: EngineContext) {
         let restored = checkpoint.flatMap { SHA256Hasher(savedState: $0.state) }
         let hasher = restored ?? SHA256Hasher()
-        turns = HashTurns(hasher)
+        fileHashing = OrderedHashing(hasher)
         savedOffset = hasher.byteCount
         target = hasher.byteCount
-        self.parts = parts
+        self.context = context
     }
 
     /// Offset after the last hashed byte.
-    var offset: Int64 { turns.hasher.byteCount }
+    var offset: Int64 { fileHashing.hasher.byteCount }
 
     /// True while bytes are being read back.
-    var isFollowing: Bool { task != nil }
+    var isReadingBack: Bool { task != nil }
 
     /// True when the hash will advance without another call.
-    private var isGoingOn: Bool { task != nil || turns.hasStepAhead }
+    private var isGoingOn: Bool { task != nil || fileHashing.hasStepAhead }
 
     /// The digest of the first ``offset`` bytes.
-    var digest: SHA256Digest { turns.hasher.digest() }
+    var digest: SHA256Digest { fileHashing.hasher.digest() }
 
     /// Accepts the step of the committed chunk that starts at the offset. It counts once all steps
     /// before it do.
     func accept(stepAt start: Int64) {
-        turns.accept(stepAt: start)
+        fileHashing.accept(stepAt: start)
         wake()
     }
 
     /// Returns the hash's state for the next transaction; nil if it has not advanced since the last
     /// save.
     func checkpointToSave() -> HashCheckpoint? {
-        let hasher = turns.hasher
+        let hasher = fileHashing.hasher
         guard hasher.byteCount > savedOffset else { return nil }
         savedOffset = hasher.byteCount
         return HashCheckpoint(hasher)
@@ -58,12 +58,12 @@ actor PrefixHash {
 
     /// Adopts the checkpoint of another node if it is further ahead.
     func adopt(_ checkpoint: HashCheckpoint) {
-        guard checkpoint.offset > offset, task == nil, !turns.hasStepAhead,
+        guard checkpoint.offset > offset, task == nil, !fileHashing.hasStepAhead,
             let hasher = SHA256Hasher(savedState: checkpoint.state)
         else { return }
-        turns.beginFollowing()
-        turns.follow(hasher)
-        turns.endFollowing()
+        fileHashing.beginReadingBack()
+        fileHashing.readBack(hasher)
+        fileHashing.endReadingBack()
         savedOffset = max(savedOffset, hasher.byteCount)
         wake()
     }
@@ -72,27 +72,27 @@ actor PrefixHash {
     ///
     /// - Parameter save: Records a checkpoint from which other nodes can continue. Called only for
     ///   stores that assemble.
-    func follow(
+    func readBack(
         to end: Int64, area: @escaping @Sendable () async throws -> any StagingArea,
         save: @escaping @Sendable (HashCheckpoint) async throws -> Void
     ) {
         target = max(target, end)
         // A step that starts at the current offset is about to count.
-        guard task == nil, offset < target, !turns.hasStepAhead else { return }
+        guard task == nil, offset < target, !fileHashing.hasStepAhead else { return }
         failure = nil
-        turns.beginFollowing()
-        // Ends by itself at the target; callers that need the hash wait in `wait(for:patience:)`.
+        fileHashing.beginReadingBack()
+        // Ends by itself at the target; callers that need the hash wait in `wait(for:timeout:)`.
         task = Task { await self.run(area: area, save: save) }
     }
 
     /// Waits until the hash has reached the offset or failed, at most for the given timeout.
     ///
     /// - Returns: True when it has reached the offset.
-    func wait(for offset: Int64, patience: Duration) async throws -> Bool {
-        let isOver = Mutex(patience <= .zero)
+    func wait(for offset: Int64, timeout: Duration) async throws -> Bool {
+        let isOver = Mutex(timeout <= .zero)
         // Wakes the waiter below once; cancelled when the hash was faster.
-        let timer = Task { [clock = parts.timer] in
-            try await clock.sleep(for: patience)
+        let timer = Task { [clock = context.timer] in
+            try await clock.sleep(for: timeout)
             isOver.withLock { $0 = true }
             self.wakeAll()
         }
@@ -118,20 +118,20 @@ actor PrefixHash {
         do {
             let staging = try await area()
             while offset < target {
-                if offset - savedOffset >= parts.configuration.sharedHashStep {
+                if offset - savedOffset >= context.configuration.sharedHashStep {
                     try await share(save)
                 }
-                let buffer = parts.buffers.take()
-                defer { parts.buffers.give(buffer) }
-                let start = turns.hasher
+                let buffer = context.buffers.take()
+                defer { context.buffers.give(buffer) }
+                let start = fileHashing.hasher
                 try await staging.read(
                     into: buffer, at: start.byteCount, byteCount: target - start.byteCount)
-                let advanced = try await parts.pool.run {
+                let advanced = try await context.pool.run {
                     var hasher = start
                     hasher.update(buffer.bytes)
                     return hasher
                 }
-                turns.follow(advanced)
+                fileHashing.readBack(advanced)
                 wake()
             }
         } catch ByteStoreError.notAssembled {
@@ -146,14 +146,14 @@ actor PrefixHash {
             // The next checkpoint records it, or the bytes are hashed again.
         }
         task = nil
-        turns.endFollowing()
+        fileHashing.endReadingBack()
         wakeAll()
     }
 
     /// Saves a checkpoint if the store assembles files. Other nodes, or this one after a crash,
     /// continue from it.
     private func share(_ save: (HashCheckpoint) async throws -> Void) async throws {
-        guard parts.bytes.assembles, let checkpoint = checkpointToSave() else { return }
+        guard context.bytes.assembles, let checkpoint = checkpointToSave() else { return }
         try await save(checkpoint)
     }
 

@@ -47,9 +47,9 @@ enum Resumption: Equatable {
     /// twice. A body that counts only as a whole must end where the chunk does.
     ///
     /// - Throws: `OFFSET_MISMATCH`, `RANGE_MISMATCH`.
-    func require(_ body: ByteRange, chunk: ByteRange, isHeldBack: Bool) throws {
+    func require(_ body: ByteRange, chunk: ByteRange, awaitsContinue: Bool) throws {
         let expected = chunk.start + (partial?.byteCount ?? 0)
-        guard body.start == expected || (body.start < expected && !isHeldBack) else {
+        guard body.start == expected || (body.start < expected && !awaitsContinue) else {
             var error = EngineError(.offsetMismatch)
             error.expectedOffset = expected
             throw error

@@ -17,8 +17,8 @@ package actor SessionRegistry {
         var userCount = 0
     }
 
-    private let parts: EngineParts
-    private var live: [SessionID: Entry] = [:]
+    private let context: EngineContext
+    private var entries: [SessionID: Entry] = [:]
     /// Sessions in memory that no caller uses.
     private var idle: Set<SessionID> = []
     private var isEvicting = false
@@ -26,7 +26,7 @@ package actor SessionRegistry {
     /// Incremented on every drop; invalidates loads started earlier.
     private var dropCount = 0
 
-    init(parts: EngineParts) { self.parts = parts }
+    init(context: EngineContext) { self.context = context }
 
     /// Lends the session to the closure. It stays in memory meanwhile.
     ///
@@ -63,26 +63,26 @@ package actor SessionRegistry {
     }
 
     /// Returns the session if it is in memory.
-    func session(inMemory id: SessionID) -> LiveSession? { live[id]?.session }
+    func session(inMemory id: SessionID) -> LiveSession? { entries[id]?.session }
 
     /// All sessions in memory.
-    package var sessions: [LiveSession] { live.values.map(\.session) }
+    package var sessions: [LiveSession] { entries.values.map(\.session) }
 
     /// Removes a session from memory after its writers have stopped.
     ///
     /// - Parameter owner: Drops the session only if it belongs to this owner; nil for any owner.
     func drop(_ id: SessionID, ofOwner owner: OwnerID? = nil) async {
         dropCount += 1
-        guard let session = live[id]?.session, owner == nil || session.owner == owner else {
+        guard let session = entries[id]?.session, owner == nil || session.owner == owner else {
             return
         }
         await session.retire()
-        if live[id]?.session === session { forget(id) }
+        if entries[id]?.session === session { forget(id) }
     }
 
     /// Drops a session that has expired; does nothing for any other.
     func dropExpired(_ id: SessionID, owner: OwnerID) async {
-        guard let session = live[id]?.session, await session.isExpired else { return }
+        guard let session = entries[id]?.session, await session.isExpired else { return }
         await drop(id, ofOwner: owner)
     }
 
@@ -94,11 +94,11 @@ package actor SessionRegistry {
         isEvicting = true
         defer { isEvicting = false }
         for id in Array(idle) {
-            guard let session = live[id]?.session, await session.lastUsed < time,
-                await !session.prefix.isFollowing
+            guard let session = entries[id]?.session, await session.lastUsed < time,
+                await !session.prefix.isReadingBack
             else { continue }
             // A request may have taken it during the waits.
-            guard let entry = live[id], entry.session === session, entry.userCount == 0 else {
+            guard let entry = entries[id], entry.session === session, entry.userCount == 0 else {
                 continue
             }
             forget(id)
@@ -107,25 +107,25 @@ package actor SessionRegistry {
     }
 
     private func forget(_ id: SessionID) {
-        live[id] = nil
+        entries[id] = nil
         idle.remove(id)
     }
 
     private func checkOut(_ id: SessionID, _ owner: OwnerID) async throws -> LiveSession {
-        if parts.openAreas.value > parts.configuration.maxIdleStagingAreas {
-            await evict(idleSince: parts.clock.now())
+        if context.openAreas.value > context.configuration.maxIdleStagingAreas {
+            await evict(idleSince: context.clock.now())
         }
         while true {
             let session = try await find(id, owner)
             // A retired session accepts no writers; the next round loads the current state.
             if await session.isRetired {
-                if live[id]?.session === session { forget(id) }
+                if entries[id]?.session === session { forget(id) }
                 continue
             }
             guard session.owner == owner else { throw EngineError(.sessionNotFound) }
             // If several loads ended together, the first one counts.
-            if let first = live[id]?.session, first !== session { continue }
-            live[id, default: Entry(session: session)].userCount += 1
+            if let first = entries[id]?.session, first !== session { continue }
+            entries[id, default: Entry(session: session)].userCount += 1
             idle.remove(id)
             return session
         }
@@ -133,29 +133,29 @@ package actor SessionRegistry {
 
     private func find(_ id: SessionID, _ owner: OwnerID) async throws -> LiveSession {
         while true {
-            if let known = live[id]?.session { return known }
+            if let known = entries[id]?.session { return known }
             let before = dropCount
             guard let loaded = try await load(Key(id: id, owner: owner)) else {
                 throw EngineError(.sessionNotFound)
             }
-            if dropCount == before { return live[id]?.session ?? loaded }
+            if dropCount == before { return entries[id]?.session ?? loaded }
         }
     }
 
     private func checkIn(_ session: LiveSession) {
-        guard var entry = live[session.id], entry.session === session else { return }
+        guard var entry = entries[session.id], entry.session === session else { return }
         entry.userCount -= 1
-        live[session.id] = entry
+        entries[session.id] = entry
         if entry.userCount == 0 { idle.insert(session.id) }
     }
 
     private func load(_ key: Key) async throws -> LiveSession? {
         let task =
             loading[key]
-            ?? Task { [parts] in
+            ?? Task { [context] in
                 // Shared by all callers that ask meanwhile; each of them awaits it below.
-                try await parts.metadata.progress(of: key.id, owner: key.owner)
-                    .map { LiveSession($0, parts: parts) }
+                try await context.metadata.progress(of: key.id, owner: key.owner)
+                    .map { LiveSession($0, context: context) }
             }
         loading[key] = task
         defer { loading[key] = nil }

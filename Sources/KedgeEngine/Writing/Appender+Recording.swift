@@ -17,9 +17,9 @@ extension Appender {
             return
         }
         try await requireDeclaredDigest(chunk)
-        try await live.commitDurably(
+        try await session.commitDurably(
             chunk, staging: pass.staging, step: pass.hashStep)
-        await live.followPrefix()
+        await session.followPrefix()
     }
 
     /// Checks a chunk against the digest that a native client declared with the chunk's first
@@ -28,28 +28,28 @@ extension Appender {
     ///
     /// - Throws: `OFFSET_MISMATCH`.
     private func requireDeclaredDigest(_ chunk: CommittedChunk) async throws {
-        let view = try await live.view(ofChunk: chunk.index)
+        let view = try await session.view(ofChunk: chunk.index)
         guard let declared = view.partial?.declaredDigest, declared != chunk.digest,
             // While the file size was unknown, no client declared the digest of a short last chunk.
             chunk.byteCount == view.layout.chunkSize || hadSize
         else { return }
-        try await live.discardPartial(chunk.index)
+        try await session.discardPartial(chunk.index)
         throw await offsetMismatch()
     }
 
     /// Saves the chunk in which the body ended: as the file's short last chunk, or as a partial.
     mutating func finish(_ pass: ChunkPass, isLast: Bool) async throws {
-        let index = await live.ledger.record.layout.index(ofByteAt: pass.start)
-        let endsFile = await live.ledger.record.fileSize == pass.offset
+        let index = await session.ledger.record.layout.index(ofByteAt: pass.start)
+        let endsFile = await session.ledger.record.fileSize == pass.offset
         if isLast || endsFile, pass.verified.byteCount > 0 {
             try await record(pass, index: index)
             try await commitDeferred()
             return
         }
-        let declared = try await live.view(ofChunk: index).partial?.declaredDigest
-        try await live.savePartial(
+        let declared = try await session.view(ofChunk: index).partial?.declaredDigest
+        try await session.savePartial(
             pass.verified, index: index, declaredDigest: declared, staging: pass.staging)
-        guard await live.ledger.contiguousOffset >= offset else {
+        guard await session.ledger.contiguousOffset >= offset else {
             throw EngineError(.internalError, cause: "the end of an append was not saved")
         }
     }
@@ -58,7 +58,7 @@ extension Appender {
     ///
     /// - Throws: `SIZE_MISMATCH`. The bytes are kept, and the session stays open.
     mutating func declareEnd(keeping tail: ChunkPass?) async throws {
-        let ledger = await live.ledger
+        let ledger = await session.ledger
         let isRight =
             ledger.record.fileSize.map { $0 == offset } ?? (ledger.claimedEnd <= offset)
         guard isRight else {
@@ -66,7 +66,7 @@ extension Appender {
             if let tail { try await finish(tail, isLast: false) }
             throw EngineError(.sizeMismatch, "The file is not complete at byte \(offset).")
         }
-        try await live.declareSize(offset)
+        try await session.declareSize(offset)
     }
 
     func verifyChecksum() async throws {
@@ -80,7 +80,7 @@ extension Appender {
         let chunks = deferredChunks
         (deferredChunks, deferredStaging) = ([], nil)
         for chunk in chunks { try await requireDeclaredDigest(chunk) }
-        try await live.commitDurably(chunks, staging: staging)
-        await live.followPrefix()
+        try await session.commitDurably(chunks, staging: staging)
+        await session.followPrefix()
     }
 }

@@ -29,7 +29,7 @@ extension Appender {
                 // A damaged body must not change anything.
                 try await verifyRest(of: reader, hasMore: hasMore)
             }
-            if try await !live.setAside(partial) {
+            if try await !session.setAside(partial) {
                 // Earlier chunks are sound. Without committing them, every retry would be refused
                 // here again.
                 try await commitDeferred()
@@ -71,9 +71,9 @@ extension Appender {
     /// Returns the SHA-256 of stored bytes; nil when this node cannot find them, so that they never
     /// count as equal.
     private func digestOfStored(_ start: Int64, byteCount: Int64) async throws -> SHA256Digest? {
-        let area = try await live.stagingArea()
+        let area = try await session.stagingArea()
         do {
-            return try await digest(of: start..<start + byteCount, parts: parts, area.read)
+            return try await digest(of: start..<start + byteCount, context: context, area.read)
         } catch ByteStoreError.notFound {
             return nil
         }
@@ -93,15 +93,15 @@ extension Appender {
         _ byteCount: Int64, _ reader: any ByteReader
     ) async throws -> (SHA256Hasher, hasMore: Bool) {
         var hasher = SHA256Hasher()
-        let buffer = parts.buffers.take()
-        defer { parts.buffers.give(buffer) }
+        let buffer = context.buffers.take()
+        defer { context.buffers.give(buffer) }
         var hasMore = true
         while hasMore, hasher.byteCount < byteCount {
             buffer.removeAll()
             let rest = byteCount - hasher.byteCount
             hasMore = try await reader.fill(buffer, limit: Int(min(rest, Int64(buffer.capacity))))
             let hashers = (hasher, appendHash)
-            (hasher, appendHash) = try await parts.pool.run {
+            (hasher, appendHash) = try await context.pool.run {
                 var (hasher, appendHash) = hashers
                 if appendHash == nil { hasher.update(buffer.bytes) }
                 appendHash?.update(buffer.bytes, beside: &hasher)

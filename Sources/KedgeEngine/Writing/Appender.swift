@@ -4,8 +4,8 @@ internal import KedgeModel
 
 /// Writes the body of one append into chunks.
 struct Appender {
-    let live: LiveSession
-    let parts: EngineParts
+    let session: LiveSession
+    let context: EngineContext
     let writer: ActiveWriter
     let put: AppendPut
     /// Largest offset the file may reach.
@@ -25,10 +25,11 @@ struct Appender {
     var offset: Int64
 
     init(
-        live: LiveSession, parts: EngineParts, writer: ActiveWriter, put: AppendPut, limit: Int64
+        session: LiveSession, context: EngineContext, writer: ActiveWriter, put: AppendPut,
+        limit: Int64
     ) {
-        self.live = live
-        self.parts = parts
+        self.session = session
+        self.context = context
         self.writer = writer
         self.put = put
         self.limit = limit
@@ -48,27 +49,27 @@ struct Appender {
     }
 
     private mutating func releaseSlots() async {
-        for (index, writer) in heldSlots { await live.release(.chunk(index), writer) }
+        for (index, writer) in heldSlots { await session.release(.chunk(index), writer) }
         heldSlots = []
     }
 
     private mutating func writeAll(_ reader: any ByteReader) async throws {
         var tail: ChunkPass?
         var hasMore = true
-        hadSize = await live.ledger.record.fileSize != nil
-        if await live.ledger.lacksOnlyLastCommit {
+        hadSize = await session.ledger.record.fileSize != nil
+        if await session.ledger.lacksOnlyLastCommit {
             (hasMore, tail) = try await writeNextChunk(reader)
         }
         while hasMore, offset < limit {
             (hasMore, tail) = try await writeNextChunk(reader)
         }
-        if hasMore, try await !isAtEnd(reader, parts: parts) {
+        if hasMore, try await !isAtEnd(reader, context: context) {
             // Bytes up to the limit are sound, and count like those of any interrupted body.
             if let tail, !put.countsAtItsEnd { try await finish(tail, isLast: false) }
             throw await beyondLimit()
         }
         try await verifyChecksum()
-        if put.countsAtItsEnd, let size = put.declaredSize { try await live.declareSize(size) }
+        if put.countsAtItsEnd, let size = put.declaredSize { try await session.declareSize(size) }
         if put.completes { try await declareEnd(keeping: tail) }
         try await commitDeferred()
         if let tail { try await finish(tail, isLast: put.completes) }
@@ -77,7 +78,7 @@ struct Appender {
     /// Returns the error for a body that continues beyond the limit.
     private func beyondLimit() async -> EngineError {
         if put.declaredSize == limit { return EngineError(.lengthMismatch, Self.beyondEnd) }
-        guard await live.ledger.record.fileSize != limit else {
+        guard await session.ledger.record.fileSize != limit else {
             return EngineError(.lengthMismatch, Self.beyondEnd)
         }
         return EngineError(.fileTooLarge, "The body is larger than this service takes.")
@@ -91,15 +92,15 @@ struct Appender {
     private mutating func writeNextChunk(
         _ reader: any ByteReader
     ) async throws -> (hasMore: Bool, tail: ChunkPass?) {
-        let layout = await live.ledger.record.layout
+        let layout = await session.ledger.record.layout
         let index = layout.index(ofByteAt: offset)
         guard let chunk = layout.range(ofChunk: index) else { throw EngineError(.fileTooLarge) }
         // A native client may hold this chunk's slot; appending stops it like any other writer.
-        let slot = try await live.claimChunk(index, stopping: writer)
+        let slot = try await session.claimChunk(index, stopping: writer)
         heldSlots.append((index, slot))
         // Read after the claim: the stopped writer may just have committed the chunk, and a
         // committed chunk is never written again.
-        let view = try await live.view(ofChunk: index)
+        let view = try await session.view(ofChunk: index)
         if let committed = view.digest {
             guard offset == chunk.start else { throw await offsetMismatch() }
             let hasMore = try await compare(reader, chunk: chunk, with: committed)
@@ -130,7 +131,7 @@ struct Appender {
                     isWhole
                         ? try ChunkPass(
                             chunk: chunk, resuming: partial,
-                            staging: try await live.stagingArea(), parts: parts) : nil
+                            staging: try await session.stagingArea(), context: context) : nil
                 )
             }
         }
@@ -139,18 +140,20 @@ struct Appender {
             throw await offsetMismatch()
         }
         let writable = ByteRange(start: chunk.start, end: min(chunk.end, limit))
-        let staging = try await live.stagingArea()
+        let staging = try await session.stagingArea()
         let isFresh = partial == nil && !put.countsAtItsEnd
-        let turn = isFresh ? HashTurn(live, start: chunk.start) : nil
+        let fileHashStep = isFresh ? FileHashStep(session, start: chunk.start) : nil
         let checkpoints =
             put.countsAtItsEnd
             ? nil
             : Checkpoints(
-                live: live, parts: parts, index: index, chunk: writable, resuming: partial,
+                session: session, context: context, index: index, chunk: writable,
+                resuming: partial,
                 declaredDigest: partial?.declaredDigest, staging: staging)
         var pass = try ChunkPass(
-            chunk: writable, resuming: partial, staging: staging, parts: parts,
-            turn: turn, appendHash: appendHash, checkpoints: checkpoints, writer: writer)
+            chunk: writable, resuming: partial, staging: staging, context: context,
+            fileHashStep: fileHashStep, appendHash: appendHash, checkpoints: checkpoints,
+            writer: writer)
         // Reserves the chunk only, as for a native chunk: the length of the body may be unknown.
         let end = try await reserving(writable.end - offset) { await pass.run(reader) }
         appendHash = pass.appendHash
@@ -158,7 +161,7 @@ struct Appender {
         switch end {
         case .interrupted(let error):
             if !put.countsAtItsEnd {
-                await live.keepPartial(
+                await session.keepPartial(
                     pass.verified, index: index, declaredDigest: partial?.declaredDigest,
                     staging: pass.staging)
             }
@@ -181,12 +184,12 @@ struct Appender {
         _ byteCount: Int64, _ body: () async -> PassEnd
     ) async throws -> PassEnd {
         guard byteCount > 0 else { return await body() }
-        return try await parts.space.reserving(byteCount, of: parts.bytes, body)
+        return try await context.space.reserving(byteCount, of: context.bytes, body)
     }
 
     func offsetMismatch() async -> EngineError {
         var error = EngineError(.offsetMismatch)
-        error.expectedOffset = await live.ledger.contiguousOffset
+        error.expectedOffset = await session.ledger.contiguousOffset
         return error
     }
 }

@@ -6,9 +6,9 @@ internal import KedgeModel
 /// sends them again, and the partial must not shrink.
 ///
 /// - Throws: `LENGTH_MISMATCH` when the body ends early.
-func skip(_ byteCount: Int64, of reader: any ByteReader, parts: EngineParts) async throws {
-    let buffer = parts.buffers.take()
-    defer { parts.buffers.give(buffer) }
+func skip(_ byteCount: Int64, of reader: any ByteReader, context: EngineContext) async throws {
+    let buffer = context.buffers.take()
+    defer { context.buffers.give(buffer) }
     var rest = byteCount
     while rest > 0 {
         buffer.removeAll()
@@ -22,10 +22,10 @@ func skip(_ byteCount: Int64, of reader: any ByteReader, parts: EngineParts) asy
 
 /// Reads and hashes a body until the hash covers `byteCount` bytes or the body ends.
 func readAndHash(
-    _ hasher: SHA256Hasher, upTo byteCount: Int64, of reader: any ByteReader, parts: EngineParts
+    _ hasher: SHA256Hasher, upTo byteCount: Int64, of reader: any ByteReader, context: EngineContext
 ) async throws -> (SHA256Hasher, hasMore: Bool) {
-    let buffer = parts.buffers.take()
-    defer { parts.buffers.give(buffer) }
+    let buffer = context.buffers.take()
+    defer { context.buffers.give(buffer) }
     var hasher = hasher
     var hasMore = true
     while hasMore, hasher.byteCount < byteCount {
@@ -33,7 +33,7 @@ func readAndHash(
         let rest = byteCount - hasher.byteCount
         hasMore = try await reader.fill(buffer, limit: Int(min(rest, Int64(buffer.capacity))))
         let before = hasher
-        hasher = await parts.pool.compute {
+        hasher = await context.pool.compute {
             var after = before
             after.update(buffer.bytes)
             return after
@@ -43,8 +43,8 @@ func readAndHash(
 }
 
 /// Returns true when the body has no further byte.
-func isAtEnd(_ reader: any ByteReader, parts: EngineParts) async throws -> Bool {
-    let buffer = parts.buffers.take()
-    defer { parts.buffers.give(buffer) }
+func isAtEnd(_ reader: any ByteReader, context: EngineContext) async throws -> Bool {
+    let buffer = context.buffers.take()
+    defer { context.buffers.give(buffer) }
     return try await !reader.fill(buffer, limit: 1) && buffer.count == 0
 }

@@ -7,7 +7,7 @@ package protocol ByteBody: Sendable {
 
     /// True while the client waits for `100 Continue` before it sends the body. A refusal then
     /// costs it nothing.
-    var isHeldBack: Bool { get }
+    var awaitsContinue: Bool { get }
 
     /// The origin of the body, and its progress.
     var origin: BodyOrigin { get }
@@ -19,7 +19,7 @@ package protocol ByteBody: Sendable {
 
 extension ByteBody {
     /// False unless the front end provides a value.
-    package var isHeldBack: Bool { false }
+    package var awaitsContinue: Bool { false }
 
     /// Unknown unless the front end provides a value.
     package var origin: BodyOrigin { .unknown }

@@ -8,8 +8,8 @@ internal import KedgeModel
 /// Runs beside the pass, which keeps reading the body during a sync. Only bytes whose write had
 /// returned before the sync began are recorded.
 actor Checkpoints {
-    private let live: LiveSession
-    private let parts: EngineParts
+    private let session: LiveSession
+    private let context: EngineContext
     private let index: Int
     private let chunkByteCount: Int64
     private let declaredDigest: SHA256Digest?
@@ -23,12 +23,12 @@ actor Checkpoints {
     private var isSaving = false
 
     init(
-        live: LiveSession, parts: EngineParts, index: Int, chunk: ByteRange,
+        session: LiveSession, context: EngineContext, index: Int, chunk: ByteRange,
         resuming partial: PartialRecord?, declaredDigest: SHA256Digest?, staging: any StagingArea,
         isRival: Bool = false
     ) {
-        self.live = live
-        self.parts = parts
+        self.session = session
+        self.context = context
         self.index = index
         chunkByteCount = chunk.byteCount
         self.declaredDigest = declaredDigest
@@ -42,10 +42,10 @@ actor Checkpoints {
     /// Records the written bytes at intervals until the task is cancelled, also while the body
     /// stalls. A checkpoint under way is completed.
     func run() async {
-        let settings = parts.configuration
+        let settings = context.configuration
         while true {
             do {
-                try await parts.timer.sleep(for: settings.checkpointInterval)
+                try await context.timer.sleep(for: settings.checkpointInterval)
             } catch {
                 // Cancelled: the pass is over.
                 return
@@ -58,7 +58,7 @@ actor Checkpoints {
     /// within one interval a fast link would lose too much.
     func wrote(_ hash: SHA256Hasher) async {
         written = hash
-        if newByteCount >= parts.configuration.checkpointByteCount { await save() }
+        if newByteCount >= context.configuration.checkpointByteCount { await save() }
     }
 
     private func save() async {
@@ -67,7 +67,7 @@ actor Checkpoints {
         isSaving = true
         defer { isSaving = false }
         attemptedByteCount = written.byteCount
-        await live.keepPartial(
+        await session.keepPartial(
             written, index: index, declaredDigest: declaredDigest, staging: staging,
             isRival: isRival)
     }

@@ -25,37 +25,37 @@ struct ChunkPass {
     /// Offset after the last byte the pass may write.
     let end: Int64
     let staging: any StagingArea
-    let parts: EngineParts
+    let context: EngineContext
     /// The hashes up to the last written byte.
     private var hashes: ChunkHashes
     /// The file's hash before the chunk, once the chunk has its turn.
     private var fileHashBefore: SHA256Hasher?
     /// The chunk's turn in the file's hash; nil if the hash is not computed with this chunk, or is
     /// already being computed.
-    private var turn: HashTurn?
+    private var fileHashStep: FileHashStep?
     /// Time spent reading the chunk from the body.
     private var age = Duration.zero
     /// Records written bytes at intervals; nil when no byte may count before the end.
     private let checkpoints: Checkpoints?
     /// The writer whose received bytes are counted; nil when no other writer waits for this pass.
     private let writer: ActiveWriter?
-    private var pace: FillPace
+    private var pace: CopyBatchSize
 
     /// - Parameter turn: The chunk's turn in the file's hash; only for a chunk written from its
     ///   start.
     init(
         chunk: ByteRange, resuming partial: PartialRecord?, staging: any StagingArea,
-        parts: EngineParts, turn: HashTurn? = nil, appendHash: AppendHash? = nil,
+        context: EngineContext, fileHashStep: FileHashStep? = nil, appendHash: AppendHash? = nil,
         checkpoints: Checkpoints? = nil, writer: ActiveWriter? = nil
     ) throws {
         start = chunk.start
         end = chunk.end
         self.staging = staging
-        self.parts = parts
-        self.turn = turn
+        self.context = context
+        self.fileHashStep = fileHashStep
         self.checkpoints = checkpoints
         self.writer = writer
-        pace = FillPace(parts.configuration)
+        pace = CopyBatchSize(context.configuration)
         hashes = ChunkHashes(chunk: SHA256Hasher(), append: appendHash)
         guard let partial else { return }
         guard let resumed = SHA256Hasher(savedState: partial.hashState),
@@ -99,14 +99,14 @@ struct ChunkPass {
         var underWay: Task<ChunkHashes, any Error>?
         var outcome: PassEnd = .filled
         reading: while next < end {
-            let buffer = parts.buffers.take(for: pace.byteCount)
+            let buffer = context.buffers.take(for: pace.byteCount)
             var failure: (any Error)?
             var hasMore = true
             // Up to a block boundary, after which whole blocks can be written.
             let excess = Int(next % Self.blockByteCount)
             let step = pace.byteCount > excess ? pace.byteCount - excess : pace.byteCount
             let limit = Int(min(end - next, Int64(step)))
-            let elapsed = await parts.timer.measure {
+            let elapsed = await context.timer.measure {
                 do {
                     hasMore = try await reader.fill(buffer, limit: limit)
                 } catch {
@@ -116,16 +116,16 @@ struct ChunkPass {
             pace.adapt(to: elapsed)
             age += elapsed
             let count = buffer.count
-            writer?.came(count)
+            writer?.countReceived(count)
             do {
                 try await settle(underWay)
                 underWay = nil
                 underWay = count > 0 ? await advance(over: buffer, at: next) : nil
             } catch {
-                parts.buffers.give(buffer)
+                context.buffers.give(buffer)
                 return .interrupted(error)
             }
-            if count == 0 { parts.buffers.give(buffer) }
+            if count == 0 { context.buffers.give(buffer) }
             next += Int64(count)
             if let failure {
                 outcome = .interrupted(failure)
@@ -153,10 +153,10 @@ struct ChunkPass {
     private mutating func advance(
         over buffer: IOBuffer, at offset: Int64
     ) async -> Task<ChunkHashes, any Error> {
-        await takeTurn()
+        await makeHashStep()
         let before = hashes
-        return Task { [parts, staging, checkpoints] in
-            let hashed = parts.pool.start {
+        return Task { [context, staging, checkpoints] in
+            let hashed = context.pool.start {
                 var after = before
                 after.update(buffer.bytes)
                 return after
@@ -171,7 +171,7 @@ struct ChunkPass {
             }
             // Both have ended before the buffer is returned, even if the write failed.
             let after = try await hashed.value()
-            parts.buffers.give(buffer)
+            context.buffers.give(buffer)
             try written.get()
             await checkpoints?.wrote(after.chunk)
             return after
@@ -181,17 +181,17 @@ struct ChunkPass {
     /// Takes the chunk's turn in the file's hash if it has come. The first bytes of a chunk from a
     /// fast link wait briefly for it. The body is not read meanwhile, which leaves the processor to
     /// the chunks before it.
-    private mutating func takeTurn() async {
-        guard let turn else { return }
-        let mayWait = verified.byteCount == 0 && age < HashTurn.fastAge
-        await join(mayWait ? await turn.wait() : turn.take())
+    private mutating func makeHashStep() async {
+        guard let fileHashStep else { return }
+        let mayWait = verified.byteCount == 0 && age < FileHashStep.fastAge
+        await join(mayWait ? await fileHashStep.wait() : fileHashStep.take())
     }
 
     /// Computes the file's hash with this chunk from here on, after catching up with its earlier
     /// bytes.
     private mutating func join(_ fileHash: SHA256Hasher?) async {
         guard let fileHash else { return }
-        turn = nil
+        fileHashStep = nil
         do {
             hashes.file = try await caughtUp(fileHash)
             fileHashBefore = fileHash
@@ -206,12 +206,12 @@ struct ChunkPass {
     private func caughtUp(_ fileHash: SHA256Hasher) async throws -> SHA256Hasher {
         var hasher = fileHash
         while hasher.byteCount < offset {
-            let buffer = parts.buffers.take()
-            defer { parts.buffers.give(buffer) }
+            let buffer = context.buffers.take()
+            defer { context.buffers.give(buffer) }
             let before = hasher
             try await staging.read(
                 into: buffer, at: before.byteCount, byteCount: offset - before.byteCount)
-            hasher = await parts.pool.compute {
+            hasher = await context.pool.compute {
                 var after = before
                 after.update(buffer.bytes)
                 return after

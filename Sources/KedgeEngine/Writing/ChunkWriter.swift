@@ -4,8 +4,8 @@ internal import KedgeModel
 
 /// Writes one chunk from a body and commits it.
 struct ChunkWriter {
-    let live: LiveSession
-    let parts: EngineParts
+    let session: LiveSession
+    let context: EngineContext
     let writer: ActiveWriter
 
     /// Writes the rest of a chunk, checks its digest, syncs and commits. Bytes of a body that ends
@@ -21,11 +21,11 @@ struct ChunkWriter {
         body: some ByteBody
     ) async throws {
         // A part of a chunk takes no turn in the file's hash, so no other chunk should wait for it.
-        if range == chunk, partial == nil { live.prefix.turns.enter(end: chunk.end) }
+        if range == chunk, partial == nil { session.prefix.fileHashing.enter(end: chunk.end) }
         let result = await Result {
             try await pass(put, chunk: chunk, range: range, resuming: partial, body: body)
         }
-        live.prefix.turns.leave(end: chunk.end)
+        session.prefix.fileHashing.leave(end: chunk.end)
         try result.get()
     }
 
@@ -36,23 +36,25 @@ struct ChunkWriter {
         let reader = try await body.makeReader()
         if let partial, range.start == chunk.start {
             // Usually a client that did not know of the partial sends its bytes again.
-            let isKept = try await live.view(ofChunk: put.index).rival == nil
+            let isKept = try await session.view(ofChunk: put.index).rival == nil
             let beside = RivalWriter(
-                live: live, parts: parts, writer: writer, put: put, chunk: chunk, end: range.end,
+                session: session, context: context, writer: writer, put: put, chunk: chunk,
+                end: range.end,
                 isKept: isKept)
             if try await beside.write(comparing: partial, reader: reader, body: body) { return }
         }
-        let staging = try await live.stagingArea()
-        let turn =
-            range == chunk && partial == nil ? HashTurn(live, start: chunk.start) : nil
+        let staging = try await session.stagingArea()
+        let fileHashStep =
+            range == chunk && partial == nil ? FileHashStep(session, start: chunk.start) : nil
         let checkpoints = Checkpoints(
-            live: live, parts: parts, index: put.index, chunk: chunk, resuming: partial,
+            session: session, context: context, index: put.index, chunk: chunk, resuming: partial,
             declaredDigest: Self.declaredDigest(put, resuming: partial), staging: staging)
         var pass = try ChunkPass(
             chunk: ByteRange(start: chunk.start, end: range.end), resuming: partial,
-            staging: staging, parts: parts, turn: turn, checkpoints: checkpoints, writer: writer)
+            staging: staging, context: context, fileHashStep: fileHashStep,
+            checkpoints: checkpoints, writer: writer)
         if range.start > chunk.start {
-            try await skip(pass.offset - range.start, of: reader, parts: parts)
+            try await skip(pass.offset - range.start, of: reader, context: context)
         }
         switch await pass.run(reader) {
         case .filled:
@@ -66,21 +68,21 @@ struct ChunkWriter {
             throw writer.interruption?.error ?? error
         }
         guard pass.end == chunk.end else {
-            try await requireEnd(of: body, reader, parts: parts)
-            return try await live.savePart(
+            try await requireEnd(of: body, reader, context: context)
+            return try await session.savePart(
                 pass.verified, index: put.index,
                 declaredDigest: Self.declaredDigest(put, resuming: partial), staging: staging)
         }
         let digest = pass.verified.digest()
         guard digest == put.digest else {
-            try await live.doubtPartial(put.index, of: partial)
+            try await session.doubtPartial(put.index, of: partial)
             throw EngineError.wrongHash(expected: put.digest, actual: digest)
         }
-        try await requireEnd(of: body, reader, parts: parts)
+        try await requireEnd(of: body, reader, context: context)
         let committed = CommittedChunk(index: put.index, byteCount: chunk.byteCount, digest: digest)
-        try await live.commitDurably(
+        try await session.commitDurably(
             committed, staging: pass.staging, step: pass.hashStep)
-        await live.followPrefix()
+        await session.followPrefix()
     }
 
     /// Saves the bytes that arrived before the body broke off. If that fails, the client only sends
@@ -88,7 +90,7 @@ struct ChunkWriter {
     private func keepPartial(
         _ pass: ChunkPass, _ put: ChunkPut, resuming partial: PartialRecord?
     ) async {
-        await live.keepPartial(
+        await session.keepPartial(
             pass.verified, index: put.index,
             declaredDigest: Self.declaredDigest(put, resuming: partial), staging: pass.staging)
     }

@@ -15,8 +15,8 @@ internal import KedgeModel
 /// A refused or interrupted body leaves the partial unchanged. A body that ends before the chunk is
 /// synced and recorded as the rival.
 struct RivalWriter {
-    let live: LiveSession
-    let parts: EngineParts
+    let session: LiveSession
+    let context: EngineContext
     let writer: ActiveWriter
     let put: ChunkPut
     let chunk: ByteRange
@@ -36,7 +36,7 @@ struct RivalWriter {
         try await lending(area) {
             let reader = try await body.makeReader()
             let begun = try makePass(rival, area)
-            try await skip(begun.offset - bodyStart, of: reader, parts: parts)
+            try await skip(begun.offset - bodyStart, of: reader, context: context)
             try await finish(begun, reader, body)
         }
     }
@@ -52,7 +52,7 @@ struct RivalWriter {
         let area = try await open(nil)
         return try await lending(area) {
             let first = ByteRange(start: chunk.start, end: chunk.start + partial.byteCount)
-            var pass = try ChunkPass(chunk: first, resuming: nil, staging: area, parts: parts)
+            var pass = try ChunkPass(chunk: first, resuming: nil, staging: area, context: context)
             try await require(await pass.run(reader), pass)
             let known = SHA256Hasher(savedState: partial.hashState)?.digest()
             guard pass.verified.digest() != known else { return false }
@@ -61,7 +61,7 @@ struct RivalWriter {
                 index: put.index, byteCount: pass.verified.byteCount,
                 hashState: pass.verified.savedState, declaredDigest: put.digest)
             // The room for the body is reserved already; this is for the chunk's place.
-            try await parts.space.reserving(chunk.byteCount, of: parts.bytes) {
+            try await context.space.reserving(chunk.byteCount, of: context.bytes) {
                 try await finish(try makePass(begun, area), reader, body)
             }
             return true
@@ -69,16 +69,16 @@ struct RivalWriter {
     }
 
     private func open(_ rival: PartialRecord?) async throws -> any StagingArea {
-        let staging = try await live.stagingArea()
+        let staging = try await session.stagingArea()
         // A recorded rival that no body can continue.
-        if isKept, rival == nil, try await live.view(ofChunk: put.index).rival != nil {
-            try await live.discardPartial(put.index, isRival: true)
+        if isKept, rival == nil, try await session.view(ofChunk: put.index).rival != nil {
+            try await session.discardPartial(put.index, isRival: true)
         }
         do {
             return try await staging.openRival(
                 place(byteCount: rival?.byteCount ?? 0), isKept: isKept)
         } catch ByteStoreError.notFound where rival != nil {
-            try await live.discardPartial(put.index, isRival: true)
+            try await session.discardPartial(put.index, isRival: true)
             var error = EngineError(.offsetMismatch)
             error.expectedOffset = chunk.start
             throw error
@@ -91,16 +91,16 @@ struct RivalWriter {
     ) async throws -> Value {
         let result = await Result { try await body() }
         await area.close()
-        if isKept, await live.ledger.rivals[put.index] == nil {
+        if isKept, await session.ledger.rivals[put.index] == nil {
             // A failure leaves a file that the next rival of this chunk, or the next start,
             // removes.
-            try? await live.stagingArea().removeRival(ofChunk: put.index)
+            try? await session.stagingArea().removeRival(ofChunk: put.index)
         }
         return try result.get()
     }
 
-    private func place(byteCount: Int64) -> ChunkPlace {
-        ChunkPlace(index: put.index, start: chunk.start, byteCount: byteCount)
+    private func place(byteCount: Int64) -> ChunkRange {
+        ChunkRange(index: put.index, start: chunk.start, byteCount: byteCount)
     }
 
     private func makePass(
@@ -109,11 +109,11 @@ struct RivalWriter {
         let checkpoints =
             isKept
             ? Checkpoints(
-                live: live, parts: parts, index: put.index, chunk: chunk, resuming: begun,
+                session: session, context: context, index: put.index, chunk: chunk, resuming: begun,
                 declaredDigest: put.digest, staging: area, isRival: true) : nil
         return try ChunkPass(
             chunk: ByteRange(start: chunk.start, end: end), resuming: begun, staging: area,
-            parts: parts, checkpoints: checkpoints, writer: writer)
+            context: context, checkpoints: checkpoints, writer: writer)
     }
 
     private func require(_ end: PassEnd, _ pass: ChunkPass) async throws {
@@ -134,24 +134,24 @@ struct RivalWriter {
             try await require(await pass.run(reader), pass)
         } catch {
             if isKept {
-                await live.keepPartial(
+                await session.keepPartial(
                     pass.verified, index: put.index, declaredDigest: put.digest,
                     staging: pass.staging, isRival: true)
             }
             throw error
         }
         guard end == chunk.end else {
-            try await requireEnd(of: body, reader, parts: parts)
-            return try await live.savePart(
+            try await requireEnd(of: body, reader, context: context)
+            return try await session.savePart(
                 pass.verified, index: put.index, declaredDigest: put.digest,
                 staging: pass.staging, isRival: true)
         }
         let digest = pass.verified.digest()
         guard digest == put.digest else {
-            if isKept { try await live.discardPartial(put.index, isRival: true) }
+            if isKept { try await session.discardPartial(put.index, isRival: true) }
             throw EngineError.wrongHash(expected: put.digest, actual: digest)
         }
-        try await requireEnd(of: body, reader, parts: parts)
+        try await requireEnd(of: body, reader, context: context)
         // Awaited here. A task of its own, so that cancellation cannot discard the partial without
         // committing the chunk.
         try await Task { [pass] in try await replacePartial(with: pass.staging) }.value
@@ -162,14 +162,14 @@ struct RivalWriter {
     ///
     /// - Throws: `UNAVAILABLE` after a damaged rival was discarded. The partial stays unchanged.
     private func requireWhole(_ area: any StagingArea) async throws {
-        let view = try await live.view(ofChunk: put.index)
+        let view = try await session.view(ofChunk: put.index)
         do {
             try await area.gather(
                 place(byteCount: view.rival?.byteCount ?? 0),
                 after: isKept ? view.rival?.location : nil)
             guard isKept, view.rival != nil else { return }
             if try await digest(
-                of: chunk.start..<chunk.end, parts: parts, area.read) == put.digest
+                of: chunk.start..<chunk.end, context: context, area.read) == put.digest
             {
                 return
             }
@@ -178,44 +178,44 @@ struct RivalWriter {
         } catch ByteStoreError.failed {
             // The disk cannot read the bytes.
         }
-        if isKept { try await live.discardPartial(put.index, isRival: true) }
+        if isKept { try await session.discardPartial(put.index, isRival: true) }
         throw EngineError(.unavailable, cause: "the bytes of a rival are not what was saved")
     }
 
     /// Copies the verified bytes to the chunk's place and commits the chunk.
     private func replacePartial(with area: any StagingArea) async throws {
         try await requireWhole(area)
-        let view = try await live.view(ofChunk: put.index)
+        let view = try await session.view(ofChunk: put.index)
         // On a disk the partial lies in the chunk's place: its row must go before its bytes are
         // overwritten.
-        if view.partial != nil, !parts.bytes.assembles {
-            try await live.discardPartial(put.index)
+        if view.partial != nil, !context.bytes.assembles {
+            try await session.discardPartial(put.index)
         }
-        let staging = try await live.stagingArea()
+        let staging = try await session.stagingArea()
         let copied = try await copy(from: area, to: staging)
         guard copied == put.digest else {
-            if isKept { try await live.discardPartial(put.index, isRival: true) }
+            if isKept { try await session.discardPartial(put.index, isRival: true) }
             throw EngineError(
                 .unavailable, cause: "the bytes of a rival were not what had been written")
         }
         let committed = CommittedChunk(
             index: put.index, byteCount: chunk.byteCount, digest: put.digest)
-        try await live.commitDurably([committed], staging: staging, isWhole: true)
-        await live.followPrefix()
+        try await session.commitDurably([committed], staging: staging, isWhole: true)
+        await session.followPrefix()
     }
 
     private func copy(
         from area: any StagingArea, to staging: any StagingArea
     ) async throws -> SHA256Digest {
         var hasher = SHA256Hasher()
-        let buffer = parts.buffers.take()
-        defer { parts.buffers.give(buffer) }
+        let buffer = context.buffers.take()
+        defer { context.buffers.give(buffer) }
         while hasher.byteCount < chunk.byteCount {
             let offset = chunk.start + hasher.byteCount
             buffer.removeAll()
             try await area.read(into: buffer, at: offset, byteCount: chunk.end - offset)
             let before = hasher
-            hasher = await parts.pool.compute {
+            hasher = await context.pool.compute {
                 var after = before
                 after.update(buffer.bytes)
                 return after
@@ -231,12 +231,12 @@ struct RivalWriter {
 ///
 /// - Throws: `LENGTH_MISMATCH`.
 func requireEnd(
-    of body: some ByteBody, _ reader: any ByteReader, parts: EngineParts
+    of body: some ByteBody, _ reader: any ByteReader, context: EngineContext
 ) async throws {
     guard body.announcedByteCount == nil else { return }
     let isOver: Bool
     do {
-        isOver = try await isAtEnd(reader, parts: parts)
+        isOver = try await isAtEnd(reader, context: context)
     } catch {
         return
     }

@@ -8,18 +8,18 @@ typealias StoredByteSource =
 
 /// Returns the SHA-256 of a range of stored bytes.
 func digest(
-    of range: Range<Int64>, parts: EngineParts, _ source: StoredByteSource
+    of range: Range<Int64>, context: EngineContext, _ source: StoredByteSource
 ) async throws -> SHA256Digest {
     var hasher = SHA256Hasher()
-    let buffer = parts.buffers.take()
-    defer { parts.buffers.give(buffer) }
+    let buffer = context.buffers.take()
+    defer { context.buffers.give(buffer) }
     while hasher.byteCount < Int64(range.count) {
         try Task.checkCancellation()
         buffer.removeAll()
         let offset = range.lowerBound + hasher.byteCount
         try await source(buffer, offset, range.upperBound - offset)
         let before = hasher
-        hasher = await parts.pool.compute {
+        hasher = await context.pool.compute {
             var after = before
             after.update(buffer.bytes)
             return after

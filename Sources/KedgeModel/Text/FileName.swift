@@ -46,6 +46,6 @@ public enum FileName {
     }
 
     private static func isUnfit(_ scalar: Unicode.Scalar) -> Bool {
-        SteeringText.steers(scalar) && scalar != "\u{200E}" && scalar != "\u{200F}"
+        ControlCharacters.steers(scalar) && scalar != "\u{200E}" && scalar != "\u{200F}"
     }
 }

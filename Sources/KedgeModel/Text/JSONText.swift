@@ -70,7 +70,7 @@ struct JSONText {
             if let escape = Self.escape(scalar) {
                 bytes.append(contentsOf: escape.utf8)
             } else {
-                SteeringText.append(scalar, to: &bytes)
+                ControlCharacters.append(scalar, to: &bytes)
             }
         }
         bytes.append(UInt8(ascii: "\""))

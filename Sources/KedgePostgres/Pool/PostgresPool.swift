@@ -50,7 +50,7 @@ final class PostgresPool: Sendable {
         _ body: @escaping @Sendable (DatabaseLink, Deadline) throws -> Value
     ) async throws -> Value {
         let result: Result<Value, any Error> = await withCheckedContinuation { continuation in
-            let job = Job(deadline: .after(configuration.patience)) { link, deadline in
+            let job = Job(deadline: .after(configuration.timeout)) { link, deadline in
                 continuation.resume(
                     returning: Result {
                         // Fail it at once: the operations behind it have waited for less time.

@@ -92,7 +92,7 @@ extension DatabaseLink {
             note(failure)
             disconnect()
             // The operation's time may be over; the lookup gets as much again.
-            let limit = Deadline.after(configuration.patience)
+            let limit = Deadline.after(configuration.timeout)
             guard try wasCommitted(number, in: life, until: limit) else { throw failure.toRetry }
             // It may be committed here but not on the synchronous standby. This commit waits for
             // all earlier ones.

@@ -36,11 +36,11 @@ struct SchemaMigrations: Sendable {
     ///
     /// - Throws: ``PostgresStoreError`` before any change, or the failure of a statement. The
     ///   migrations before the failing one stay applied.
-    func migrate(_ link: DatabaseLink, patience: Duration) throws {
-        let deadline = Deadline.after(patience)
+    func migrate(_ link: DatabaseLink, timeout: Duration) throws {
+        let deadline = Deadline.after(timeout)
         while try !isUpToDate(link, until: deadline) {
             do {
-                try applyNext(on: link.connected(until: deadline), patience)
+                try applyNext(on: link.connected(until: deadline), timeout)
             } catch let failure as PostgresFailure {
                 // Closing the connection rolls its transaction back; the loop then reads how far it
                 // got.
@@ -63,7 +63,7 @@ struct SchemaMigrations: Sendable {
     }
 
     /// Applies the next migration, unless another node has just done so.
-    private func applyNext(on db: PostgresConnection, _ patience: Duration) throws {
+    private func applyNext(on db: PostgresConnection, _ timeout: Duration) throws {
         // Many short waits for locks: while `ALTER TABLE` waits for one, every reader of the table
         // waits behind it.
         try db.script(
@@ -76,7 +76,7 @@ struct SchemaMigrations: Sendable {
             """)
         do {
             let count = try checkedCount(in: db)
-            if count < migrations.count { try apply(migrations[count], in: db, patience) }
+            if count < migrations.count { try apply(migrations[count], in: db, timeout) }
             try db.script("COMMIT")
         } catch let failure as PostgresFailure where failure.endsConnection {
             throw failure
@@ -87,9 +87,9 @@ struct SchemaMigrations: Sendable {
     }
 
     private func apply(
-        _ migration: SchemaMigration, in db: PostgresConnection, _ patience: Duration
+        _ migration: SchemaMigration, in db: PostgresConnection, _ timeout: Duration
     ) throws {
-        try db.script(migration.sql, timeout: patience)
+        try db.script(migration.sql, timeout: timeout)
         _ = try db.query(
             """
             INSERT INTO schema_migration (number, name, sha256, applied_at)

@@ -86,7 +86,7 @@ extension PostgresConnection {
     ///
     /// - Throws: `writerReplaced`, as ``save(_:of:_:)`` does.
     func discardPartial(
-        _ index: Int, isRival: Bool, of session: SessionRow, by writer: WriterToken?
+        _ index: Int, isRival: Bool, of session: SessionRow, by writer: FencingToken?
     ) throws {
         let table = isRival ? "rival_partial" : "partial_chunk"
         var row = try query(
@@ -115,7 +115,7 @@ extension PostgresConnection {
     }
 
     /// Throws `writerReplaced` when another writer holds the chunk; otherwise locks its lease.
-    func check(_ writer: WriterToken, of id: SessionID) throws {
+    func check(_ writer: FencingToken, of id: SessionID) throws {
         var row = try query(
             "SELECT token FROM writer_lease WHERE session_id = $1 AND idx = $2 FOR SHARE",
             [.text(id.text), .int4(writer.index)]
@@ -147,7 +147,7 @@ extension SessionTouch {
     /// Throws `writerReplaced` when the lease's row has another token.
     ///
     /// Without a row the lease was released, or lost in a crash of the database. Then the first
-    /// commit of a chunk wins, and a partial's own row decides; see ``WriterToken``.
+    /// commit of a chunk wins, and a partial's own row decides; see ``FencingToken``.
     fileprivate func check(storedToken: String?) throws {
         guard let writer, let storedToken, storedToken != writer.text else { return }
         throw MetadataError.writerReplaced

@@ -36,7 +36,7 @@ extension PostgresConnection {
         _ record: SessionRecord, of client: String?, isAdopting: Bool, _ old: SessionRow?
     ) throws -> (number: Int64, record: SessionRecord) {
         guard let old else { return try insertOrFind(record, of: client, isAdopting: isAdopting) }
-        try letGo(of: old)
+        try releaseBlob(of: old)
         var record = record
         record.stagingKey = old.record.stagingKey
         record.prefix = old.record.prefix
@@ -60,7 +60,7 @@ extension PostgresConnection {
     }
 
     /// Takes the bytes from a session: two sessions never share a staging key.
-    private func letGo(of old: SessionRow) throws {
+    private func releaseBlob(of old: SessionRow) throws {
         _ = try query(
             """
             UPDATE session SET state = 'expired', staging_key = NULL, staging_state = NULL,

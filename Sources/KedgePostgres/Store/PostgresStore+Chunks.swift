@@ -44,7 +44,7 @@ extension PostgresStore {
 
     /// Idempotent: a missing partial is not an error.
     package func discardPartial(
-        of id: SessionID, index: Int, isRival: Bool, by writer: WriterToken?
+        of id: SessionID, index: Int, isRival: Bool, by writer: FencingToken?
     ) async throws {
         try await write { db in
             // The partials of a deleted session are deleted, too.
@@ -56,7 +56,7 @@ extension PostgresStore {
 
     /// A second run discards nothing that was added after the first: the revision shows it, and the
     /// run throws `writerReplaced`.
-    package func takeBackChunks(touching touch: SessionTouch) async throws {
+    package func invalidateChunks(touching touch: SessionTouch) async throws {
         try await write { db in
             let session = try db.lockedSession(touch.id, in: .open)
             if let writer = touch.writer { try db.check(writer, of: touch.id) }

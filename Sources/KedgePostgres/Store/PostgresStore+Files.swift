@@ -56,7 +56,7 @@ extension PostgresStore {
             guard file.deletedAt == nil else { return }
             _ = try db.query(
                 "UPDATE file SET deleted_at = $2 WHERE id = $1", [.text(id.text), .time(now)])
-            try db.letGo(ofBlob: file.digest)
+            try db.releaseBlob(ofBlob: file.digest)
             if try !db.isNeeded(file.digest) { try db.dropScrub(of: file.digest) }
         }
     }
@@ -95,7 +95,7 @@ extension PostgresConnection {
     }
 
     /// Leaves the blob to the sweep when its last file is deleted.
-    fileprivate func letGo(ofBlob digest: SHA256Digest) throws {
+    fileprivate func releaseBlob(ofBlob digest: SHA256Digest) throws {
         // Locked before the next statement looks for files: a transaction that creates or deletes a
         // file of this blob has ended by then, or begins afterwards.
         var blob = try query(

@@ -51,7 +51,7 @@ extension PostgresStore {
     /// A grant is durable in the logged rows of the chunk's partials, which name the new writer. So
     /// the writer may acknowledge the stored bytes before it has saved any of its own.
     package func claimWriter(
-        _ token: WriterToken, of id: SessionID, lease: Duration, takesOver: Bool
+        _ token: FencingToken, of id: SessionID, lease: Duration, takesOver: Bool
     ) async throws -> WriterClaim {
         try await single { db in
             if let holder = try db.claim(token, of: id, lease: lease, takesOver: takesOver) {
@@ -65,8 +65,8 @@ extension PostgresStore {
     /// Idempotent: sets the same leases. A row that was lost in a crash of the database is not
     /// recreated: it could outlive its writer, which may be releasing it at this moment.
     package func renewWriters(
-        _ tokens: [(id: SessionID, token: WriterToken)], lease: Duration
-    ) async throws -> [WriterToken] {
+        _ tokens: [(id: SessionID, token: FencingToken)], lease: Duration
+    ) async throws -> [FencingToken] {
         guard !tokens.isEmpty else { return [] }
         return try await single { db in
             try db.query(
@@ -88,7 +88,7 @@ extension PostgresStore {
                 ]
             ).rows.map { row in
                 var row = row
-                return WriterToken(index: Int(try row.integer()), text: try row.text())
+                return FencingToken(index: Int(try row.integer()), text: try row.text())
             }
         }
     }
@@ -98,7 +98,7 @@ extension PostgresStore {
     ///
     /// The row stays until the chunk is committed, so that a writer that was fenced off stays
     /// fenced off: its late partial would replace a longer one that was acknowledged since.
-    package func releaseWriter(_ token: WriterToken, of id: SessionID) async throws {
+    package func releaseWriter(_ token: FencingToken, of id: SessionID) async throws {
         try await single { db in
             _ = try db.query(
                 """
@@ -126,7 +126,7 @@ extension PostgresStore {
 extension PostgresConnection {
     /// Claims the chunk. Returns the token of the writer that holds it, if it is another one.
     fileprivate func claim(
-        _ token: WriterToken, of id: SessionID, lease: Duration, takesOver: Bool
+        _ token: FencingToken, of id: SessionID, lease: Duration, takesOver: Bool
     ) throws -> String? {
         var row = try query(
             """
@@ -162,7 +162,7 @@ extension PostgresConnection {
 
     /// Names the writer in the rows of the chunk's partials and raises their revision, as a save
     /// does. Not in one transaction with the claim, which would lock the lease before the session.
-    fileprivate func takeOverPartials(_ token: WriterToken, of id: SessionID) throws {
+    fileprivate func takeOverPartials(_ token: FencingToken, of id: SessionID) throws {
         _ = try query(
             """
             WITH kept AS (

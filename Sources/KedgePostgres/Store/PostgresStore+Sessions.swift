@@ -17,7 +17,7 @@ extension PostgresStore {
             }
             let old = try db.lockedSession(adopting, fitting: record)
             if let room, let parts = record.parts,
-                try db.areUsedUp(parts, at: room.maxCompositionCount)
+                try db.areUsedUp(parts, at: room.maxConcatenationCount)
             {
                 return .partUsedUp
             }
@@ -103,7 +103,7 @@ extension PostgresStore {
         }
     }
 
-    package func openCompositions(
+    package func openConcatenations(
         after: SessionID?, limit: Int
     ) async throws -> [SessionRecord] {
         try await single { db in

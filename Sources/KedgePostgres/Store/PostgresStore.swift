@@ -11,9 +11,9 @@ package final class PostgresStore: FleetMetadataStore {
     private let pool: PostgresPool
     private let clock: DatabaseClock
     /// Nil where notifications do not arrive.
-    private let listener: HintListener?
+    private let listener: ChangeListener?
 
-    private init(pool: PostgresPool, clock: DatabaseClock, listener: HintListener?) {
+    private init(pool: PostgresPool, clock: DatabaseClock, listener: ChangeListener?) {
         self.pool = pool
         self.clock = clock
         self.listener = listener
@@ -38,7 +38,7 @@ package final class PostgresStore: FleetMetadataStore {
         do {
             try await pool.run { link, deadline in
                 try ServerCheck.run(on: link.connected(until: deadline), string)
-                try SchemaMigrations.ours.migrate(link, patience: configuration.migrationPatience)
+                try SchemaMigrations.ours.migrate(link, timeout: configuration.migrationTimeout)
             }
         } catch let error as PostgresStoreError {
             await pool.close()
@@ -49,14 +49,14 @@ package final class PostgresStore: FleetMetadataStore {
         }
         let listener =
             string.listens
-            ? HintListener(string, configuration: configuration, onNotice: onNotice) : nil
+            ? ChangeListener(string, configuration: configuration, onNotice: onNotice) : nil
         return PostgresStore(pool: pool, clock: clock, listener: listener)
     }
 
     package var databaseClock: any WallClock { clock }
 
-    package func hints() -> AsyncStream<SessionID> {
-        listener?.hints() ?? AsyncStream { $0.finish() }
+    package func changeNotifications() -> AsyncStream<SessionID> {
+        listener?.changeNotifications() ?? AsyncStream { $0.finish() }
     }
 
     package func checkHealth() async throws {

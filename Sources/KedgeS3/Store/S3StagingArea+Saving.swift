@@ -6,7 +6,7 @@ package import KedgeModel
 
 extension S3StagingArea {
     func saveChunk(
-        _ place: ChunkPlace, digest: SHA256Digest, after earlier: String?
+        _ place: ChunkRange, digest: SHA256Digest, after earlier: String?
     ) async throws -> String? {
         try checkOpen()
         let location = try await store.seeingThrough { [self] in
@@ -16,7 +16,7 @@ extension S3StagingArea {
         return location.text
     }
 
-    func savePartial(_ place: ChunkPlace, after earlier: String?) async throws -> String? {
+    func savePartial(_ place: ChunkRange, after earlier: String?) async throws -> String? {
         try checkOpen()
         let list = try pieces(earlier, of: place)
         guard list.end ?? place.start < place.end else { return earlier }
@@ -25,7 +25,7 @@ extension S3StagingArea {
         }
     }
 
-    func gather(_ place: ChunkPlace, after earlier: String?) async throws {
+    func gather(_ place: ChunkRange, after earlier: String?) async throws {
         try checkOpen()
         _ = try await store.seeingThrough { [self] in
             try await fetchMissing(pieces(earlier, of: place), ofChunk: place.index)
@@ -33,7 +33,7 @@ extension S3StagingArea {
     }
 
     private func save(
-        _ place: ChunkPlace, _ digest: SHA256Digest, after list: PieceList
+        _ place: ChunkRange, _ digest: SHA256Digest, after list: PieceList
     ) async throws -> ChunkLocation {
         let range = place.start..<place.end
         let pin = spool.pin(range)
@@ -47,7 +47,7 @@ extension S3StagingArea {
     }
 
     private func savePiece(
-        upTo place: ChunkPlace, after list: PieceList
+        upTo place: ChunkRange, after list: PieceList
     ) async throws -> PieceList {
         let isLong = list.pieces.count >= PieceList.maxCount
         let range = (isLong ? place.start : list.end ?? place.start)..<place.end
@@ -64,7 +64,7 @@ extension S3StagingArea {
         return PieceList(isLong ? [piece] : list.pieces + [piece])
     }
 
-    private func save(_ place: ChunkPlace, _ body: S3Body) async throws -> ChunkLocation {
+    private func save(_ place: ChunkRange, _ body: S3Body) async throws -> ChunkLocation {
         guard !place.isWholeFile else {
             let object = store.keys.whole(key, body.digest)
             return .object(tag: try await store.client.putObject(object, body))
@@ -85,7 +85,7 @@ extension S3StagingArea {
 
     /// Makes the store copy the chunk from a known source; nil when it must be uploaded.
     private func copyPart(
-        _ place: ChunkPlace, _ digest: SHA256Digest, to upload: UploadReference
+        _ place: ChunkRange, _ digest: SHA256Digest, to upload: UploadReference
     ) async -> String? {
         // Only a checksum proves that the store copied the right bytes.
         guard upload.hasChecksums, let copy = copy(of: place), await store.copyTrial.copies() else {
@@ -102,7 +102,7 @@ extension S3StagingArea {
         }
     }
 
-    private func pieces(_ earlier: String?, of place: ChunkPlace) throws -> PieceList {
+    private func pieces(_ earlier: String?, of place: ChunkRange) throws -> PieceList {
         guard let list = PieceList(earlier, from: place.start), (list.end ?? 0) <= place.end else {
             throw ByteStoreError.failed("the location of a partial cannot be read")
         }

@@ -21,14 +21,14 @@ final class S3StagingArea: StagingArea {
     let key: StagingKey
     let store: S3Store
     let spool: Spool
-    let uploads: UploadKeeper
+    let uploads: MultipartUpload
     private let state = Mutex(State())
 
     init(_ key: StagingKey, store: S3Store) {
         self.key = key
         self.store = store
         spool = store.makeSpool()
-        uploads = UploadKeeper(
+        uploads = MultipartUpload(
             key, objectKey: store.keys.assembled(key), client: store.client,
             records: store.records)
     }
@@ -44,11 +44,11 @@ final class S3StagingArea: StagingArea {
 
     /// Opens an area with a spool of its own. In the bucket there are no conflicts: a piece's key
     /// contains its digest.
-    func openRival(_ place: ChunkPlace, isKept: Bool) async throws -> any StagingArea {
+    func openRival(_ place: ChunkRange, isKept: Bool) async throws -> any StagingArea {
         S3StagingArea(key, store: store)
     }
 
-    func keepAsRival(_ place: ChunkPlace, location: String?) async throws -> String? { location }
+    func keepAsRival(_ place: ChunkRange, location: String?) async throws -> String? { location }
 
     func copySource() async throws -> CopySource? {
         do {
@@ -66,7 +66,7 @@ final class S3StagingArea: StagingArea {
     }
 
     /// Returns an object that contains the bytes of the chunk, and their range in it.
-    func copy(of place: ChunkPlace) -> (source: CopySource, range: Range<Int64>)? {
+    func copy(of place: ChunkRange) -> (source: CopySource, range: Range<Int64>)? {
         let wanted = place.start..<place.end
         let found = state.withLock { state in
             state.copies.last {

@@ -18,7 +18,7 @@ package final class S3Store: ByteStore {
     let records: SafeRecords
     package let keys: ObjectKeys
     package let budget: SpoolBudget
-    let copyTrial: CopyTrial
+    let copyTrial: CopySupport
     /// Buffers for bytes from the bucket to a spool.
     let buffers = BufferPool(bufferCapacity: 256 << 10, keptCount: 4)
     private let configuration: S3Configuration
@@ -45,7 +45,7 @@ package final class S3Store: ByteStore {
         budget = SpoolBudget(limit: configuration.spoolBudgetByteCount)
         client = S3Client(
             configuration, credentials: credentials, clock: clock, pacing: pacing)
-        copyTrial = CopyTrial(client, keys)
+        copyTrial = CopySupport(client, keys)
     }
 
     package func identity() async throws -> String {
@@ -72,7 +72,7 @@ package final class S3Store: ByteStore {
     /// little.
     private static let proofLifetime = Duration.seconds(5)
     /// A short timeout, since a health check asks for the current state.
-    private static let probePatience = Duration.seconds(5)
+    private static let probeTimeout = Duration.seconds(5)
 
     package func checkHealth() async throws {
         let isProven = lastProof.withLock { $0.map { .now - $0 < Self.proofLifetime } ?? false }
@@ -80,8 +80,8 @@ package final class S3Store: ByteStore {
         let probe = keys.probe()
         try await seeing { [client] () async throws(S3Failure) in
             _ = try await client.putObject(
-                probe, S3Body([0]), patience: Self.probePatience)
-            try await client.deleteObject(probe, patience: Self.probePatience)
+                probe, S3Body([0]), patience: Self.probeTimeout)
+            try await client.deleteObject(probe, patience: Self.probeTimeout)
         }
         lastProof.withLock { $0 = .now }
     }

@@ -13,8 +13,8 @@ package struct ServiceConfiguration: Sendable {
     package var publicAddress: PublicAddress
     /// Directory of the embedded stores.
     package var dataDirectory: String
-    package var metadata: MetadataPlace
-    package var bytes: BytesPlace
+    package var metadata: MetadataLocation
+    package var bytes: BytesLocation
     /// On, except to measure what durability costs.
     package var durability: Durability
     package var logLevel: Logger.Level
@@ -39,7 +39,7 @@ package struct ServiceConfiguration: Sendable {
     /// Disk space that uploads never use, in bytes.
     package var storageReserve: Int64
     /// Safety requirements for the data directory.
-    package var directoryDemands: DirectoryDemands
+    package var directoryDemands: DirectoryRequirements
     package var sweepInterval: Duration
     /// Path of the tus endpoint.
     package var tusEndpoint: EndpointPath

@@ -110,7 +110,7 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         switch unwrapInboundIn(data) {
         case .head(let head):
             use(head, context)
-            load.progress.begin(isHeldBack: head.headerFields[.expect] != nil)
+            load.progress.begin(awaitsContinue: head.headerFields[.expect] != nil)
             isRequestOpen = true
             startedCount += 1
             discardedByteCount = 0
@@ -118,7 +118,7 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
             scheduleCheck(context)
         case .body(let buffer):
             byteCount += buffer.readableBytes
-            load.progress.came(buffer.readableBytes)
+            load.progress.countReceived(buffer.readableBytes)
             if isAnswered { discard(buffer.readableBytes, context) }
         case .end:
             isRequestOpen = false

@@ -18,7 +18,7 @@ extension HTTPRequestHead {
 
     /// Normalizes the fields for the next handlers, which see neither the version nor the authority
     /// of the target.
-    mutating func spellOut() {
+    mutating func normalize() {
         if isLastOnConnection { headers.replaceOrAdd(name: "connection", value: "close") }
         // RFC 9110 sections 10.1.1 and 15.2: a client before HTTP/1.1 does not wait for `100
         // Continue` and gets no other interim response. Uploads get a 104 only if the request names

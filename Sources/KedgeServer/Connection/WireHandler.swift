@@ -46,7 +46,7 @@ final class WireHandler: ChannelDuplexHandler {
         switch unwrapInboundIn(data) {
         case .head(var head):
             state.requestBegan(isLast: head.isLastOnConnection)
-            head.spellOut()
+            head.normalize()
             context.fireChannelRead(wrapInboundOut(.head(head)))
         case .body:
             context.fireChannelRead(data)
@@ -72,7 +72,7 @@ final class WireHandler: ChannelDuplexHandler {
         }
         switch state.parsingFailed() {
         case .nothing: failure = failure ?? parserError
-        case .tellReader: context.fireErrorCaught(error)
+        case .notifyReader: context.fireErrorCaught(error)
         case .refuse: refuse(parserError, context)
         case .end: end(context)
         }

@@ -7,7 +7,7 @@ struct WireState: Equatable {
         /// No response is due, or one follows later.
         case nothing
         /// A handler reads the interrupted body and answers.
-        case tellReader
+        case notifyReader
         case refuse
         /// The response has been sent already.
         case end
@@ -50,7 +50,7 @@ struct WireState: Equatable {
         guard takesInput else { return .nothing }
         hasFailed = true
         let isAnswered = answeredCount >= begunCount
-        if isRequestOpen { return isAnswered ? .end : .tellReader }
+        if isRequestOpen { return isAnswered ? .end : .notifyReader }
         owesRefusal = !isAnswered
         return isAnswered ? .refuse : .nothing
     }

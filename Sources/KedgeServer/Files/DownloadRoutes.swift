@@ -19,7 +19,7 @@ struct DownloadRoutes: Sendable {
     func answer(
         _ request: Request, _ file: FileRecord, _ context: KedgeRequestContext
     ) async throws -> Response {
-        context.notes.set("file.id", file.id)
+        context.logMetadata.set("file.id", file.id)
         if let answer = try Self.conditional(request, file) { return answer }
         switch Self.ranges(of: request, file) {
         case .unsatisfiable:

@@ -96,7 +96,7 @@ struct FileBody: Sendable {
             for start in stride(from: range.start, to: range.end, by: sendByteCount) {
                 let next = ByteRange(
                     start: start, end: min(range.end, start + Int64(sendByteCount)))
-                try await engine.load(file, at: next.start, byteCount: next.byteCount)
+                try await engine.prefetch(file, at: next.start, byteCount: next.byteCount)
                 try await underWay?.get()
                 underWay = sender.send(next, of: handle)
             }

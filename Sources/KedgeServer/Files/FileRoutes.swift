@@ -25,7 +25,7 @@ struct FileRoutes: Sendable {
         let file = try await engine.ingest(
             new, owner: context.principal.owner, expecting: digest, checksum: checksum,
             body: body)
-        context.notes.set("file.id", file.id)
+        context.logMetadata.set("file.id", file.id)
         var response = Response.created(file)
         // A client that declares the upload complete gets this confirmed.
         if call.completes == true { response.headers.set(call.stateFields(isComplete: true)) }
@@ -84,7 +84,7 @@ struct FileRoutes: Sendable {
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
         let id = try context.fileID()
-        context.notes.set("file.id", id)
+        context.logMetadata.set("file.id", id)
         try await engine.deleteFile(id, owner: context.principal.owner)
         return Response(status: .noContent)
     }

@@ -4,7 +4,7 @@ internal import HTTPTypes
 ///
 /// Some proxies mistake a 104 for the final response. The body then never reaches the service, and
 /// the client never gets the result. HTTP/1.0 requests never get a 104, see
-/// `HTTPRequestHead.spellOut()`.
+/// `HTTPRequestHead.normalize()`.
 package enum InterimPolicy: String, Sendable {
     /// Sends them unless the request shows that it came through a proxy.
     case auto

@@ -12,7 +12,7 @@ enum JSONOutput {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         do {
-            return ByteBuffer(bytes: SteeringText.escaped(json: try encoder.encode(value)))
+            return ByteBuffer(bytes: ControlCharacters.escaped(json: try encoder.encode(value)))
         } catch {
             preconditionFailure("the wire messages can be encoded: \(error)")
         }

@@ -68,11 +68,11 @@ final class ConnectionTable: Sendable {
 
     /// Disconnects slow readers while connections are scarce. Releases memory after many
     /// connections have closed. Runs until the task is cancelled.
-    func patrol(givingBack giveBack: @escaping @Sendable () async -> Void) async {
-        var upkeep = MemoryUpkeep()
+    func patrol(releasing release: @escaping @Sendable () async -> Void) async {
+        var schedule = MemoryReleaseSchedule()
         while !Task.isCancelled {
             cutSlowReaders()
-            if upkeep.passed(closed: takeClosedCount()) { begin(giveBack) }
+            if schedule.passed(closed: takeClosedCount()) { begin(release) }
             do {
                 try await Task.sleep(for: Self.patrolInterval)
             } catch {
@@ -83,7 +83,7 @@ final class ConnectionTable: Sendable {
 
     /// Starts the work unless it is running already. Does not wait for it, because its thread may
     /// be blocked by a disk that hangs.
-    private func begin(_ giveBack: @escaping @Sendable () async -> Void) {
+    private func begin(_ release: @escaping @Sendable () async -> Void) {
         let isFree = state.withLock { state in
             defer { state.isGivingBack = true }
             return !state.isGivingBack
@@ -91,7 +91,7 @@ final class ConnectionTable: Sendable {
         guard isFree else { return }
         // Not awaited: ends by itself when its calls return.
         Task { [self] in
-            await giveBack()
+            await release()
             state.withLock { $0.isGivingBack = false }
         }
     }

@@ -11,22 +11,22 @@ struct ChunkRoutes: Sendable {
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
         let id = try context.sessionID()
-        context.notes.set("session.id", id)
+        context.logMetadata.set("session.id", id)
         let put = try Self.parse(request, index: context.parameters.get("index") ?? "")
-        context.notes.set("chunk.index", put.index)
-        context.notes.set("chunk.range", put.contentRange)
+        context.logMetadata.set("chunk.index", put.index)
+        context.logMetadata.set("chunk.range", put.contentRange)
         let body = try RequestByteBody(request, context: context)
         let outcome = try await engine.putChunk(
             put, to: id, owner: context.principal.owner, body: body)
         switch outcome {
         case .created(let receipt):
-            context.notes.set("chunk.outcome", "created")
+            context.logMetadata.set("chunk.outcome", "created")
             return .json(receipt, status: .created)
         case .alreadyReceived(let receipt):
-            context.notes.set("chunk.outcome", "already-received")
+            context.logMetadata.set("chunk.outcome", "already-received")
             return .json(receipt)
         case .partial(let chunk):
-            context.notes.set("chunk.outcome", "partial")
+            context.logMetadata.set("chunk.outcome", "partial")
             return .json(chunk, status: .accepted)
         }
     }

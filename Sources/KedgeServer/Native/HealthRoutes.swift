@@ -60,7 +60,7 @@ package struct HealthRoutes: Sendable {
     }
 
     private var protocols: [SpokenProtocol] {
-        let drafts = ResumableUploadDialect.allCases.compactMap(\.interopVersion)
+        let drafts = ResumableUploadVersion.allCases.compactMap(\.interopVersion)
         return [
             SpokenProtocol(name: "native", path: "/uploads/sessions"),
             SpokenProtocol(

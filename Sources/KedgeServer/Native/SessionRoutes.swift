@@ -25,7 +25,7 @@ struct SessionRoutes: Sendable {
                 adopting: message.adoptSessionId, client: context.client),
             owner: context.principal.owner,
             idempotencyKey: try key.map { try IdempotencyKey($0, for: message) })
-        context.notes.set("session.id", status.sessionId)
+        context.logMetadata.set("session.id", status.sessionId)
         var response = Response.json(
             CreateSessionResponse(
                 sessionId: status.sessionId, expiresAt: status.expiresAt, state: status.state,
@@ -43,7 +43,7 @@ struct SessionRoutes: Sendable {
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
         let id = try context.sessionID()
-        context.notes.set("session.id", id)
+        context.logMetadata.set("session.id", id)
         let form = try Self.statusForm(of: request)
         var status = try await engine.sessionStatus(
             id, owner: context.principal.owner, withDigests: form == .digests)
@@ -56,14 +56,14 @@ struct SessionRoutes: Sendable {
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
         let id = try context.sessionID()
-        context.notes.set("session.id", id)
+        context.logMetadata.set("session.id", id)
         let message = try await JSONBody.decode(
             FinalizeRequest.self, from: request, context, whenEmpty: FinalizeRequest())
         let outcome = try await engine.finalize(
             id, owner: context.principal.owner, expecting: message.fileHashSha256)
         switch outcome {
         case .completed(let file):
-            context.notes.set("file.id", file.id)
+            context.logMetadata.set("file.id", file.id)
             return .json(FinalizeResponse(file))
         case .pending(let verifiedBytes):
             var response = Response.json(
@@ -79,7 +79,7 @@ struct SessionRoutes: Sendable {
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
         let id = try context.sessionID()
-        context.notes.set("session.id", id)
+        context.logMetadata.set("session.id", id)
         try await engine.cancelSession(id, owner: context.principal.owner)
         return Response(status: .noContent)
     }

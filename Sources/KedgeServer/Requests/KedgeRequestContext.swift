@@ -14,7 +14,7 @@ package struct KedgeRequestContext: RequestContext {
     /// Identifies the request in the response and in the log.
     var requestID = ""
     /// Log metadata that the handler adds to the request's log line.
-    let notes = RequestNotes()
+    let logMetadata = RequestLogMetadata()
 
     init(source: ApplicationRequestContextSource) {
         coreContext = CoreRequestContextStorage(source: source)

@@ -15,14 +15,14 @@ struct EncodedBodyError: Error {}
 /// none. A refusal therefore comes before the body (RFC 9110 section 10.1.1).
 struct RequestByteBody: ByteBody {
     let announcedByteCount: Int64?
-    var isHeldBack: Bool { continuation.isExpected }
+    var awaitsContinue: Bool { continuation.isExpected }
     /// Whether the head announces an empty body.
     var isEmpty: Bool { announcedByteCount == 0 }
     let origin: BodyOrigin
     private let body: RequestBody
     private let source: BodySource?
     private let continuation: ContinueAnswer
-    private let notes: RequestNotes
+    private let logMetadata: RequestLogMetadata
 
     /// - Throws: `BAD_REQUEST` for a length that is not a number; ``EncodedBodyError``.
     init(_ request: Request, context: KedgeRequestContext) throws {
@@ -33,13 +33,13 @@ struct RequestByteBody: ByteBody {
         origin = BodyOrigin(
             address: context.principal.address, progress: context.connection?.progress)
         continuation = ContinueAnswer(request, channel: context.channel)
-        notes = context.notes
+        logMetadata = context.logMetadata
     }
 
     func makeReader() async throws -> any ByteReader {
         try await continuation.send()
-        if let source { return ConnectionReader(source, notes: notes) }
-        return SequenceReader(body.makeAsyncIterator(), notes: notes)
+        if let source { return ConnectionReader(source, logMetadata: logMetadata) }
+        return SequenceReader(body.makeAsyncIterator(), logMetadata: logMetadata)
     }
 
     /// Whether the body has no content coding. Lengths, offsets and digests refer to the stored
@@ -63,16 +63,16 @@ struct RequestByteBody: ByteBody {
     /// Reads the body from a connection.
     private final class ConnectionReader: ByteReader {
         private let source: BodySource
-        private let notes: RequestNotes
+        private let logMetadata: RequestLogMetadata
 
-        init(_ source: BodySource, notes: RequestNotes) {
+        init(_ source: BodySource, logMetadata: RequestLogMetadata) {
             self.source = source
-            self.notes = notes
+            self.logMetadata = logMetadata
         }
 
         func fill(_ buffer: IOBuffer, limit: Int) async throws -> Bool {
             let before = buffer.count
-            defer { notes.addBody(buffer.count - before) }
+            defer { logMetadata.addBody(buffer.count - before) }
             return try await translating { try await source.fill(buffer, limit: limit) }
         }
     }
@@ -81,11 +81,11 @@ struct RequestByteBody: ByteBody {
     private final class SequenceReader: ByteReader {
         private var iterator: RequestBody.AsyncIterator
         private var rest = ByteBuffer()
-        private let notes: RequestNotes
+        private let logMetadata: RequestLogMetadata
 
-        init(_ iterator: RequestBody.AsyncIterator, notes: RequestNotes) {
+        init(_ iterator: RequestBody.AsyncIterator, logMetadata: RequestLogMetadata) {
             self.iterator = iterator
-            self.notes = notes
+            self.logMetadata = logMetadata
         }
 
         func fill(_ buffer: IOBuffer, limit: Int) async throws -> Bool {
@@ -94,7 +94,7 @@ struct RequestByteBody: ByteBody {
                 if rest.readableBytes == 0 {
                     guard let next = try await read() else { return false }
                     rest = next
-                    notes.addBody(next.readableBytes)
+                    logMetadata.addBody(next.readableBytes)
                 }
                 let taken = rest.readableBytesView.withUnsafeBytes {
                     buffer.append($0, limit: wanted)

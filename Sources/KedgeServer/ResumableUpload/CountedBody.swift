@@ -11,7 +11,7 @@ struct CountedBody: ByteBody {
     init(_ body: RequestByteBody) { self.body = body }
 
     var announcedByteCount: Int64? { body.announcedByteCount }
-    var isHeldBack: Bool { body.isHeldBack }
+    var awaitsContinue: Bool { body.awaitsContinue }
     var origin: BodyOrigin { body.origin }
     var readByteCount: Int64 { counter.value.withLock { $0 } }
 

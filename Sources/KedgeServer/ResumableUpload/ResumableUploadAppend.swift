@@ -19,10 +19,10 @@ extension ResumableUploadRoutes {
     ) async throws -> Response {
         try Self.requireMediaType(of: request, call)
         guard let offset = call.offset, let completes = call.completes else {
-            let name = call.dialect.isInverted ? "Upload-Incomplete" : "Upload-Complete"
+            let name = call.interopVersion.isInverted ? "Upload-Incomplete" : "Upload-Complete"
             throw EngineError(.badRequest, "An append has Upload-Offset and \(name).")
         }
-        context.notes.set("upload.offset", offset)
+        context.logMetadata.set("upload.offset", offset)
         let body = try RequestByteBody(request, context: context)
         var put = AppendPut(
             offset: offset, checksum: try ResumableUploadDigests.content(request.headers),
@@ -86,7 +86,7 @@ extension ResumableUploadRoutes {
     private static func requireMediaType(
         of request: Request, _ call: ResumableUploadCall
     ) throws {
-        guard let type = call.dialect.appendMediaType else { return }
+        guard let type = call.interopVersion.appendMediaType else { return }
         let sent = request.headers[.contentType]?.prefix { $0 != ";" }.lowercased()
         guard sent?.filter({ $0 != " " && $0 != "\t" }) == type else {
             throw ResumableUploadRefusal.wrongMediaType

@@ -29,9 +29,9 @@ extension ResumableUploadRoutes {
                 idempotencyKey: try key.map { try IdempotencyKey($0, for: Self.message(new)) })
             // Any other client does not know where to resume.
             put.isResumable =
-                key != nil || call.isVersionNamed && call.dialect.announcesUploads
+                key != nil || call.isVersionNamed && call.interopVersion.announcesUploads
             let id = session.sessionId
-            context.notes.set("session.id", id)
+            context.logMetadata.set("session.id", id)
             announce(id, call, context)
             let transfer = UploadTransfer(engine: engine, call: call, context: context, id: id)
             if key != nil, let known = try await outcome(of: transfer) {
@@ -60,7 +60,9 @@ extension ResumableUploadRoutes {
         _ request: Request, _ call: ResumableUploadCall, length: Int64?
     ) throws -> NewSession {
         var metadata: [String: String] = [:]
-        if let version = call.dialect.interopVersion { metadata[versionKey] = String(version) }
+        if let version = call.interopVersion.interopVersion {
+            metadata[versionKey] = String(version)
+        }
         return NewSession(
             fileName: try ContentDisposition.fileName(of: request), fileSize: length,
             mimeType: request.headers[.contentType],
@@ -94,7 +96,7 @@ extension ResumableUploadRoutes {
     private func announce(
         _ id: SessionID, _ call: ResumableUploadCall, _ context: KedgeRequestContext
     ) {
-        guard call.isVersionNamed, call.dialect.announcesUploads else { return }
+        guard call.isVersionNamed, call.interopVersion.announcesUploads else { return }
         var head = Self.interimHead(call)
         head.headerFields[.location] = Self.location(of: id)
         head.headerFields.set(limits(call))
@@ -113,7 +115,7 @@ extension ResumableUploadRoutes {
         case .complete(let file):
             return answer(with: file, call)
         case .incomplete(let offset):
-            let status = isNew ? 201 : call.dialect.incompleteAppendStatus
+            let status = isNew ? 201 : call.interopVersion.incompleteAppendStatus
             var response =
                 status == 204
                 ? Response(status: .noContent)

@@ -23,7 +23,7 @@ extension HTTPField.Name {
 ///
 /// A field with an invalid value counts as absent, as the drafts demand.
 struct ResumableUploadCall: Sendable {
-    var dialect: ResumableUploadDialect
+    var interopVersion: ResumableUploadVersion
     /// Whether the request names exactly this version. Only then may it get a 104.
     let isVersionNamed: Bool
     let headers: HTTPFields
@@ -31,12 +31,12 @@ struct ResumableUploadCall: Sendable {
     init(_ headers: HTTPFields) {
         self.headers = headers
         let named = headers[.uploadDraftInteropVersion].flatMap(StructuredField.count)
-            .flatMap(ResumableUploadDialect.init(interopVersion:))
+            .flatMap(ResumableUploadVersion.init(interopVersion:))
         isVersionNamed = named != nil
         // Only version 3 has the inverted field, so a request with it that names no version means
         // version 3.
         let isInverted = headers[.uploadComplete] == nil && headers[.uploadIncomplete] != nil
-        dialect = named ?? (isInverted ? .interop3 : .final)
+        interopVersion = named ?? (isInverted ? .interop3 : .final)
     }
 
     /// Whether the upload ends with this request's body; nil when the request does not state it.
@@ -59,15 +59,16 @@ struct ResumableUploadCall: Sendable {
     /// wrong file. Neither is a file with `Upload-Length` in the form without versions, because the
     /// length must be checked.
     var beginsUpload: Bool {
-        let tellsLength =
-            headers[.uploadDraftInteropVersion] == nil && dialect.hasLengthAndLimits
+        let hasLength =
+            headers[.uploadDraftInteropVersion] == nil && interopVersion.hasLengthAndLimits
             && headers[.uploadLength] != nil
-        return completes.map { isVersionNamed || tellsLength || !$0 } ?? false
+        return completes.map { isVersionNamed || hasLength || !$0 } ?? false
     }
 
     /// The length of the whole file in `Upload-Length`, if the version has this field.
     var declaredLength: Int64? {
-        dialect.hasLengthAndLimits ? headers[.uploadLength].flatMap(StructuredField.count) : nil
+        interopVersion.hasLengthAndLimits
+            ? headers[.uploadLength].flatMap(StructuredField.count) : nil
     }
 
     /// The length of the whole file as this request states it, by `Upload-Length` or by a body that
@@ -90,14 +91,14 @@ struct ResumableUploadCall: Sendable {
 
     /// The version field, if the request names a version.
     var versionFields: HTTPFields {
-        guard isVersionNamed, let version = dialect.interopVersion else { return [:] }
+        guard isVersionNamed, let version = interopVersion.interopVersion else { return [:] }
         return [.uploadDraftInteropVersion: String(version)]
     }
 
     func stateFields(isComplete: Bool, offset: Int64? = nil) -> HTTPFields {
         var fields = versionFields
-        let name = dialect.isInverted ? HTTPField.Name.uploadIncomplete : .uploadComplete
-        fields[name] = isComplete != dialect.isInverted ? "?1" : "?0"
+        let name = interopVersion.isInverted ? HTTPField.Name.uploadIncomplete : .uploadComplete
+        fields[name] = isComplete != interopVersion.isInverted ? "?1" : "?0"
         if let offset { fields[.uploadOffset] = String(offset) }
         return fields
     }
@@ -106,10 +107,10 @@ struct ResumableUploadCall: Sendable {
     ///
     /// - Parameter seconds: Remaining lifetime of the upload; nil omits it.
     func limitFields(maxSize: Int64, lifetime seconds: Int64?) -> HTTPFields {
-        guard dialect.hasLengthAndLimits else { return [:] }
+        guard interopVersion.hasLengthAndLimits else { return [:] }
         // Integers of structured fields have at most 15 digits.
         var limits = ["max-size=\(min(maxSize, 999_999_999_999_999))"]
-        if let seconds { limits.append("\(dialect.lifetimeLimit)=\(seconds)") }
+        if let seconds { limits.append("\(interopVersion.lifetimeLimit)=\(seconds)") }
         return [.uploadLimit: limits.joined(separator: ", ")]
     }
 }

@@ -54,7 +54,7 @@ struct ResumableUploadErrors {
         } catch let refusal as ResumableUploadRefusal {
             return try answer(to: refusal)
         } catch let error as EngineError {
-            throw dialectError(error)
+            throw protocolError(error)
         }
     }
 
@@ -63,42 +63,42 @@ struct ResumableUploadErrors {
         case .mismatchingOffset(let expected, let provided):
             var error = EngineError(.offsetMismatch)
             error.expectedOffset = expected
-            var failure = dialectError(error)
+            var failure = protocolError(error)
             failure.fields[.uploadOffset] = String(expected)
             return try answer(.mismatchingOffset, failure, provided: provided)
         case .inconsistentLength:
-            let failure = dialectError(EngineError(.lengthMismatch))
+            let failure = protocolError(EngineError(.lengthMismatch))
             return try answer(.inconsistentLength, failure)
-        case .completedUpload where call.dialect.problemType(.completedUpload) != nil:
+        case .completedUpload where call.interopVersion.problemType(.completedUpload) != nil:
             let error = EngineError(.badRequest, "The upload is complete.")
-            return try answer(.completedUpload, dialectError(error, isComplete: true))
+            return try answer(.completedUpload, protocolError(error, isComplete: true))
         case .completedUpload:
             let error = EngineError(.lengthMismatch, "The upload is complete.")
-            return try answer(.inconsistentLength, dialectError(error, isComplete: true))
+            return try answer(.inconsistentLength, protocolError(error, isComplete: true))
         case .wrongMediaType:
-            let type = call.dialect.appendMediaType ?? "*/*"
-            var failure = dialectError(
+            let type = call.interopVersion.appendMediaType ?? "*/*"
+            var failure = protocolError(
                 EngineError(.unsupportedMediaType, "An append is \(type)."))
             failure.fields[.acceptPatch] = type
             throw failure
         case .failedProcessing(let error):
-            throw DialectError(
+            throw ProtocolError(
                 error: error, fields: call.stateFields(isComplete: true), reason: error.code)
         case .brokenBody(let error):
             var fields = call.stateFields(isComplete: false)
             fields[.location] = location
-            throw DialectError(
+            throw ProtocolError(
                 error: EngineError(.unavailable, error.detail, cause: error.cause),
                 fields: fields, reason: error.code)
         }
     }
 
     /// The error with the fields of the protocol version.
-    func dialectError(_ error: EngineError) -> DialectError {
-        dialectError(error, isComplete: isComplete)
+    func protocolError(_ error: EngineError) -> ProtocolError {
+        protocolError(error, isComplete: isComplete)
     }
 
-    private func dialectError(_ error: EngineError, isComplete: Bool) -> DialectError {
+    private func protocolError(_ error: EngineError, isComplete: Bool) -> ProtocolError {
         let reason = error.code
         var error = error
         // Clients resume after a 5xx, and need not after other statuses.
@@ -112,14 +112,14 @@ struct ResumableUploadErrors {
         // Clients resume only after these statuses.
         if (error.code.facts.httpStatus ?? 0) >= 500 { fields[.location] = location }
         if error.code.facts.httpStatus == 413 { fields.set(limits) }
-        return DialectError(error: error, fields: fields, reason: reason)
+        return ProtocolError(error: error, fields: fields, reason: reason)
     }
 
     /// - Throws: `failure` when this version does not define the type.
     private func answer(
-        _ type: ResumableUploadProblemType, _ failure: DialectError, provided: Int64? = nil
+        _ type: ResumableUploadProblemType, _ failure: ProtocolError, provided: Int64? = nil
     ) throws -> Response {
-        guard let uri = call.dialect.problemType(type) else { throw failure }
+        guard let uri = call.interopVersion.problemType(type) else { throw failure }
         let error = failure.error
         var problem = ResumableUploadProblem(
             document: ProblemDocument(
@@ -128,7 +128,7 @@ struct ResumableUploadErrors {
         problem.document.type = uri
         problem.document.title = type.title
         problem.document.expectedOffset = error.expectedOffset
-        context.notes.set("error.code", error.code.rawValue)
+        context.logMetadata.set("error.code", error.code.rawValue)
         var response = Response.json(
             problem, status: HTTPResponse.Status(code: problem.document.status),
             contentType: "application/problem+json")

@@ -51,7 +51,7 @@ struct ResumableUploadRoutes: Sendable {
         var response = Response(status: .ok, headers: [.allow: methods])
         response.headers.set(call.versionFields)
         response.headers.set(limits(call))
-        if let type = call.dialect.appendMediaType { response.headers[.acceptPatch] = type }
+        if let type = call.interopVersion.appendMediaType { response.headers[.acceptPatch] = type }
         return response
     }
 
@@ -65,7 +65,7 @@ struct ResumableUploadRoutes: Sendable {
             let view = try await stopped(known, context)
             let isComplete = view.state == .completed
             if isComplete, let file = view.fileID {
-                try await DialectError.tellingDamageAsGone(fields: call.versionFields) {
+                try await ProtocolError.reportingDamageAsGone(fields: call.versionFields) {
                     do {
                         _ = try await engine.file(file, owner: context.principal.owner)
                     } catch let error as EngineError where error.code == .fileGone {
@@ -81,7 +81,7 @@ struct ResumableUploadRoutes: Sendable {
                 call.limitFields(
                     maxSize: engine.configuration.maxFileSize,
                     lifetime: isComplete ? nil : secondsLeft(of: view)))
-            if call.dialect.hasLengthAndLimits, let size = view.fileSize {
+            if call.interopVersion.hasLengthAndLimits, let size = view.fileSize {
                 response.headers[.uploadLength] = String(size)
             }
             // Repeats the result for a client that missed the completing response.
@@ -112,15 +112,17 @@ struct ResumableUploadRoutes: Sendable {
         _ handle: (UploadView, ResumableUploadCall) async throws -> Response
     ) async throws -> Response {
         let id = try context.sessionID()
-        context.notes.set("session.id", id)
+        context.logMetadata.set("session.id", id)
         var call = ResumableUploadCall(request.headers)
         let view: UploadView
         do {
             view = try await self.view(of: id, context)
         } catch let error as EngineError {
-            throw errors(call, context).dialectError(error)
+            throw errors(call, context).protocolError(error)
         }
-        if !call.isVersionNamed, let begun = Self.dialect(of: view) { call.dialect = begun }
+        if !call.isVersionNamed, let begun = Self.interopVersion(of: view) {
+            call.interopVersion = begun
+        }
         let errors = errors(call, context, isComplete: view.state == .completed)
         return try await errors.answering { try await handle(view, call) }
     }
@@ -151,9 +153,9 @@ struct ResumableUploadRoutes: Sendable {
 
     /// The version of the request that created an upload; nil when it named none or used another
     /// protocol.
-    private static func dialect(of view: UploadView) -> ResumableUploadDialect? {
+    private static func interopVersion(of view: UploadView) -> ResumableUploadVersion? {
         view.metadata[versionKey].flatMap { WireInteger.parse($0) }
-            .flatMap(ResumableUploadDialect.init(interopVersion:))
+            .flatMap(ResumableUploadVersion.init(interopVersion:))
     }
 
     func errors(

@@ -23,7 +23,7 @@ struct UploadProgress: Sendable {
     func reporting<Result: Sendable>(
         _ body: CountedBody, from offset: Int64, _ append: () async throws -> Result
     ) async throws -> Result {
-        guard let interim, call.isVersionNamed, call.dialect.reportsProgress else {
+        guard let interim, call.isVersionNamed, call.interopVersion.reportsProgress else {
             return try await append()
         }
         // Cancelled and awaited at the end of this scope.

@@ -57,7 +57,7 @@ struct UploadTransfer: Sendable {
 
     /// Cancels the upload if the version requires this for bytes beyond the declared length.
     func endBeyondLength() async throws {
-        if call.dialect.endsUploadBeyondLength {
+        if call.interopVersion.endsUploadBeyondLength {
             try await engine.cancelSession(id, owner: owner)
         }
     }
@@ -67,7 +67,7 @@ struct UploadTransfer: Sendable {
     private func finish() async throws -> FileRecord {
         do {
             let file = try await engine.finish(id, owner: owner, expecting: expectedDigest)
-            context.notes.set("file.id", file.id)
+            context.logMetadata.set("file.id", file.id)
             return file
         } catch let error as EngineError where error.code == .integrityMismatch {
             // A digest of this request counts for this request only. The next one may declare the

@@ -50,7 +50,7 @@ struct RequestMiddleware: RouterMiddleware {
         } catch {
             let translated = translate(error, request)
             failure = translated
-            reason = (error as? DialectError)?.reason ?? translated.code
+            reason = (error as? ProtocolError)?.reason ?? translated.code
             response = Self.problem(translated, context)
             // Sessions end later than request bodies, for which one second is enough.
             if reason == .tooManySessions { response.headers[.retryAfter] = "10" }
@@ -64,7 +64,7 @@ struct RequestMiddleware: RouterMiddleware {
             }
             // States that the coding is the reason, not the media type (RFC 9110 section 15.5.16).
             if error is EncodedBodyError { response.headers[.acceptEncoding] = "identity" }
-            for field in (error as? DialectError)?.fields ?? [:] {
+            for field in (error as? ProtocolError)?.fields ?? [:] {
                 response.headers[field.name] = field.value
             }
         }
@@ -82,7 +82,7 @@ struct RequestMiddleware: RouterMiddleware {
         // A connection failure is normal, even if its client gets a 5xx.
         let isOurs = (reason?.facts.httpStatus ?? response.status.code) >= 500
         if let reason, reason != failure?.code {
-            context.notes.set("error.reason", reason.rawValue)
+            context.logMetadata.set("error.reason", reason.rawValue)
         }
         log(request, response, failure, context, isOurs ? .error : .info, since: start)
         return response
@@ -90,7 +90,7 @@ struct RequestMiddleware: RouterMiddleware {
 
     private func translate(_ error: any Error, _ request: Request) -> EngineError {
         switch error {
-        case let error as DialectError: error.error
+        case let error as ProtocolError: error.error
         case let error as HTTPError where error.status == .notFound:
             EngineError(
                 routes.methods(at: request.uri.path).isEmpty ? .routeNotFound : .methodNotAllowed)
@@ -136,7 +136,7 @@ struct RequestMiddleware: RouterMiddleware {
         _ context: KedgeRequestContext, _ level: Logger.Level, since start: ContinuousClock.Instant
     ) {
         let duration = start.duration(to: .now)
-        var metadata = context.notes.metadata
+        var metadata = context.logMetadata.metadata
         metadata["http.method"] = "\(request.method)"
         metadata["http.route"] = "\(context.endpointPath ?? "unknown")"
         metadata["http.status"] = "\(response.status.code)"

@@ -36,7 +36,7 @@ extension TusRoutes {
         }
         new.fileSize = try size(in: fields)
         let status = try await engine.createSession(new, owner: context.principal.owner)
-        context.notes.set("session.id", status.sessionId)
+        context.logMetadata.set("session.id", status.sessionId)
         do {
             let upload = try await self.upload(status.sessionId, context)
             let after =

@@ -24,7 +24,7 @@ extension TusRoutes {
             return try await engine.file(id, owner: owner)
         }
         if upload.awaitsParts {
-            guard case .file(let file) = try await engine.compose(upload.view.id, owner: owner)
+            guard case .file(let file) = try await engine.concatenate(upload.view.id, owner: owner)
             else { throw EngineError(.missingChunks) }
             return file
         }

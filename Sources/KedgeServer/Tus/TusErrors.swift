@@ -27,6 +27,6 @@ enum TusErrors {
         default:
             return error
         }
-        return DialectError(error: error, fields: fields, reason: reason)
+        return ProtocolError(error: error, fields: fields, reason: reason)
     }
 }

@@ -9,8 +9,8 @@ internal import KedgeModel
 extension TusRoutes {
     /// Timeouts for a request that waits for the file: one that creates the final upload, or one
     /// that completes its last partial upload. Concatenation continues without the client.
-    private static let finalPatience = Duration.seconds(30)
-    private static let lastPartPatience = Duration.seconds(5)
+    private static let concatenationTimeout = Duration.seconds(30)
+    private static let lastPartialUploadTimeout = Duration.seconds(5)
     /// Maximum number of times that the same final upload can be created again after a deletion.
     private static let maxGenerations = 1000
 
@@ -26,9 +26,9 @@ extension TusRoutes {
         var new = new
         new.parts = ids
         let upload = try await final(new, context)
-        context.notes.set("session.id", upload.view.id)
-        _ = try await engine.compose(
-            upload.view.id, owner: context.principal.owner, patience: Self.finalPatience)
+        context.logMetadata.set("session.id", upload.view.id)
+        _ = try await engine.concatenate(
+            upload.view.id, owner: context.principal.owner, timeout: Self.concatenationTimeout)
         return created(try await self.upload(upload.view.id, context), asked: request)
     }
 
@@ -63,8 +63,8 @@ extension TusRoutes {
     /// Starts the concatenations that lacked only this partial upload, and waits a little for their
     /// files.
     func finishWaiting(for part: SessionID, _ context: KedgeRequestContext) async {
-        await engine.completedPart(
-            part, owner: context.principal.owner, patience: Self.lastPartPatience)
+        await engine.completedPartialUpload(
+            part, owner: context.principal.owner, timeout: Self.lastPartialUploadTimeout)
     }
 
     /// - Throws: `BAD_REQUEST` when an upload does not exist or is not a partial one.

@@ -13,14 +13,16 @@ extension TusRoutes {
     @Sendable func head(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
-        try await DialectError.tellingDamageAsGone { try await progress(context) }
+        try await ProtocolError.reportingDamageAsGone { try await progress(context) }
     }
 
     private func progress(_ context: KedgeRequestContext) async throws -> Response {
         var upload = try await upload(context)
         if upload.awaitsParts {
             let owner = context.principal.owner
-            if case .waiting(let length) = try await engine.compose(upload.view.id, owner: owner) {
+            if case .waiting(let length) = try await engine.concatenate(
+                upload.view.id, owner: owner)
+            {
                 return Self.head(upload, length: length)
             }
             upload = try await self.upload(context)

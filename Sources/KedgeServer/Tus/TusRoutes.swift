@@ -76,7 +76,7 @@ struct TusRoutes: Sendable {
         _ context: KedgeRequestContext, stopsAppend: Bool = false
     ) async throws -> TusUpload {
         let id = try context.sessionID()
-        context.notes.set("session.id", id)
+        context.logMetadata.set("session.id", id)
         return try await upload(id, stopsAppend: stopsAppend, context)
     }
 
@@ -129,7 +129,7 @@ struct TusRoutes: Sendable {
         } else {
             file = try await engine.finish(upload.view.id, owner: owner, expecting: nil)
         }
-        context.notes.set("file.id", file.id)
+        context.logMetadata.set("file.id", file.id)
         return file
     }
 }

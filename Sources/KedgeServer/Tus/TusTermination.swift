@@ -8,7 +8,7 @@ extension TusRoutes {
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
         let id = try context.sessionID()
-        context.notes.set("session.id", id)
+        context.logMetadata.set("session.id", id)
         let upload = try await upload(id, isDamagedTaken: true, context)
         let owner = context.principal.owner
         if upload.view.state == .completed, let file = upload.view.fileID {

@@ -20,12 +20,12 @@ struct Doctor: AsyncParsableCommand {
         var worst = ExitStatus.success
         do {
             let report = try await client.remote.examine()
-            worst = tell(report, client)
+            worst = print(report, client)
         } catch let error as TransferError {
             say("server", error.description)
             worst = error.code.facts.exitStatus
         }
-        tellSpace(client)
+        printSpace(client)
         let waiting = try await reporting { try await client.transfers() }
             .filter { !$0.state.isFinal }
         say("unfinished transfers", "\(waiting.count)")
@@ -36,7 +36,7 @@ struct Doctor: AsyncParsableCommand {
     /// Prints the server's report.
     ///
     /// - Returns: The exit status for the server's state.
-    private func tell(_ report: ServerReport, _ client: TransferClient) -> Int32 {
+    private func print(_ report: ServerReport, _ client: TransferClient) -> Int32 {
         say("address", report.address)
         say("server", report.trouble.map { "a Kedge that is not ready: \($0)" } ?? "ready")
         say("versions", "client \(KedgeVersion.current), server \(report.version ?? "not told")")
@@ -62,7 +62,7 @@ struct Doctor: AsyncParsableCommand {
 
     private static var here: String { FileManager.default.currentDirectoryPath }
 
-    private func tellSpace(_ client: TransferClient) {
+    private func printSpace(_ client: TransferClient) {
         let places = [
             ("free space here", Self.here), ("free space for records", client.recordsDirectory),
         ]

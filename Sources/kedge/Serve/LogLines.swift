@@ -29,9 +29,9 @@ struct LogLines: LogHandler {
         switch format {
         case .text:
             let facts = all.sorted { $0.key < $1.key }.map {
-                " \(SteeringText.escaped($0.key))=\(Self.plain("\($0.value)"))"
+                " \(ControlCharacters.escaped($0.key))=\(Self.plain("\($0.value)"))"
             }
-            let message = SteeringText.escaped(event.message.description)
+            let message = ControlCharacters.escaped(event.message.description)
             StandardError.write("\(time) \(event.level) \(message)\(facts.joined())\n")
         case .json:
             var object = all.mapValues { "\($0)" }
@@ -47,8 +47,8 @@ struct LogLines: LogHandler {
     /// escaped, because untrusted text could otherwise forge log lines.
     private static func plain(_ text: String) -> String {
         let isOdd = text.unicodeScalars.contains {
-            $0 == " " || $0 == "\"" || SteeringText.steers($0)
+            $0 == " " || $0 == "\"" || ControlCharacters.steers($0)
         }
-        return isOdd ? SteeringText.escaped(String(reflecting: text)) : text
+        return isOdd ? ControlCharacters.escaped(String(reflecting: text)) : text
     }
 }

@@ -37,7 +37,7 @@ struct StoreOpening {
             try await pool.run { [directory, configuration] in
                 try configuration.directoryDemands.check(directory, in: POSIXFileSystem())
             }
-        } catch let violation as DirectoryDemands.Violation {
+        } catch let violation as DirectoryRequirements.Violation {
             throw CommandFailure(
                 "kedge: the data directory \(directory) \(Self.sentence(violation, directory))",
                 exitStatus: ExitStatus.configuration)
@@ -49,7 +49,7 @@ struct StoreOpening {
     }
 
     private static func sentence(
-        _ violation: DirectoryDemands.Violation, _ directory: String
+        _ violation: DirectoryRequirements.Violation, _ directory: String
     ) -> String {
         switch violation {
         case .writableByOthers(let permissions):

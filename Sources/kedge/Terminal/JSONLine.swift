@@ -61,7 +61,7 @@ struct JSONLine: Encodable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         do {
-            let json = SteeringText.escaped(json: try encoder.encode(value))
+            let json = ControlCharacters.escaped(json: try encoder.encode(value))
             return String(decoding: json, as: UTF8.self) + "\n"
         } catch {
             preconditionFailure("the messages of the command can be encoded: \(error)")

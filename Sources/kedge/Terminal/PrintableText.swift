@@ -10,7 +10,7 @@ func printable(_ text: String, keepsLines: Bool = false) -> String {
     var scalars = String.UnicodeScalarView()
     for scalar in text.unicodeScalars {
         let isKept = keepsLines && (scalar == "\n" || scalar == "\t")
-        scalars.append(!isKept && SteeringText.steers(scalar) ? "_" : scalar)
+        scalars.append(!isKept && ControlCharacters.steers(scalar) ? "_" : scalar)
     }
     // Last, because a control character that is invisible on a terminal must not end a URL either.
     return URLSecrets.hidden(in: String(scalars))

@@ -97,31 +97,31 @@ final class ProgressDisplay: Sendable {
                 StandardError.write(Self.summary(snapshot) + "\n")
             default: break
             }
-            tell(output: output, complaint: complaint, &state)
+            show(output: output, complaint: complaint, &state)
         }
     }
 
     /// Writes data to standard output and a complaint to standard error, even when quiet.
-    func tell(output: String?, complaint: String?) {
+    func show(output: String?, complaint: String?) {
         state.withLock { state in
             clearBars(&state)
-            tell(output: output, complaint: complaint, &state)
+            show(output: output, complaint: complaint, &state)
         }
     }
 
     /// Writes a message to standard error without breaking the bars; nothing when quiet.
     func say(_ text: String) {
         guard mode != .silent else { return }
-        tell(output: nil, complaint: text)
+        show(output: nil, complaint: text)
     }
 
     /// Warns about a file, even when quiet.
     func warn(_ name: String, _ message: String) {
         let line = mode == .json ? JSONLine.encode(WarningLine(name: name, message: message)) : nil
-        tell(output: line, complaint: "kedge: \(printable(name)): \(message)")
+        show(output: line, complaint: "kedge: \(printable(name)): \(message)")
     }
 
-    private func tell(output: String?, complaint: String?, _ state: inout State) {
+    private func show(output: String?, complaint: String?, _ state: inout State) {
         if let output { StandardOutput.offer(output) }
         if let complaint { StandardError.write(complaint + "\n") }
         if mode == .bars { redraw(&state) }

@@ -4,7 +4,7 @@ internal import KedgeModel
 enum ShellText {
     /// Returns the word, quoted if a shell would read it differently; safe to show on a terminal.
     static func quoted(_ word: String) -> String {
-        if word.unicodeScalars.contains(where: SteeringText.steers) { return escaped(word) }
+        if word.unicodeScalars.contains(where: ControlCharacters.steers) { return escaped(word) }
         let isPlain = word.allSatisfy {
             $0.isASCII && ($0.isLetter || $0.isNumber || "-_./:=,@%+".contains($0))
         }
@@ -30,7 +30,7 @@ enum ShellText {
             case "\n": result += "\\n"
             case "\t": result += "\\t"
             case "'", "\\": result += "\\" + String(scalar)
-            case _ where SteeringText.steers(scalar):
+            case _ where ControlCharacters.steers(scalar):
                 for byte in String(scalar).utf8 {
                     let digits = String(byte, radix: 8)
                     result += "\\" + String(repeating: "0", count: 3 - digits.count) + digits

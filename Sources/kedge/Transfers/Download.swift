@@ -31,7 +31,7 @@ struct Download: AsyncParsableCommand {
             Free bytes at the destination below which a full disk gets its space back, and the \
             download begins anew; never with 0.
             """)
-    var giveBackBelow: Int64 = 0
+    var closeBelow: Int64 = 0
     @OptionGroup var connections: Connections
     @OptionGroup var waiting: WaitOptions
     @OptionGroup var options: ClientOptions
@@ -44,13 +44,13 @@ struct Download: AsyncParsableCommand {
             throw ValidationError(
                 "A download is what the server has: --check-container is off or warn.")
         }
-        guard giveBackBelow >= 0 else { throw ValidationError("--give-back-below is 0 or more.") }
+        guard closeBelow >= 0 else { throw ValidationError("--give-back-below is 0 or more.") }
     }
 
     func run() async throws {
         let isURL = source.contains("://")
         let client = try await options.makeClient(needsServer: !isURL) {
-            $0.criticalFreeByteCount = giveBackBelow
+            $0.criticalFreeByteCount = closeBelow
             connections.apply(to: &$0)
             waiting.apply(to: &$0)
         }

@@ -128,7 +128,7 @@ struct TransferRun {
                 // A download is named by its URL here, which may contain a password or a signature.
                 name: URLSecrets.hidden(in: name), errorCode: error.code,
                 message: error.explanation ?? error.code.facts.sentence)
-            display.tell(
+            display.show(
                 output: options.json ? JSONLine.encode(line) : nil,
                 complaint: "kedge: \(printable(name)): \(message)")
         case .stopped:

@@ -27,7 +27,7 @@ struct Upload: AsyncParsableCommand {
     var files: [String]
     @Option(help: "Media type to store with the files.") var mimeType: String?
     @Option(help: "Chunk size to ask for, in bytes.") var chunkSize: Int64?
-    @Option(help: "How to speak to the server.") var dialect = DialectArgument(.native)
+    @Option(help: "How to speak to the server.") var dialect = UploadProtocolArgument(.native)
     @Option(help: "Upload session to go on with; for one file.") var session: String?
     @Option(help: "Files that are uploaded at the same time.") var parallel = 2
     @Flag(help: "Uploads also files that the server has from an earlier upload.") var again = false
@@ -39,7 +39,7 @@ struct Upload: AsyncParsableCommand {
     func validate() throws {
         guard !files.isEmpty else { throw ValidationError("Name at least one file.") }
         guard (1...16).contains(parallel) else { throw ValidationError("--parallel is 1 to 16.") }
-        guard session == nil || (files.count == 1 && dialect.dialect == .native) else {
+        guard session == nil || (files.count == 1 && dialect.value == .native) else {
             throw ValidationError("--session is for one file, and not for another --dialect.")
         }
         guard chunkSize ?? 1 > 0 else { throw ValidationError("--chunk-size is above 0.") }
@@ -53,7 +53,8 @@ struct Upload: AsyncParsableCommand {
             waiting.apply(to: &$0)
         }
         let uploadOptions = UploadOptions(
-            mimeType: mimeType, chunkSize: chunkSize, dialect: dialect.dialect, sessionID: session)
+            mimeType: mimeType, chunkSize: chunkSize,
+            uploadProtocol: dialect.value, sessionID: session)
         // The server reports itself whether a session named by the user is finished.
         let again = again || session != nil
         let (files, checking, wish) = (files, checkContainer, chunkSize)
@@ -104,16 +105,16 @@ struct Upload: AsyncParsableCommand {
 
 /// The upload protocol as an argument. A separate type, because the client has no dependency on the
 /// command line.
-struct DialectArgument: ExpressibleByArgument {
-    let dialect: UploadDialect
+struct UploadProtocolArgument: ExpressibleByArgument {
+    let value: UploadProtocol
 
-    init(_ dialect: UploadDialect) { self.dialect = dialect }
+    init(_ value: UploadProtocol) { self.value = value }
 
     init?(argument: String) {
-        guard let dialect = UploadDialect(rawValue: argument) else { return nil }
-        self.dialect = dialect
+        guard let value = UploadProtocol(rawValue: argument) else { return nil }
+        self.value = value
     }
 
-    static var allValueStrings: [String] { UploadDialect.allCases.map(\.rawValue) }
-    var defaultValueDescription: String { dialect.rawValue }
+    static var allValueStrings: [String] { UploadProtocol.allCases.map(\.rawValue) }
+    var defaultValueDescription: String { value.rawValue }
 }

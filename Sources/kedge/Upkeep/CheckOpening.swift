@@ -28,13 +28,13 @@ struct CheckOpening {
     /// Opens the stores for reading only, even while a service runs.
     ///
     /// - Throws: ``CommandFailure`` if they cannot be read; ``DatabaseCopyError/damaged``.
-    func open() async throws -> CheckPlace {
+    func open() async throws -> OpenedStores {
         try await collecting { open in
             let hold = usesDirectory ? try await holdDirectory(&open) : nil
             let rows = try await openRows(besideService: hold?.isShared == true, &open)
             let (bytes, identity) = try await openBytes(rows, hold, &open)
             try await compare(rows, with: identity)
-            return CheckPlace(rows: rows, bytes: bytes, repairs: nil, hold: hold, open: open)
+            return OpenedStores(rows: rows, bytes: bytes, repairs: nil, hold: hold, open: open)
         }
     }
 
@@ -43,7 +43,7 @@ struct CheckOpening {
     /// like orphans.
     ///
     /// - Throws: The errors of ``open()``.
-    func openForRepair() async throws -> CheckPlace {
+    func openForRepair() async throws -> OpenedStores {
         let look = try await open()
         if look.isBesideService {
             await look.close()
@@ -68,8 +68,8 @@ struct CheckOpening {
 
     /// Closes the open stores if the rest cannot be opened.
     private func collecting(
-        _ body: (inout OpenThings) async throws -> CheckPlace
-    ) async throws -> CheckPlace {
+        _ body: (inout OpenThings) async throws -> OpenedStores
+    ) async throws -> OpenedStores {
         var open = OpenThings()
         do {
             return try await body(&open)
@@ -157,7 +157,7 @@ extension CheckOpening {
 // MARK: - Repairing
 
 extension CheckOpening {
-    private func repairFiles(_ open: inout OpenThings) async throws -> CheckPlace {
+    private func repairFiles(_ open: inout OpenThings) async throws -> OpenedStores {
         let bytes = try await Self.naming(directory) {
             try await DiskStore.open(directory, pool: pool)
         }
@@ -167,7 +167,7 @@ extension CheckOpening {
             configuration.metadata == .sqlite
             ? Self.identityBesideRows : try await bytes.identity()
         try await metadata.bind(toBytesAt: identity)
-        return CheckPlace(
+        return OpenedStores(
             rows: metadata, bytes: bytes.inspection,
             repairs: RepairedStores(metadata: metadata, bytes: bytes), hold: nil, open: open)
     }
@@ -175,7 +175,7 @@ extension CheckOpening {
     /// Opens the rows for repairs; objects are never changed.
     private func repairRows(
         ofObjectsAt url: String, _ open: inout OpenThings
-    ) async throws -> CheckPlace {
+    ) async throws -> OpenedStores {
         if configuration.metadata == .sqlite {
             let lock = try await Self.naming(directory) {
                 try await DirectoryLock.take(directory, pool: pool)
@@ -185,7 +185,7 @@ extension CheckOpening {
         let metadata = try await openMetadata(&open)
         let store = try openObjects(url, metadata, &open)
         try await metadata.bind(toBytesAt: try await store.identity())
-        return CheckPlace(
+        return OpenedStores(
             rows: metadata, bytes: store.inspection,
             repairs: RepairedStores(metadata: metadata, bytes: nil), hold: nil, open: open)
     }

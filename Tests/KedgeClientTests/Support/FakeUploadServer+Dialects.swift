@@ -39,7 +39,7 @@ extension FakeUploadServer.State {
     }
 
     private func tusFields(_ upload: FakeUploadServer.Upload) -> HTTPFields {
-        var fields = evidence(upload)
+        var fields = reportedFile(upload)
         fields[.uploadOffset] = "\(upload.bytes.count)"
         fields[.uploadLength] = upload.size.map { "\($0)" }
         return fields
@@ -111,7 +111,7 @@ extension FakeUploadServer.State {
     private func ietfFields(
         _ upload: FakeUploadServer.Upload, _ version: ResumableUploadVersion
     ) -> HTTPFields {
-        var fields = evidence(upload)
+        var fields = reportedFile(upload)
         fields[.uploadOffset] = "\(upload.bytes.count)"
         fields[.named(version.completenessField)] = version.value(isComplete: upload.isComplete)
         if version.hasLength {

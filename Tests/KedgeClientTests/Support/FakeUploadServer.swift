@@ -17,7 +17,7 @@ final class FakeUploadServer: HTTPTransport {
     }
 
     struct State {
-        var dialect = UploadDialect.tus
+        var uploadProtocol = UploadProtocol.tus
         var uploads: [String: Upload] = [:]
         var uploadCount = 0
         var seen: [FakeServer.Seen] = []
@@ -45,7 +45,7 @@ final class FakeUploadServer: HTTPTransport {
     static let creationURL = "http://up.test/files/"
     let state = Mutex(State())
 
-    init(_ dialect: UploadDialect) { state.withLock { $0.dialect = dialect } }
+    init(_ uploadProtocol: UploadProtocol) { state.withLock { $0.uploadProtocol = uploadProtocol } }
 
     func shutdown() async {}
 
@@ -115,7 +115,7 @@ extension FakeUploadServer.State {
     mutating func answer(_ seen: FakeServer.Seen, _ body: [UInt8], isCut: Bool) -> Reply {
         seenBody(body.count)
         if isPlain { return Reply(status: seen.method == "POST" ? 201 : 405) }
-        switch dialect {
+        switch uploadProtocol {
         case .tus: return answerTus(seen, body, isCut: isCut)
         case .resumableUpload: return answerIETF(seen, body, isCut: isCut)
         case .native: return Reply(status: 500)
@@ -144,7 +144,7 @@ extension FakeUploadServer.State {
     }
 
     /// Returns the field with the digest of a complete upload.
-    func evidence(_ upload: FakeUploadServer.Upload) -> HTTPFields {
+    func reportedFile(_ upload: FakeUploadServer.Upload) -> HTTPFields {
         guard upload.isComplete, let digest else { return [:] }
         return [.reprDigest: DigestHeader.rfc9530(digest)]
     }

@@ -29,7 +29,7 @@ struct FleetPlace: Sendable {
         _ configure: (inout EngineConfiguration) -> Void = { _ in }
     ) async throws -> FleetNode {
         var postgres = PostgresConfiguration()
-        postgres.patience = .seconds(20)
+        postgres.timeout = .seconds(20)
         let metadata = try await PostgresStore.open(
             url: databaseURL + "?pool_size=3", configuration: postgres, onNotice: { _ in })
         let settings = try S3Configuration(
@@ -45,7 +45,7 @@ struct FleetPlace: Sendable {
         var configuration = EngineConfiguration.small
         configuration.writerLease = .seconds(2)
         configuration.finalizeLease = .seconds(2)
-        configuration.finalizePatience = .seconds(20)
+        configuration.finalizeTimeout = .seconds(20)
         configure(&configuration)
         let engine = TransferEngine(
             metadata: metadata, bytes: bytes, configuration: configuration,
@@ -99,7 +99,7 @@ struct FleetNode: EngineHolder {
     }
 
     /// Repeats finalize until the file is there.
-    func finishPatiently(_ upload: Upload) async throws -> FileRecord {
+    func finishWaiting(_ upload: Upload) async throws -> FileRecord {
         while true {
             let outcome = try await engine.finalize(upload.id, owner: upload.owner)
             if case .completed(let file) = outcome { return file }

@@ -19,7 +19,7 @@ import Testing
             }
             let status = try await nodes[2].status(of: upload)
             #expect(status.receivedBytes == 5500)
-            let file = try await nodes[1].finishPatiently(upload)
+            let file = try await nodes[1].finishWaiting(upload)
             #expect(file.digest == upload.digest)
             for node in nodes { #expect(try await node.content(of: file) == upload.content) }
         }
@@ -35,7 +35,7 @@ import Testing
             #expect(try await nodes[0].put(0, of: upload, from: 800).isCreated)
             try await nodes[1].put(1, of: upload)
             try await nodes[0].put(2, of: upload)
-            let file = try await nodes[1].finishPatiently(upload)
+            let file = try await nodes[1].finishWaiting(upload)
             #expect(try await nodes[0].content(of: file) == upload.content)
         }
     }
@@ -55,7 +55,7 @@ import Testing
             _ = try await nodes[1].append(old.content[600..<900], to: old, at: 600)
             #expect(try await nodes[1].put(0, of: new, from: 800).isCreated)
             for index in 1...2 { try await nodes[index % 2].put(index, of: new) }
-            let file = try await nodes[0].finishPatiently(new)
+            let file = try await nodes[0].finishWaiting(new)
             #expect(try await nodes[1].content(of: file) == new.content)
         }
     }
@@ -92,7 +92,7 @@ import Testing
             let took = clock.now - start
             await #expect(throws: EngineError(.writerReplaced)) { try await old.value }
             #expect(took < .seconds(2))
-            let file = try await nodes[0].finishPatiently(upload)
+            let file = try await nodes[0].finishWaiting(upload)
             #expect(try await nodes[1].content(of: file) == upload.content)
         }
     }
@@ -107,7 +107,7 @@ import Testing
         try await dead.kill()
         await #expect(throws: EngineError.self) { try await old.value }
         #expect(try await alive.put(0, of: upload).isCreated)
-        let file = try await alive.finishPatiently(upload)
+        let file = try await alive.finishWaiting(upload)
         #expect(try await alive.content(of: file) == upload.content)
         try await alive.stop()
     }
@@ -135,7 +135,7 @@ import Testing
             let files = try await withThrowingTaskGroup { group in
                 for node in nodes {
                     for _ in 0..<3 {
-                        group.addTask { try await node.finishPatiently(upload) }
+                        group.addTask { try await node.finishWaiting(upload) }
                     }
                 }
                 return try await group.reduce(into: Set<FileRecord>()) { $0.insert($1) }
@@ -157,7 +157,7 @@ import Testing
             for node in nodes {
                 let upload = try await node.begin(sampleBytes(2500))
                 for index in 0..<3 { try await node.put(index, of: upload) }
-                files.append(try await node.finishPatiently(upload))
+                files.append(try await node.finishWaiting(upload))
             }
             for node in nodes { try await node.engine.sweep() }
             #expect(try await place.leftovers().count == 2)
@@ -181,7 +181,7 @@ import Testing
             for (number, node) in nodes.enumerated() {
                 let upload = try await node.begin(sampleBytes(2500))
                 for index in 0..<3 { try await node.put(index, of: upload) }
-                files.append(try await node.finishPatiently(upload))
+                files.append(try await node.finishWaiting(upload))
                 guard number == 0 else { continue }
                 // The bucket loses the object.
                 try await node.bytes.removeStaging(
@@ -201,7 +201,7 @@ import Testing
     {
         let place = try await FleetPlace()
         // The request does not wait, so its promise is all that is left of it.
-        let dying = try await place.start { $0.finalizePatience = .zero }
+        let dying = try await place.start { $0.finalizeTimeout = .zero }
         let upload = try await dying.begin(sampleBytes(5500))
         for index in (0..<6).reversed() { try await dying.put(index, of: upload) }
         try await place.bucket.fail(
@@ -220,7 +220,7 @@ import Testing
             state = try await alive.status(of: upload).state
         }
         #expect(state == .completed)
-        let file = try await alive.finishPatiently(upload)
+        let file = try await alive.finishWaiting(upload)
         #expect(try await alive.content(of: file) == upload.content)
         try await alive.stop()
     }
@@ -239,7 +239,7 @@ import Testing
                     }
                 }
             }
-            let file = try await nodes[1].finishPatiently(upload)
+            let file = try await nodes[1].finishWaiting(upload)
             #expect(try await nodes[0].content(of: file) == upload.content)
         }
     }
@@ -257,7 +257,7 @@ import Testing
             }
             _ = try await nodes[0].append(
                 content[offset...], to: upload, at: offset, completes: true)
-            let file = try await nodes[1].finishPatiently(upload)
+            let file = try await nodes[1].finishWaiting(upload)
             #expect(file.digest == SHA256Hasher.digest(of: content))
             #expect(try await nodes[0].content(of: file) == content)
         }

@@ -19,7 +19,7 @@ import Testing
                 try await part(0, seed: 3, on: nodes[1]),
                 try await part(1000, seed: 4, on: nodes[0]),
             ]
-            _ = try await nodes[0].finishPatiently(parts[3])
+            _ = try await nodes[0].finishWaiting(parts[3])
             for node in nodes.reversed() {
                 let whole = try await node.engine.createSession(
                     NewSession(
@@ -56,7 +56,7 @@ import Testing
             #expect(try await nodes[1].put(1, of: upload, from: 999).isCreated)
             try await nodes[0].put(0, of: upload)
             try await nodes[1].put(2, of: upload)
-            let file = try await nodes[0].finishPatiently(upload)
+            let file = try await nodes[0].finishWaiting(upload)
             #expect(try await nodes[1].content(of: file) == upload.content)
         }
     }

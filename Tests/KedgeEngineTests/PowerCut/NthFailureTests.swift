@@ -101,13 +101,13 @@ import Testing
         }
     }
 
-    private static let patience = 200
+    private static let timeout = 200
 
     @Test(arguments: Operation.all, Failure.all)
     func `no failing call of the disk loses acknowledged bytes or leaks a descriptor`(
         operation: Operation, failure: Failure
     ) async throws {
-        for position in 0..<Self.patience {
+        for position in 0..<Self.timeout {
             let (client, upload) = try await prepared(operation)
             let disk = client.node.machine.disk
             let fault = SimulatedDisk.Fault(
@@ -131,7 +131,7 @@ import Testing
     func `no failing transaction loses acknowledged bytes or leaks a descriptor`(
         operation: Operation, moment: SimulatedMetadata.FailureMoment
     ) async throws {
-        for position in 0..<Self.patience {
+        for position in 0..<Self.timeout {
             let (client, upload) = try await prepared(operation)
             let metadata = client.node.machine.metadata
             metadata.fail(after: position, moment)
@@ -155,7 +155,7 @@ import Testing
         async throws
     {
         let machine = try await interruptedMachine()
-        for position in 0..<Self.patience {
+        for position in 0..<Self.timeout {
             let machine = (client: machine.client, machine: machine.machine.copy())
             let disk = machine.machine.disk
             disk.plan(

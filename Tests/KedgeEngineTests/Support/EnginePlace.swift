@@ -18,7 +18,7 @@ extension EngineConfiguration {
         configuration.maxFileSize = 1_000_000
         configuration.bufferCapacity = 256
         // The clock stands still.
-        configuration.hashTurnPatience = .zero
+        configuration.hashStepTimeout = .zero
         configuration.takeoverGrace = .zero
         return configuration
     }()

@@ -56,13 +56,13 @@ struct HookedMetadata: MetadataStore {
     }
 
     func discardPartial(
-        of id: SessionID, index: Int, isRival: Bool, by writer: WriterToken?
+        of id: SessionID, index: Int, isRival: Bool, by writer: FencingToken?
     ) async throws {
         try await real.discardPartial(of: id, index: index, isRival: isRival, by: writer)
     }
 
-    func takeBackChunks(touching session: SessionTouch) async throws {
-        try await real.takeBackChunks(touching: session)
+    func invalidateChunks(touching session: SessionTouch) async throws {
+        try await real.invalidateChunks(touching: session)
     }
 
     func declareSize(_ byteCount: Int64, of id: SessionID) async throws {
@@ -233,8 +233,8 @@ struct HookedMetadata: MetadataStore {
         try await real.unfinishedSessions()
     }
 
-    func openCompositions(after: SessionID?, limit: Int) async throws -> [SessionRecord] {
-        try await real.openCompositions(after: after, limit: limit)
+    func openConcatenations(after: SessionID?, limit: Int) async throws -> [SessionRecord] {
+        try await real.openConcatenations(after: after, limit: limit)
     }
 
     func finalizingSessions() async throws -> [SessionRecord] {

@@ -31,7 +31,7 @@ struct ScriptedBody: ByteBody {
     /// Whether the body reports its end together with its last bytes, and not with the next call.
     var tellsEndAtOnce = false
     /// Whether the sender waits for `100 Continue`.
-    var isHeldBack = false
+    var awaitsContinue = false
     /// Called before each part of the bytes comes, for example to let time pass.
     var beforePart: @Sendable () -> Void = {}
     let watch = Watch()

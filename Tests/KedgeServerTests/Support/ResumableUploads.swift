@@ -5,24 +5,24 @@ import KedgeTesting
 
 /// A client of one draft version of resumable uploads: its requests, and its reading of answers.
 struct ResumableClient: Sendable, CustomStringConvertible {
-    let dialect: ResumableUploadDialect
+    let interopVersion: ResumableUploadVersion
 
     /// Clients of every draft version with an interop number.
-    static let versioned = ResumableUploadDialect.allCases.filter { $0.interopVersion != nil }
+    static let versioned = ResumableUploadVersion.allCases.filter { $0.interopVersion != nil }
         .map(ResumableClient.init)
-    static let all = ResumableUploadDialect.allCases.map(ResumableClient.init)
+    static let all = ResumableUploadVersion.allCases.map(ResumableClient.init)
 
-    var description: String { "\(dialect)" }
+    var description: String { "\(interopVersion)" }
 
     /// The field with the completeness of an upload, for requests and answers.
     func state(isComplete: Bool) -> (String, String) {
-        dialect == .interop3
+        interopVersion == .interop3
             ? ("Upload-Incomplete", isComplete ? "?0" : "?1")
             : ("Upload-Complete", isComplete ? "?1" : "?0")
     }
 
     var version: [(String, String)] {
-        dialect.interopVersion.map { [("Upload-Draft-Interop-Version", "\($0)")] } ?? []
+        interopVersion.interopVersion.map { [("Upload-Draft-Interop-Version", "\($0)")] } ?? []
     }
 
     func create(
@@ -38,7 +38,9 @@ struct ResumableClient: Sendable, CustomStringConvertible {
         _ fields: [(String, String)] = []
     ) -> HTTPRequestBytes {
         var all = version + [state(isComplete: completes), ("Upload-Offset", "\(offset)")]
-        if dialect >= .interop6 { all.append(("Content-Type", "application/partial-upload")) }
+        if interopVersion >= .interop6 {
+            all.append(("Content-Type", "application/partial-upload"))
+        }
         return HTTPRequestBytes("PATCH", location, all, body: body)
             .with(fields.map { ($0.0, Optional($0.1)) })
     }

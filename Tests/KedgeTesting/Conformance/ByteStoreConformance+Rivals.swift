@@ -98,7 +98,7 @@ extension LocalByteStoreConformance {
             let key = StagingKey(.random())
             let area = try await store.openStaging(key)
             for index in [0, 7] {
-                let place = ChunkPlace(index: index, start: 100, byteCount: 0)
+                let place = ChunkRange(index: index, start: 100, byteCount: 0)
                 let beside = try await area.openRival(place, isKept: true)
                 try await beside.write(SampleBytes.buffer([1, 2, 3]), at: 100)
                 _ = try await beside.savePartial(place, after: nil)
@@ -106,7 +106,7 @@ extension LocalByteStoreConformance {
             }
             await #expect(throws: ByteStoreError.notFound) {
                 try await area.openRival(
-                    ChunkPlace(index: 7, start: 100, byteCount: 4), isKept: true)
+                    ChunkRange(index: 7, start: 100, byteCount: 4), isKept: true)
             }
             await area.close()
             let names = [0, 7].map { RivalName(key: key, index: $0) }
@@ -121,7 +121,7 @@ extension LocalByteStoreConformance {
             let key = StagingKey(.random())
             for isThere in [true, false] {
                 let area = try await store.openStaging(key)
-                let place = ChunkPlace(index: 3, start: 0, byteCount: 0)
+                let place = ChunkRange(index: 3, start: 0, byteCount: 0)
                 let beside = try await area.openRival(place, isKept: true)
                 try await beside.write(SampleBytes.buffer([1]), at: 0)
                 await beside.close()

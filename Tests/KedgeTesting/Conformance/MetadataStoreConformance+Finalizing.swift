@@ -119,11 +119,12 @@ extension MetadataStoreConformance {
             _ = try await store.make()
             try await store.cancelSession(records[3].id, owner: records[3].owner)
             let open = records.prefix(3).sorted { $0.id.text < $1.id.text }
-            #expect(try await store.openCompositions(after: nil, limit: 9) == open)
-            #expect(try await store.openCompositions(after: nil, limit: 2) == Array(open.prefix(2)))
-            let rest = try await store.openCompositions(after: open[1].id, limit: 9)
+            #expect(try await store.openConcatenations(after: nil, limit: 9) == open)
+            #expect(
+                try await store.openConcatenations(after: nil, limit: 2) == Array(open.prefix(2)))
+            let rest = try await store.openConcatenations(after: open[1].id, limit: 9)
             #expect(rest == [open[2]])
-            #expect(try await store.openCompositions(after: open[2].id, limit: 9) == [])
+            #expect(try await store.openConcatenations(after: open[2].id, limit: 9) == [])
             let stored = try await store.progress(of: open[0].id, owner: open[0].owner)
             #expect(stored?.record.parts == open[0].parts)
         },

@@ -123,7 +123,7 @@ extension MetadataStoreConformance {
                 _ = try await store.commit([Sample.chunk(0)], touching: touch)
                 try await store.savePartial(Sample.rival(1), touching: touch)
                 if isWhole {
-                    try await store.takeBackChunks(touching: touch)
+                    try await store.invalidateChunks(touching: touch)
                 } else {
                     try await store.dropChunks([0], of: record.id)
                 }

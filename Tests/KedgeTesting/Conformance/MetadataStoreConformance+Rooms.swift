@@ -43,9 +43,9 @@ extension MetadataStoreConformance {
             let (whole, begun) = (try await fill(store), try await fill(store))
             _ = try await store.commit([Sample.chunk(0)], touching: Sample.touch(whole))
             try await store.savePartial(Sample.partial(1), touching: Sample.touch(begun))
-            var composition = Sample.session(fileSize: nil)
-            composition.parts = [whole.id, begun.id]
-            _ = try await fill(store, composition)
+            var concatenation = Sample.session(fileSize: nil)
+            concatenation.parts = [whole.id, begun.id]
+            _ = try await fill(store, concatenation)
             let record = Sample.session()
             #expect(try await create(record, in: store, most: 3) == .full)
             #expect(try await store.now(record) == nil)
@@ -120,7 +120,7 @@ extension MetadataStoreConformance {
             for list in lists {
                 var whole = Sample.session(fileSize: nil)
                 whole.parts = list.map { parts[$0].id }
-                let room = SessionRoom(maxOpenCount: 100, maxCompositionCount: 2)
+                let room = SessionRoom(maxOpenCount: 100, maxConcatenationCount: 2)
                 let outcome = try await store.createSession(
                     whole, idempotencyKey: nil, adopting: nil, in: room)
                 outcomes.append(MetadataAnswer(outcome) == .created(whole))

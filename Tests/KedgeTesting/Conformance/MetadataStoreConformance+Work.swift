@@ -154,7 +154,7 @@ extension MetadataStoreConformance {
             let record = try await store.make()
             try await store.fill(record)
             _ = try await store.setStagingState("gone", of: record.stagingKey, replacing: nil)
-            try await store.takeBackChunks(touching: Sample.touch(record))
+            try await store.invalidateChunks(touching: Sample.touch(record))
             let progress = try #require(try await store.now(record))
             #expect(progress.chunks.isEmpty)
             #expect(progress.record.prefix == nil)
@@ -164,12 +164,12 @@ extension MetadataStoreConformance {
             _ = try await store.takeFinalize(
                 of: record.id, expecting: nil, lease: lease("a", at: 0))
             await #expect(throws: MetadataError.writerReplaced) {
-                try await store.takeBackChunks(touching: Sample.touch(record))
+                try await store.invalidateChunks(touching: Sample.touch(record))
             }
             _ = try await store.beginFinalize(
                 of: record.id, digest: Sample.digest("a"), fileID: .random())
             await #expect(throws: MetadataError.wrongState(.finalizing)) {
-                try await store.takeBackChunks(touching: Sample.touch(record))
+                try await store.invalidateChunks(touching: Sample.touch(record))
             }
             #expect(try await store.now(record)?.chunks.count == 3)
         },

@@ -27,10 +27,10 @@ package struct StagedUpload: Sendable {
             chunks: chunks.sorted { $0.index < $1.index })
     }
 
-    package func place(_ index: Int, byteCount: Int? = nil) -> ChunkPlace {
+    package func place(_ index: Int, byteCount: Int? = nil) -> ChunkRange {
         let start = index * Self.chunkByteCount
         let end = min(start + Self.chunkByteCount, content.count)
-        return ChunkPlace(
+        return ChunkRange(
             index: index, start: Int64(start), byteCount: Int64(byteCount ?? end - start),
             isWholeFile: content.count <= Self.chunkByteCount)
     }

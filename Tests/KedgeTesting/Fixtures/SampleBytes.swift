@@ -64,7 +64,7 @@ extension ByteStore {
 extension StagingArea {
     /// Makes all written bytes durable, in stores that sync a complete area.
     package func sync() async throws {
-        _ = try await savePartial(ChunkPlace(index: 0, start: 0, byteCount: 1), after: nil)
+        _ = try await savePartial(ChunkRange(index: 0, start: 0, byteCount: 1), after: nil)
     }
 
     /// Some bytes of the area.

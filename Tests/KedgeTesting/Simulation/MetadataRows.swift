@@ -23,7 +23,7 @@ struct MetadataRows: Sendable {
         /// True until its first byte.
         var isEmpty = false
         /// Number of final uploads made of it.
-        var compositionCount = 0
+        var concatenationCount = 0
         /// Number in the order of creation.
         let number: Int
     }

@@ -20,7 +20,7 @@ extension SimulatedMetadata {
                 adopted.map { $0.record.state == .open && $0.canBeAdopted(by: record) } ?? false
             let parts = room == nil ? [] : record.parts ?? []
             let isUsedUp = parts.contains { id in
-                room.map { rows.sessions[id]?.compositionCount ?? 0 >= $0.maxCompositionCount }
+                room.map { rows.sessions[id]?.concatenationCount ?? 0 >= $0.maxConcatenationCount }
                     ?? false
             }
             if isUsedUp { return .partUsedUp }
@@ -31,7 +31,7 @@ extension SimulatedMetadata {
             }
             let created = try rows.insert(record, adopting: adopting)
             rows.sessions[created.id]?.client = room?.client
-            for id in parts { rows.sessions[id]?.compositionCount += 1 }
+            for id in parts { rows.sessions[id]?.concatenationCount += 1 }
             if let key, let fingerprint = idempotencyKey?.fingerprint {
                 rows.keys[key] = .init(fingerprint: fingerprint, session: created.id)
             }
@@ -80,7 +80,7 @@ extension SimulatedMetadata {
         }
     }
 
-    package func openCompositions(
+    package func openConcatenations(
         after: SessionID?, limit: Int
     ) async throws -> [SessionRecord] {
         try read { rows in
@@ -146,7 +146,7 @@ extension SimulatedMetadata {
     }
 
     package func discardPartial(
-        of id: SessionID, index: Int, isRival: Bool, by writer: WriterToken?
+        of id: SessionID, index: Int, isRival: Bool, by writer: FencingToken?
     ) async throws {
         try write { rows in
             if isRival {
@@ -157,7 +157,7 @@ extension SimulatedMetadata {
         }
     }
 
-    package func takeBackChunks(touching touch: SessionTouch) async throws {
+    package func invalidateChunks(touching touch: SessionTouch) async throws {
         try write { rows in
             var session = try rows.session(touch.id, in: .open)
             guard session.job == nil else { throw MetadataError.writerReplaced }

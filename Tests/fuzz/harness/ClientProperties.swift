@@ -51,7 +51,7 @@ private func checkHead(_ head: HTTPResponse) {
 }
 
 private func checkVerdict(on head: HTTPResponse, _ version: RangeValidator) {
-    let verdict = RangeVerdict(
+    let verdict = RangeResponseCheck(
         status: head.status.code, fields: head.headerFields, asked: ByteRange(start: 4, end: 8),
         total: 16, validator: version)
     guard verdict == .accepted else { return }

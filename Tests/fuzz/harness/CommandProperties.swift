@@ -5,12 +5,13 @@ let commandTargets = [FuzzTarget(name: "terminal") { checkTerminalText($0.text) 
 private func checkTerminalText(_ text: String) {
     for shown in [printable(text), ShellText.quoted(text)] {
         require(
-            !shown.unicodeScalars.contains(where: SteeringText.steers), "a terminal obeys nothing")
+            !shown.unicodeScalars.contains(where: ControlCharacters.steers),
+            "a terminal obeys nothing")
     }
     requireSame(printable(printable(text)), printable(text), "what is hidden stays hidden")
     let kept = printable(text, keepsLines: true).unicodeScalars
     require(
-        !kept.contains { SteeringText.steers($0) && $0 != "\n" && $0 != "\t" },
+        !kept.contains { ControlCharacters.steers($0) && $0 != "\n" && $0 != "\t" },
         "a terminal obeys no more")
     let secret = "0secret0"
     require(

@@ -1,0 +1,165 @@
+internal import KedgeModel
+
+// Copies the bytes of partial uploads into their final upload. The bytes are read once more for the
+// hashes of the file and its chunks. Then the store copies them itself if it can; otherwise they
+// are written.
+extension TransferEngine {
+    /// Copies the bytes of complete sessions into an open one, in their order. Continues after the
+    /// bytes that are there already. Idempotent. Only one caller at a time, on all nodes.
+    ///
+    /// - Throws: `MISSING_CHUNKS` when a partial upload is not complete; `SIZE_MISMATCH` when the
+    ///   session was declared with another size; the errors of appending; for each partial upload
+    ///   the errors of reading it, and `FILE_GONE`.
+    func fill(_ id: SessionID, from ids: [SessionID], owner: OwnerID) async throws {
+        let context = try await sourceUploads(ids, owner: owner)
+        let sum = context.last?.end ?? 0
+        let rest = try await registry.withSession(id, owner: owner) { session in
+            try await session.requireOpen()
+            try await session.declareSize(sum)
+            let ledger = await session.ledger
+            return self.context.roomNeeded(
+                for: sum - ledger.contiguousOffset, chunkSize: ledger.record.chunkSize)
+        }
+        // Only checks for room. The appends reserve it, and it must not be counted twice.
+        try await self.context.space.reserving(rest, of: self.context.bytes) {}
+        for part in context { try await copy(part, to: id, owner: owner) }
+    }
+
+    /// Returns the partial uploads with their offsets in the final upload.
+    ///
+    /// - Throws: `FILE_TOO_LARGE`, and for a partial upload the errors of ``fill(_:from:owner:)``.
+    func sourceUploads(_ ids: [SessionID], owner: OwnerID) async throws -> [SourceUpload] {
+        var context: [SourceUpload] = []
+        for id in ids {
+            try await commitLast(of: id, owner: owner)
+            let byteCount = try await completeByteCount(of: id, owner: owner)
+            let start = context.last?.end ?? 0
+            guard byteCount <= configuration.maxFileSize - start else { throw tooLarge() }
+            context.append(SourceUpload(id: id, start: start, byteCount: byteCount))
+        }
+        return context
+    }
+
+    private func completeByteCount(of id: SessionID, owner: OwnerID) async throws -> Int64 {
+        try await registry.withSession(id, owner: owner) { session in
+            try await session.requireCurrent()
+            let ledger = await session.ledger
+            guard [.open, .finalizing, .completed].contains(ledger.record.state) else {
+                throw EngineError.closed(ledger.record.state)
+            }
+            guard ledger.isComplete, let byteCount = ledger.record.fileSize else {
+                var error = EngineError(.missingChunks, "A part is not complete.")
+                error.missing = ledger.missing
+                throw error
+            }
+            return byteCount
+        }
+    }
+
+    private func copy(_ part: SourceUpload, to id: SessionID, owner: OwnerID) async throws {
+        do {
+            try await copyNow(part, to: id, owner: owner)
+        } catch {
+            // If the part became a file meanwhile, its bytes are in another place. The lock waits
+            // for a finalize under way. An error of this query is dropped, because the first one is
+            // more useful.
+            let state = try? await finalizeLocks.withLock(part.id) {
+                try await sessionStatus(part.id, owner: owner).state
+            }
+            switch error {
+            case let damage as DamagedPart:
+                let cause = "chunk \(damage.index) of a part is not what it was when it came"
+                if damage.isCopied { _ = try await invalidate(id, owner: owner, cause: cause) }
+                guard state == .open else { throw EngineError(.internalError, cause: cause) }
+                throw try await invalidate(part.id, owner: owner, only: damage.index, cause: cause)
+            case ByteStoreError.notFound where state == .open:
+                throw try await invalidate(part.id, owner: owner, cause: "bytes of a part are gone")
+            default:
+                guard state == .completed, !isEnding else { throw error }
+                try await copyNow(part, to: id, owner: owner)
+            }
+        }
+    }
+
+    /// Invalidates chunks of a session, so that they are sent or copied again.
+    ///
+    /// - Parameter index: The damaged chunk. All chunks when nil, or when the store cannot replace
+    ///   one alone.
+    private func invalidate(
+        _ id: SessionID, owner: OwnerID, only index: Int? = nil, cause: String
+    ) async throws -> EngineError {
+        try await registry.withSession(id, owner: owner) { session in
+            try await invalidate(
+                session, await session.ledger.record, only: context.bytes.assembles ? nil : index,
+                cause: cause)
+        }
+    }
+
+    private func copyNow(_ part: SourceUpload, to id: SessionID, owner: OwnerID) async throws {
+        guard !isEnding else { throw EngineError(.unavailable, "The service is stopping.") }
+        let record = try await registry.withSession(part.id, owner: owner) {
+            await $0.ledger.record
+        }
+        guard record.state == .completed, let fileID = record.fileID else {
+            return try await copyStaged(part, to: id, owner: owner)
+        }
+        let file = try await file(fileID, owner: owner)
+        let digests = try await chunkDigests(of: file)
+        let opened = try await openFile(file)
+        let bytes = PartBytes(
+            byteCount: part.byteCount, chunkSize: file.chunkSize, digests: digests,
+            source: opened.reader.read, copySource: opened.reader.copySource)
+        let result = await Result {
+            try await append(part, bytes, to: id, owner: owner)
+        }
+        await opened.reader.close()
+        try result.get()
+    }
+
+    /// Copies from a partial upload that is not a file. Its staging area stays open meanwhile: a
+    /// finalize or cancel of the part stops the copy first.
+    private func copyStaged(_ part: SourceUpload, to id: SessionID, owner: OwnerID) async throws {
+        try await registry.withSession(part.id, owner: owner) { session in
+            // Before taking the slot: if chunks are missing, this stops all writers and readers of
+            // the area and waits for them.
+            if context.bytes.assembles { try await assemble(session) }
+            try await writing(.reading(context.makeID()), of: session) { _ in
+                let area = try await session.stagingArea()
+                let ledger = await session.ledger
+                let bytes = PartBytes(
+                    byteCount: part.byteCount, chunkSize: ledger.record.chunkSize,
+                    digests: ledger.chunks.map(\.digest), source: area.read,
+                    copySource: area.copySource)
+                try await self.append(part, bytes, to: id, owner: owner)
+            }
+        }
+    }
+
+    /// Appends the missing bytes of the partial upload.
+    private func append(
+        _ part: SourceUpload, _ bytes: PartBytes, to id: SessionID, owner: OwnerID
+    ) async throws {
+        try await registry.withSession(id, owner: owner) { session in
+            let offset = await session.ledger.contiguousOffset
+            guard offset < part.end else { return }
+            guard offset >= part.start else {
+                throw EngineError(.unavailable, cause: "bytes of parts before this one are gone")
+            }
+            if let source = try await bytes.copySource() {
+                try await session.stagingArea().noteCopies(of: source, at: part.start)
+            }
+            let body = SourceBody(bytes: bytes, start: offset - part.start, context: context)
+            _ = try await append(AppendPut(offset: offset), to: session, body: body)
+        }
+    }
+}
+
+/// A partial upload and its range in the final upload.
+struct SourceUpload: Sendable {
+    let id: SessionID
+    /// Offset of the part's first byte in the final upload.
+    let start: Int64
+    let byteCount: Int64
+
+    var end: Int64 { start + byteCount }
+}

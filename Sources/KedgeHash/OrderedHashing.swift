@@ -1,0 +1,152 @@
+internal import KedgeLocks
+
+/// The SHA-256 of a file's contiguous prefix, computed while chunks arrive in parallel.
+///
+/// A file is hashed from its start, so chunks are hashed in order:
+///
+/// - The writer of a chunk borrows the hash and updates it together with the chunk's own.
+/// - When the chunk's digest has matched, the writer announces the result as a step. The next chunk
+///   can continue from there, although this one is not durable yet.
+/// - The step counts when it and all earlier steps are accepted.
+///
+/// Chunks that arrive out of order are read back by another task (``readBack(_:)``), between
+/// ``beginReadingBack()`` and ``endReadingBack()``.
+package final class OrderedHashing: Sendable {
+    /// The change of the hash by one chunk.
+    fileprivate struct Step {
+        let before: SHA256Hasher
+        let after: SHA256Hasher
+        var isAccepted = false
+    }
+
+    fileprivate struct State {
+        var hasher: SHA256Hasher
+        var isReadingBack = false
+        /// Announced steps that do not count yet, by start offset.
+        var steps: [Int64: Step] = [:]
+        /// Ends of the chunks that are being written and may announce a step.
+        var comingEnds: Set<Int64> = []
+        var waiting: [(offset: Int64, continuation: CheckedContinuation<Void, Never>)] = []
+    }
+
+    private let state: Mutex<State>
+
+    /// - Parameter hasher: The hash of the bytes so far.
+    package init(_ hasher: SHA256Hasher) { state = Mutex(State(hasher: hasher)) }
+
+    /// The hash of all bytes that count.
+    package var hasher: SHA256Hasher { state.withLock { $0.hasher } }
+
+    /// True when a step starts at the end of the hashed bytes.
+    package var hasStepAhead: Bool {
+        state.withLock { $0.steps[$0.hasher.byteCount] != nil }
+    }
+
+    /// Returns a copy of the hash at exactly this offset; nil when no such hash is available.
+    package func makeHasher(at offset: Int64) -> SHA256Hasher? {
+        state.withLock { $0.hash(at: offset) }
+    }
+
+    /// Returns a copy of the hash at exactly this offset. Waits for it while the preceding chunk is
+    /// being written, up to the timeout `timeout`.
+    ///
+    /// - Parameter sleep: Sleeps for the timeout; ends early when its task is cancelled.
+    package func makeHasher(
+        at offset: Int64, timeout: Duration,
+        sleep: @escaping @Sendable (Duration) async throws -> Void
+    ) async -> SHA256Hasher? {
+        if let hasher = makeHasher(at: offset) { return hasher }
+        guard timeout > .zero else { return nil }
+        let isOver = Mutex(false)
+        // Wakes the waiter below once; cancelled when the hash came first.
+        let timer = Task {
+            try await sleep(timeout)
+            isOver.withLock { $0 = true }
+            self.wake(at: offset)
+        }
+        defer { timer.cancel() }
+        await withCheckedContinuation { continuation in
+            let mustWait = state.withLock { state in
+                let mustWait =
+                    state.comingEnds.contains(offset) && state.hash(at: offset) == nil
+                    && !isOver.withLock { $0 }
+                if mustWait { state.waiting.append((offset, continuation)) }
+                return mustWait
+            }
+            if !mustWait { continuation.resume() }
+        }
+        return makeHasher(at: offset)
+    }
+
+    /// Registers a chunk that is about to be written, by its end; ``leave(end:)`` must follow.
+    package func enter(end: Int64) { state.withLock { _ = $0.comingEnds.insert(end) } }
+
+    /// Removes the chunk with this end: it has announced its step, or never will.
+    package func leave(end: Int64) {
+        state.withLock { _ = $0.comingEnds.remove(end) }
+        wake(at: end)
+    }
+
+    /// Announces the step of a chunk whose digest has matched.
+    package func propose(_ after: SHA256Hasher, from before: SHA256Hasher) {
+        state.withLock { $0.steps[before.byteCount] = Step(before: before, after: after) }
+        wake(at: after.byteCount)
+    }
+
+    /// Accepts the step of a chunk that is durable. It counts after all earlier steps.
+    package func accept(stepAt start: Int64) {
+        state.withLock { state in
+            state.steps[start]?.isAccepted = true
+            state.advance()
+        }
+    }
+
+    /// Withdraws the step of a chunk that will not become durable.
+    package func rollBack(stepAt start: Int64) { state.withLock { $0.steps[start] = nil } }
+
+    /// Starts hashing by other means; ``endReadingBack()`` must follow. Until then the running
+    /// hash is not lent, and no step counts.
+    package func beginReadingBack() { state.withLock { $0.isReadingBack = true } }
+
+    /// Sets the hash computed by other means.
+    package func readBack(_ hasher: SHA256Hasher) { state.withLock { $0.hasher = hasher } }
+
+    package func endReadingBack() {
+        let offset = state.withLock { state in
+            state.isReadingBack = false
+            state.advance()
+            return state.hasher.byteCount
+        }
+        wake(at: offset)
+    }
+
+    private func wake(at offset: Int64) {
+        let woken = state.withLock { state in
+            let woken = state.waiting.filter { $0.offset == offset }
+            state.waiting.removeAll { $0.offset == offset }
+            return woken
+        }
+        for entry in woken { entry.continuation.resume() }
+    }
+}
+
+extension OrderedHashing.State {
+    fileprivate func hash(at offset: Int64) -> SHA256Hasher? {
+        if hasher.byteCount == offset, !isReadingBack { return hasher }
+        return steps.values.first { $0.after.byteCount == offset }?.after
+    }
+
+    /// Applies the steps that are accepted.
+    fileprivate mutating func advance() {
+        guard !isReadingBack else { return }
+        while let step = steps[hasher.byteCount], step.isAccepted {
+            steps[hasher.byteCount] = nil
+            // A new attempt at an earlier chunk may have changed the bytes before it.
+            guard step.before.savedState == hasher.savedState else { break }
+            hasher = step.after
+        }
+        // Drops steps at offsets that are already hashed.
+        let offset = hasher.byteCount
+        steps = steps.filter { $0.key >= offset }
+    }
+}

@@ -1,0 +1,31 @@
+internal import HTTPTypes
+internal import KedgeEngine
+internal import KedgeModel
+
+/// An error in the form that clients of an upload protocol expect.
+struct ProtocolError: Error {
+    /// The error that the client receives.
+    var error: EngineError
+    /// Response fields besides the problem document.
+    var fields: HTTPFields
+    /// The original error code. The client may receive another one, because it resumes only after
+    /// that.
+    var reason: ErrorCode
+}
+
+extension ProtocolError {
+    /// Turns `FILE_DAMAGED` into 410 for requests that ask for the offset of an upload. Clients
+    /// then start the upload again, and the same bytes repair the file. After a 500 they would
+    /// retry forever.
+    static func reportingDamageAsGone<Value>(
+        fields: HTTPFields = [:], _ body: () async throws -> Value
+    ) async throws -> Value {
+        do {
+            return try await body()
+        } catch let error as EngineError where error.code == .fileDamaged {
+            throw ProtocolError(
+                error: EngineError(.fileGone, error.code.facts.sentence), fields: fields,
+                reason: error.code)
+        }
+    }
+}

@@ -1,0 +1,22 @@
+internal import KedgeLocks
+internal import Logging
+
+/// Log metadata that a handler collects about its request.
+final class RequestLogMetadata: Sendable {
+    private let values = Mutex<[String: String]>([:])
+    private let bodyByteCount = Mutex<Int64>(0)
+
+    /// Counts bytes read from the request's body.
+    func addBody(_ byteCount: Int) { bodyByteCount.withLock { $0 += Int64(byteCount) } }
+
+    func set(_ key: String, _ value: some CustomStringConvertible) {
+        values.withLock { $0[key] = value.description }
+    }
+
+    var metadata: Logger.Metadata {
+        var metadata: Logger.Metadata = values.withLock { $0.mapValues { .string($0) } }
+        let count = bodyByteCount.withLock { $0 }
+        if count > 0 { metadata["body.bytes"] = "\(count)" }
+        return metadata
+    }
+}

@@ -1,0 +1,162 @@
+import HTTPTypes
+import KedgeClient
+import KedgeHash
+import KedgeLocks
+import KedgeModel
+import KedgeTesting
+import Testing
+
+/// Completion of an upload: the server's last answer decides, about the bytes that were sent.
+@Suite(.timeLimit(.minutes(2)))
+struct SequentialUploadTrustTests {
+    private let bytes = Scene.bytes(600_000)
+
+    /// Makes the server report half of the bytes `count` times and then forget the upload.
+    private func loseHalf(_ scene: SequentialUploadEnvironment, count: Int) {
+        scene.plan(
+            .rewrite { reply in
+                reply.fields[.uploadOffset] = "300000"
+                if scene.uploadProtocol == .resumableUpload {
+                    reply.fields[.named("Upload-Complete")] = "?0"
+                }
+            }, count: count
+        ) { $0.method == "HEAD" && $0.path.hasSuffix("/1") }
+        scene.plan(.answer(Reply(status: 404)), count: 1000) { seen in
+            seen.path.hasSuffix("/1")
+                && (seen.method == "HEAD" || seen.fields[.uploadOffset] == "300000")
+        }
+    }
+
+    @Test(arguments: SequentialUploadEnvironment.protocols, [1, 2])
+    func `an upload whose acknowledged bytes the server lost is not complete`(
+        uploadProtocol: UploadProtocol, count: Int
+    ) async throws {
+        let scene = try SequentialUploadEnvironment(uploadProtocol)
+        loseHalf(scene, count: count)
+        scene.expectUploaded(try await scene.upload(bytes), bytes)
+        #expect(scene.seen("POST").count == 2)
+    }
+
+    @Test(arguments: SequentialUploadEnvironment.protocols)
+    func `after a kill an upload whose acknowledged bytes the server lost is not complete`(
+        uploadProtocol: UploadProtocol
+    ) async throws {
+        let scene = try SequentialUploadEnvironment(uploadProtocol)
+        try scene.scene.write("source.bin", bytes)
+        let (id, stopped) = try await scene.stopUpload(at: "HEAD")
+        #expect(stopped.bytesTransferred == 600_000)
+        loseHalf(scene, count: 1)
+        scene.expectUploaded(try await scene.client().run(id), bytes)
+        #expect(scene.seen("POST").count == 2)
+    }
+
+    // R79, R119.
+    @Test(arguments: SequentialUploadEnvironment.protocols)
+    func `an upload that had another digest twice is not taken for the file later`(
+        uploadProtocol: UploadProtocol
+    ) async throws {
+        let scene = try SequentialUploadEnvironment(uploadProtocol)
+        scene.set { $0.digest = SHA256Hasher.digest(of: [1]) }
+        let failed = try await scene.upload(bytes)
+        #expect(failed.errorCode == .integrityMismatch)
+        #expect(failed.uploadURL == nil)
+        #expect(scene.uploads.isEmpty)
+        scene.set { state in
+            state.digest = nil
+            state.uploads = [:]
+        }
+        let client = try await scene.client()
+        let snapshot = try await client.run(try await scene.enqueue(client))
+        scene.expectUploaded(snapshot, bytes)
+        #expect(snapshot.id == failed.id)
+    }
+
+    // R117, R118. Pieces that are larger than one read are read while they are sent.
+    @Test func `a file that changes while its last bytes are sent is uploaded anew`()
+        async throws
+    {
+        let scene = try SequentialUploadEnvironment(.resumableUpload)
+        let (first, second) = (Scene.bytes(10 << 20), Scene.bytes(10 << 20, seed: 8))
+        scene.set { state in
+            state.limit = "min-append-size=\(10 << 20)"
+            state.checksContentDigest = false
+        }
+        try scene.scene.write("source.bin", first)
+        let gate = Gate()
+        scene.plan(.wait(gate)) { $0.method == "PATCH" }
+        let client = try await scene.client()
+        let id = try await scene.enqueue(client)
+        let run = Task { try await client.run(id) }
+        await gate.waitForArrival()
+        try scene.scene.write("source.bin", second)
+        gate.open()
+        let snapshot = try await run.value
+        scene.expectUploaded(snapshot, second)
+        #expect(snapshot.replaces == id)
+        #expect(try await client.transfer(id).errorCode == .fileChanged)
+    }
+
+    // R117, R118.
+    @Test(arguments: SequentialUploadEnvironment.protocols, [600_000, 599_000])
+    func `a file that changes while it is read only for its hash is uploaded anew`(
+        uploadProtocol: UploadProtocol, arrivedCount: Int
+    ) async throws {
+        let scene = try SequentialUploadEnvironment(uploadProtocol)
+        try scene.scene.write("source.bin", bytes)
+        let (id, _) = try await scene.stopUpload(at: "PATCH")
+        // All or nearly all bytes arrived before the kill, and the record has none of them.
+        try scene.scene.forgetHash()
+        let (place, newer) = (scene.scene, Scene.bytes(600_000, seed: 8))
+        scene.set { state in
+            state.uploads["1"]?.bytes = Array(bytes.prefix(arrivedCount))
+            state.uploads["1"]?.isComplete = arrivedCount == bytes.count
+        }
+        // The client first reads the missing bytes to send them.
+        place.files.beforeRead(after: arrivedCount < bytes.count ? 1 : 0) {
+            do {
+                try place.write("source.bin", newer)
+            } catch {
+                Issue.record(error)
+            }
+        }
+        let next = try await scene.client()
+        let snapshot = try await next.run(id)
+        scene.expectUploaded(snapshot, newer)
+        #expect(snapshot.replaces == id)
+    }
+
+    @Test(
+        arguments: SequentialUploadEnvironment.protocols,
+        [Reply(status: 200), Reply(status: 303), Reply(status: 403), Reply(status: 400)])
+    func `a later answer at the upload's address does not invalidate a completed upload`(
+        uploadProtocol: UploadProtocol, reply: Reply
+    ) async throws {
+        let scene = try SequentialUploadEnvironment(uploadProtocol)
+        scene.plan(.answer(reply), count: 1000) { $0.method == "HEAD" }
+        scene.expectUploaded(try await scene.upload(bytes), bytes)
+        #expect(scene.seen("HEAD").count == 1)
+    }
+
+    @Test func `after a kill a later answer does not invalidate a tus upload that has all bytes`()
+        async throws
+    {
+        let scene = try SequentialUploadEnvironment(.tus)
+        try scene.scene.write("source.bin", bytes)
+        let (id, _) = try await scene.stopUpload(at: "HEAD")
+        scene.plan(.answer(Reply(status: 200)), count: 1000) { $0.method == "HEAD" }
+        scene.expectUploaded(try await scene.client().run(id), bytes)
+        #expect(scene.seen("POST").count == 1)
+    }
+
+    @Test(arguments: SequentialUploadEnvironment.protocols)
+    func `a foreign answer at the upload's address does not complete an unfinished upload`(
+        uploadProtocol: UploadProtocol
+    ) async throws {
+        let scene = try SequentialUploadEnvironment(uploadProtocol)
+        scene.plan(.fail(.dropped), count: 1000) { $0.method == "PATCH" }
+        scene.plan(.answer(Reply(status: 200)), count: 1000) { $0.method == "HEAD" }
+        let snapshot = try await scene.upload(bytes)
+        #expect(snapshot.state == .failed)
+        #expect(snapshot.errorCode == .protocolViolation)
+    }
+}
