@@ -26,8 +26,14 @@ for path in $(grep -oE 'Tests/[A-Za-z_./]+' <<<"$proof" | sed 's/[.]$//' | sort 
         failed=1
     fi
 done
-# Suites that the page must name.
-for name in PowerCutTests NthFailureTests DiskFaultTests RestartTests; do
+# Suites that the page must name, by their targets: two of them exist for the server and the client.
+for suite in KedgeEngineTests/{PowerCutTests,NthFailureTests} \
+    KedgeClientTests/{PowerCutTests,NthFailureTests} KedgeDiskTests/{DiskFaultTests,RestartTests}; do
+    target=${suite%/*} name=${suite#*/}
+    if ! grep -rqE "struct $name\b" "Tests/$target"; then
+        echo "there is no suite $name in Tests/$target" >&2
+        failed=1
+    fi
     if ! grep -qF "\`$name\`" <<<"$proof"; then
         echo "docs/DURABILITY.md does not name the suite $name" >&2
         failed=1

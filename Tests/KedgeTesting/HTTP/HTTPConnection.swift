@@ -14,7 +14,9 @@ package final class HTTPConnection: Sendable {
 
     /// - Throws: ``Failure/refused``.
     package init(port: Int) async throws {
-        connection = Mutex(try RawConnection(port: UInt16(port)))
+        let socket = try await thread.run { Loopback.connect(to: UInt16(port)) }
+        guard let socket else { throw Failure.refused }
+        connection = Mutex(RawConnection(socket: socket))
     }
 
     deinit { connection.withLock { $0.close() } }

@@ -12,6 +12,8 @@ package final class RawConnection {
         case ended
         /// The bytes that arrived are no answer.
         case garbled
+        /// Reading failed for another reason.
+        case broken(errno: Int32)
     }
 
     /// Maximum length of a wait.
@@ -73,12 +75,14 @@ package final class RawConnection {
 
     /// Receives more; false when the peer has closed, in order or not.
     ///
-    /// - Throws: ``Failure/silent``.
+    /// - Throws: ``Failure/silent``, ``Failure/broken(errno:)``.
     @discardableResult
     package func receive(atMost limit: Int = 256 << 10) throws -> Bool {
         var block = [UInt8](repeating: 0, count: limit)
         let count = recv(socket, &block, block.count, 0)
-        if count < 0, errno == EAGAIN { throw Failure.silent }
+        let code = errno
+        if count < 0, code == EAGAIN { throw Failure.silent }
+        if count < 0, code != ECONNRESET { throw Failure.broken(errno: code) }
         guard count > 0 else { return false }
         received += block[..<count]
         return true
@@ -96,8 +100,12 @@ package final class RawConnection {
     /// Reads and discards bytes until the peer closes. Returns whether it did in time.
     @discardableResult
     package func waitUntilPeerCloses() -> Bool {
-        while (try? receive()) == true { received = [] }
-        return errno != EAGAIN
+        do {
+            while try receive() { received = [] }
+            return true
+        } catch {
+            return false
+        }
     }
 
     /// Whether the socket takes more bytes within a time. If not, the peer has stopped reading.
