@@ -8,20 +8,20 @@ import Testing
 /// R126: the client keeps as many chunks in flight as configured, and never one more.
 @Suite(.timeLimit(.minutes(1)))
 struct ConnectionsTests {
-    private let scene: Scene
-    private let bytes = Scene.bytes(1_500_000)
+    private let fixture: TransferEnvironment
+    private let bytes = TransferEnvironment.bytes(1_500_000)
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try TransferEnvironment() }
 
     /// Returns how many chunk requests are in flight once no further one starts.
     private func arrivals(
         _ connections: Int?, begin: (TransferClient) async throws -> TransferID
     ) async throws -> Int {
         let gate = Gate()
-        scene.plan(.wait(gate), count: 1000) {
+        fixture.plan(.wait(gate), count: 1000) {
             $0.path.contains("/chunks/") || $0.fields[.range] != nil
         }
-        let client = try await scene.client { $0.connections = connections }
+        let client = try await fixture.client { $0.connections = connections }
         let id = try await begin(client)
         let run = Task { try await client.run(id) }
         let count = { gate.arrivalCount }
@@ -36,22 +36,22 @@ struct ConnectionsTests {
 
     @Test(arguments: [nil, 1, 3, 7])
     func `an upload has as many chunks in flight as are set`(connections: Int?) async throws {
-        let path = try scene.write("source.bin", bytes)
+        let path = try fixture.write("source.bin", bytes)
         let held = try await arrivals(connections) { try await $0.enqueueUpload(path: path) }
         #expect(held == connections ?? 4)
     }
 
     @Test(arguments: [nil, 1, 3, 7])
     func `a download has as many chunks in flight as are set`(connections: Int?) async throws {
-        let file = scene.addFile(bytes)
+        let file = fixture.addFile(bytes)
         let held = try await arrivals(connections) {
-            try await $0.enqueueDownload(.file(file), to: scene.path("out.bin"))
+            try await $0.enqueueDownload(.file(file), to: fixture.path("out.bin"))
         }
         #expect(held == connections ?? 4)
     }
 
     @Test func `the server's limit caps the chunks in flight`() async throws {
-        let path = try scene.write("source.bin", bytes)
+        let path = try fixture.write("source.bin", bytes)
         let held = try await arrivals(20) { client in
             try await client.enqueueUpload(path: path)
         }

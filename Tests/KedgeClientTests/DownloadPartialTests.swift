@@ -15,13 +15,13 @@ struct DownloadPartialTests {
     private static let chunkSize = 65_536
     /// Bytes that arrive of each of the first four chunks.
     private static let part = 40_960
-    private let scene: Scene
-    private let bytes = Scene.bytes(600_000)
+    private let fixture: TransferEnvironment
+    private let bytes = TransferEnvironment.bytes(600_000)
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try TransferEnvironment() }
 
     private func addPlain(_ bytes: [UInt8], etag: String = "\"v1\"") -> RemoteReference {
-        scene.server.state.withLock { $0.plain["x"] = FakeServer.Plain(bytes: bytes, etag: etag) }
+        fixture.server.state.withLock { $0.plain["x"] = FakeServer.Plain(bytes: bytes, etag: etag) }
         return .url(FakeServer.base + "/plain/x")
     }
 
@@ -33,12 +33,12 @@ struct DownloadPartialTests {
         _ body: (TransferClient, TransferID) async throws -> Void = { _, _ in }
     ) async throws -> TransferID {
         let gate = Gate()
-        scene.plan(.rewrite { $0.cutsAfter = Self.part }, count: 4) { seen in
+        fixture.plan(.rewrite { $0.cutsAfter = Self.part }, count: 4) { seen in
             start(of: seen).map { $0 % Self.chunkSize == 0 && $0 < 4 * Self.chunkSize } ?? false
         }
-        scene.plan(.wait(gate), count: 100) { start(of: $0) != nil }
-        let client = try await scene.client()
-        let id = try await client.enqueueDownload(reference, to: scene.path("out.bin"))
+        fixture.plan(.wait(gate), count: 100) { start(of: $0) != nil }
+        let client = try await fixture.client()
+        let id = try await client.enqueueDownload(reference, to: fixture.path("out.bin"))
         let run = Task { try await client.run(id) }
         #expect(try await eventually(within: .seconds(30)) { gate.arrivalCount == 4 })
         try await body(client, id)
@@ -46,7 +46,7 @@ struct DownloadPartialTests {
         _ = try await run.value
         gate.open()
         try await client.close()
-        scene.server.state.withLock {
+        fixture.server.state.withLock {
             $0.faults = []
             $0.seen = []
         }
@@ -55,24 +55,24 @@ struct DownloadPartialTests {
 
     /// Runs the transfer to its end and expects requests for exactly this many bytes.
     private func finish(_ id: TransferID, asking byteCount: Int) async throws {
-        let snapshot = try await (try await scene.client()).run(id)
+        let snapshot = try await (try await fixture.client()).run(id)
         #expect(snapshot.state == .completed, "\(snapshot.message)")
-        let isWhole = scene.read("out.bin") == bytes
+        let isWhole = fixture.read("out.bin") == bytes
         #expect(isWhole)
-        let asked = scene.server.state.withLock { $0.seen }.compactMap { length(of: $0) }
+        let asked = fixture.server.state.withLock { $0.seen }.compactMap { length(of: $0) }
         #expect(asked.allSatisfy { $0 > 0 })
         #expect(asked.reduce(0, +) == byteCount)
     }
 
     private func changeRecords(_ sql: String, _ arguments: StatementArguments = []) throws {
-        let queue = try scene.openRecords()
+        let queue = try fixture.openRecords()
         try queue.write { try $0.execute(sql: sql, arguments: arguments) }
         try queue.close()
     }
 
     private func withTemporaryFile(_ body: (any OpenFile) throws -> Void) throws {
-        let name = try #require(scene.names().first { $0.hasSuffix(".kedge-part") })
-        let file = try POSIXFileSystem().open(scene.path(name), .readWrite)
+        let name = try #require(fixture.names().first { $0.hasSuffix(".kedge-part") })
+        let file = try POSIXFileSystem().open(fixture.path(name), .readWrite)
         try body(file)
         try file.close()
     }
@@ -91,7 +91,7 @@ struct DownloadPartialTests {
 
     @Test func `a stopped download keeps every byte that arrived`() async throws {
         let id = try await begin(addPlain(bytes))
-        let kept = try await (try await scene.client()).transfer(id).bytesTransferred
+        let kept = try await (try await fixture.client()).transfer(id).bytesTransferred
         #expect(kept == 4 * Self.part)
         try await finish(id, asking: bytes.count - 4 * Self.part)
     }
@@ -105,7 +105,7 @@ struct DownloadPartialTests {
     }
 
     @Test func `a killed download continues after the recorded bytes`() async throws {
-        let id = try await begin(.file(scene.addFile(bytes)))
+        let id = try await begin(.file(fixture.addFile(bytes)))
         try changeRecords("UPDATE download_partial SET synced_bytes = 0, synced_state = NULL")
         try await finish(id, asking: bytes.count - 4 * Self.part)
     }
@@ -138,7 +138,7 @@ struct DownloadPartialTests {
     func `a chunk whose bytes are all there is requested only if they are wrong`(isRight: Bool)
         async throws
     {
-        let id = try await begin(.file(scene.addFile(bytes)))
+        let id = try await begin(.file(fixture.addFile(bytes)))
         try withTemporaryFile { file in
             let rest = bytes[Self.part..<Self.chunkSize]
             try rest.withUnsafeBytes { try file.write($0, at: Int64(Self.part)) }
@@ -154,24 +154,24 @@ struct DownloadPartialTests {
     }
 
     @Test func `bytes of an older version are not mixed with the new one`() async throws {
-        let reference = addPlain(Scene.bytes(600_000, seed: 3))
+        let reference = addPlain(TransferEnvironment.bytes(600_000, seed: 3))
         let id = try await begin(reference)
         _ = addPlain(bytes, etag: "\"v2\"")
         try await finish(id, asking: bytes.count)
     }
 
     @Test func `a chunk whose digest does not match discards its partial`() async throws {
-        let id = try await begin(.file(scene.addFile(bytes)))
+        let id = try await begin(.file(fixture.addFile(bytes)))
         let gate = Gate()
-        scene.plan(.rewrite { $0.body[5] ^= 1 }) { $0.fields[.range] == "bytes=40960-65535" }
-        scene.plan(.wait(gate), count: 100) { $0.fields[.range] == "bytes=0-65535" }
-        let client = try await scene.client()
+        fixture.plan(.rewrite { $0.body[5] ^= 1 }) { $0.fields[.range] == "bytes=40960-65535" }
+        fixture.plan(.wait(gate), count: 100) { $0.fields[.range] == "bytes=0-65535" }
+        let client = try await fixture.client()
         let run = Task { try await client.run(id) }
         await gate.waitForArrival()
         #expect(try await client.store.partials(of: id).contains { $0.index == 0 } == false)
         gate.open()
         #expect(try await run.value.state == .completed)
-        let isWhole = scene.read("out.bin") == bytes
+        let isWhole = fixture.read("out.bin") == bytes
         #expect(isWhole)
     }
 }

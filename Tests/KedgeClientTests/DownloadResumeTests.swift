@@ -12,32 +12,32 @@ import Testing
 /// Bytes that an earlier run left on the disk count only as far as they can be read back.
 @Suite(.timeLimit(.minutes(1)))
 struct DownloadResumeTests {
-    private let scene: Scene
-    private let bytes = Scene.bytes(600_000)
+    private let fixture: TransferEnvironment
+    private let bytes = TransferEnvironment.bytes(600_000)
     private let isRange: @Sendable (FakeServer.Seen) -> Bool = { $0.fields[.range] != nil }
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try TransferEnvironment() }
 
     private func expectCompleted(_ snapshot: TransferSnapshot) {
         #expect(snapshot.state == .completed, "\(snapshot.message)")
-        let isWhole = scene.read("out.bin") == bytes
+        let isWhole = fixture.read("out.bin") == bytes
         #expect(isWhole)
     }
 
     private var temporaryPath: String {
         get throws {
-            scene.path(try #require(scene.names().first { $0.hasSuffix(".kedge-part") }))
+            fixture.path(try #require(fixture.names().first { $0.hasSuffix(".kedge-part") }))
         }
     }
 
     /// Runs a download until five of its chunks are there, and stops it.
     private func begin(_ fileID: FileID) async throws -> TransferID {
         let (gate, counter) = (Gate(), Counter())
-        scene.plan(.wait(gate), count: 100) { seen in
+        fixture.plan(.wait(gate), count: 100) { seen in
             seen.fields[.range] != nil && counter.next() >= 5
         }
-        let client = try await scene.client()
-        let id = try await client.enqueueDownload(.file(fileID), to: scene.path("out.bin"))
+        let client = try await fixture.client()
+        let id = try await client.enqueueDownload(.file(fileID), to: fixture.path("out.bin"))
         let run = Task { try await client.run(id) }
         await gate.waitForArrival()
         #expect(
@@ -45,77 +45,77 @@ struct DownloadResumeTests {
         run.cancel()
         _ = try await run.value
         gate.open()
-        scene.server.state.withLock { $0.faults = [] }
+        fixture.server.state.withLock { $0.faults = [] }
         return id
     }
 
     @Test func `bytes that were damaged between two runs are noticed`() async throws {
-        let id = try await begin(scene.addFile(bytes))
+        let id = try await begin(fixture.addFile(bytes))
         let path = try temporaryPath
         let file = try POSIXFileSystem().open(path, .readWrite)
         try [bytes[1000] ^ 1].withUnsafeBytes { try file.write($0, at: 1000) }
         try file.close()
-        let snapshot = try await (try await scene.client()).run(id)
+        let snapshot = try await (try await fixture.client()).run(id)
         expectCompleted(snapshot)
         #expect(snapshot.integrityFailureCount == 1)
     }
 
     @Test func `a stopped process that wakes cannot write into the finished file`() async throws {
-        let id = try await begin(scene.addFile(bytes))
+        let id = try await begin(fixture.addFile(bytes))
         let sleeper = try POSIXFileSystem().open(try temporaryPath, .readWrite)
         try sleeper.lockExclusively()
-        expectCompleted(try await (try await scene.client()).run(id))
+        expectCompleted(try await (try await fixture.client()).run(id))
         try [UInt8](repeating: 0, count: 1000).withUnsafeBytes { try sleeper.write($0, at: 0) }
-        let isWhole = scene.read("out.bin") == bytes
+        let isWhole = fixture.read("out.bin") == bytes
         #expect(isWhole)
-        #expect(try scene.names() == ["out.bin", "state"])
+        #expect(try fixture.names() == ["out.bin", "state"])
     }
 
     @Test func `space that unconfirmed bytes already hold is not required again`() async throws {
-        let fileID = scene.addFile(bytes)
+        let fileID = fixture.addFile(bytes)
         let gate = Gate()
-        scene.plan(.rewrite { $0.cutsAfter = 40_960 }, count: 4) { seen in
+        fixture.plan(.rewrite { $0.cutsAfter = 40_960 }, count: 4) { seen in
             // Only the first attempt at a chunk starts at its first byte.
             let start = seen.fields[.range]?.dropFirst("bytes=".count).prefix { $0 != "-" }
             return start.flatMap { Int($0) }.map { $0 % 65_536 == 0 } ?? false
         }
-        scene.plan(.wait(gate), count: 100, when: isRange)
-        let client = try await scene.client()
-        let id = try await client.enqueueDownload(.file(fileID), to: scene.path("out.bin"))
+        fixture.plan(.wait(gate), count: 100, when: isRange)
+        let client = try await fixture.client()
+        let id = try await client.enqueueDownload(.file(fileID), to: fixture.path("out.bin"))
         let run = Task { try await client.run(id) }
         #expect(try await eventually { gate.arrivalCount == 4 })
         run.cancel()
         _ = try await run.value
         gate.open()
-        scene.server.state.withLock { $0.faults = [] }
-        scene.files.setAvailable(440_000)
-        expectCompleted(try await (try await scene.client()).run(id))
+        fixture.server.state.withLock { $0.faults = [] }
+        fixture.files.setAvailable(440_000)
+        expectCompleted(try await (try await fixture.client()).run(id))
     }
 
     @Test func `a destination file that changed after its promotion is not taken for the download`()
         async throws
     {
-        let fileID = scene.addFile(bytes)
-        let client = try await scene.client()
-        let id = try await client.enqueueDownload(.file(fileID), to: scene.path("out.bin"))
+        let fileID = fixture.addFile(bytes)
+        let client = try await fixture.client()
+        let id = try await client.enqueueDownload(.file(fileID), to: fixture.path("out.bin"))
         expectCompleted(try await client.run(id))
         try await client.store.transaction("test") { database in
             try database.execute(
                 sql: "UPDATE download_transfer SET state = 'queued', verification = NULL")
         }
-        let file = try POSIXFileSystem().open(scene.path("out.bin"), .readWrite)
+        let file = try POSIXFileSystem().open(fixture.path("out.bin"), .readWrite)
         try [bytes[5] ^ 1].withUnsafeBytes { try file.write($0, at: 5) }
         let snapshot = try await client.run(id)
         #expect(snapshot.errorCode == .destinationExists)
     }
 
     @Test func `a repeated download command follows its newest options`() async throws {
-        let fileID = scene.addFile(bytes)
-        try scene.write("out.bin", [1, 2, 3])
-        let client = try await scene.client()
+        let fileID = fixture.addFile(bytes)
+        try fixture.write("out.bin", [1, 2, 3])
+        let client = try await fixture.client()
         func run(_ options: DownloadOptions) async throws -> TransferSnapshot {
             let id = try await client.enqueueDownload(
-                .file(fileID), to: scene.path("out.bin"), options: options)
+                .file(fileID), to: fixture.path("out.bin"), options: options)
             return try await client.run(id)
         }
         let refused = try await run(DownloadOptions())
@@ -130,23 +130,23 @@ struct DownloadResumeTests {
 
     @Test func `a body without a length that ends early is not taken for complete`() async throws {
         let plain = FakeServer.Plain(bytes: bytes, servesRanges: false)
-        scene.server.state.withLock { $0.plain["x"] = plain }
-        scene.plan(
+        fixture.server.state.withLock { $0.plain["x"] = plain }
+        fixture.plan(
             .rewrite { reply in
                 reply.fields[.contentLength] = nil
                 reply.body = Array(reply.body.prefix(300_000))
             }
         ) { $0.method == "GET" && $0.fields[.range] == nil }
-        let client = try await scene.client()
+        let client = try await fixture.client()
         let id = try await client.enqueueDownload(
-            .url(FakeServer.base + "/plain/x"), to: scene.path("out.bin"))
+            .url(FakeServer.base + "/plain/x"), to: fixture.path("out.bin"))
         expectCompleted(try await client.run(id))
     }
 
     @Test func `a missing destination folder is a usage error`() async throws {
-        let client = try await scene.client()
+        let client = try await fixture.client()
         await #expect(throws: TransferError(.usage, operation: "")) {
-            try await client.enqueueDownload(.file(.random()), to: scene.path("none/out.bin"))
+            try await client.enqueueDownload(.file(.random()), to: fixture.path("none/out.bin"))
         }
     }
 }

@@ -16,10 +16,10 @@ struct DownloadValidatorTests {
     private static let part = 100_000
     private static let modified = "Fri, 02 Jan 2026 03:04:05 GMT"
     private static let later = "Fri, 02 Jan 2026 03:04:06 GMT"
-    private let scene: Scene
-    private let old = Scene.bytes(size)
+    private let fixture: TransferEnvironment
+    private let old = TransferEnvironment.bytes(size)
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try TransferEnvironment() }
 
     /// The fields with which a server names a version.
     struct Naming: Sendable, CustomStringConvertible {
@@ -39,7 +39,7 @@ struct DownloadValidatorTests {
     }
 
     private func serve(_ bytes: [UInt8], _ naming: Naming) -> RemoteReference {
-        scene.server.state.withLock {
+        fixture.server.state.withLock {
             $0.plain["x"] = FakeServer.Plain(
                 bytes: bytes, etag: naming.etag, lastModified: naming.lastModified,
                 date: naming.date)
@@ -49,11 +49,13 @@ struct DownloadValidatorTests {
 
     private var ranges: [FakeServer.Seen] {
         // A probe requests one byte.
-        scene.seen("GET", "/plain/").filter { $0.fields[.range].map { $0 != "bytes=0-0" } ?? false }
+        fixture.seen("GET", "/plain/").filter {
+            $0.fields[.range].map { $0 != "bytes=0-0" } ?? false
+        }
     }
 
     private func client() async throws -> TransferClient {
-        try await scene.client { $0.chunkSize = Self.chunkSize }
+        try await fixture.client { $0.chunkSize = Self.chunkSize }
     }
 
     /// Runs a download until it has a part of each of four chunks, then stops it. A file that comes
@@ -66,11 +68,11 @@ struct DownloadValidatorTests {
             $0.method == "GET" && $0.fields[.range] != "bytes=0-0"
         }
         let (gate, count) = (Gate(), inOneGo ? 1 : 4)
-        scene.plan(.rewrite { $0.cutsAfter = Self.part }, count: count, when: isContent)
-        scene.plan(.wait(gate), count: 100, when: isContent)
+        fixture.plan(.rewrite { $0.cutsAfter = Self.part }, count: count, when: isContent)
+        fixture.plan(.wait(gate), count: 100, when: isContent)
         let client = try await client()
         let id = try await client.enqueueDownload(
-            reference, to: scene.path("out.bin"), options: options)
+            reference, to: fixture.path("out.bin"), options: options)
         let run = Task { try await client.run(id) }
         #expect(
             try await eventually(within: .seconds(30)) { gate.arrivalCount == count })
@@ -78,7 +80,7 @@ struct DownloadValidatorTests {
         _ = try await run.value
         gate.open()
         try await client.close()
-        scene.server.state.withLock { ($0.faults, $0.seen) = ([], []) }
+        fixture.server.state.withLock { ($0.faults, $0.seen) = ([], []) }
         return id
     }
 
@@ -86,7 +88,7 @@ struct DownloadValidatorTests {
         let client = try await client()
         let snapshot = try await client.run(id)
         #expect(snapshot.state == .completed, "\(snapshot.message)")
-        let isRight = scene.read("out.bin") == bytes
+        let isRight = fixture.read("out.bin") == bytes
         #expect(isRight)
         return snapshot
     }
@@ -136,14 +138,14 @@ struct DownloadValidatorTests {
         let new = replacement(differingAt: 100)
         _ = serve(new, naming)
         let gate = Gate()
-        scene.plan(.wait(gate)) { $0.method == "GET" && $0.fields[.range] == nil }
+        fixture.plan(.wait(gate)) { $0.method == "GET" && $0.fields[.range] == nil }
         let client = try await client()
         let run = Task { try await client.run(id) }
         await gate.waitForArrival()
         #expect(try await client.transfer(id).errorCode == .preconditionFailed)
         gate.open()
         #expect(try await run.value.verification == .unverified)
-        let isRight = scene.read("out.bin") == new
+        let isRight = fixture.read("out.bin") == new
         #expect(isRight)
         #expect(ranges.isEmpty)
     }
@@ -190,7 +192,7 @@ struct DownloadValidatorTests {
         // The date is old enough by now, but the bytes are different.
         _ = serve(new, .oldEnough)
         let client = try await client()
-        #expect(try await client.enqueueDownload(reference, to: scene.path("out.bin")) == id)
+        #expect(try await client.enqueueDownload(reference, to: fixture.path("out.bin")) == id)
         try await client.close()
         _ = try await finish(id, with: new)
     }
@@ -199,13 +201,13 @@ struct DownloadValidatorTests {
     @Test func `an outage does not shorten the compared bytes`() async throws {
         let reference = serve(old, .oldEnough)
         let isContent: @Sendable (FakeServer.Seen) -> Bool = { $0.fields[.ifRange] != nil }
-        scene.plan(.rewrite { $0.cutsAfter = Self.part }, when: isContent)
-        scene.plan(.answer(Reply(status: 503)), count: 4, when: isContent)
-        scene.plan(.offline, count: 4, when: isContent)
-        let client = try await scene.client {
+        fixture.plan(.rewrite { $0.cutsAfter = Self.part }, when: isContent)
+        fixture.plan(.answer(Reply(status: 503)), count: 4, when: isContent)
+        fixture.plan(.offline, count: 4, when: isContent)
+        let client = try await fixture.client {
             ($0.chunkSize, $0.connections) = (Self.chunkSize, 1)
         }
-        let id = try await client.enqueueDownload(reference, to: scene.path("out.bin"))
+        let id = try await client.enqueueDownload(reference, to: fixture.path("out.bin"))
         _ = try await client.run(id)
         try await client.close()
         _ = try await finish(id, with: old)
@@ -214,13 +216,13 @@ struct DownloadValidatorTests {
 
     @Test func `the compared bytes reach into the chunk before`() async throws {
         let reference = serve(old, .oldEnough)
-        scene.plan(.rewrite { $0.cutsAfter = 65_536 + 500 }) {
+        fixture.plan(.rewrite { $0.cutsAfter = 65_536 + 500 }) {
             $0.fields[.range] == "bytes=65536-262143"
         }
-        let client = try await scene.client {
+        let client = try await fixture.client {
             ($0.chunkSize, $0.connections) = (Self.chunkSize, 1)
         }
-        let id = try await client.enqueueDownload(reference, to: scene.path("out.bin"))
+        let id = try await client.enqueueDownload(reference, to: fixture.path("out.bin"))
         _ = try await client.run(id)
         try await client.close()
         _ = try await finish(id, with: old)
@@ -231,9 +233,9 @@ struct DownloadValidatorTests {
         async throws
     {
         let reference = serve(old, .oldEnough)
-        scene.plan(.rewrite { $0.cutsAfter = 20_000 }, count: 60) { $0.fields[.ifRange] != nil }
+        fixture.plan(.rewrite { $0.cutsAfter = 20_000 }, count: 60) { $0.fields[.ifRange] != nil }
         let client = try await client()
-        let id = try await client.enqueueDownload(reference, to: scene.path("out.bin"))
+        let id = try await client.enqueueDownload(reference, to: fixture.path("out.bin"))
         try await client.close()
         _ = try await finish(id, with: old)
     }

@@ -8,18 +8,18 @@ import Testing
 /// R107: the message of a failed transfer.
 @Suite(.timeLimit(.minutes(1)))
 struct FailureMessageTests {
-    private let scene: Scene
+    private let fixture: TransferEnvironment
 
     init() throws {
-        scene = try Scene()
-        try scene.write("source.bin", Scene.bytes(100))
+        fixture = try TransferEnvironment()
+        try fixture.write("source.bin", TransferEnvironment.bytes(100))
     }
 
     private func fail(with reply: Reply) async throws -> TransferSnapshot {
-        scene.plan(.answer(reply), count: 100)
-        let client = try await scene.client()
+        fixture.plan(.answer(reply), count: 100)
+        let client = try await fixture.client()
         return try await client.run(
-            try await client.enqueueUpload(path: scene.path("source.bin")))
+            try await client.enqueueUpload(path: fixture.path("source.bin")))
     }
 
     private func failure(

@@ -27,34 +27,34 @@ struct FirstContactTests {
         var code: ErrorCode { self == .redirect ? .redirected : .notKedge }
     }
 
-    private let scene: Scene
-    private let bytes = Scene.bytes(200_000)
+    private let fixture: TransferEnvironment
+    private let bytes = TransferEnvironment.bytes(200_000)
     private let isCreation: @Sendable (FakeServer.Seen) -> Bool = { $0.path == "/uploads/sessions" }
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try TransferEnvironment() }
 
     private func upload(
         _ name: String = "source.bin", _ change: (inout ClientConfiguration) -> Void = { _ in }
     ) async throws -> TransferSnapshot {
-        let client = try await scene.client(change)
+        let client = try await fixture.client(change)
         // The file is written once, so that a repeated command is about the same file.
-        if scene.read(name) == nil { try scene.write(name, bytes) }
+        if fixture.read(name) == nil { try fixture.write(name, bytes) }
         let snapshot = try await client.run(
-            try await client.enqueueUpload(path: scene.path(name)))
+            try await client.enqueueUpload(path: fixture.path(name)))
         try await client.close()
         return snapshot
     }
 
     private func creations() -> Int {
-        scene.seen("POST", "/uploads/sessions").filter(isCreation).count
+        fixture.seen("POST", "/uploads/sessions").filter(isCreation).count
     }
 
     @Test(arguments: Foreign.allCases)
     func `a first answer that is not Kedge's ends the upload at once`(foreign: Foreign) async throws
     {
-        scene.plan(.answer(foreign.reply), when: isCreation)
-        let path = try scene.write("source.bin", bytes)
-        let client = try await scene.client()
+        fixture.plan(.answer(foreign.reply), when: isCreation)
+        let path = try fixture.write("source.bin", bytes)
+        let client = try await fixture.client()
         let id = try await client.enqueueUpload(path: path)
         let failed = try await client.run(id)
         #expect(failed.state == .failed)
@@ -63,7 +63,7 @@ struct FirstContactTests {
         #expect(!failed.message.contains("secret"))
         // The same command continues with the same record.
         #expect(try await client.enqueueUpload(path: path) == id)
-        scene.expectUploaded(try await client.run(id), bytes)
+        fixture.expectUploaded(try await client.run(id), bytes)
     }
 
     // The answers outnumber the attempts of a failing transfer: it waits and keeps session and
@@ -72,47 +72,47 @@ struct FirstContactTests {
     func `a foreign answer in place of a known server's is waited out`(foreign: Foreign)
         async throws
     {
-        scene.expectUploaded(try await upload("first.bin"), bytes)
+        fixture.expectUploaded(try await upload("first.bin"), bytes)
         // Another process uploads another file.
-        scene.plan(.answer(foreign.reply), count: 20, when: isCreation)
-        scene.plan(.answer(foreign.reply), count: 40) { $0.method == "PUT" }
-        scene.plan(.answer(foreign.reply), count: 20) { $0.path.contains("/finalize") }
-        scene.expectUploaded(try await upload("second.bin"), bytes)
+        fixture.plan(.answer(foreign.reply), count: 20, when: isCreation)
+        fixture.plan(.answer(foreign.reply), count: 40) { $0.method == "PUT" }
+        fixture.plan(.answer(foreign.reply), count: 20) { $0.path.contains("/finalize") }
+        fixture.expectUploaded(try await upload("second.bin"), bytes)
         #expect(creations() == 22)
-        #expect(scene.repeatedByteCount == 0)
+        #expect(fixture.repeatedByteCount == 0)
     }
 
     @Test(arguments: Foreign.allCases)
     func `a foreign answer in place of a known server's costs a download no bytes`(
         foreign: Foreign
     ) async throws {
-        scene.expectUploaded(try await upload("first.bin"), bytes)
-        let id = scene.addFile(bytes)
+        fixture.expectUploaded(try await upload("first.bin"), bytes)
+        let id = fixture.addFile(bytes)
         let whole = "bytes=65536-131071"
-        scene.plan(.rewrite { $0.cutsAfter = 40_000 }) { $0.fields[.range] == whole }
+        fixture.plan(.rewrite { $0.cutsAfter = 40_000 }) { $0.fields[.range] == whole }
         // From then on every request gets the foreign answer, for a while.
         let isCut = Mutex(false)
-        scene.plan(.answer(foreign.reply), count: 60) { seen in
+        fixture.plan(.answer(foreign.reply), count: 60) { seen in
             guard seen.path.contains("/files/") else { return false }
             return isCut.withLock { isCut in
                 if seen.fields[.range] == "bytes=105536-131071" { isCut = true }
                 return isCut
             }
         }
-        scene.plan(.answer(Foreign.page.reply), count: 1000) { $0.url.contains("login.test") }
-        let client = try await scene.client { $0.connections = 1 }
+        fixture.plan(.answer(Foreign.page.reply), count: 1000) { $0.url.contains("login.test") }
+        let client = try await fixture.client { $0.connections = 1 }
         let done = try await client.run(
-            try await client.enqueueDownload(.file(id), to: scene.path("copy.bin")))
+            try await client.enqueueDownload(.file(id), to: fixture.path("copy.bin")))
         #expect(done.state == .completed, "\(done.message)")
-        #expect(scene.read("copy.bin") == bytes)
-        #expect(scene.seen("GET", "/files/").filter { $0.fields[.range] == whole }.count == 1)
+        #expect(fixture.read("copy.bin") == bytes)
+        #expect(fixture.seen("GET", "/files/").filter { $0.fields[.range] == whole }.count == 1)
     }
 
     @Test func `a known server that moved permanently is not waited for forever`() async throws {
-        scene.expectUploaded(try await upload("first.bin"), bytes)
+        fixture.expectUploaded(try await upload("first.bin"), bytes)
         let moved = Reply(
             status: 308, fields: [.location: "https://kedge.test/uploads/sessions"])
-        scene.plan(.answer(moved), count: 1000, when: isCreation)
+        fixture.plan(.answer(moved), count: 1000, when: isCreation)
         let failed = try await upload("second.bin")
         #expect(failed.errorCode == .redirected)
         #expect(failed.message.contains("its address is https://kedge.test."))
@@ -122,7 +122,7 @@ struct FirstContactTests {
     func `the timeout before the first answer applies to servers that cannot serve`(
         status: Int
     ) async throws {
-        scene.plan(.answer(Reply(status: status)), count: 1_000_000)
+        fixture.plan(.answer(Reply(status: status)), count: 1_000_000)
         let waiting = try await upload { $0.firstAnswerPatience = .milliseconds(100) }
         #expect(waiting.state == .queued)
         #expect(waiting.failedAttempt?.nextAttemptAt == nil)
@@ -132,25 +132,25 @@ struct FirstContactTests {
     @Test func `a server stays known under another password in its address`()
         async throws
     {
-        scene.expectUploaded(
+        fixture.expectUploaded(
             try await upload { $0.serverURL = "http://us:pa55@kedge.test" }, bytes)
-        let client = try await scene.client()
+        let client = try await fixture.client()
         #expect(try await client.store.isKnownServer("http://us:other@kedge.test"))
         #expect(try await client.store.isKnownServer("http://kedge.test"))
     }
 
     @Test func `a refusal as a Kedge problem document makes the server known`() async throws {
-        scene.plan(.answer(Reply(problem: .busy)), when: isCreation)
-        scene.plan(.answer(Foreign.page.reply), count: 2, when: isCreation)
-        scene.expectUploaded(try await upload(), bytes)
+        fixture.plan(.answer(Reply(problem: .busy)), when: isCreation)
+        fixture.plan(.answer(Foreign.page.reply), count: 2, when: isCreation)
+        fixture.expectUploaded(try await upload(), bytes)
     }
 
     @Test(arguments: [502, 503, 504, 500, 429])
     func `a proxy whose server is away is waited for at the first contact`(
         status: Int
     ) async throws {
-        scene.plan(.answer(Reply(status: status)), count: 5, when: isCreation)
-        scene.expectUploaded(try await upload(), bytes)
+        fixture.plan(.answer(Reply(status: status)), count: 5, when: isCreation)
+        fixture.expectUploaded(try await upload(), bytes)
     }
 
     @Test(
@@ -160,13 +160,13 @@ struct FirstContactTests {
     func `an unknown host name or a refusal of TLS ends an upload only at first contact`(
         cause: ConnectionCause, code: ErrorCode
     ) async throws {
-        scene.plan(.unreachable(cause))
+        fixture.plan(.unreachable(cause))
         let failed = try await upload()
         #expect(failed.errorCode == code)
         #expect(failed.failedAttempt?.cause == cause)
-        scene.expectUploaded(try await upload(), bytes)
-        scene.plan(.unreachable(cause), count: 5)
-        scene.expectUploaded(try await upload("other.bin"), bytes)
+        fixture.expectUploaded(try await upload(), bytes)
+        fixture.plan(.unreachable(cause), count: 5)
+        fixture.expectUploaded(try await upload("other.bin"), bytes)
     }
 
     @Test(arguments: [
@@ -175,14 +175,14 @@ struct FirstContactTests {
     func `a transient connection failure is waited for at first contact too`(cause: ConnectionCause)
         async throws
     {
-        scene.plan(.unreachable(cause), count: 30)
-        scene.expectUploaded(try await upload(), bytes)
+        fixture.plan(.unreachable(cause), count: 30)
+        fixture.expectUploaded(try await upload(), bytes)
     }
 
     @Test func `the timeout before the first answer is separate from the later timeout`()
         async throws
     {
-        scene.plan(.unreachable(.refused), count: 1_000_000)
+        fixture.plan(.unreachable(.refused), count: 1_000_000)
         let waiting = try await upload { $0.firstAnswerPatience = .milliseconds(100) }
         #expect(waiting.state == .queued)
         #expect(waiting.errorCode == .offline)
@@ -192,11 +192,11 @@ struct FirstContactTests {
         #expect(attempt.port == 80)
         #expect(attempt.attempt > 1)
         #expect(attempt.nextAttemptAt == nil)
-        scene.server.state.withLock { $0.faults = [] }
-        scene.expectUploaded(try await upload(), bytes)
+        fixture.server.state.withLock { $0.faults = [] }
+        fixture.expectUploaded(try await upload(), bytes)
         // The server is known by now: the client waits for the end of the longer outage.
-        scene.plan(.unreachable(.refused), count: 50)
-        scene.expectUploaded(
+        fixture.plan(.unreachable(.refused), count: 50)
+        fixture.expectUploaded(
             try await upload("other.bin") { $0.firstAnswerPatience = .zero }, bytes)
     }
 
@@ -204,27 +204,27 @@ struct FirstContactTests {
     func `an upload that runs out of retries is continued by the same command`(retries: Int)
         async throws
     {
-        scene.plan(.unreachable(.refused), count: 1000, when: isCreation)
+        fixture.plan(.unreachable(.refused), count: 1000, when: isCreation)
         let failed = try await upload { $0.retry.maxRetries = retries }
         #expect(failed.state == .failed)
         #expect(failed.errorCode == .offline)
         #expect(failed.failedAttempt?.attempt == retries + 1)
         #expect(creations() == retries + 1)
-        scene.server.state.withLock { $0.faults = [] }
+        fixture.server.state.withLock { $0.faults = [] }
         let done = try await upload()
         #expect(done.id == failed.id)
         #expect(done.failedAttempt == nil)
-        scene.expectUploaded(done, bytes)
+        fixture.expectUploaded(done, bytes)
     }
 
     @Test func `the record of a waiting transfer has cause, host and number of attempts`()
         async throws
     {
         let gate = Gate()
-        scene.plan(.unreachable(.timedOut), count: 4)
-        scene.plan(.wait(gate))
-        let client = try await scene.client()
-        let id = try await client.enqueueUpload(path: try scene.write("source.bin", bytes))
+        fixture.plan(.unreachable(.timedOut), count: 4)
+        fixture.plan(.wait(gate))
+        let client = try await fixture.client()
+        let id = try await client.enqueueUpload(path: try fixture.write("source.bin", bytes))
         let run = Task { try await client.run(id) }
         await gate.waitForArrival()
         let snapshot = try await client.transfer(id)
@@ -236,12 +236,12 @@ struct FirstContactTests {
         #expect(diagnosis.cause == .timedOut)
         #expect(diagnosis.host == "kedge.test")
         gate.open()
-        scene.expectUploaded(try await run.value, bytes)
+        fixture.expectUploaded(try await run.value, bytes)
     }
 
     @Test(arguments: [401, 403])
     func `the message of a refusal depends on whether a token was sent`(status: Int) async throws {
-        scene.plan(.answer(Reply(status: status)), count: 2, when: isCreation)
+        fixture.plan(.answer(Reply(status: status)), count: 2, when: isCreation)
         let with = try await upload()
         let without = try await upload { $0.token = nil }
         #expect(with.state == .failed && without.state == .failed)

@@ -9,12 +9,12 @@ import Testing
 /// IETF resumable uploads over real connections to a third-party server.
 @Suite(.timeLimit(.minutes(1)))
 struct ForeignResumableServerTests {
-    private let scene: Scene
-    private let bytes = Scene.bytes(6 << 20 + 1)
+    private let fixture: TransferEnvironment
+    private let bytes = TransferEnvironment.bytes(6 << 20 + 1)
 
     init() throws {
-        scene = try Scene()
-        try scene.write("source.bin", bytes)
+        fixture = try TransferEnvironment()
+        try fixture.write("source.bin", bytes)
     }
 
     /// Bytes that the heads of some requests may add to the bytes of a file.
@@ -24,16 +24,17 @@ struct ForeignResumableServerTests {
         _ url: String, stallTimeout: Duration = .seconds(20)
     ) async throws -> TransferClient {
         var configuration = ClientConfiguration(
-            serverURL: url, stateDirectory: scene.directory + "/state")
+            serverURL: url, stateDirectory: fixture.directory + "/state")
         configuration.logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         return try await TransferClient(
             configuration: configuration,
-            transport: CurlTransport(stallTimeout: stallTimeout), environment: scene.environment)
+            transport: CurlTransport(stallTimeout: stallTimeout), environment: fixture.environment)
     }
 
     private func enqueue(_ client: TransferClient) async throws -> TransferID {
         try await client.enqueueUpload(
-            path: scene.path("source.bin"), options: UploadOptions(uploadProtocol: .resumableUpload)
+            path: fixture.path("source.bin"),
+            options: UploadOptions(uploadProtocol: .resumableUpload)
         )
     }
 
@@ -53,7 +54,7 @@ struct ForeignResumableServerTests {
 
     @Test func `a file arrives as it is, in the newest version that both sides speak`() async throws
     {
-        try await ForeignResumableServer.serve(in: scene.directory) { server, url in
+        try await ForeignResumableServer.serve(in: fixture.directory) { server, url in
             let client = try await client(url)
             let id = try await enqueue(client)
             expectArrived(try await client.run(id), bytes, at: server)
@@ -64,8 +65,8 @@ struct ForeignResumableServerTests {
     }
 
     @Test func `a file of no bytes arrives`() async throws {
-        try scene.write("source.bin", [])
-        try await ForeignResumableServer.serve(in: scene.directory) { server, url in
+        try fixture.write("source.bin", [])
+        try await ForeignResumableServer.serve(in: fixture.directory) { server, url in
             let client = try await client(url)
             expectArrived(try await client.run(try await enqueue(client)), [], at: server)
             try await client.close()
@@ -77,7 +78,7 @@ struct ForeignResumableServerTests {
     func `an upload over a link that keeps dying repeats no byte that arrived`(byteCount: Int)
         async throws
     {
-        try await ForeignResumableServer.serve(in: scene.directory) { server, url in
+        try await ForeignResumableServer.serve(in: fixture.directory) { server, url in
             server.set(.cut(after: byteCount))
             let client = try await client(url)
             expectArrived(try await client.run(try await enqueue(client)), bytes, at: server)
@@ -94,7 +95,7 @@ struct ForeignResumableServerTests {
     @Test func `a link that goes silent is given up, and the bytes that it carried count`()
         async throws
     {
-        try await ForeignResumableServer.serve(in: scene.directory) { server, url in
+        try await ForeignResumableServer.serve(in: fixture.directory) { server, url in
             server.set(.silent(after: 3 << 20))
             let client = try await client(url, stallTimeout: .seconds(1))
             let id = try await enqueue(client)
@@ -109,7 +110,7 @@ struct ForeignResumableServerTests {
 
     // R1, R6, R105, R134.
     @Test func `after a kill the next client continues at the server's offset`() async throws {
-        try await ForeignResumableServer.serve(in: scene.directory) { server, url in
+        try await ForeignResumableServer.serve(in: fixture.directory) { server, url in
             server.set(.silent(after: 5 << 20))
             let client = try await client(url)
             let id = try await enqueue(client)
@@ -135,17 +136,17 @@ struct ForeignResumableServerTests {
 
     // R109.
     @Test func `cancelling removes the upload from the server`() async throws {
-        try await ForeignResumableServer.serve(in: scene.directory) { server, url in
+        try await ForeignResumableServer.serve(in: fixture.directory) { server, url in
             server.set(.silent(after: 5 << 20))
             let client = try await client(url)
             let id = try await enqueue(client)
             let run = Task { try await client.run(id) }
             #expect(try await eventually { server.now.brokenCount == 1 })
             server.set(.whole)
-            #expect(try scene.names().contains("received-1"))
+            #expect(try fixture.names().contains("received-1"))
             try await client.cancel(id)
             #expect(try await run.value.state == .canceled)
-            #expect(try await eventually { try !scene.names().contains("received-1") })
+            #expect(try await eventually { try !fixture.names().contains("received-1") })
             #expect(server.now.finished.isEmpty)
             try await client.close()
         }

@@ -10,11 +10,11 @@ import Testing
 /// R13: an upload continues a session of which this client has no record.
 @Suite(.timeLimit(.minutes(1)))
 struct GivenSessionTests {
-    private let scene: Scene
-    private let bytes = Scene.bytes(600_000)
+    private let fixture: TransferEnvironment
+    private let bytes = TransferEnvironment.bytes(600_000)
     private let session = SessionID.random()
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try TransferEnvironment() }
 
     /// Leaves another client's session on the server: six chunks of ten and the start of a seventh.
     private func leave(
@@ -24,7 +24,7 @@ struct GivenSessionTests {
         for index in [0, 1, 2, 5, 6, 9] { left.chunks[index] = chunk(index) }
         left.partials[3] = Array(chunk(3).prefix(40_000))
         change(&left)
-        scene.server.state.withLock { $0.sessions[session] = left }
+        fixture.server.state.withLock { $0.sessions[session] = left }
     }
 
     private func chunk(_ index: Int) -> [UInt8] {
@@ -36,12 +36,12 @@ struct GivenSessionTests {
     ) async throws -> TransferSnapshot {
         let options = UploadOptions(sessionID: session ?? self.session)
         return try await client.run(
-            try await client.enqueueUpload(path: scene.path("source.bin"), options: options))
+            try await client.enqueueUpload(path: fixture.path("source.bin"), options: options))
     }
 
     /// Requests that could change the server's state.
     private var changes: [FakeServer.Seen] {
-        scene.server.state.withLock { $0.seen.filter { $0.method != "GET" } }
+        fixture.server.state.withLock { $0.seen.filter { $0.method != "GET" } }
     }
 
     private func expectRefused(_ snapshot: TransferSnapshot, _ code: ErrorCode) {
@@ -51,26 +51,26 @@ struct GivenSessionTests {
     }
 
     @Test func `only the bytes that the given session misses are sent`() async throws {
-        try scene.write("source.bin", bytes)
+        try fixture.write("source.bin", bytes)
         leave()
-        let snapshot = try await upload(try await scene.client())
-        scene.expectUploaded(snapshot, bytes)
+        let snapshot = try await upload(try await fixture.client())
+        fixture.expectUploaded(snapshot, bytes)
         #expect(snapshot.sessionID == session)
-        #expect(scene.sessions.count == 1)
-        let sent = scene.seen("PUT", "/chunks/").map { $0.path.split(separator: "/").last ?? "" }
+        #expect(fixture.sessions.count == 1)
+        let sent = fixture.seen("PUT", "/chunks/").map { $0.path.split(separator: "/").last ?? "" }
         #expect(sent.sorted() == ["3", "4", "7", "8"])
-        let rest = scene.seen("PUT", "/chunks/3").first?.fields[.contentRange]
+        let rest = fixture.seen("PUT", "/chunks/3").first?.fields[.contentRange]
         #expect(rest == "bytes 236608-262143/600000")
     }
 
     @Test func `a given session without bytes takes the complete file`() async throws {
-        try scene.write("source.bin", bytes)
+        try fixture.write("source.bin", bytes)
         leave {
             $0.chunks = [:]
             $0.partials = [:]
         }
-        scene.expectUploaded(try await upload(try await scene.client()), bytes)
-        #expect(scene.sessions.count == 1)
+        fixture.expectUploaded(try await upload(try await fixture.client()), bytes)
+        #expect(fixture.sessions.count == 1)
     }
 
     static let otherBytes = [0, 65_536 * 2 + 5, 65_536 * 3 + 39_999, 599_999]
@@ -82,8 +82,8 @@ struct GivenSessionTests {
         leave()
         var other = bytes
         other[offset] ^= 1
-        try scene.write("source.bin", other)
-        expectRefused(try await upload(try await scene.client()), .sessionFileMismatch)
+        try fixture.write("source.bin", other)
+        expectRefused(try await upload(try await fixture.client()), .sessionFileMismatch)
     }
 
     @Test(arguments: [599_999, 600_001, 0])
@@ -91,8 +91,8 @@ struct GivenSessionTests {
         async throws
     {
         leave()
-        try scene.write("source.bin", Scene.bytes(size))
-        expectRefused(try await upload(try await scene.client()), .sessionFileMismatch)
+        try fixture.write("source.bin", TransferEnvironment.bytes(size))
+        expectRefused(try await upload(try await fixture.client()), .sessionFileMismatch)
     }
 
     @Test func `a file without the declared digest is refused`() async throws {
@@ -101,8 +101,8 @@ struct GivenSessionTests {
             $0.partials = [:]
             $0.declaredDigest = SHA256Hasher.digest(of: [1])
         }
-        try scene.write("source.bin", bytes)
-        expectRefused(try await upload(try await scene.client()), .sessionFileMismatch)
+        try fixture.write("source.bin", bytes)
+        expectRefused(try await upload(try await fixture.client()), .sessionFileMismatch)
     }
 
     @Test(arguments: [
@@ -112,86 +112,86 @@ struct GivenSessionTests {
     func `an ended session is an error and is not replaced by a new one`(
         state: SessionState, code: ErrorCode
     ) async throws {
-        try scene.write("source.bin", bytes)
+        try fixture.write("source.bin", bytes)
         leave { $0.state = state }
-        expectRefused(try await upload(try await scene.client()), code)
+        expectRefused(try await upload(try await fixture.client()), code)
     }
 
     @Test func `an unknown session is an error, and another one can be given afterwards`()
         async throws
     {
-        try scene.write("source.bin", bytes)
+        try fixture.write("source.bin", bytes)
         leave()
-        let client = try await scene.client()
+        let client = try await fixture.client()
         expectRefused(try await upload(client, to: .random()), .sessionNotFound)
-        scene.expectUploaded(try await upload(client), bytes)
+        fixture.expectUploaded(try await upload(client), bytes)
     }
 
     @Test(arguments: [ErrorCode.sessionExpired, .sessionNotFound])
     func `a given session that disappears during the upload is not replaced`(
         code: ErrorCode
     ) async throws {
-        try scene.write("source.bin", bytes)
+        try fixture.write("source.bin", bytes)
         leave()
-        scene.plan(.answer(Reply(problem: code)), count: 100) { $0.path.hasSuffix("/chunks/8") }
-        let snapshot = try await upload(try await scene.client())
+        fixture.plan(.answer(Reply(problem: code)), count: 100) { $0.path.hasSuffix("/chunks/8") }
+        let snapshot = try await upload(try await fixture.client())
         #expect(snapshot.errorCode == code)
-        #expect(scene.sessions.count == 1)
-        #expect(scene.seen("POST", "uploads/sessions").isEmpty)
-        #expect(scene.seen("DELETE", "uploads/sessions").isEmpty)
+        #expect(fixture.sessions.count == 1)
+        #expect(fixture.seen("POST", "uploads/sessions").isEmpty)
+        #expect(fixture.seen("DELETE", "uploads/sessions").isEmpty)
     }
 
     @Test func `a completed session yields its file`() async throws {
-        try scene.write("source.bin", bytes)
+        try fixture.write("source.bin", bytes)
         leave { left in for index in 0..<10 { left.chunks[index] = chunk(index) } }
-        let client = try await scene.client()
+        let client = try await fixture.client()
         let first = try await upload(client)
-        scene.server.state.withLock { $0.seen = [] }
-        let elsewhere = try await scene.client {
-            $0.stateDirectory = scene.path("other-state")
+        fixture.server.state.withLock { $0.seen = [] }
+        let elsewhere = try await fixture.client {
+            $0.stateDirectory = fixture.path("other-state")
         }
         let again = try await upload(elsewhere)
-        scene.expectUploaded(again, bytes)
+        fixture.expectUploaded(again, bytes)
         #expect(again.remoteFileID == first.remoteFileID)
-        #expect(scene.seen("PUT", "/chunks/").isEmpty)
+        #expect(fixture.seen("PUT", "/chunks/").isEmpty)
     }
 
     @Test func `a completed session of another file is refused`() async throws {
-        try scene.write("source.bin", bytes)
+        try fixture.write("source.bin", bytes)
         leave {
             $0.state = .completed
             $0.declaredDigest = SHA256Hasher.digest(of: [1])
         }
-        expectRefused(try await upload(try await scene.client()), .sessionFileMismatch)
+        expectRefused(try await upload(try await fixture.client()), .sessionFileMismatch)
     }
 
     @Test func `a server without digests is reported differently from another file`() async throws {
-        try scene.write("source.bin", bytes)
+        try fixture.write("source.bin", bytes)
         leave()
-        scene.server.state.withLock { $0.offersSessionDigests = false }
-        expectRefused(try await upload(try await scene.client()), .badRequest)
+        fixture.server.state.withLock { $0.offersSessionDigests = false }
+        expectRefused(try await upload(try await fixture.client()), .badRequest)
     }
 
     @Test func `digests that do not fit the chunks are a protocol violation`() async throws {
-        try scene.write("source.bin", bytes)
+        try fixture.write("source.bin", bytes)
         leave()
-        scene.plan(
+        fixture.plan(
             .rewrite { reply in
                 let text = String(decoding: reply.body, as: UTF8.self)
                 reply.body = Array(text.replacing("[[0,2]", with: "[[0,3]").utf8)
             }, count: 100)
-        expectRefused(try await upload(try await scene.client()), .protocolViolation)
+        expectRefused(try await upload(try await fixture.client()), .protocolViolation)
     }
 
     @Test func `after a kill the same command continues without another comparison`() async throws {
-        let path = try scene.write("source.bin", bytes)
+        let path = try fixture.write("source.bin", bytes)
         leave()
         let gate = Gate()
-        scene.plan(.wait(gate), count: 100) { $0.path.hasSuffix("/chunks/7") }
+        fixture.plan(.wait(gate), count: 100) { $0.path.hasSuffix("/chunks/7") }
         let options = UploadOptions(sessionID: session)
         let id: TransferID
         do {
-            let client = try await scene.client()
+            let client = try await fixture.client()
             id = try await client.enqueueUpload(path: path, options: options)
             let run = Task { try await client.run(id) }
             await gate.waitForArrival()
@@ -199,56 +199,56 @@ struct GivenSessionTests {
             _ = try await run.value
         }
         gate.open()
-        scene.server.state.withLock { $0.faults = [] }
-        let next = try await scene.client()
+        fixture.server.state.withLock { $0.faults = [] }
+        let next = try await fixture.client()
         #expect(try await next.enqueueUpload(path: path, options: options) == id)
-        scene.expectUploaded(try await next.run(id), bytes)
-        #expect(scene.seen("GET", "?chunks=digests").count == 1)
+        fixture.expectUploaded(try await next.run(id), bytes)
+        #expect(fixture.seen("GET", "?chunks=digests").count == 1)
     }
 
     @Test func `a file that was rewritten with the same bytes is compared again`() async throws {
-        try scene.write("source.bin", bytes)
+        try fixture.write("source.bin", bytes)
         leave()
-        scene.plan(.answer(Reply(problem: .badRequest))) { $0.path.hasSuffix("/chunks/7") }
-        let client = try await scene.client()
+        fixture.plan(.answer(Reply(problem: .badRequest))) { $0.path.hasSuffix("/chunks/7") }
+        let client = try await fixture.client()
         #expect(try await upload(client).state == .failed)
-        try FileManager.default.removeItem(atPath: scene.path("source.bin"))
-        try scene.write("source.bin", bytes)
-        scene.expectUploaded(try await upload(client), bytes)
-        #expect(scene.seen("GET", "?chunks=digests").count == 2)
+        try FileManager.default.removeItem(atPath: fixture.path("source.bin"))
+        try fixture.write("source.bin", bytes)
+        fixture.expectUploaded(try await upload(client), bytes)
+        #expect(fixture.seen("GET", "?chunks=digests").count == 2)
     }
 
     @Test func `a file that changes during the upload is not put into another session`()
         async throws
     {
-        let path = try scene.write("source.bin", bytes)
+        let path = try fixture.write("source.bin", bytes)
         leave()
         let gate = Gate()
-        scene.plan(.wait(gate)) { $0.path.hasSuffix("/chunks/4") }
-        let client = try await scene.client()
+        fixture.plan(.wait(gate)) { $0.path.hasSuffix("/chunks/4") }
+        let client = try await fixture.client()
         let options = UploadOptions(sessionID: session)
         let id = try await client.enqueueUpload(path: path, options: options)
         let run = Task { try await client.run(id) }
         await gate.waitForArrival()
-        try scene.write("source.bin", Scene.bytes(600_000, seed: 8))
+        try fixture.write("source.bin", TransferEnvironment.bytes(600_000, seed: 8))
         gate.open()
         let snapshot = try await run.value
         #expect(snapshot.id == id)
         #expect(snapshot.errorCode == .fileChanged)
-        #expect(scene.sessions.count == 1)
-        #expect(scene.seen("DELETE", "uploads/sessions").isEmpty)
-        #expect(scene.seen("POST", "uploads/sessions").isEmpty)
+        #expect(fixture.sessions.count == 1)
+        #expect(fixture.seen("DELETE", "uploads/sessions").isEmpty)
+        #expect(fixture.seen("POST", "uploads/sessions").isEmpty)
     }
 
     @Test func `an unfinished upload with another session is not moved to the given one`()
         async throws
     {
-        try scene.write("source.bin", bytes)
+        try fixture.write("source.bin", bytes)
         leave()
-        scene.plan(.answer(Reply(problem: .badRequest)), when: { $0.method == "PUT" })
-        let client = try await scene.client()
+        fixture.plan(.answer(Reply(problem: .badRequest)), when: { $0.method == "PUT" })
+        let client = try await fixture.client()
         let own = try await client.run(
-            try await client.enqueueUpload(path: scene.path("source.bin")))
+            try await client.enqueueUpload(path: fixture.path("source.bin")))
         #expect(own.state == .failed)
         await #expect(throws: TransferError(.usage, operation: "upload")) {
             try await upload(client)
@@ -257,20 +257,20 @@ struct GivenSessionTests {
     }
 
     @Test func `an upload without a given session creates one`() async throws {
-        try scene.write("source.bin", bytes)
-        let client = try await scene.client()
+        try fixture.write("source.bin", bytes)
+        let client = try await fixture.client()
         #expect(try await upload(client).errorCode == .sessionNotFound)
         let plain = try await client.run(
-            try await client.enqueueUpload(path: scene.path("source.bin")))
-        scene.expectUploaded(plain, bytes)
+            try await client.enqueueUpload(path: fixture.path("source.bin")))
+        fixture.expectUploaded(plain, bytes)
     }
 
     @Test(arguments: [UploadProtocol.tus, .resumableUpload])
     func `a session can be given only in the native protocol`(uploadProtocol: UploadProtocol)
         async throws
     {
-        let path = try scene.write("source.bin", bytes)
-        let client = try await scene.client()
+        let path = try fixture.write("source.bin", bytes)
+        let client = try await fixture.client()
         let options = UploadOptions(uploadProtocol: uploadProtocol, sessionID: session)
         await #expect(throws: TransferError(.usage, operation: "upload")) {
             try await client.enqueueUpload(path: path, options: options)

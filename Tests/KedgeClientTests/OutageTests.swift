@@ -8,19 +8,19 @@ import Testing
 /// Servers that are unavailable, forget, or answer with impossible numbers.
 @Suite(.timeLimit(.minutes(1)))
 struct OutageTests {
-    private let scene: Scene
-    private let bytes = Scene.bytes(600_000)
+    private let fixture: TransferEnvironment
+    private let bytes = TransferEnvironment.bytes(600_000)
     private let isChunk: @Sendable (FakeServer.Seen) -> Bool = { $0.method == "PUT" }
     private let isStatus: @Sendable (FakeServer.Seen) -> Bool = {
         $0.method == "GET" && $0.path.contains("/sessions/")
     }
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try TransferEnvironment() }
 
     private func upload() async throws -> TransferSnapshot {
-        let client = try await scene.client()
+        let client = try await fixture.client()
         return try await client.run(
-            try await client.enqueueUpload(path: try scene.write("source.bin", bytes)))
+            try await client.enqueueUpload(path: try fixture.write("source.bin", bytes)))
     }
 
     /// Changes the session status in the server's answer.
@@ -44,46 +44,46 @@ struct OutageTests {
             "503": .answer(Reply(status: 503)),
         ]
         let counter = Counter()
-        scene.plan(try #require(faults[kind]), count: 100) { _ in counter.next() >= 3 }
-        scene.expectUploaded(try await upload(), bytes)
+        fixture.plan(try #require(faults[kind]), count: 100) { _ in counter.next() >= 3 }
+        fixture.expectUploaded(try await upload(), bytes)
     }
 
     // The server answers a status before it has saved the bytes that arrived.
     @Test func `a status that lags behind does not make the client send bytes again`() async throws
     {
-        scene.plan(.dropBody(after: 20_000), count: 25, when: isChunk)
-        scene.plan(Self.spoiled { $0.partialChunks = [] }, count: 1000, when: isStatus)
-        scene.expectUploaded(try await upload(), bytes)
-        #expect(scene.seen("PUT", "/chunks/").contains { $0.fields[.expect] == "100-continue" })
+        fixture.plan(.dropBody(after: 20_000), count: 25, when: isChunk)
+        fixture.plan(Self.spoiled { $0.partialChunks = [] }, count: 1000, when: isStatus)
+        fixture.expectUploaded(try await upload(), bytes)
+        #expect(fixture.seen("PUT", "/chunks/").contains { $0.fields[.expect] == "100-continue" })
     }
 
     @Test(arguments: [Int64.min, -1, .max])
     func `an expected offset outside the chunk is ignored`(offset: Int64) async throws {
-        scene.plan(
+        fixture.plan(
             .answer(Reply(problem: .offsetMismatch) { $0.expectedOffset = offset }), count: 3,
             when: isChunk)
-        scene.expectUploaded(try await upload(), bytes)
+        fixture.expectUploaded(try await upload(), bytes)
     }
 
     @Test(arguments: [Int64.min, -1, 0, 1, .max])
     func `a chunk size that changes within a session is a violation`(
         chunkSize: Int64
     ) async throws {
-        scene.plan(.loseResponse, when: isChunk)
-        scene.plan(Self.spoiled { $0.chunkSize = chunkSize }, count: 10_000, when: isStatus)
+        fixture.plan(.loseResponse, when: isChunk)
+        fixture.plan(Self.spoiled { $0.chunkSize = chunkSize }, count: 10_000, when: isStatus)
         let snapshot = try await upload()
         #expect(snapshot.state == .failed)
         #expect(snapshot.errorCode == .protocolViolation)
     }
 
     @Test func `partials that the file does not have are ignored`() async throws {
-        scene.plan(.loseResponse, when: isChunk)
-        scene.plan(
+        fixture.plan(.loseResponse, when: isChunk)
+        fixture.plan(
             Self.spoiled { status in
                 status.partialChunks.append(PartialChunk(index: .max, receivedBytes: .max))
                 status.partialChunks.append(PartialChunk(index: 3, receivedBytes: .min))
             }, count: 100, when: isStatus)
-        scene.expectUploaded(try await upload(), bytes)
+        fixture.expectUploaded(try await upload(), bytes)
     }
 
     /// Replaces the ranges of received chunks in the server's answer.
@@ -104,21 +104,21 @@ struct OutageTests {
     }
 
     @Test func `ranges that the file does not have are ignored`() async throws {
-        scene.plan(.loseResponse, when: isChunk)
-        scene.plan(
+        fixture.plan(.loseResponse, when: isChunk)
+        fixture.plan(
             Self.renamed { ["receivedRanges": [[Int.min, -1]] + $0 + [[1 << 19, .max]]] },
             count: 100, when: isStatus)
-        scene.expectUploaded(try await upload(), bytes)
+        fixture.expectUploaded(try await upload(), bytes)
     }
 
     @Test func `a server that only lists chunks is understood`() async throws {
-        scene.plan(.loseResponse, when: isChunk)
-        scene.plan(
+        fixture.plan(.loseResponse, when: isChunk)
+        fixture.plan(
             Self.renamed { ranges in
                 let chunks = ranges.flatMap { Array($0[0]...$0[1]) }
                 return ["receivedChunks": chunks + [-1, .min, .max, 1 << 20, 1 << 19]]
             }, count: 100, when: isStatus)
-        scene.expectUploaded(try await upload(), bytes)
-        #expect(!scene.seen("GET", "?chunks=ranges").isEmpty)
+        fixture.expectUploaded(try await upload(), bytes)
+        #expect(!fixture.seen("GET", "?chunks=ranges").isEmpty)
     }
 }

@@ -42,10 +42,10 @@ struct PartialPaceTests {
     }
 
     @Test func `recording an unfinished chunk leaves the commits of records synced`() async throws {
-        let scene = try Scene()
-        let client = try await scene.client()
+        let fixture = try TransferEnvironment()
+        let client = try await fixture.client()
         let id = try await client.enqueueDownload(
-            .file(scene.addFile([1])), to: scene.path("out.bin"))
+            .file(fixture.addFile([1])), to: fixture.path("out.bin"))
         guard case .acquired(let lease) = try await client.store.acquireLease(id, for: client.owner)
         else { return #expect(Bool(false), "the lease was not given") }
         let part = SavedHash(offsetBytes: 7, state: [1])

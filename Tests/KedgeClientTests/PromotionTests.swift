@@ -17,21 +17,23 @@ import Testing
         case beforeRename
     }
 
-    private let bytes = Scene.bytes(200_000)
-    private let forged = Scene.bytes(200_000, seed: 66)
+    private let bytes = TransferEnvironment.bytes(200_000)
+    private let forged = TransferEnvironment.bytes(200_000, seed: 66)
 
     private func download(
-        _ scene: Scene, _ disk: SwappingDisk, _ reference: RemoteReference, overwrites: Bool
+        _ fixture: TransferEnvironment, _ disk: SwappingDisk, _ reference: RemoteReference,
+        overwrites: Bool
     ) async throws -> TransferSnapshot {
-        var environment = scene.environment
+        var environment = fixture.environment
         environment.files = disk
         var configuration = ClientConfiguration(
-            serverURL: FakeServer.base, stateDirectory: scene.path("state"))
+            serverURL: FakeServer.base, stateDirectory: fixture.path("state"))
         configuration.chunkSize = 64 << 10
         let client = try await TransferClient(
-            configuration: configuration, transport: scene.server, environment: environment)
+            configuration: configuration, transport: fixture.server, environment: environment)
         let id = try await client.enqueueDownload(
-            reference, to: scene.path("out.bin"), options: DownloadOptions(overwrites: overwrites))
+            reference, to: fixture.path("out.bin"), options: DownloadOptions(overwrites: overwrites)
+        )
         return try await client.run(id)
     }
 
@@ -39,13 +41,13 @@ import Testing
     func `a file that was swapped is never reported as verified`(
         moment: Moment, overwrites: Bool
     ) async throws {
-        let scene = try Scene()
-        let file = scene.addFile(bytes)
+        let fixture = try TransferEnvironment()
+        let file = fixture.addFile(bytes)
         let disk = SwappingDisk(forged, at: moment)
-        let snapshot = try await download(scene, disk, .file(file), overwrites: overwrites)
+        let snapshot = try await download(fixture, disk, .file(file), overwrites: overwrites)
         #expect(disk.swapCount == 1)
-        let isForged = scene.read("out.bin") == forged
-        let isWhole = scene.read("out.bin") == bytes
+        let isForged = fixture.read("out.bin") == forged
+        let isWhole = fixture.read("out.bin") == bytes
         #expect(snapshot.state == .completed ? isWhole : snapshot.state == .failed)
         #expect(!(snapshot.state == .completed && isForged))
         // Where nothing was lost yet, the download heals by itself.
@@ -53,10 +55,10 @@ import Testing
     }
 
     @Test func `a download fails when its file is swapped every time`() async throws {
-        let scene = try Scene()
-        let file = scene.addFile(bytes)
+        let fixture = try TransferEnvironment()
+        let file = fixture.addFile(bytes)
         let disk = SwappingDisk(forged, at: .beforeLook, count: 100)
-        let snapshot = try await download(scene, disk, .file(file), overwrites: true)
+        let snapshot = try await download(fixture, disk, .file(file), overwrites: true)
         #expect(snapshot.state == .failed)
         #expect(snapshot.errorCode == .integrityMismatch)
     }

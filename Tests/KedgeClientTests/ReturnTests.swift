@@ -73,10 +73,10 @@ struct ReturnTests {
     @Test(arguments: [10, 300]) func `transfers return evenly spread after an outage`(seconds: Int)
         async throws
     {
-        let scene = try Scene()
-        try scene.write("source.bin", [1])
-        let client = try await scene.client()
-        let id = try await client.enqueueUpload(path: scene.path("source.bin"))
+        let fixture = try TransferEnvironment()
+        try fixture.write("source.bin", [1])
+        let client = try await fixture.client()
+        let id = try await client.enqueueUpload(path: fixture.path("source.bin"))
         guard case .acquired(let lease) = try await client.store.acquireLease(id, for: client.owner)
         else {
             Issue.record("somebody else runs it")
@@ -87,7 +87,7 @@ struct ReturnTests {
         var returns = Returns()
         for number in 0..<Self.recordingClientCount {
             let life = Life(seed: UInt64(number) &+ 99)
-            var environment = scene.environment
+            var environment = fixture.environment
             environment.now = { Timestamp(millisecondsSinceEpoch: 0).advanced(by: life.time) }
             environment.sleep = { life.advance(by: $0) }
             environment.makeGenerator = { life.makeGenerator() }

@@ -8,20 +8,20 @@ import Testing
 /// User and password in the server's URL: only the server's origin gets them, and no log has them.
 @Suite(.timeLimit(.minutes(1)))
 struct SequentialUploadAddressTests {
-    private let bytes = Scene.bytes(600_000)
+    private let bytes = TransferEnvironment.bytes(600_000)
     private static let creationURL = "http://me:hush@up.test/files/"
 
     private func upload(
-        _ scene: SequentialUploadEnvironment,
+        _ fixture: SequentialUploadEnvironment,
         _ change: (inout ClientConfiguration) -> Void = { _ in }
     ) async throws -> TransferSnapshot {
-        try scene.scene.write("source.bin", bytes)
-        let client = try await scene.client { configuration in
+        try fixture.base.write("source.bin", bytes)
+        let client = try await fixture.client { configuration in
             configuration.serverURL = Self.creationURL
             configuration.token = nil
             change(&configuration)
         }
-        return try await client.run(try await scene.enqueue(client))
+        return try await client.run(try await fixture.enqueue(client))
     }
 
     @Test(
@@ -30,14 +30,14 @@ struct SequentialUploadAddressTests {
     func `user and password are sent to each address of the origin and stored in none`(
         uploadProtocol: UploadProtocol, prefix: String
     ) async throws {
-        let scene = try SequentialUploadEnvironment(uploadProtocol)
-        scene.set { $0.location = { prefix + $0 } }
-        let snapshot = try await upload(scene)
-        scene.expectUploaded(snapshot, bytes)
+        let fixture = try SequentialUploadEnvironment(uploadProtocol)
+        fixture.set { $0.location = { prefix + $0 } }
+        let snapshot = try await upload(fixture)
+        fixture.expectUploaded(snapshot, bytes)
         #expect(snapshot.uploadURL == "http://up.test/files/1")
         for method in ["POST", "HEAD", "PATCH"] {
-            #expect(!scene.seen(method).isEmpty)
-            #expect(scene.seen(method).allSatisfy { $0.url.hasPrefix(Self.creationURL) })
+            #expect(!fixture.seen(method).isEmpty)
+            #expect(fixture.seen(method).allSatisfy { $0.url.hasPrefix(Self.creationURL) })
         }
     }
 
@@ -45,23 +45,25 @@ struct SequentialUploadAddressTests {
     func `another origin gets neither user nor password`(uploadProtocol: UploadProtocol)
         async throws
     {
-        let scene = try SequentialUploadEnvironment(uploadProtocol)
-        scene.set { $0.location = { "http://elsewhere.test/u/\($0)" } }
-        scene.expectUploaded(try await upload(scene), bytes)
-        #expect(scene.seen("PATCH").allSatisfy { $0.url == "http://elsewhere.test/u/1" })
+        let fixture = try SequentialUploadEnvironment(uploadProtocol)
+        fixture.set { $0.location = { "http://elsewhere.test/u/\($0)" } }
+        fixture.expectUploaded(try await upload(fixture), bytes)
+        #expect(fixture.seen("PATCH").allSatisfy { $0.url == "http://elsewhere.test/u/1" })
     }
 
     @Test(arguments: SequentialUploadEnvironment.protocols)
     func `neither user and password nor the query of an address is logged`(
         uploadProtocol: UploadProtocol
     ) async throws {
-        let scene = try SequentialUploadEnvironment(uploadProtocol)
+        let fixture = try SequentialUploadEnvironment(uploadProtocol)
         let lines = Lines()
-        scene.plan(.rewrite { $0.fields[.location] = "/files/1?key=hush" }) { $0.method == "POST" }
-        scene.plan(.answer(Reply(status: 204, fields: [.uploadOffset: "600001"]))) {
+        fixture.plan(.rewrite { $0.fields[.location] = "/files/1?key=hush" }) {
+            $0.method == "POST"
+        }
+        fixture.plan(.answer(Reply(status: 204, fields: [.uploadOffset: "600001"]))) {
             $0.method == "PATCH"
         }
-        let snapshot = try await upload(scene) { configuration in
+        let snapshot = try await upload(fixture) { configuration in
             configuration.logger = Logger(label: "test") { _ in LineHandler(lines: lines) }
             configuration.logger.logLevel = .trace
         }

@@ -7,72 +7,72 @@ import Testing
 /// Servers that report impossible offsets, and addresses that lead to other origins.
 @Suite(.timeLimit(.minutes(2)))
 struct SequentialUploadRefusalTests {
-    private let bytes = Scene.bytes(600_000)
-    private let large = Scene.bytes(9 << 20)
+    private let bytes = TransferEnvironment.bytes(600_000)
+    private let large = TransferEnvironment.bytes(9 << 20)
 
     @Test(arguments: SequentialUploadEnvironment.protocols, ["HEAD", "PATCH"])
     func `an offset beyond the size ends the transfer`(
         uploadProtocol: UploadProtocol, method: String
     ) async throws {
-        let scene = try SequentialUploadEnvironment(uploadProtocol)
-        scene.set { $0.limit = "max-append-size=100000" }
-        scene.plan(
+        let fixture = try SequentialUploadEnvironment(uploadProtocol)
+        fixture.set { $0.limit = "max-append-size=100000" }
+        fixture.plan(
             .rewrite { reply in
                 if reply.fields[.uploadOffset] != nil { reply.fields[.uploadOffset] = "600001" }
             }, count: 1000
         ) { $0.method == method }
-        let snapshot = try await scene.upload(bytes)
+        let snapshot = try await fixture.upload(bytes)
         #expect(snapshot.state == .failed)
         #expect(snapshot.errorCode == .sizeMismatch)
     }
 
     @Test(arguments: SequentialUploadEnvironment.protocols)
     func `an offset that falls back once is followed`(uploadProtocol: UploadProtocol) async throws {
-        let scene = try SequentialUploadEnvironment(uploadProtocol)
+        let fixture = try SequentialUploadEnvironment(uploadProtocol)
         let counter = Counter()
-        scene.plan(.fail(.dropped)) { $0.method == "PATCH" && counter.next() == 1 }
+        fixture.plan(.fail(.dropped)) { $0.method == "PATCH" && counter.next() == 1 }
         let head = Counter()
-        scene.plan(
+        fixture.plan(
             .rewrite { $0.fields[.uploadOffset] = "1000" }
         ) { $0.method == "HEAD" && head.next() == 0 }
-        scene.expectUploaded(try await scene.upload(large), large)
+        fixture.expectUploaded(try await fixture.upload(large), large)
     }
 
     @Test(arguments: SequentialUploadEnvironment.protocols)
     func `an offset that always falls back is not followed forever`(
         uploadProtocol: UploadProtocol
     ) async throws {
-        let scene = try SequentialUploadEnvironment(uploadProtocol)
-        scene.set { $0.limit = "max-append-size=100000" }
+        let fixture = try SequentialUploadEnvironment(uploadProtocol)
+        fixture.set { $0.limit = "max-append-size=100000" }
         // The server loses everything whenever the client asks for the offset.
-        scene.plan(.fail(.dropped), count: 1000) { seen in
+        fixture.plan(.fail(.dropped), count: 1000) { seen in
             seen.method == "PATCH" && seen.fields[.uploadOffset] != "0"
         }
-        scene.plan(.rewrite { $0.fields[.uploadOffset] = "0" }, count: 10_000) {
+        fixture.plan(.rewrite { $0.fields[.uploadOffset] = "0" }, count: 10_000) {
             $0.method == "HEAD"
         }
-        let snapshot = try await scene.upload(large)
+        let snapshot = try await fixture.upload(large)
         #expect(snapshot.state == .failed)
         #expect(snapshot.errorCode == .offsetMismatch)
-        #expect(scene.server.state.withLock { $0.seen.count } < 200)
+        #expect(fixture.server.state.withLock { $0.seen.count } < 200)
     }
 
     @Test(arguments: SequentialUploadEnvironment.protocols)
     func `a server that takes bytes and keeps its offset is not retried forever`(
         uploadProtocol: UploadProtocol
     ) async throws {
-        let scene = try SequentialUploadEnvironment(uploadProtocol)
+        let fixture = try SequentialUploadEnvironment(uploadProtocol)
         let reply =
             uploadProtocol == .tus
             ? Reply(status: 204, fields: [.uploadOffset: "0"])
             : Reply(
                 status: 204,
                 fields: [.uploadOffset: "0", .named("Upload-Complete"): "?0"])
-        scene.plan(.answer(reply), count: 1000) { $0.method == "PATCH" }
-        let snapshot = try await scene.upload(bytes)
+        fixture.plan(.answer(reply), count: 1000) { $0.method == "PATCH" }
+        let snapshot = try await fixture.upload(bytes)
         #expect(snapshot.state == .failed)
         #expect(snapshot.errorCode == .offsetMismatch)
-        #expect(scene.seen("PATCH").count <= 40)
+        #expect(fixture.seen("PATCH").count <= 40)
     }
 
     @Test(arguments: SequentialUploadEnvironment.protocols)
@@ -81,10 +81,10 @@ struct SequentialUploadRefusalTests {
     )
         async throws
     {
-        let scene = try SequentialUploadEnvironment(uploadProtocol)
-        scene.plan(.fail(.dropped)) { $0.method == "PATCH" }
-        scene.plan(.rewrite { $0.fields[.uploadLength] = "7" }) { $0.method == "HEAD" }
-        let snapshot = try await scene.upload(bytes)
+        let fixture = try SequentialUploadEnvironment(uploadProtocol)
+        fixture.plan(.fail(.dropped)) { $0.method == "PATCH" }
+        fixture.plan(.rewrite { $0.fields[.uploadLength] = "7" }) { $0.method == "HEAD" }
+        let snapshot = try await fixture.upload(bytes)
         #expect(snapshot.errorCode == .sizeMismatch)
     }
 
@@ -94,23 +94,23 @@ struct SequentialUploadRefusalTests {
     func `the address of an upload may be relative`(
         uploadProtocol: UploadProtocol, prefix: String
     ) async throws {
-        let scene = try SequentialUploadEnvironment(uploadProtocol)
-        scene.set { $0.location = { prefix + $0 } }
-        scene.expectUploaded(try await scene.upload(bytes), bytes)
-        #expect(scene.seen("PATCH").allSatisfy { $0.fields[.authorization] != nil })
+        let fixture = try SequentialUploadEnvironment(uploadProtocol)
+        fixture.set { $0.location = { prefix + $0 } }
+        fixture.expectUploaded(try await fixture.upload(bytes), bytes)
+        #expect(fixture.seen("PATCH").allSatisfy { $0.fields[.authorization] != nil })
     }
 
     @Test(arguments: SequentialUploadEnvironment.protocols)
     func `another origin gets the bytes and not the token`(
         uploadProtocol: UploadProtocol
     ) async throws {
-        let scene = try SequentialUploadEnvironment(uploadProtocol)
-        scene.set { $0.location = { "http://elsewhere.test/u/\($0)" } }
-        scene.expectUploaded(try await scene.upload(bytes), bytes)
-        #expect(scene.seen("POST").allSatisfy { $0.fields[.authorization] == "Bearer secret" })
+        let fixture = try SequentialUploadEnvironment(uploadProtocol)
+        fixture.set { $0.location = { "http://elsewhere.test/u/\($0)" } }
+        fixture.expectUploaded(try await fixture.upload(bytes), bytes)
+        #expect(fixture.seen("POST").allSatisfy { $0.fields[.authorization] == "Bearer secret" })
         for method in ["HEAD", "PATCH"] {
-            #expect(!scene.seen(method).isEmpty)
-            #expect(scene.seen(method).allSatisfy { $0.fields[.authorization] == nil })
+            #expect(!fixture.seen(method).isEmpty)
+            #expect(fixture.seen(method).allSatisfy { $0.fields[.authorization] == nil })
         }
     }
 
@@ -118,66 +118,66 @@ struct SequentialUploadRefusalTests {
     func `an upload that begins over HTTPS sends no bytes over HTTP`(
         uploadProtocol: UploadProtocol, way: String
     ) async throws {
-        let scene = try SequentialUploadEnvironment(uploadProtocol)
-        try scene.scene.write("source.bin", bytes)
+        let fixture = try SequentialUploadEnvironment(uploadProtocol)
+        try fixture.base.write("source.bin", bytes)
         let elsewhere = "http://up.test/files/1"
         if way == "Location" {
-            scene.set { $0.location = { _ in elsewhere } }
+            fixture.set { $0.location = { _ in elsewhere } }
         } else {
-            scene.plan(.answer(Reply(status: 308, fields: [.location: elsewhere]))) {
+            fixture.plan(.answer(Reply(status: 308, fields: [.location: elsewhere]))) {
                 $0.method == "POST"
             }
         }
-        let client = try await scene.client { $0.serverURL = "https://up.test/files/" }
-        let snapshot = try await client.run(try await scene.enqueue(client))
+        let client = try await fixture.client { $0.serverURL = "https://up.test/files/" }
+        let snapshot = try await client.run(try await fixture.enqueue(client))
         #expect(snapshot.state == .failed)
         #expect(snapshot.errorCode == (way == "Location" ? .protocolViolation : .redirected))
-        #expect(scene.seen("PATCH").isEmpty)
+        #expect(fixture.seen("PATCH").isEmpty)
     }
 
     @Test(arguments: SequentialUploadEnvironment.protocols, [301, 302, 307, 308])
     func `a redirect of the creation ends the upload with the new address in its message`(
         uploadProtocol: UploadProtocol, status: Int
     ) async throws {
-        let scene = try SequentialUploadEnvironment(uploadProtocol)
+        let fixture = try SequentialUploadEnvironment(uploadProtocol)
         let there = "http://up.test/v2/new/"
-        scene.plan(.answer(Reply(status: status, fields: [.location: there]))) {
+        fixture.plan(.answer(Reply(status: status, fields: [.location: there]))) {
             $0.method == "POST"
         }
-        let snapshot = try await scene.upload(bytes)
+        let snapshot = try await fixture.upload(bytes)
         #expect(snapshot.state == .failed)
         #expect(snapshot.errorCode == .redirected)
         #expect(snapshot.message.contains(there))
-        #expect(scene.seen("POST").count == 1)
+        #expect(fixture.seen("POST").count == 1)
         // The same command continues once the server no longer redirects.
-        let client = try await scene.client()
-        let id = try await scene.enqueue(client)
+        let client = try await fixture.client()
+        let id = try await fixture.enqueue(client)
         #expect(id == snapshot.id)
-        scene.expectUploaded(try await client.run(id), bytes)
+        fixture.expectUploaded(try await client.run(id), bytes)
     }
 
     @Test(arguments: SequentialUploadEnvironment.protocols)
     func `a body that is too large for an intermediary is sent in smaller ones`(
         uploadProtocol: UploadProtocol
     ) async throws {
-        let scene = try SequentialUploadEnvironment(uploadProtocol)
-        try scene.scene.write("source.bin", large)
-        scene.plan(.answer(Reply(status: 413)), count: 3) { $0.method == "PATCH" }
-        let client = try await scene.client()
-        scene.expectUploaded(try await client.run(try await scene.enqueue(client)), large)
-        let most = scene.seen("PATCH").map(\.carriedByteCount).max() ?? 0
+        let fixture = try SequentialUploadEnvironment(uploadProtocol)
+        try fixture.base.write("source.bin", large)
+        fixture.plan(.answer(Reply(status: 413)), count: 3) { $0.method == "PATCH" }
+        let client = try await fixture.client()
+        fixture.expectUploaded(try await client.run(try await fixture.enqueue(client)), large)
+        let most = fixture.seen("PATCH").map(\.carriedByteCount).max() ?? 0
         #expect(most <= Int(AdaptiveBodySize.initial) / 8)
     }
 
     @Test(arguments: SequentialUploadEnvironment.protocols)
     func `a refused creation ends the transfer`(uploadProtocol: UploadProtocol) async throws {
         for (status, code) in [403: ErrorCode.badRequest, 413: .fileTooLarge] {
-            let scene = try SequentialUploadEnvironment(uploadProtocol)
-            scene.plan(.answer(Reply(status: status)), count: 1000) { $0.method == "POST" }
-            let snapshot = try await scene.upload(bytes)
+            let fixture = try SequentialUploadEnvironment(uploadProtocol)
+            fixture.plan(.answer(Reply(status: status)), count: 1000) { $0.method == "POST" }
+            let snapshot = try await fixture.upload(bytes)
             #expect(snapshot.state == .failed)
             #expect(snapshot.errorCode == code)
-            #expect(scene.seen("POST").count == 1)
+            #expect(fixture.seen("POST").count == 1)
         }
     }
 }

@@ -10,10 +10,10 @@ import Testing
 /// a change of mode. Only the bytes distinguish the two.
 @Suite(.timeLimit(.minutes(1)))
 struct SourceEditTests {
-    private let scene: Scene
-    private let bytes = Scene.bytes(600_000)
+    private let fixture: TransferEnvironment
+    private let bytes = TransferEnvironment.bytes(600_000)
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try TransferEnvironment() }
 
     private func isChunk(_ index: Int) -> @Sendable (FakeServer.Seen) -> Bool {
         { $0.method == "PUT" && $0.path.hasSuffix("/chunks/\(index)") }
@@ -22,20 +22,20 @@ struct SourceEditTests {
     /// Begins an upload and stops it while chunk 6 is in flight and the chunks before it are
     /// confirmed.
     private func stopUpload() async throws -> TransferID {
-        try scene.write("source.bin", bytes)
+        try fixture.write("source.bin", bytes)
         let gate = Gate()
-        scene.plan(.wait(gate), count: 100) {
+        fixture.plan(.wait(gate), count: 100) {
             $0.method == "PUT" && ["6", "7", "8", "9"].contains($0.path.suffix(1))
         }
-        let client = try await scene.client()
-        let id = try await client.enqueueUpload(path: scene.path("source.bin"))
+        let client = try await fixture.client()
+        let id = try await client.enqueueUpload(path: fixture.path("source.bin"))
         let run = Task { try await client.run(id) }
         #expect(
             try await eventually { try await client.store.upload(id).uploadedChunks.count == 6 })
         run.cancel()
         _ = try await run.value
         try await client.close()
-        scene.server.state.withLock { $0.faults = [] }
+        fixture.server.state.withLock { $0.faults = [] }
         return id
     }
 
@@ -46,77 +46,77 @@ struct SourceEditTests {
         #expect(snapshot.state == .completed, "\(snapshot.message)")
         #expect(snapshot.replaces == id)
         #expect(snapshot.sha256 == SHA256Hasher.digest(of: newer))
-        scene.expectStored(snapshot, newer)
+        fixture.expectStored(snapshot, newer)
         #expect(try await client.transfer(id).errorCode == .fileChanged)
     }
 
     @Test(arguments: [100, 300_000, 599_999])
     func `a file that was edited between two runs is uploaded anew`(offset: Int) async throws {
         let id = try await stopUpload()
-        let newer = try scene.edit("source.bin", at: offset)
-        let client = try await scene.client()
+        let newer = try fixture.edit("source.bin", at: offset)
+        let client = try await fixture.client()
         let snapshot = try await client.run(id)
-        scene.expectStored(snapshot, newer)
+        fixture.expectStored(snapshot, newer)
         // Bytes that were not read yet are not another version.
         guard offset < 393_216 else { return #expect(snapshot.state == .completed) }
         try await expectReplaced(id, by: snapshot, client, newer)
     }
 
     @Test func `a file that is edited in the middle of a run is uploaded anew`() async throws {
-        try scene.write("source.bin", bytes)
+        try fixture.write("source.bin", bytes)
         let gate = Gate()
-        scene.plan(.wait(gate), when: isChunk(5))
-        let client = try await scene.client()
-        let id = try await client.enqueueUpload(path: scene.path("source.bin"))
+        fixture.plan(.wait(gate), when: isChunk(5))
+        let client = try await fixture.client()
+        let id = try await client.enqueueUpload(path: fixture.path("source.bin"))
         let run = Task { try await client.run(id) }
         await gate.waitForArrival()
-        let newer = try scene.edit("source.bin", at: 100)
+        let newer = try fixture.edit("source.bin", at: 100)
         gate.open()
         try await expectReplaced(id, by: try await run.value, client, newer)
     }
 
     @Test func `an upload of a file that was only touched continues`() async throws {
         let id = try await stopUpload()
-        try scene.touch("source.bin")
-        let snapshot = try await scene.client().run(id)
-        scene.expectUploaded(snapshot, bytes)
+        try fixture.touch("source.bin")
+        let snapshot = try await fixture.client().run(id)
+        fixture.expectUploaded(snapshot, bytes)
         #expect(snapshot.id == id)
-        #expect(scene.sessions.count == 1)
+        #expect(fixture.sessions.count == 1)
     }
 
     @Test func `an upload of a file that is touched in the middle of a run continues`()
         async throws
     {
-        try scene.write("source.bin", bytes)
+        try fixture.write("source.bin", bytes)
         let gate = Gate()
-        scene.plan(.wait(gate), when: isChunk(5))
-        let client = try await scene.client()
-        let id = try await client.enqueueUpload(path: scene.path("source.bin"))
+        fixture.plan(.wait(gate), when: isChunk(5))
+        let client = try await fixture.client()
+        let id = try await client.enqueueUpload(path: fixture.path("source.bin"))
         let run = Task { try await client.run(id) }
         await gate.waitForArrival()
-        try scene.touch("source.bin")
+        try fixture.touch("source.bin")
         gate.open()
         let snapshot = try await run.value
-        scene.expectUploaded(snapshot, bytes)
+        fixture.expectUploaded(snapshot, bytes)
         #expect(snapshot.id == id)
-        #expect(scene.sessions.count == 1)
+        #expect(fixture.sessions.count == 1)
     }
 
     @Test func `an upload recorded by an older kedge is compared and continues`() async throws {
         let id = try await stopUpload()
-        try scene.forgetProofs()
-        let client = try await scene.client()
+        try fixture.forgetProofs()
+        let client = try await fixture.client()
         let snapshot = try await client.run(id)
-        scene.expectUploaded(snapshot, bytes)
+        fixture.expectUploaded(snapshot, bytes)
         #expect(snapshot.id == id)
         #expect(try await client.store.upload(id).identity.changedNanoseconds != nil)
     }
 
     @Test func `an edit of an upload recorded by an older kedge is noticed`() async throws {
         let id = try await stopUpload()
-        try scene.forgetProofs()
-        let newer = try scene.edit("source.bin", at: 100)
-        let client = try await scene.client()
+        try fixture.forgetProofs()
+        let newer = try fixture.edit("source.bin", at: 100)
+        let client = try await fixture.client()
         try await expectReplaced(id, by: try await client.run(id), client, newer)
     }
 
@@ -126,25 +126,25 @@ struct SourceEditTests {
         isOther: Bool
     ) async throws {
         let id = try await stopUpload()
-        try scene.forgetProofs()
-        try scene.forgetHash()
+        try fixture.forgetProofs()
+        try fixture.forgetHash()
         if isOther {
-            let newer = try scene.edit("source.bin", at: 100)
-            let client = try await scene.client()
+            let newer = try fixture.edit("source.bin", at: 100)
+            let client = try await fixture.client()
             return try await expectReplaced(id, by: try await client.run(id), client, newer)
         }
-        let snapshot = try await scene.client().run(id)
+        let snapshot = try await fixture.client().run(id)
         #expect(snapshot.state == .completed)
         #expect(snapshot.id == id)
-        scene.expectStored(snapshot, bytes)
-        let asked = scene.seen("PUT", "/chunks/").filter { $0.fields[.expect] == "100-continue" }
+        fixture.expectStored(snapshot, bytes)
+        let asked = fixture.seen("PUT", "/chunks/").filter { $0.fields[.expect] == "100-continue" }
         #expect(
             Set(asked.map { $0.path.suffix(1) }).isSuperset(of: ["0", "1", "2", "3", "4", "5"]))
     }
 
     @Test func `chunk digests are kept until the upload is finished`() async throws {
         let id = try await stopUpload()
-        let client = try await scene.client()
+        let client = try await fixture.client()
         #expect(try await client.store.chunkDigests(of: id).count == 6)
         _ = try await client.run(id)
         #expect(try await client.store.chunkDigests(of: id).isEmpty)
@@ -153,16 +153,16 @@ struct SourceEditTests {
     @Test func `a finished upload is found again after a touch and not after an edit`()
         async throws
     {
-        try scene.write("source.bin", bytes)
-        let client = try await scene.client()
-        let path = scene.path("source.bin")
+        try fixture.write("source.bin", bytes)
+        let client = try await fixture.client()
+        let path = fixture.path("source.bin")
         let id = try await client.run(try await client.enqueueUpload(path: path)).id
-        try scene.touch("source.bin")
+        try fixture.touch("source.bin")
         #expect(try await client.finishedUpload(path: path)?.id == id)
-        let readCount = scene.files.readByteCount(path)
+        let readCount = fixture.files.readByteCount(path)
         #expect(try await client.finishedUpload(path: path)?.id == id)
-        #expect(scene.files.readByteCount(path) == readCount)
-        try scene.edit("source.bin", at: 100)
+        #expect(fixture.files.readByteCount(path) == readCount)
+        try fixture.edit("source.bin", at: 100)
         #expect(try await client.finishedUpload(path: path) == nil)
     }
 }
@@ -171,24 +171,24 @@ struct SourceEditTests {
 @Suite(.timeLimit(.minutes(2)))
 struct SequentialSourceEditTests {
     /// Bytes that are sent in several pieces.
-    private let bytes = Scene.bytes(16 << 20)
+    private let bytes = TransferEnvironment.bytes(16 << 20)
 
     /// Begins an upload whose second piece waits, with the first one acknowledged.
     private func begin(
-        _ scene: SequentialUploadEnvironment
+        _ fixture: SequentialUploadEnvironment
     ) async throws -> (TransferClient, TransferID, Gate, Task<TransferSnapshot, any Error>) {
-        try scene.scene.write("source.bin", bytes)
+        try fixture.base.write("source.bin", bytes)
         let gate = Gate()
-        scene.plan(.wait(gate)) { $0.method == "PATCH" && $0.fields[.uploadOffset] != "0" }
-        let client = try await scene.client()
-        let id = try await scene.enqueue(client)
+        fixture.plan(.wait(gate)) { $0.method == "PATCH" && $0.fields[.uploadOffset] != "0" }
+        let client = try await fixture.client()
+        let id = try await fixture.enqueue(client)
         let run = Task { try await client.run(id) }
         await gate.waitForArrival()
         return (client, id, gate, run)
     }
 
-    private func stop(_ scene: SequentialUploadEnvironment) async throws -> TransferID {
-        let (client, id, gate, run) = try await begin(scene)
+    private func stop(_ fixture: SequentialUploadEnvironment) async throws -> TransferID {
+        let (client, id, gate, run) = try await begin(fixture)
         run.cancel()
         _ = try await run.value
         gate.open()
@@ -197,10 +197,10 @@ struct SequentialSourceEditTests {
     }
 
     private func expectReplaced(
-        _ id: TransferID, by snapshot: TransferSnapshot, _ scene: SequentialUploadEnvironment,
+        _ id: TransferID, by snapshot: TransferSnapshot, _ fixture: SequentialUploadEnvironment,
         _ newer: [UInt8]
     ) {
-        scene.expectUploaded(snapshot, newer)
+        fixture.expectUploaded(snapshot, newer)
         #expect(snapshot.replaces == id)
     }
 
@@ -208,48 +208,48 @@ struct SequentialSourceEditTests {
     func `a file that was edited between two runs is uploaded anew`(
         uploadProtocol: UploadProtocol
     ) async throws {
-        let scene = try SequentialUploadEnvironment(uploadProtocol)
-        let id = try await stop(scene)
-        let newer = try scene.scene.edit("source.bin", at: 100)
-        expectReplaced(id, by: try await scene.client().run(id), scene, newer)
+        let fixture = try SequentialUploadEnvironment(uploadProtocol)
+        let id = try await stop(fixture)
+        let newer = try fixture.base.edit("source.bin", at: 100)
+        expectReplaced(id, by: try await fixture.client().run(id), fixture, newer)
     }
 
     @Test(arguments: SequentialUploadEnvironment.protocols)
     func `a file that is edited in the middle of a run is uploaded anew`(
         uploadProtocol: UploadProtocol
     ) async throws {
-        let scene = try SequentialUploadEnvironment(uploadProtocol)
-        let (_, id, gate, run) = try await begin(scene)
-        let newer = try scene.scene.edit("source.bin", at: 100)
+        let fixture = try SequentialUploadEnvironment(uploadProtocol)
+        let (_, id, gate, run) = try await begin(fixture)
+        let newer = try fixture.base.edit("source.bin", at: 100)
         gate.open()
-        expectReplaced(id, by: try await run.value, scene, newer)
+        expectReplaced(id, by: try await run.value, fixture, newer)
     }
 
     @Test(arguments: SequentialUploadEnvironment.protocols, [false, true])
     func `an upload of a file that was only touched continues`(
         uploadProtocol: UploadProtocol, isOld: Bool
     ) async throws {
-        let scene = try SequentialUploadEnvironment(uploadProtocol)
-        let id = try await stop(scene)
-        if isOld { try scene.scene.forgetProofs() } else { try scene.scene.touch("source.bin") }
-        let snapshot = try await scene.client().run(id)
-        scene.expectUploaded(snapshot, bytes)
+        let fixture = try SequentialUploadEnvironment(uploadProtocol)
+        let id = try await stop(fixture)
+        if isOld { try fixture.base.forgetProofs() } else { try fixture.base.touch("source.bin") }
+        let snapshot = try await fixture.client().run(id)
+        fixture.expectUploaded(snapshot, bytes)
         #expect(snapshot.id == id)
-        #expect(scene.seen("POST").count == 1)
+        #expect(fixture.seen("POST").count == 1)
     }
 
     @Test(arguments: SequentialUploadEnvironment.protocols)
     func `an upload of a file that is touched in the middle of a run continues`(
         uploadProtocol: UploadProtocol
     ) async throws {
-        let scene = try SequentialUploadEnvironment(uploadProtocol)
-        let (_, id, gate, run) = try await begin(scene)
-        try scene.scene.touch("source.bin")
+        let fixture = try SequentialUploadEnvironment(uploadProtocol)
+        let (_, id, gate, run) = try await begin(fixture)
+        try fixture.base.touch("source.bin")
         gate.open()
         let snapshot = try await run.value
-        scene.expectUploaded(snapshot, bytes)
+        fixture.expectUploaded(snapshot, bytes)
         #expect(snapshot.id == id)
-        #expect(scene.seen("POST").count == 1)
+        #expect(fixture.seen("POST").count == 1)
     }
 
     // The kill comes before the answer to a piece. The hash is recorded before the piece is sent.
@@ -257,13 +257,13 @@ struct SequentialSourceEditTests {
     func `an upload of a touched file continues after a kill in the middle of a piece`(
         uploadProtocol: UploadProtocol
     ) async throws {
-        let scene = try SequentialUploadEnvironment(uploadProtocol)
-        let id = try await stop(scene)
+        let fixture = try SequentialUploadEnvironment(uploadProtocol)
+        let id = try await stop(fixture)
         let sent = Array(bytes.prefix(2 * Int(AdaptiveBodySize.initial)))
-        scene.set { $0.uploads["1"]?.bytes = sent }
-        try scene.scene.touch("source.bin")
-        let snapshot = try await scene.client().run(id)
-        scene.expectUploaded(snapshot, bytes)
+        fixture.set { $0.uploads["1"]?.bytes = sent }
+        try fixture.base.touch("source.bin")
+        let snapshot = try await fixture.client().run(id)
+        fixture.expectUploaded(snapshot, bytes)
         #expect(snapshot.id == id)
     }
 
@@ -273,10 +273,10 @@ struct SequentialSourceEditTests {
     )
         async throws
     {
-        let scene = try SequentialUploadEnvironment(uploadProtocol)
-        let id = try await stop(scene)
-        try scene.scene.forgetProofs()
-        try scene.scene.forgetHash()
-        expectReplaced(id, by: try await scene.client().run(id), scene, bytes)
+        let fixture = try SequentialUploadEnvironment(uploadProtocol)
+        let id = try await stop(fixture)
+        try fixture.base.forgetProofs()
+        try fixture.base.forgetHash()
+        expectReplaced(id, by: try await fixture.client().run(id), fixture, bytes)
     }
 }

@@ -13,32 +13,33 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct SyncFailureTests {
     @Test func `a chunk written in two parts around a failed sync is not recorded`() async throws {
-        let scene = try Scene()
+        let fixture = try TransferEnvironment()
         let chunkSize = 64 << 10
-        let file = scene.addFile(Scene.bytes(2 * chunkSize), chunkSize: Int64(chunkSize))
+        let file = fixture.addFile(
+            TransferEnvironment.bytes(2 * chunkSize), chunkSize: Int64(chunkSize))
         let firstPart = 30_000
         // The second chunk's connection ends part-way; the rest is requested separately.
-        scene.plan(.rewrite { $0.cutsAfter = firstPart }) {
+        fixture.plan(.rewrite { $0.cutsAfter = firstPart }) {
             $0.fields[.range]?.hasPrefix("bytes=\(chunkSize)-") == true
         }
         let disk = InterleavingDisk(
             first: Int64(chunkSize), second: Int64(chunkSize + firstPart))
-        var environment = scene.environment
+        var environment = fixture.environment
         environment.files = disk
         var configuration = ClientConfiguration(
-            serverURL: FakeServer.base, stateDirectory: scene.path("state"))
+            serverURL: FakeServer.base, stateDirectory: fixture.path("state"))
         configuration.chunkSize = Int64(chunkSize)
         let client = try await TransferClient(
-            configuration: configuration, transport: scene.server, environment: environment)
-        let id = try await client.enqueueDownload(.file(file), to: scene.path("out.bin"))
+            configuration: configuration, transport: fixture.server, environment: environment)
+        let id = try await client.enqueueDownload(.file(file), to: fixture.path("out.bin"))
         let snapshot = try await client.run(id)
         #expect(snapshot.state == .failed)
         #expect(disk.hasInterleaved)
         #expect(try await client.store.download(id).downloadedChunks.count == 0)
         // With the disk healed, all of it is fetched again and is right.
-        let again = try await client.enqueueDownload(.file(file), to: scene.path("out.bin"))
+        let again = try await client.enqueueDownload(.file(file), to: fixture.path("out.bin"))
         #expect(try await client.run(again).state == .completed)
-        #expect(scene.read("out.bin") == Scene.bytes(2 * chunkSize))
+        #expect(fixture.read("out.bin") == TransferEnvironment.bytes(2 * chunkSize))
         try await client.close()
     }
 }

@@ -10,9 +10,9 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct TransferStoreTests {
-    private let scene: Scene
+    private let fixture: TransferEnvironment
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try TransferEnvironment() }
 
     private final class Clock: Sendable {
         let time = Mutex(Timestamp(millisecondsSinceEpoch: 1_000_000))
@@ -22,11 +22,11 @@ struct TransferStoreTests {
     }
 
     private func open(_ clock: Clock = Clock()) async throws -> TransferStore {
-        var environment = scene.environment
+        var environment = fixture.environment
         environment.files = POSIXFileSystem()
         environment.now = { clock.time.withLock { $0 } }
         return try await TransferStore.open(
-            path: scene.path("state/transfers.sqlite"), environment: environment)
+            path: fixture.path("state/transfers.sqlite"), environment: environment)
     }
 
     private func makeUpload(_ path: String = "/a/b") -> UploadTransfer {
@@ -78,8 +78,8 @@ struct TransferStoreTests {
     @Test func `the records are private to their user`() async throws {
         let store = try await open()
         let attributes = try FileManager.default.attributesOfItem(
-            atPath: scene.path("state/transfers.sqlite"))
-        let directory = try FileManager.default.attributesOfItem(atPath: scene.path("state"))
+            atPath: fixture.path("state/transfers.sqlite"))
+        let directory = try FileManager.default.attributesOfItem(atPath: fixture.path("state"))
         #expect(attributes[.posixPermissions] as? Int == 0o600)
         #expect(directory[.posixPermissions] as? Int == 0o700)
         try await store.close()
@@ -211,7 +211,7 @@ struct TransferStoreTests {
     @Test func `owners leave no files behind`() async throws {
         let store = try await open()
         var owner: LeaseOwner? = try await store.makeOwner()
-        let directory = scene.path("state/owners")
+        let directory = fixture.path("state/owners")
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == [owner?.token])
         owner = nil
         // The thread that made it may hold it for a moment longer.

@@ -11,55 +11,55 @@ import Testing
 /// The password and the query of a download's URL are kept only while the download can continue.
 @Suite(.timeLimit(.minutes(1)))
 struct URLSecretTests {
-    private let scene: Scene
-    private let bytes = Scene.bytes(200_000)
+    private let fixture: TransferEnvironment
+    private let bytes = TransferEnvironment.bytes(200_000)
     private let url = "http://user:hushword@kedge.test/plain/x?key=hushkey#hushmark"
 
     init() throws {
-        scene = try Scene()
+        fixture = try TransferEnvironment()
         let plain = FakeServer.Plain(bytes: bytes, etag: "\"x\"")
-        scene.server.state.withLock { $0.plain["x"] = plain }
+        fixture.server.state.withLock { $0.plain["x"] = plain }
     }
 
     /// Everything that the client keeps, as one text.
     private func kept() throws -> String {
-        let directory = scene.path("state")
+        let directory = fixture.path("state")
         let names = try FileManager.default.subpathsOfDirectory(atPath: directory)
         let files = names.compactMap { FileManager.default.contents(atPath: "\(directory)/\($0)") }
         return files.map { String(decoding: $0, as: Unicode.ASCII.self) }.joined()
     }
 
     @Test func `the secrets of a URL are gone once the file is there`() async throws {
-        let client = try await scene.client()
-        let id = try await client.enqueueDownload(.url(url), to: scene.path("out.bin"))
+        let client = try await fixture.client()
+        let id = try await client.enqueueDownload(.url(url), to: fixture.path("out.bin"))
         #expect(try kept().contains("hushkey"))
         #expect(try await client.run(id).state == .completed)
         // The request had the complete URL.
-        #expect(scene.seen("GET", "/plain/x").allSatisfy { $0.path.contains("?key=hushkey") })
+        #expect(fixture.seen("GET", "/plain/x").allSatisfy { $0.path.contains("?key=hushkey") })
         try await client.close()
         #expect(try !kept().contains("hush"))
-        #expect(scene.read("out.bin") == bytes)
+        #expect(fixture.read("out.bin") == bytes)
     }
 
     @Test func `the secrets of a URL are there for a run that continues`() async throws {
         let gate = Gate()
-        scene.plan(.wait(gate)) { $0.method == "GET" }
-        let first = try await scene.client()
-        let id = try await first.enqueueDownload(.url(url), to: scene.path("out.bin"))
+        fixture.plan(.wait(gate)) { $0.method == "GET" }
+        let first = try await fixture.client()
+        let id = try await first.enqueueDownload(.url(url), to: fixture.path("out.bin"))
         let run = Task { try await first.run(id) }
         await gate.waitForArrival()
         run.cancel()
         _ = try await run.value
         try await first.close()
-        let second = try await scene.client()
+        let second = try await fixture.client()
         #expect(try await second.run(id).state == .completed)
-        #expect(scene.seen("GET", "/plain/x").allSatisfy { $0.path.contains("?key=hushkey") })
+        #expect(fixture.seen("GET", "/plain/x").allSatisfy { $0.path.contains("?key=hushkey") })
     }
 
     @Test func `the secrets of a URL are gone after a cancel, and a retry is refused`() async throws
     {
-        let client = try await scene.client()
-        let id = try await client.enqueueDownload(.url(url), to: scene.path("out.bin"))
+        let client = try await fixture.client()
+        let id = try await client.enqueueDownload(.url(url), to: fixture.path("out.bin"))
         try await client.cancel(id)
         await #expect(throws: TransferError(.illegalTransition, operation: "")) {
             try await client.retry(id)
@@ -69,20 +69,20 @@ struct URLSecretTests {
     }
 
     @Test func `a canceled download of a plain URL can be tried again`() async throws {
-        let client = try await scene.client()
+        let client = try await fixture.client()
         let plain = RemoteReference.url("http://kedge.test/plain/x")
-        let id = try await client.enqueueDownload(plain, to: scene.path("out.bin"))
+        let id = try await client.enqueueDownload(plain, to: fixture.path("out.bin"))
         try await client.cancel(id)
         try await client.retry(id)
         #expect(try await client.run(id).state == .completed)
     }
 
     @Test func `records of an older kedge lose the URL secrets of ended downloads`() async throws {
-        let client = try await scene.client()
-        let id = try await client.enqueueDownload(.url(url), to: scene.path("out.bin"))
+        let client = try await fixture.client()
+        let id = try await client.enqueueDownload(.url(url), to: fixture.path("out.bin"))
         _ = try await client.run(id)
         try await client.close()
-        let queue = try scene.openRecords()
+        let queue = try fixture.openRecords()
         try await queue.write { [url] database in
             try database.execute(
                 sql: "UPDATE download_transfer SET remote_url = ?, is_url_redacted = 0",
@@ -90,7 +90,7 @@ struct URLSecretTests {
         }
         try queue.close()
         #expect(try kept().contains("hush"))
-        try await scene.client().close()
+        try await fixture.client().close()
         #expect(try !kept().contains("hush"))
     }
 

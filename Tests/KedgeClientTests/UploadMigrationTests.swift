@@ -10,18 +10,18 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct UploadMigrationTests {
     @Test func `an unfinished upload of an older kedge goes on`() async throws {
-        let scene = try Scene()
-        let bytes = Scene.bytes(200_000)
-        let path = try scene.write("source.bin", bytes)
+        let fixture = try TransferEnvironment()
+        let bytes = TransferEnvironment.bytes(200_000)
+        let path = try fixture.write("source.bin", bytes)
         let id: TransferID
         do {
-            let client = try await scene.client()
+            let client = try await fixture.client()
             id = try await client.enqueueUpload(path: path)
             try await client.close()
         }
         // The older schema is the first migration alone. Its rows have the columns of both schemas.
-        let file = scene.path("state/transfers.sqlite")
-        let old = scene.path("old.sqlite")
+        let file = fixture.path("state/transfers.sqlite")
+        let old = fixture.path("old.sqlite")
         let queue = try DatabaseQueue(path: old)
         let first = try #require(EmbeddedMigrations.all.first)
         try await queue.writeWithoutTransaction { database in
@@ -54,9 +54,9 @@ struct UploadMigrationTests {
         try FileManager.default.removeItem(atPath: file)
         try FileManager.default.moveItem(atPath: old, toPath: file)
 
-        let client = try await scene.client()
+        let client = try await fixture.client()
         #expect(try await client.enqueueUpload(path: path) == id)
         #expect(try await client.transfer(id).uploadProtocol == .native)
-        scene.expectUploaded(try await client.run(id), bytes)
+        fixture.expectUploaded(try await client.run(id), bytes)
     }
 }

@@ -9,37 +9,37 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct UploadTests {
-    private let scene: Scene
-    private let bytes = Scene.bytes(600_000)
+    private let fixture: TransferEnvironment
+    private let bytes = TransferEnvironment.bytes(600_000)
     private let isChunk: @Sendable (FakeServer.Seen) -> Bool = { $0.method == "PUT" }
     private let isFinalize: @Sendable (FakeServer.Seen) -> Bool = { $0.path.hasSuffix("/finalize") }
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try TransferEnvironment() }
 
     private func isChunk(_ index: Int) -> @Sendable (FakeServer.Seen) -> Bool {
         { $0.method == "PUT" && $0.path.hasSuffix("/chunks/\(index)") }
     }
 
     private func upload(_ client: TransferClient) async throws -> TransferSnapshot {
-        try await client.run(try await client.enqueueUpload(path: scene.path("source.bin")))
+        try await client.run(try await client.enqueueUpload(path: fixture.path("source.bin")))
     }
 
     private func expectStored(_ snapshot: TransferSnapshot, _ bytes: [UInt8]) {
-        scene.expectStored(snapshot, bytes)
+        fixture.expectStored(snapshot, bytes)
     }
 
     private func expectCompleted(_ snapshot: TransferSnapshot) {
-        scene.expectUploaded(snapshot, bytes)
+        fixture.expectUploaded(snapshot, bytes)
     }
 
     // R55–R58, R76, R22.
     @Test func `a file arrives as it is and is read once`() async throws {
-        let path = try scene.write("source.bin", bytes)
-        let client = try await scene.client()
+        let path = try fixture.write("source.bin", bytes)
+        let client = try await fixture.client()
         expectCompleted(try await upload(client))
         // A hash that falls behind on a busy machine reads some chunks again, never all of them.
-        #expect(scene.files.readByteCount(path) < 2 * 600_000)
-        let puts = scene.seen("PUT", "/chunks/")
+        #expect(fixture.files.readByteCount(path) < 2 * 600_000)
+        let puts = fixture.seen("PUT", "/chunks/")
         #expect(puts.count == 10)
         for put in puts {
             #expect(put.fields[.chunkHash]?.hasPrefix("sha256=") == true)
@@ -49,39 +49,39 @@ struct UploadTests {
     }
 
     @Test func `a file of no bytes has no chunks and completes`() async throws {
-        try scene.write("source.bin", [])
-        let snapshot = try await upload(try await scene.client())
+        try fixture.write("source.bin", [])
+        let snapshot = try await upload(try await fixture.client())
         #expect(snapshot.state == .completed)
         expectStored(snapshot, [])
-        #expect(scene.seen("PUT", "/chunks/").isEmpty)
+        #expect(fixture.seen("PUT", "/chunks/").isEmpty)
     }
 
     // R9, R54.
     @Test func `an upload uses the server's chunk size`() async throws {
-        try scene.write("source.bin", bytes)
-        scene.server.state.withLock { $0.chunkSize = 100_000 }
-        expectCompleted(try await upload(try await scene.client()))
-        #expect(scene.seen("PUT", "/chunks/").count == 6)
+        try fixture.write("source.bin", bytes)
+        fixture.server.state.withLock { $0.chunkSize = 100_000 }
+        expectCompleted(try await upload(try await fixture.client()))
+        #expect(fixture.seen("PUT", "/chunks/").count == 6)
     }
 
     @Test func `chunks larger than memory allows are sent from the file`() async throws {
-        let large = Scene.bytes(20 << 20)
-        try scene.write("source.bin", large)
-        let client = try await scene.client { $0.chunkSize = 9 << 20 }
-        scene.plan(.dropBody(after: 3 << 20), when: isChunk(1))
+        let large = TransferEnvironment.bytes(20 << 20)
+        try fixture.write("source.bin", large)
+        let client = try await fixture.client { $0.chunkSize = 9 << 20 }
+        fixture.plan(.dropBody(after: 3 << 20), when: isChunk(1))
         let snapshot = try await upload(client)
         #expect(snapshot.state == .completed)
         expectStored(snapshot, large)
-        #expect(scene.repeatedByteCount == 0)
+        #expect(fixture.repeatedByteCount == 0)
     }
 
     // R132: the link dies inside a chunk.
     @Test func `an upload over a link that dies every few kilobytes finishes and repeats no byte`()
         async throws
     {
-        try scene.write("source.bin", bytes)
-        scene.plan(.dropBody(after: 20_000), count: 25, when: isChunk)
-        let client = try await scene.client()
+        try fixture.write("source.bin", bytes)
+        fixture.plan(.dropBody(after: 20_000), count: 25, when: isChunk)
+        let client = try await fixture.client()
         expectCompleted(try await upload(client))
     }
 
@@ -94,11 +94,11 @@ struct UploadTests {
             "lost answer": .loseResponse, "dropped": .fail(.dropped),
             "stalled": .fail(.stalled), "offline": .offline,
         ]
-        try scene.write("source.bin", bytes)
+        try fixture.write("source.bin", bytes)
         let counter = Counter()
-        scene.plan(try #require(faults[kind])) { _ in counter.next() == position }
-        expectCompleted(try await upload(try await scene.client()))
-        #expect(scene.sessions.count == 1)
+        fixture.plan(try #require(faults[kind])) { _ in counter.next() == position }
+        expectCompleted(try await upload(try await fixture.client()))
+        #expect(fixture.sessions.count == 1)
     }
 
     // R1, R6, R8, R134: the client object is released, as with a killed process.
@@ -106,15 +106,15 @@ struct UploadTests {
     func `after a kill the next client goes on where the last one stopped`(
         chunkCount: Int
     ) async throws {
-        let path = try scene.write("source.bin", bytes)
+        let path = try fixture.write("source.bin", bytes)
         let gate = Gate()
         let counter = Counter()
-        scene.plan(.wait(gate), count: 100) { seen in
+        fixture.plan(.wait(gate), count: 100) { seen in
             seen.method == "PUT" && counter.next() >= chunkCount
         }
         let id: TransferID
         do {
-            let client = try await scene.client()
+            let client = try await fixture.client()
             id = try await client.enqueueUpload(path: path)
             let run = Task { try await client.run(id) }
             await gate.waitForArrival()
@@ -128,58 +128,58 @@ struct UploadTests {
             #expect(stopped.pauseReason == .shutdown)
         }
         gate.open()
-        scene.server.state.withLock { $0.faults = [] }
-        let readBefore = scene.files.readByteCount(path)
-        let next = try await scene.client()
+        fixture.server.state.withLock { $0.faults = [] }
+        let readBefore = fixture.files.readByteCount(path)
+        let next = try await fixture.client()
         // R105: the same command continues the same transfer, without a step back.
         #expect(try await next.enqueueUpload(path: path) == id)
         let before = try await next.transfer(id).bytesTransferred
         expectCompleted(try await next.run(id))
         // R71: the hash continues from its saved state, so confirmed chunks are not read again.
-        let readAgain = scene.files.readByteCount(path) - readBefore
+        let readAgain = fixture.files.readByteCount(path) - readBefore
         #expect(readAgain <= 600_000 - before + 65_536)
     }
 
     // R75, R129.
     @Test func `an expired session is replaced, and its chunks are taken over`() async throws {
-        try scene.write("source.bin", bytes)
-        scene.plan(.answer(Reply(problem: .sessionExpired)), when: isChunk(5))
-        expectCompleted(try await upload(try await scene.client()))
-        #expect(scene.sessions.count == 2)
+        try fixture.write("source.bin", bytes)
+        fixture.plan(.answer(Reply(problem: .sessionExpired)), when: isChunk(5))
+        expectCompleted(try await upload(try await fixture.client()))
+        #expect(fixture.sessions.count == 2)
     }
 
     // R75: the answer to the creation was lost, and the next attempt came after the session's
     // expiry. The idempotency key then means an expired session forever.
     @Test func `an idempotency key of an expired session is replaced`() async throws {
-        try scene.write("source.bin", bytes)
-        scene.plan(.answer(Reply(problem: .sessionExpired))) {
+        try fixture.write("source.bin", bytes)
+        fixture.plan(.answer(Reply(problem: .sessionExpired))) {
             $0.method == "POST" && $0.path == "/uploads/sessions"
         }
-        let snapshot = try await upload(try await scene.client())
+        let snapshot = try await upload(try await fixture.client())
         #expect(snapshot.state == .completed)
         expectStored(snapshot, bytes)
-        let keys = scene.seen("POST", "uploads/sessions").filter { !$0.path.contains("finalize") }
+        let keys = fixture.seen("POST", "uploads/sessions").filter { !$0.path.contains("finalize") }
             .map { $0.fields[.idempotencyKey] }
         #expect(keys.count == 2)
         #expect(Set(keys).count == 2)
     }
 
     @Test func `a session that the server forgot is begun anew`() async throws {
-        try scene.write("source.bin", bytes)
-        scene.plan(.answer(Reply(status: 404)), when: isChunk(3))
-        let snapshot = try await upload(try await scene.client())
+        try fixture.write("source.bin", bytes)
+        fixture.plan(.answer(Reply(status: 404)), when: isChunk(3))
+        let snapshot = try await upload(try await fixture.client())
         #expect(snapshot.state == .completed)
         expectStored(snapshot, bytes)
     }
 
     // R16, R137: one bit flipped on the way.
     @Test func `a chunk that arrives damaged is sent again alone`() async throws {
-        try scene.write("source.bin", bytes)
-        scene.plan(.corruptBody, when: isChunk(6))
-        let client = try await scene.client()
+        try fixture.write("source.bin", bytes)
+        fixture.plan(.corruptBody, when: isChunk(6))
+        let client = try await fixture.client()
         let snapshot = try await upload(client)
         expectCompleted(snapshot)
-        let counts = Dictionary(grouping: scene.seen("PUT", "/chunks/"), by: \.path).mapValues(
+        let counts = Dictionary(grouping: fixture.seen("PUT", "/chunks/"), by: \.path).mapValues(
             \.count)
         #expect(counts.values.filter { $0 > 1 }.count == 1)
         // R139: both attempts are recorded.
@@ -189,31 +189,31 @@ struct UploadTests {
     // R78, R79, R119.
     @Test func `a wrong whole-file hash restarts the upload once with a new session`() async throws
     {
-        try scene.write("source.bin", bytes)
-        scene.plan(.answer(Reply(problem: .integrityMismatch)), when: isFinalize)
-        let snapshot = try await upload(try await scene.client())
+        try fixture.write("source.bin", bytes)
+        fixture.plan(.answer(Reply(problem: .integrityMismatch)), when: isFinalize)
+        let snapshot = try await upload(try await fixture.client())
         #expect(snapshot.state == .completed)
         #expect(snapshot.integrityFailureCount == 1)
-        #expect(scene.sessions.count == 2)
-        #expect(scene.sessions.filter { $0.state == .canceled }.count == 1)
+        #expect(fixture.sessions.count == 2)
+        #expect(fixture.sessions.filter { $0.state == .canceled }.count == 1)
     }
 
     // R82, R110.
     @Test func `a second hash mismatch fails the upload, and a retry from scratch cures it`()
         async throws
     {
-        try scene.write("source.bin", bytes)
+        try fixture.write("source.bin", bytes)
         let wrong = FinalizeResponse(
             remoteFileId: .random(), fileHashSha256: SHA256Hasher.digest(of: [1]), size: 600_000,
             etag: "\"x\"")
-        scene.plan(.answer(Reply(json: wrong)), count: 2, when: isFinalize)
-        let client = try await scene.client()
+        fixture.plan(.answer(Reply(json: wrong)), count: 2, when: isFinalize)
+        let client = try await fixture.client()
         let failed = try await upload(client)
         #expect(failed.state == .failed)
         #expect(failed.errorCode == .integrityMismatch)
         #expect(failed.remoteFileID == nil)
         // No client can continue either session.
-        #expect(scene.sessions.map(\.state) == [.canceled, .canceled])
+        #expect(fixture.sessions.map(\.state) == [.canceled, .canceled])
         try await client.retry(failed.id, fromScratch: true)
         #expect(try await client.transfer(failed.id).bytesTransferred == 0)
         let done = try await client.run(failed.id)
@@ -222,11 +222,11 @@ struct UploadTests {
     }
 
     @Test func `chunks that the server lost before finalize are sent again`() async throws {
-        try scene.write("source.bin", bytes)
-        let server = scene.server
-        scene.plan(.offline, when: isFinalize)
+        try fixture.write("source.bin", bytes)
+        let server = fixture.server
+        fixture.plan(.offline, when: isFinalize)
         let counter = Counter()
-        scene.plan(
+        fixture.plan(
             .rewrite { reply in
                 guard reply.status == 200 else { return }
                 server.state.withLock { state in
@@ -238,21 +238,21 @@ struct UploadTests {
                 reply = Reply(problem: .missingChunks)
             }
         ) { $0.path.hasSuffix("/finalize") && counter.next() == 0 }
-        let snapshot = try await upload(try await scene.client())
+        let snapshot = try await upload(try await fixture.client())
         #expect(snapshot.state == .completed)
         expectStored(snapshot, bytes)
     }
 
     // R113.
     @Test func `a missing file has its own code`() async throws {
-        let path = try scene.write("source.bin", bytes)
-        let client = try await scene.client()
+        let path = try fixture.write("source.bin", bytes)
+        let client = try await fixture.client()
         let id = try await client.enqueueUpload(path: path)
         try FileManager.default.removeItem(atPath: path)
         let failed = try await client.run(id)
         #expect(failed.state == .failed)
         #expect(failed.errorCode == .fileMissing)
-        #expect(scene.seen("POST", "/uploads").isEmpty)
+        #expect(fixture.seen("POST", "/uploads").isEmpty)
         await #expect(throws: TransferError(.fileMissing, operation: "")) {
             _ = try await client.enqueueUpload(path: path)
         }
@@ -262,15 +262,15 @@ struct UploadTests {
     @Test func `a file that changes during the upload gets a new transfer and session`()
         async throws
     {
-        let path = try scene.write("source.bin", bytes)
+        let path = try fixture.write("source.bin", bytes)
         let gate = Gate()
-        scene.plan(.wait(gate), when: isChunk(5))
-        let client = try await scene.client()
+        fixture.plan(.wait(gate), when: isChunk(5))
+        let client = try await fixture.client()
         let id = try await client.enqueueUpload(path: path)
         let run = Task { try await client.run(id) }
         await gate.waitForArrival()
-        let newer = Scene.bytes(500_000, seed: 99)
-        try scene.write("source.bin", newer)
+        let newer = TransferEnvironment.bytes(500_000, seed: 99)
+        try fixture.write("source.bin", newer)
         gate.open()
         let snapshot = try await run.value
         #expect(snapshot.state == .completed)
@@ -281,19 +281,19 @@ struct UploadTests {
         #expect(old.state == .canceled)
         #expect(old.errorCode == .fileChanged)
         #expect(old.replacedBy == snapshot.id)
-        #expect(scene.sessions.filter { $0.state == .canceled }.count == 1)
+        #expect(fixture.sessions.filter { $0.state == .canceled }.count == 1)
     }
 
     // R104.
     @Test func `an upload waits queued for an unreachable server, without using up attempts`()
         async throws
     {
-        try scene.write("source.bin", bytes)
-        scene.plan(.offline, count: 200)
+        try fixture.write("source.bin", bytes)
+        fixture.plan(.offline, count: 200)
         let gate = Gate()
-        scene.plan(.wait(gate))
-        let client = try await scene.client()
-        let id = try await client.enqueueUpload(path: scene.path("source.bin"))
+        fixture.plan(.wait(gate))
+        let client = try await fixture.client()
+        let id = try await client.enqueueUpload(path: fixture.path("source.bin"))
         #expect(try await client.transfer(id).message == "Waiting to upload")
         let run = Task { try await client.run(id) }
         await gate.waitForArrival()
@@ -307,39 +307,39 @@ struct UploadTests {
     }
 
     @Test func `a transfer stays queued after the timeout`() async throws {
-        try scene.write("source.bin", bytes)
-        scene.plan(.offline, count: 1_000_000)
-        let client = try await scene.client { $0.patience = .milliseconds(50) }
+        try fixture.write("source.bin", bytes)
+        fixture.plan(.offline, count: 1_000_000)
+        let client = try await fixture.client { $0.patience = .milliseconds(50) }
         let snapshot = try await upload(client)
         #expect(snapshot.state == .queued)
         #expect(snapshot.errorCode == .offline)
     }
 
     @Test func `a permanent refusal is not repeated`() async throws {
-        try scene.write("source.bin", bytes)
-        scene.plan(.answer(Reply(problem: .fileTooLarge)), count: 99)
-        let snapshot = try await upload(try await scene.client())
+        try fixture.write("source.bin", bytes)
+        fixture.plan(.answer(Reply(problem: .fileTooLarge)), count: 99)
+        let snapshot = try await upload(try await fixture.client())
         #expect(snapshot.state == .failed)
         #expect(snapshot.errorCode == .fileTooLarge)
-        #expect(scene.seen("POST", "/uploads").count == 1)
+        #expect(fixture.seen("POST", "/uploads").count == 1)
     }
 
     @Test func `an upload waits as long as the server asks`() async throws {
-        try scene.write("source.bin", bytes)
+        try fixture.write("source.bin", bytes)
         var busy = Reply(problem: .busy)
         busy.fields[.retryAfter] = "9"
-        scene.plan(.answer(busy), count: 3, when: isChunk)
-        expectCompleted(try await upload(try await scene.client()))
-        #expect(scene.delays.withLock { $0.filter { $0 >= .seconds(9) }.count } == 3)
+        fixture.plan(.answer(busy), count: 3, when: isChunk)
+        expectCompleted(try await upload(try await fixture.client()))
+        #expect(fixture.delays.withLock { $0.filter { $0 >= .seconds(9) }.count } == 3)
     }
 
     @Test func `the log-in page of a captive portal is no answer of a known server`() async throws {
-        try scene.write("source.bin", [1])
-        _ = try await upload(try await scene.client())
-        try scene.write("source.bin", bytes)
-        scene.plan(
+        try fixture.write("source.bin", [1])
+        _ = try await upload(try await fixture.client())
+        try fixture.write("source.bin", bytes)
+        fixture.plan(
             .answer(Reply(status: 200, fields: [.contentType: "text/html"], body: [60, 104, 62])),
             count: 3)
-        expectCompleted(try await upload(try await scene.client()))
+        expectCompleted(try await upload(try await fixture.client()))
     }
 }

@@ -10,13 +10,13 @@ struct ClientMemoryTests {
     /// Memory of the allocator and of libcurl.
     private static let slack = 16 << 20
 
-    let scene: Scene
+    let fixture: CommandEnvironment
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try CommandEnvironment() }
 
     /// Runs a command to its end and returns its peak resident memory in bytes.
     private func peak(_ arguments: [String]) async throws -> Int {
-        let child = try scene.start(arguments + ["--connections", "\(Self.connections)"])
+        let child = try fixture.start(arguments + ["--connections", "\(Self.connections)"])
         var peak = 0
         while child.isRunning {
             peak = max(peak, Self.highWaterMark(of: child.id) ?? 0)
@@ -35,9 +35,9 @@ struct ClientMemoryTests {
     }
 
     @Test func `an upload holds only its chunks in flight in memory`() async throws {
-        let server = try await scene.serve()
-        let small = try scene.sample("small", mebibytes: 0, plus: 1)
-        let large = try scene.sample("large", mebibytes: 384)
+        let server = try await fixture.serve()
+        let small = try fixture.sample("small", mebibytes: 0, plus: 1)
+        let large = try fixture.sample("large", mebibytes: 384)
         let upload = ["upload", "--server", server.url, "--chunk-size", "\(Self.chunkSize)"]
         let idle = try await peak(upload + [small.path])
         let busy = try await peak(upload + [large.path])
@@ -48,20 +48,20 @@ struct ClientMemoryTests {
     }
 
     @Test func `a download holds no more than its chunks in flight in memory`() async throws {
-        let server = try await scene.serve()
-        let small = try scene.sample("small", mebibytes: 0, plus: 1)
-        let large = try scene.sample("large", mebibytes: 384)
+        let server = try await fixture.serve()
+        let small = try fixture.sample("small", mebibytes: 0, plus: 1)
+        let large = try fixture.sample("large", mebibytes: 384)
         var ids: [String] = []
         for sample in [small, large] {
-            let up = try await scene.run([
+            let up = try await fixture.run([
                 "upload", sample.path, "--server", server.url, "--chunk-size",
                 "\(Self.chunkSize)",
             ])
             ids.append(try #require(up.lines.first))
         }
         let download = ["download", "--server", server.url, "-o"]
-        let idle = try await peak(download + [scene.path("one"), ids[0]])
-        let busy = try await peak(download + [scene.path("two"), ids[1]])
+        let idle = try await peak(download + [fixture.path("one"), ids[0]])
+        let busy = try await peak(download + [fixture.path("two"), ids[1]])
         let bound = Self.connections * Self.chunkSize + Self.slack
         #expect(busy - idle < bound, "\((busy - idle) >> 20) MiB")
     }

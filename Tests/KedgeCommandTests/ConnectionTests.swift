@@ -6,9 +6,9 @@ import Testing
 /// The command with servers that are away, of another kind than expected, or not trusted.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct ConnectionTests {
-    let scene: Scene
+    let fixture: CommandEnvironment
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try CommandEnvironment() }
 
     private func upload(_ sample: Sample, _ server: String, _ more: String...) -> [String] {
         ["upload", sample.path, "--server", server, "--json"] + more
@@ -24,10 +24,10 @@ struct ConnectionTests {
     @Test func `an unreachable server is reported with host, port, reason and next attempt`()
         async throws
     {
-        let sample = try scene.sample(mebibytes: 1)
+        let sample = try fixture.sample(mebibytes: 1)
         let port = try freePort()
         let url = "http://127.0.0.1:\(port)"
-        let gaveUp = try await scene.run(upload(sample, url, "--max-wait", "2s"))
+        let gaveUp = try await fixture.run(upload(sample, url, "--max-wait", "2s"))
         #expect(gaveUp.termination == .exited(ExitStatus.network))
         let lines = try TransferLine.all(gaveUp.output)
         let waiting = try #require(lines.first { $0.nextAttemptAt != nil })
@@ -40,20 +40,20 @@ struct ConnectionTests {
         #expect(gaveUp.errors.contains("127.0.0.1:\(port)"))
         #expect(try gaveUp.result.nextAttemptAt == nil)
 
-        let text = try await scene.run(
+        let text = try await fixture.run(
             ["upload", sample.path, "--server", url, "--max-wait", "2"])
         #expect(
             text.errors.contains("cannot reach 127.0.0.1:\(port): connection refused; attempt 3, "))
 
-        let server = try await scene.serve(port: port)
-        let finished = try await scene.run(upload(sample, server.url))
+        let server = try await fixture.serve(port: port)
+        let finished = try await fixture.run(upload(sample, server.url))
         try finished.expectCompleted(sample)
         #expect(try finished.result.transferId == gaveUp.result.transferId)
         // The client knows this server by now, so it waits for it.
         server.process.signal(SIGKILL)
         _ = try await server.process.wait()
-        let other = try scene.sample("other.bin", mebibytes: 1, seed: 3)
-        let failed = try await scene.run(upload(other, url, "--retries", "3"))
+        let other = try fixture.sample("other.bin", mebibytes: 1, seed: 3)
+        let failed = try await fixture.run(upload(other, url, "--retries", "3"))
         #expect(failed.termination == .exited(ExitStatus.network))
         #expect(try failed.result.state == "failed")
         #expect(try failed.result.attempt == 4)
@@ -62,32 +62,32 @@ struct ConnectionTests {
     // Every resolver refuses an empty label, even without a network.
     @Test(arguments: [true, false])
     func `a host name that does not exist ends the command at once`(isUpload: Bool) async throws {
-        let sample = try scene.sample(mebibytes: 1)
+        let sample = try fixture.sample(mebibytes: 1)
         let command =
             isUpload
             ? upload(sample, "http://a..b")
-            : ["download", "http://a..b/x.bin", "-o", scene.path("x.bin"), "--json"]
-        let first = try await scene.run(command, within: .seconds(10))
+            : ["download", "http://a..b/x.bin", "-o", fixture.path("x.bin"), "--json"]
+        let first = try await fixture.run(command, within: .seconds(10))
         #expect(first.termination == .exited(ExitStatus.network))
         #expect(try first.result.errorCode == "NAME_NOT_FOUND")
         #expect(try first.result.cause == "nameNotFound")
-        let second = try await scene.run(command, within: .seconds(10))
+        let second = try await fixture.run(command, within: .seconds(10))
         #expect(try second.result.transferId == first.result.transferId)
     }
 
     @Test func `a plain file server is reported as no Kedge server`() async throws {
-        let sample = try scene.sample(mebibytes: 1)
-        let server = try await PythonServer.start(scene.directory, in: scene)
-        let finished = try await scene.run(
+        let sample = try fixture.sample(mebibytes: 1)
+        let server = try await PythonServer.start(fixture.directory, in: fixture)
+        let finished = try await fixture.run(
             upload(sample, "http://127.0.0.1:\(server.port)"), within: .seconds(10))
         #expect(finished.termination == .exited(ExitStatus.usage))
         #expect(try finished.result.errorCode == "NOT_KEDGE")
     }
 
     @Test func `a port without TLS is reported for an https address`() async throws {
-        let sample = try scene.sample(mebibytes: 1)
-        let server = try await scene.serve()
-        let finished = try await scene.run(
+        let sample = try fixture.sample(mebibytes: 1)
+        let server = try await fixture.serve()
+        let finished = try await fixture.run(
             upload(sample, "https://127.0.0.1:\(server.port)"), within: .seconds(10))
         #expect(finished.termination == .exited(ExitStatus.network))
         #expect(try finished.result.errorCode == "TLS_REFUSED")
@@ -100,17 +100,18 @@ struct ConnectionTests {
     func `a rejected certificate is reported with its reason`(
         flaw: Certificates.Flaw, isTrusted: Bool, cause: String
     ) async throws {
-        let sample = try scene.sample(mebibytes: 1)
-        let certificates = try await Certificates.make(in: scene)
+        let sample = try fixture.sample(mebibytes: 1)
+        let certificates = try await Certificates.make(in: fixture)
         let server = try await PythonServer.start(
-            scene.directory, certificate: [certificates.path(flaw), certificates.key], in: scene)
+            fixture.directory, certificate: [certificates.path(flaw), certificates.key], in: fixture
+        )
         let trust = isTrusted ? ["--ca-file", certificates.authority] : []
         let url = "https://127.0.0.1:\(server.port)"
         let commands = [
-            upload(sample, url), ["download", "\(url)/x", "-o", scene.path("x"), "--json"],
+            upload(sample, url), ["download", "\(url)/x", "-o", fixture.path("x"), "--json"],
         ]
         for command in commands {
-            let finished = try await scene.run(command + trust, within: .seconds(10))
+            let finished = try await fixture.run(command + trust, within: .seconds(10))
             #expect(finished.termination == .exited(ExitStatus.network))
             #expect(try finished.result.errorCode == "CERTIFICATE_REJECTED")
             #expect(try finished.result.cause == cause)
@@ -122,12 +123,13 @@ struct ConnectionTests {
     func `a certificate authority is named by a flag or by the environment`(
         isFlag: Bool
     ) async throws {
-        let sample = try scene.sample(mebibytes: 1)
-        let certificates = try await Certificates.make(in: scene)
+        let sample = try fixture.sample(mebibytes: 1)
+        let certificates = try await Certificates.make(in: fixture)
         let server = try await PythonServer.start(
-            scene.directory, certificate: [certificates.path(.none), certificates.key], in: scene)
-        let copy = scene.path("copy.bin")
-        let finished = try await scene.run(
+            fixture.directory, certificate: [certificates.path(.none), certificates.key],
+            in: fixture)
+        let copy = fixture.path("copy.bin")
+        let finished = try await fixture.run(
             ["download", "https://127.0.0.1:\(server.port)/source.bin", "-o", copy]
                 + (isFlag ? ["--ca-file", certificates.authority] : []),
             environment: isFlag ? [:] : ["SSL_CERT_FILE": certificates.authority])
@@ -137,19 +139,19 @@ struct ConnectionTests {
 
     @Test func `an unreadable file of certificate authorities is reported`() async throws {
         let url = "https://127.0.0.1:1/x"
-        let finished = try await scene.run(
-            ["download", url, "-o", scene.path("x"), "--ca-file", scene.path("missing")],
+        let finished = try await fixture.run(
+            ["download", url, "-o", fixture.path("x"), "--ca-file", fixture.path("missing")],
             within: .seconds(10))
         #expect(finished.termination == .exited(ExitStatus.usage))
-        #expect(finished.errors.contains(scene.path("missing")))
+        #expect(finished.errors.contains(fixture.path("missing")))
     }
 
     // An empty variable counts as unset.
     @Test func `an empty SSL_CERT_FILE leaves the certificate authorities of the system`()
         async throws
     {
-        let finished = try await scene.run(
-            ["download", "https://127.0.0.1:1/x", "-o", scene.path("x"), "--max-wait", "0"],
+        let finished = try await fixture.run(
+            ["download", "https://127.0.0.1:1/x", "-o", fixture.path("x"), "--max-wait", "0"],
             environment: ["SSL_CERT_FILE": ""], within: .seconds(10))
         #expect(finished.errors.contains("connection refused"))
     }

@@ -8,9 +8,9 @@ import Testing
 /// Serialized, because what must happen within seconds needs the machine for itself.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct ControlTests {
-    let scene: Scene
+    let fixture: CommandEnvironment
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try CommandEnvironment() }
 
     /// An upload that is under way and would take ten seconds more.
     private struct Running {
@@ -23,14 +23,14 @@ struct ControlTests {
     }
 
     private func startUpload(_ more: String...) async throws -> Running {
-        let source = try scene.sample(mebibytes: 40)
-        let server = try await scene.serve()
-        let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 4 << 20))
+        let source = try fixture.sample(mebibytes: 40)
+        let server = try await fixture.serve()
+        let proxy = try fixture.proxy(to: server.port, Faults(bytesPerSecond: 4 << 20))
         let command =
             ["upload", source.path, "--server", proxy.url, "--chunk-size", "1048576"] + more
-        let client = try scene.start(command)
+        let client = try fixture.start(command)
         try await eventually("some chunks are there") { server.requests.created.count >= 3 }
-        let transfer = try #require(try await scene.transfers().first?.transferId)
+        let transfer = try #require(try await fixture.transfers().first?.transferId)
         return Running(
             source: source, server: server, proxy: proxy, command: command, client: client,
             transfer: transfer)
@@ -50,16 +50,16 @@ struct ControlTests {
     ) async throws {
         let running = try await startUpload()
         running.client.signal(signal)
-        let ended = try await scene.finish(running.client, within: .seconds(10))
+        let ended = try await fixture.finish(running.client, within: .seconds(10))
         #expect(ended.termination == .exited(status))
         #expect(ended.errors.contains(running.command.joined(separator: " ")))
         #expect(ended.output == "")
-        let saved = try #require(try await scene.transfers().first)
+        let saved = try #require(try await fixture.transfers().first)
         #expect(saved.state == "paused")
         #expect(saved.pauseReason == "shutdown")
         #expect((saved.bytesTransferred ?? 0) >= 3 << 20)
         running.proxy.faults = Faults()
-        let finished = try await scene.run(running.command + ["--json"])
+        let finished = try await fixture.run(running.command + ["--json"])
         try finished.expectCompleted(running.source)
         #expect(try finished.result.transferId == running.transfer)
         expectNothingTwice(running)
@@ -70,12 +70,12 @@ struct ControlTests {
         let running = try await startUpload()
         running.client.signal(SIGKILL)
         _ = try await running.client.wait()
-        #expect(try await scene.transfers().map(\.state) == ["queued"])
-        let show = try await scene.run(["transfers", "show", running.transfer])
+        #expect(try await fixture.transfers().map(\.state) == ["queued"])
+        let show = try await fixture.run(["transfers", "show", running.transfer])
         #expect(!show.output.contains("uploading"), "\(show.output)")
-        #expect(try await scene.diagnose(running.transfer).state == "queued")
+        #expect(try await fixture.diagnose(running.transfer).state == "queued")
         running.proxy.faults = Faults()
-        let finished = try await scene.run(running.command + ["--json"])
+        let finished = try await fixture.run(running.command + ["--json"])
         try finished.expectCompleted(running.source)
         expectNothingTwice(running)
     }
@@ -88,12 +88,12 @@ struct ControlTests {
         running.client.signal(SIGINT)
         running.client.signal(SIGTERM)
         running.client.signal(SIGCONT)
-        let ended = try await scene.finish(running.client, within: .seconds(10))
+        let ended = try await fixture.finish(running.client, within: .seconds(10))
         #expect([.exited(130), .exited(143)].contains(ended.termination))
-        let saved = try #require(try await scene.transfers().first)
+        let saved = try #require(try await fixture.transfers().first)
         #expect(["queued", "paused"].contains(saved.state), "\(saved)")
         running.proxy.faults = Faults()
-        let finished = try await scene.run(running.command + ["--json"])
+        let finished = try await fixture.run(running.command + ["--json"])
         try finished.expectCompleted(running.source)
         #expect(try finished.result.transferId == running.transfer)
         expectNothingTwice(running)
@@ -103,14 +103,15 @@ struct ControlTests {
     @Test func `another process can pause and resume a transfer`() async throws {
         let running = try await startUpload()
         #expect(
-            try await scene.run(["transfers", "pause", running.transfer]).termination == .exited(0))
-        let ended = try await scene.finish(running.client, within: .seconds(5))
+            try await fixture.run(["transfers", "pause", running.transfer]).termination
+                == .exited(0))
+        let ended = try await fixture.finish(running.client, within: .seconds(5))
         #expect(ended.termination != .exited(0))
-        let paused = try #require(try await scene.transfers().first)
+        let paused = try #require(try await fixture.transfers().first)
         #expect(paused.state == "paused")
         #expect(paused.pauseReason == "user")
         running.proxy.faults = Faults()
-        let finished = try await scene.run([
+        let finished = try await fixture.run([
             "transfers", "resume", running.transfer, "--server", running.proxy.url, "--json",
         ])
         try finished.expectCompleted(running.source)
@@ -126,7 +127,7 @@ struct ControlTests {
         running.client.signal(SIGINT)
         _ = try await running.client.wait(within: .seconds(10))
         running.proxy.faults = Faults()
-        let finished = try await scene.run(
+        let finished = try await fixture.run(
             ["transfers", "resume", running.transfer, "--json"], within: .seconds(20))
         try finished.expectCompleted(running.source)
     }
@@ -136,16 +137,17 @@ struct ControlTests {
         let running = try await startUpload("--json")
         let session = try #require(running.server.requests.sessionIDs.first)
         #expect(
-            try await scene.run(["transfers", "cancel", running.transfer]).termination == .exited(0)
+            try await fixture.run(["transfers", "cancel", running.transfer]).termination
+                == .exited(0)
         )
-        let ended = try await scene.finish(running.client, within: .seconds(5))
+        let ended = try await fixture.finish(running.client, within: .seconds(5))
         #expect(ended.termination != .exited(0))
         #expect(try ended.result.state == "canceled")
         let deleted = running.server.requests.filter { $0.method == "DELETE" && $0.status == 204 }
         #expect(deleted.map(\.sessionID) == [session])
         // The same command begins a new transfer.
         running.proxy.faults = Faults()
-        let finished = try await scene.run(running.command + ["--json"])
+        let finished = try await fixture.run(running.command + ["--json"])
         try finished.expectCompleted(running.source)
         #expect(try finished.result.transferId != running.transfer)
     }
@@ -153,29 +155,29 @@ struct ControlTests {
     // R109, R110.
     @Test func `a failed transfer can be retried from scratch`() async throws {
         let running = try await startUpload("--json")
-        let elsewhere = scene.path("elsewhere")
+        let elsewhere = fixture.path("elsewhere")
         try FileManager.default.moveItem(atPath: running.source.path, toPath: elsewhere)
         running.proxy.faults = Faults()
-        let failed = try await scene.finish(running.client)
+        let failed = try await fixture.finish(running.client)
         #expect(try failed.result.errorCode == "FILE_MISSING")
         try FileManager.default.moveItem(atPath: elsewhere, toPath: running.source.path)
-        let finished = try await scene.run([
+        let finished = try await fixture.run([
             "transfers", "retry", running.transfer, "--from-scratch", "--server",
             running.proxy.url, "--json",
         ])
         try finished.expectCompleted(running.source)
         #expect(try finished.result.transferId == running.transfer)
         #expect(running.server.requests.sessionIDs.count == 2)
-        try await scene.expectServed(
+        try await fixture.expectServed(
             running.source, id: finished.result.remoteFileId, at: running.server.url)
     }
 
     @Test func `two runs of the same command at once send everything once`() async throws {
         let running = try await startUpload("--json")
-        let second = try scene.start(running.command)
+        let second = try fixture.start(running.command)
         running.proxy.faults = Faults()
         let (one, other) = (
-            try await scene.finish(running.client), try await scene.finish(second)
+            try await fixture.finish(running.client), try await fixture.finish(second)
         )
         try one.expectCompleted(running.source)
         try other.expectCompleted(running.source)
@@ -186,11 +188,11 @@ struct ControlTests {
 
     @Test func `a waiting process takes over from one that was killed`() async throws {
         let running = try await startUpload("--json")
-        let second = try scene.start(running.command)
+        let second = try fixture.start(running.command)
         try await eventually("the second one watches") { second.output != "" }
         running.client.signal(SIGKILL)
         running.proxy.faults = Faults()
-        try await scene.finish(second).expectCompleted(running.source)
+        try await fixture.finish(second).expectCompleted(running.source)
         #expect(running.server.requests.created.filter { $0.value > 1 } == [:])
     }
 }

@@ -6,9 +6,9 @@ import Testing
 /// `kedge doctor`: whether a Kedge server answers, and what lies on the way to it.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct DoctorTests {
-    let scene: Scene
+    let fixture: CommandEnvironment
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try CommandEnvironment() }
 
     private struct Line: Decodable {
         struct Proxy: Decodable {
@@ -39,7 +39,7 @@ struct DoctorTests {
     private func doctor(
         _ url: String, environment: [String: String] = [:]
     ) async throws -> (finished: Finished, lines: [Line]) {
-        let finished = try await scene.run(
+        let finished = try await fixture.run(
             ["doctor", "--server", url, "--json"], environment: environment)
         let lines = try finished.lines.map {
             try JSONDecoder().decode(Line.self, from: Data($0.utf8))
@@ -50,7 +50,7 @@ struct DoctorTests {
     @Test func `a Kedge server is reported with its version, protocols, limits and latency`()
         async throws
     {
-        let server = try await scene.serve(["--limits-max-file-size", "123456789"])
+        let server = try await fixture.serve(["--limits-max-file-size", "123456789"])
         let (finished, lines) = try await doctor(server.url)
         #expect(finished.termination == .exited(0), "\(finished.errors)")
         let report = try #require(lines.compactMap(\.report).first)
@@ -71,7 +71,7 @@ struct DoctorTests {
             "proxy", "free space here", "free space for records", "unfinished transfers",
         ]
         #expect(expected.subtracting(subjects) == [])
-        let text = try await scene.run(["doctor", "--server", server.url])
+        let text = try await fixture.run(["doctor", "--server", server.url])
         #expect(text.termination == .exited(0))
         #expect(text.lines.contains("server: ready"))
     }
@@ -114,7 +114,7 @@ struct DoctorTests {
     }
 
     @Test func `a wrong path on a Kedge server is reported as such`() async throws {
-        let server = try await scene.serve()
+        let server = try await fixture.serve()
         let (finished, lines) = try await doctor("\(server.url)/prefix")
         #expect(finished.termination == .exited(ExitStatus.usage))
         let result = try #require(lines.first { $0.subject == "server" }?.result)

@@ -10,9 +10,9 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct DownloadCostTests {
     private static let maxConnectionCount = 5
-    private let scene: Scene
+    private let fixture: CommandEnvironment
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try CommandEnvironment() }
 
     /// The server that the file comes from.
     enum Origin: CaseIterable {
@@ -40,34 +40,34 @@ struct DownloadCostTests {
     func `a download that is stopped twice fetches little again`(
         origin: Origin, end: End
     ) async throws {
-        let source = try scene.sample(mebibytes: 64, plus: 4321)
+        let source = try fixture.sample(mebibytes: 64, plus: 4321)
         let content = Sample.bytes(source.byteCount, seed: 7)
         let foreign = try RangeServer { _, head, _ in .honest(content, etag: "\"one\"", head) }
         var name = "http://origin/file.bin"
         var port = foreign.port
         if origin == .service {
-            let server = try await scene.serve()
-            let uploaded = try await scene.run([
+            let server = try await fixture.serve()
+            let uploaded = try await fixture.run([
                 "upload", source.path, "--server", server.url, "--chunk-size", "16777216", "--json",
             ])
             name = try #require(try uploaded.result.remoteFileId)
             port = server.port
         }
-        let proxy = try scene.proxy(to: port, Faults(bytesPerSecond: 16 << 20))
+        let proxy = try fixture.proxy(to: port, Faults(bytesPerSecond: 16 << 20))
         if origin == .foreign { name = proxy.url + "/file.bin" }
         let command = [
-            "download", name, "-o", scene.path("copy.bin"), "--server", proxy.url, "--json",
+            "download", name, "-o", fixture.path("copy.bin"), "--server", proxy.url, "--json",
         ]
         for target in [20 << 20, 44 << 20] {
-            let client = try scene.start(command)
+            let client = try fixture.start(command)
             try await eventually("\(target) bytes passed") { proxy.counts.downByteCount >= target }
             client.signal(end.signal)
             _ = try await client.wait()
             try await eventually("the connections are gone") { proxy.counts.openCount == 0 }
         }
-        let finished = try await scene.run(command)
+        let finished = try await fixture.run(command)
         #expect(finished.termination == .exited(0), "\(finished.errors)")
-        #expect(try Sample.digest(of: scene.path("copy.bin")) == source.digest)
+        #expect(try Sample.digest(of: fixture.path("copy.bin")) == source.digest)
         let spent = proxy.counts.downByteCount - source.byteCount
         #expect(spent < 2 * Self.maxConnectionCount * end.lostByteCount)
     }

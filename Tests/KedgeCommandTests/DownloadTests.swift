@@ -10,13 +10,13 @@ import Testing
 /// measure the machine.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct DownloadTests {
-    let scene: Scene
+    let fixture: CommandEnvironment
     let folder: String
     let copy: String
 
     init() throws {
-        scene = try Scene()
-        folder = scene.path("folder")
+        fixture = try CommandEnvironment()
+        folder = fixture.path("folder")
         copy = folder + "/copy.bin"
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: false)
@@ -37,13 +37,13 @@ struct DownloadTests {
         seed: UInt64
     ) async throws {
         var generator = SplitMix64(seed: seed)
-        let source = try scene.sample(mebibytes: 64, plus: 4321, seed: seed)
-        var server = try await scene.serve()
-        let id = try await scene.upload(source, to: server.url)
-        let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 24 << 20))
+        let source = try fixture.sample(mebibytes: 64, plus: 4321, seed: seed)
+        var server = try await fixture.serve()
+        let id = try await fixture.upload(source, to: server.url)
+        let proxy = try fixture.proxy(to: server.port, Faults(bytesPerSecond: 24 << 20))
         let watcher = DestinationWatcher(copy, digest: source.digest)
         let command = command(id, proxy.url)
-        var clients = [try scene.start(command)]
+        var clients = [try fixture.start(command)]
         var confirmed: [(chunks: Set<Int>, requestCount: Int)] = []
         let victims: [Victim] = [.client, .client, .client, .server, .server]
         for (position, victim) in victims.shuffled(using: &generator).enumerated() {
@@ -61,20 +61,20 @@ struct DownloadTests {
                 #expect(try await client.wait() == .signaled(SIGKILL), "it had ended before")
                 try expectHidden(source)
                 confirmed.append(
-                    (try await scene.diagnose(transfer).confirmed, proxy.counts.requests.count))
-                clients.append(try scene.start(command))
+                    (try await fixture.diagnose(transfer).confirmed, proxy.counts.requests.count))
+                clients.append(try fixture.start(command))
             case .server:
                 server.process.signal(SIGKILL)
                 #expect(try await server.process.wait() == .signaled(SIGKILL))
-                server = try await scene.serve()
+                server = try await fixture.serve()
                 proxy.upstreamPort = server.port
             }
         }
-        let finished = try await scene.finish(clients[clients.count - 1])
+        let finished = try await fixture.finish(clients[clients.count - 1])
         try finished.expectCompleted(source)
         let sights = try await watcher.stop()
         #expect(sights.wrongSights == [])
-        #expect(scene.names(in: folder) == ["copy.bin"])
+        #expect(fixture.names(in: folder) == ["copy.bin"])
         let ids = try clients.flatMap { try TransferLine.all($0.output).compactMap(\.transferId) }
         #expect(Set(ids).count == 1)
         let requests = proxy.counts.requests
@@ -87,7 +87,7 @@ struct DownloadTests {
 
     private func expectHidden(_ source: Sample) throws {
         #expect(!FileManager.default.fileExists(atPath: copy))
-        let temporary = try #require(scene.temporaryFile(in: folder))
+        let temporary = try #require(fixture.temporaryFile(in: folder))
         let attributes = try FileManager.default.attributesOfItem(atPath: temporary)
         #expect(attributes[.posixPermissions] as? Int == 0o600)
     }
@@ -97,12 +97,12 @@ struct DownloadTests {
     func `a download over a link that keeps failing resumes inside its chunks`(
         cut: Faults.Cut
     ) async throws {
-        let source = try scene.sample(mebibytes: 30, plus: 1)
-        let server = try await scene.serve()
-        let id = try await scene.upload(source, to: server.url)
-        let proxy = try scene.proxy(
+        let source = try fixture.sample(mebibytes: 30, plus: 1)
+        let server = try await fixture.serve()
+        let id = try await fixture.upload(source, to: server.url)
+        let proxy = try fixture.proxy(
             to: server.port, Faults(direction: .down, cutsAfter: 300 << 10, cut: cut))
-        let finished = try await scene.run(command(id, proxy.url))
+        let finished = try await fixture.run(command(id, proxy.url))
         try finished.expectCompleted(source)
         #expect(try Sample.digest(of: copy) == source.digest)
         #expect(proxy.counts.cutCount >= 90)
@@ -117,20 +117,20 @@ struct DownloadTests {
 
     // R16, R93, R137.
     @Test func `only chunks with a flipped bit are fetched again`() async throws {
-        let source = try scene.sample(mebibytes: 60)
-        let server = try await scene.serve()
-        let id = try await scene.upload(source, to: server.url)
-        let proxy = try scene.proxy(
+        let source = try fixture.sample(mebibytes: 60)
+        let server = try await fixture.serve()
+        let id = try await fixture.upload(source, to: server.url)
+        let proxy = try fixture.proxy(
             to: server.port, Faults(direction: .down, flipsEvery: 17 << 20))
         let watcher = DestinationWatcher(copy, digest: source.digest)
-        let finished = try await scene.run(command(id, proxy.url))
+        let finished = try await fixture.run(command(id, proxy.url))
         try finished.expectCompleted(source)
         #expect(try await watcher.stop().wrongSights == [])
         let counts = proxy.counts
         #expect(counts.flipCount >= 3)
         #expect(counts.downByteCount < source.byteCount + (counts.flipCount + 1) * (4 << 20))
         let transfer = try #require(try finished.result.transferId)
-        let repeated = try await scene.diagnose(transfer).repeatedChunks
+        let repeated = try await fixture.diagnose(transfer).repeatedChunks
         #expect((1...counts.flipCount).contains(repeated.count), "\(repeated)")
     }
 
@@ -147,7 +147,7 @@ struct DownloadTests {
         replacement: Replacement
     ) async throws {
         let old = Sample.bytes(24 << 20, seed: 3)
-        let new = try scene.sample("new", mebibytes: 22, plus: 77, seed: 4)
+        let new = try fixture.sample("new", mebibytes: 22, plus: 77, seed: 4)
         let newBytes = Sample.bytes(new.byteCount, seed: 4)
         let origin = try RangeServer { _, head, count in
             if count <= 3 { return .honest(old, etag: "\"old\"", head) }
@@ -164,11 +164,11 @@ struct DownloadTests {
             }
         }
         let watcher = DestinationWatcher(copy, digest: new.digest)
-        let finished = try await scene.run(["download", origin.url, "-o", copy, "--json"])
+        let finished = try await fixture.run(["download", origin.url, "-o", copy, "--json"])
         #expect(finished.termination == .exited(0), "\(finished.errors)")
         #expect(try await watcher.stop().wrongSights == [])
         let transfer = try #require(try finished.result.transferId)
-        #expect(try await scene.diagnose(transfer).remoteChangeCount == 1)
+        #expect(try await fixture.diagnose(transfer).remoteChangeCount == 1)
         // The SHA-256 is unknown, so the result must not claim that it was checked.
         #expect(try finished.result.verification == "unverified")
     }
@@ -185,7 +185,7 @@ struct DownloadTests {
     @Test(arguments: Lie.allCases)
     func `bytes under a wrong Content-Range are never written`(lie: Lie) async throws {
         let content = Sample.bytes(16 << 20, seed: 5)
-        let expected = try scene.sample("expected", mebibytes: 16, seed: 5)
+        let expected = try fixture.sample("expected", mebibytes: 16, seed: 5)
         let lieCount = Mutex(0)
         let isHonest = Mutex(false)
         let origin = try RangeServer { _, head, _ in
@@ -195,14 +195,14 @@ struct DownloadTests {
             lieCount.withLock { $0 += 1 }
             return Self.lying(lie, range, honest, total: content.count)
         }
-        let client = try scene.start(["download", origin.url, "-o", copy, "--json"])
+        let client = try fixture.start(["download", origin.url, "-o", copy, "--json"])
         try await eventually("the origin lied three times") { lieCount.withLock { $0 } >= 3 }
-        let temporary = try #require(scene.temporaryFile(in: folder))
+        let temporary = try #require(fixture.temporaryFile(in: folder))
         let written = try #require(FileManager.default.contents(atPath: temporary))
         #expect(written.range(of: Data(repeating: 0xEE, count: 64)) == nil)
         #expect(!FileManager.default.fileExists(atPath: copy))
         isHonest.withLock { $0 = true }
-        let finished = try await scene.finish(client)
+        let finished = try await fixture.finish(client)
         #expect(finished.termination == .exited(0), "\(finished.errors)")
         #expect(try Sample.digest(of: copy) == expected.digest)
     }
@@ -231,20 +231,20 @@ struct DownloadTests {
     @Test func `another file at the destination is kept, and replaced with --overwrite`()
         async throws
     {
-        let source = try scene.sample(mebibytes: 5)
-        let server = try await scene.serve()
-        let id = try await scene.upload(source, to: server.url)
+        let source = try fixture.sample(mebibytes: 5)
+        let server = try await fixture.serve()
+        let id = try await fixture.upload(source, to: server.url)
         let own = try Sample.write(copy, byteCount: 100, seed: 1)
-        let refused = try await scene.run(command(id, server.url))
+        let refused = try await fixture.run(command(id, server.url))
         #expect(refused.termination == .exited(ExitStatus.usage))
         #expect(try refused.result.errorCode == "DESTINATION_EXISTS")
         #expect(try Sample.digest(of: copy) == own.digest)
-        #expect(scene.names(in: folder) == ["copy.bin"])
-        let replaced = try await scene.run(command(id, server.url, "--overwrite"))
+        #expect(fixture.names(in: folder) == ["copy.bin"])
+        let replaced = try await fixture.run(command(id, server.url, "--overwrite"))
         try replaced.expectCompleted(source)
         #expect(try Sample.digest(of: copy) == source.digest)
         // If the same file is already there, the command succeeds.
-        try await scene.run(command(id, server.url)).expectCompleted(source)
+        try await fixture.run(command(id, server.url)).expectCompleted(source)
     }
 
     /// The moment at which the disk fills up.
@@ -259,59 +259,59 @@ struct DownloadTests {
     func `a full disk is its own error, and the download resumes once there is space`(
         moment: Moment
     ) async throws {
-        let disk = try scene.disk("disk", byteCount: 14 << 20)
-        let source = try scene.sample(mebibytes: 12)
-        let server = try await scene.serve()
-        let id = try await scene.upload(source, to: server.url)
-        let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 4 << 20))
+        let disk = try fixture.disk("disk", byteCount: 14 << 20)
+        let source = try fixture.sample(mebibytes: 12)
+        let server = try await fixture.serve()
+        let id = try await fixture.upload(source, to: server.url)
+        let proxy = try fixture.proxy(to: server.port, Faults(bytesPerSecond: 4 << 20))
         let command = [
             "download", id, "-o", "\(disk)/copy.bin", "--server", proxy.url, "--json",
         ]
         if moment == .before { try SmallDisk.fill(disk) }
-        let client = try scene.start(command)
+        let client = try fixture.start(command)
         if moment == .during {
             try await eventually("some bytes are there") {
                 proxy.counts.downByteCount > 8 << 20
             }
             try SmallDisk.fill(disk)
         }
-        let failed = try await scene.finish(client)
+        let failed = try await fixture.finish(client)
         #expect(failed.termination == .exited(ExitStatus.diskFull))
         #expect(try failed.result.errorCode == "DISK_FULL")
         #expect(!FileManager.default.fileExists(atPath: "\(disk)/copy.bin"))
         try SmallDisk.free(disk)
         proxy.faults = Faults()
-        let finished = try await scene.run(command)
+        let finished = try await fixture.run(command)
         try finished.expectCompleted(source)
         #expect(try finished.result.transferId == failed.result.transferId)
         #expect(try Sample.digest(of: "\(disk)/copy.bin") == source.digest)
-        #expect(scene.temporaryFile(in: disk) == nil)
+        #expect(fixture.temporaryFile(in: disk) == nil)
     }
 
     @Test func `an unknown file id has its own exit status`() async throws {
-        let server = try await scene.serve()
+        let server = try await fixture.serve()
         let unknown = String(repeating: "0", count: 32)
-        let finished = try await scene.run(command(unknown, server.url))
+        let finished = try await fixture.run(command(unknown, server.url))
         #expect(finished.termination == .exited(ExitStatus.notFound))
         #expect(try finished.result.errorCode == "FILE_NOT_FOUND")
-        #expect(scene.names(in: folder) == [])
+        #expect(fixture.names(in: folder) == [])
     }
 
     // R102, R109.
     @Test func `a canceled download leaves nothing behind`() async throws {
-        let source = try scene.sample(mebibytes: 16)
-        let server = try await scene.serve()
-        let id = try await scene.upload(source, to: server.url)
-        let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 2 << 20))
-        let client = try scene.start(command(id, proxy.url))
+        let source = try fixture.sample(mebibytes: 16)
+        let server = try await fixture.serve()
+        let id = try await fixture.upload(source, to: server.url)
+        let proxy = try fixture.proxy(to: server.port, Faults(bytesPerSecond: 2 << 20))
+        let client = try fixture.start(command(id, proxy.url))
         try await eventually("there is a temporary file") {
-            scene.temporaryFile(in: folder) != nil
+            fixture.temporaryFile(in: folder) != nil
         }
         let transfer = try #require(try TransferLine.all(client.output).first?.transferId)
-        #expect(try await scene.run(["transfers", "cancel", transfer]).termination == .exited(0))
-        let finished = try await scene.finish(client, within: .seconds(10))
+        #expect(try await fixture.run(["transfers", "cancel", transfer]).termination == .exited(0))
+        let finished = try await fixture.finish(client, within: .seconds(10))
         #expect(finished.termination != .exited(0))
         #expect(try finished.result.state == "canceled")
-        #expect(scene.names(in: folder) == [])
+        #expect(fixture.names(in: folder) == [])
     }
 }

@@ -9,9 +9,9 @@ import Testing
 /// Serialized, because what must happen within seconds needs the machine for itself.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct DrainTests {
-    private let scene: Scene
+    private let fixture: CommandEnvironment
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try CommandEnvironment() }
 
     private static let senderCount = 50
     private static let chunkByteCount = 256 << 10
@@ -58,7 +58,7 @@ struct DrainTests {
     // R1, R6, R12: a chunk in flight at the end of a process completes, or resumes in the next one.
     @Test("chunks that arrive in time are accepted, and interrupted ones resume after the restart")
     func inTime() async throws {
-        let server = try await scene.serve(Self.patience + ["--shutdown-drain-seconds", "100"])
+        let server = try await fixture.serve(Self.patience + ["--shutdown-drain-seconds", "100"])
         let chunks = try await begin(at: server)
         server.process.signal(SIGTERM)
         try await untilRefused(by: server)
@@ -73,7 +73,7 @@ struct DrainTests {
         }
         #expect(try await server.process.wait(within: .seconds(30)) == .exited(0))
 
-        let next = try await scene.serve()
+        let next = try await fixture.serve()
         for chunk in going {
             #expect(try chunk.upload.status(at: next).receivedChunks == [0, 1], "acknowledged")
         }
@@ -92,7 +92,7 @@ struct DrainTests {
         arguments: [false, true])
     func tooLate(goesOnSending: Bool) async throws {
         let drain = Duration.seconds(2)
-        let server = try await scene.serve(Self.patience + ["--shutdown-drain-seconds", "2"])
+        let server = try await fixture.serve(Self.patience + ["--shutdown-drain-seconds", "2"])
         let chunks = try await begin(at: server)
         let start = ContinuousClock.now
         server.process.signal(SIGTERM)
@@ -103,7 +103,7 @@ struct DrainTests {
         #expect(elapsed >= drain, "they had their time")
         #expect(elapsed < drain + .seconds(13), "nobody holds the process up")
 
-        let next = try await scene.serve()
+        let next = try await fixture.serve()
         for chunk in chunks {
             let status = try chunk.upload.status(at: next)
             #expect(status.receivedChunks == [0])
@@ -132,13 +132,13 @@ struct DrainTests {
     // A forced end is like a kill: acknowledged and checkpointed bytes are there.
     @Test("a second signal ends the server at once")
     func secondSignal() async throws {
-        let server = try await scene.serve(Self.patience + ["--shutdown-drain-seconds", "100"])
+        let server = try await fixture.serve(Self.patience + ["--shutdown-drain-seconds", "100"])
         let chunks = try await begin(at: server)
         server.process.signal(SIGTERM)
         try await untilRefused(by: server)
         server.process.signal(SIGTERM)
         #expect(try await server.process.wait(within: .seconds(30)) == .exited(128 + SIGTERM))
-        let next = try await scene.serve()
+        let next = try await fixture.serve()
         for chunk in chunks {
             let status = try chunk.upload.status(at: next)
             #expect(status.receivedChunks == [0])

@@ -5,9 +5,9 @@ import Testing
 /// `kedge serve --durability`: the switch has its effect, and the server warns when it is off.
 @Suite(.timeLimit(.minutes(2)))
 struct DurabilityTests {
-    let scene: Scene
+    let fixture: CommandEnvironment
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try CommandEnvironment() }
 
     private static let off = ["--durability", "off"]
 
@@ -23,27 +23,27 @@ struct DurabilityTests {
     @Test func `a server without durability logs a warning, over old data and at every log level`()
         async throws
     {
-        let durable = try await scene.serve()
-        let source = try scene.sample(mebibytes: 1)
-        let id = try await scene.upload(source, to: durable.url)
+        let durable = try await fixture.serve()
+        let source = try fixture.sample(mebibytes: 1)
+        let id = try await fixture.upload(source, to: durable.url)
         #expect(try Self.warnings(of: durable) == [])
         durable.process.end()
         for level in ["trace", "critical"] {
-            let server = try await scene.serve(Self.off + ["--log-level", level])
+            let server = try await fixture.serve(Self.off + ["--log-level", level])
             #expect(try Self.warnings(of: server) == ["warning"])
-            try await scene.expectServed(source, id: id, at: server.url)
+            try await fixture.expectServed(source, id: id, at: server.url)
             server.process.end()
         }
     }
 
     @Test(.enabled(if: SyncTrace.isAvailable, "tracing: no strace, or not permitted"))
     func `an upload is synced only with durability`() async throws {
-        let source = try scene.sample(mebibytes: 8)
+        let source = try fixture.sample(mebibytes: 8)
         for (options, isSynced) in [([], true), (Self.off, false)] {
-            let trace = SyncTrace(path: scene.path("trace-\(isSynced)"))
+            let trace = SyncTrace(path: fixture.path("trace-\(isSynced)"))
             let server = try await serve(traced: trace, data: "data-\(isSynced)", options)
-            let id = try await scene.upload(source, to: server.url)
-            try await scene.expectServed(source, id: id, at: server.url)
+            let id = try await fixture.upload(source, to: server.url)
+            try await fixture.expectServed(source, id: id, at: server.url)
             server.process.signal(SIGTERM)
             #expect(try await server.process.wait(within: .seconds(30)) == .exited(0))
             let count = try await trace.syncCount(of: server.process)
@@ -54,8 +54,8 @@ struct DurabilityTests {
     private func serve(
         traced trace: SyncTrace, data: String, _ options: [String]
     ) async throws -> Server {
-        let command = ["serve", "--port", "0", "--data", scene.path(data)] + options
-        let process = try scene.start(
+        let command = ["serve", "--port", "0", "--data", fixture.path(data)] + options
+        let process = try fixture.start(
             program: SyncTrace.program, trace.options + [try Command.path()] + command)
         let port: UInt16 = try await eventually("the server serves") {
             if let port = Server.port(in: process.errors) { return port }

@@ -30,7 +30,7 @@ struct EvilOriginTrustTests {
         let isFollowed = subject == .url
         let deed = Self.redirecting(to: other, isFollowed ? .completes : .fails(.redirected))
         try await EvilTrial.withTurn(deed, subject) { trial in
-            let finished = try await trial.scene.run(
+            let finished = try await trial.fixture.run(
                 trial.command() + ["--server", trial.origin.url],
                 environment: ["KEDGE_TOKEN": Self.token], within: EvilTrial.limit)
             let authorizations = trial.origin.requests.map { $0.fields["authorization"] }
@@ -51,7 +51,7 @@ struct EvilOriginTrustTests {
         let other = try Self.honest()
         let deed = Self.redirecting(to: other, .completes)
         try await EvilTrial.withTurn(deed) { trial in
-            let finished = try await trial.scene.run(
+            let finished = try await trial.fixture.run(
                 trial.command(), environment: ["KEDGE_TOKEN": Self.token], within: EvilTrial.limit)
             try trial.expectFile(finished)
             let requests = trial.origin.requests + other.requests
@@ -74,7 +74,7 @@ struct EvilOriginTrustTests {
             }
         }
         try await EvilTrial.withTurn(deed.sized(1000), .id) { trial in
-            let finished = try await trial.scene.run(
+            let finished = try await trial.fixture.run(
                 trial.command(to: "\(trial.folder)/"), within: EvilTrial.limit)
             try trial.expectFile(finished, named: taken)
         }
@@ -90,7 +90,7 @@ struct EvilOriginTrustTests {
             answer["Content-Disposition"] = "attachment; filename=\"\(given)\""
         }
         try await EvilTrial.withTurn(deed.sized(1000)) { trial in
-            let finished = try await trial.scene.run(
+            let finished = try await trial.fixture.run(
                 trial.command(to: "\(trial.folder)/"), within: EvilTrial.limit)
             try trial.expectFile(finished, named: "file.bin")
         }
@@ -149,17 +149,17 @@ struct EvilOriginTrustTests {
         arguments: Delay.allCases)
     func delay(delay: Delay) async throws {
         try await EvilTrial.withTurn(delay.deed) { trial in
-            let client = try trial.scene.start(trial.command())
+            let client = try trial.fixture.start(trial.command())
             try await eventually("it waits", within: EvilTrial.limit) {
                 trial.origin.misdeedCount > 0
             }
             client.signal(SIGINT)
-            let stopped = try await trial.scene.finish(client, within: .seconds(10))
+            let stopped = try await trial.fixture.finish(client, within: .seconds(10))
             #expect(stopped.termination == .exited(ExitStatus.interrupted))
             #expect(!FileManager.default.fileExists(atPath: trial.copy))
             trial.origin.reform()
             try trial.expectFile(
-                try await trial.scene.run(trial.command(), within: EvilTrial.limit))
+                try await trial.fixture.run(trial.command(), within: EvilTrial.limit))
         }
     }
 
@@ -168,11 +168,11 @@ struct EvilOriginTrustTests {
     func oneChunk() async throws {
         let deed = KedgeMisdeed.damagedChunk.deed
         try await EvilTrial.withTurn(deed, .id) { trial in
-            let failed = try await trial.scene.run(trial.command(), within: EvilTrial.limit)
+            let failed = try await trial.fixture.run(trial.command(), within: EvilTrial.limit)
             try trial.expectFailure(failed, .chunkHashMismatch)
             trial.origin.reform()
             try trial.expectFile(
-                try await trial.scene.run(trial.command(), within: EvilTrial.limit))
+                try await trial.fixture.run(trial.command(), within: EvilTrial.limit))
             let asked = trial.origin.requests.compactMap(\.fields.range)
             let size = EvilFile.chunkByteCount
             let damaged = 2 * size..<3 * size
@@ -188,12 +188,12 @@ struct EvilOriginTrustTests {
     func replacing() async throws {
         try await EvilTrial.withTurn(KedgeMisdeed.damagedFile.deed, .id) { trial in
             let own = try Sample.write(trial.copy, byteCount: 100, seed: 1)
-            let finished = try await trial.scene.run(
+            let finished = try await trial.fixture.run(
                 trial.command() + ["--overwrite"], within: EvilTrial.limit)
             #expect(try finished.result.errorCode == "INTEGRITY_MISMATCH")
             #expect(finished.termination == .exited(ExitStatus.integrity))
             #expect(try Sample.digest(of: trial.copy) == own.digest)
-            #expect(trial.scene.names(in: trial.folder) == ["copy.bin"])
+            #expect(trial.fixture.names(in: trial.folder) == ["copy.bin"])
         }
     }
 

@@ -13,12 +13,12 @@ struct ExtraDiskTests {
     /// Space for records, logs and the file system itself.
     private static let slack = 6 << 20
 
-    let scene: Scene
+    let fixture: CommandEnvironment
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try CommandEnvironment() }
 
     private func disk(_ name: String, copies: Int) throws -> String {
-        try scene.disk(name, byteCount: copies * Self.mebibytes << 20 + Self.slack)
+        try fixture.disk(name, byteCount: copies * Self.mebibytes << 20 + Self.slack)
     }
 
     /// The environment that sends everything the client may write to one disk.
@@ -27,37 +27,37 @@ struct ExtraDiskTests {
     }
 
     @Test func `an upload needs no disk on the client and one copy on the server`() async throws {
-        let source = try scene.sample(mebibytes: Self.mebibytes)
+        let source = try fixture.sample(mebibytes: Self.mebibytes)
         _ = try disk("disk", copies: 1)
-        let server = try await scene.serve(
+        let server = try await fixture.serve(
             data: "disk/data", ["--storage-reserve-bytes", "0"])
-        let finished = try await scene.run(
+        let finished = try await fixture.run(
             ["upload", source.path, "--server", server.url, "--json"],
             environment: client(try disk("client", copies: 0)))
         try finished.expectCompleted(source)
     }
 
     @Test func `a download needs disk for one copy`() async throws {
-        let source = try scene.sample(mebibytes: Self.mebibytes)
-        let server = try await scene.serve()
-        let id = try await scene.upload(source, to: server.url)
-        let place = try disk("client", copies: 1)
-        let finished = try await scene.run(
-            ["download", id, "-o", "\(place)/copy", "--server", server.url, "--json"],
-            environment: client(place))
+        let source = try fixture.sample(mebibytes: Self.mebibytes)
+        let server = try await fixture.serve()
+        let id = try await fixture.upload(source, to: server.url)
+        let directory = try disk("client", copies: 1)
+        let finished = try await fixture.run(
+            ["download", id, "-o", "\(directory)/copy", "--server", server.url, "--json"],
+            environment: client(directory))
         try finished.expectCompleted(source)
-        #expect(try Sample.digest(of: "\(place)/copy") == source.digest)
+        #expect(try Sample.digest(of: "\(directory)/copy") == source.digest)
     }
 
     /// Proves that the disks above are as small as they must be.
     @Test func `a download to a disk without room for the copy fails`() async throws {
-        let source = try scene.sample(mebibytes: Self.mebibytes)
-        let server = try await scene.serve()
-        let id = try await scene.upload(source, to: server.url)
-        let place = try disk("client", copies: 0)
-        let finished = try await scene.run(
-            ["download", id, "-o", "\(place)/copy", "--server", server.url],
-            environment: client(place))
+        let source = try fixture.sample(mebibytes: Self.mebibytes)
+        let server = try await fixture.serve()
+        let id = try await fixture.upload(source, to: server.url)
+        let directory = try disk("client", copies: 0)
+        let finished = try await fixture.run(
+            ["download", id, "-o", "\(directory)/copy", "--server", server.url],
+            environment: client(directory))
         #expect(finished.termination == .exited(ExitStatus.diskFull))
     }
 }

@@ -8,23 +8,23 @@ import Testing
     .serialized, .timeLimit(.minutes(2)),
     .enabled(if: FailingDisk.isAvailable, "mounts: no loop devices, or not permitted"))
 struct FailingDiskTests {
-    private let scene: Scene
+    private let fixture: CommandEnvironment
     private let disk: FailingDisk
 
     init() throws {
-        scene = try Scene()
+        fixture = try CommandEnvironment()
         disk = try FailingDisk(mebibytes: 96)
         try FileManager.default.createSymbolicLink(
-            atPath: scene.path("disk"), withDestinationPath: disk.path)
+            atPath: fixture.path("disk"), withDestinationPath: disk.path)
     }
 
     // R1, R107: the disk itself fails.
     @Test("a server whose disk turns read-only loses nothing, and continues once it is back")
     func server() async throws {
-        let source = try scene.sample(mebibytes: 24)
-        let server = try await scene.serve(data: "disk/data", ["--storage-reserve-bytes", "0"])
-        let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 8 << 20))
-        let client = try scene.start([
+        let source = try fixture.sample(mebibytes: 24)
+        let server = try await fixture.serve(data: "disk/data", ["--storage-reserve-bytes", "0"])
+        let proxy = try fixture.proxy(to: server.port, Faults(bytesPerSecond: 8 << 20))
+        let client = try fixture.start([
             "upload", source.path, "--server", proxy.url, "--json", "--chunk-size", "1048576",
         ])
         try await eventually("some chunks are there") { server.requests.created.count >= 6 }
@@ -48,42 +48,42 @@ struct FailingDiskTests {
         let acknowledged = Set(server.requests.created.keys)
         server.process.end()
         try disk.repair()
-        let next = try await scene.serve(data: "disk/data", ["--storage-reserve-bytes", "0"])
+        let next = try await fixture.serve(data: "disk/data", ["--storage-reserve-bytes", "0"])
         let session = try #require(server.requests.sessionIDs.first)
-        let status = try await scene.session(session, at: next.url)
+        let status = try await fixture.session(session, at: next.url)
         #expect(acknowledged.subtracting(status.receivedChunks) == [])
         proxy.upstreamPort = next.port
         proxy.faults = Faults()
-        let finished = try await scene.finish(client)
+        let finished = try await fixture.finish(client)
         try finished.expectCompleted(source)
         try [server, next].expectTakenOnce(source)
-        try await scene.expectServed(source, id: finished.result.remoteFileId, at: next.url)
+        try await fixture.expectServed(source, id: finished.result.remoteFileId, at: next.url)
     }
 
     // R107, R114.
     @Test("a download whose disk turns read-only reports it, and resumes once it is back")
     func download() async throws {
-        let source = try scene.sample(mebibytes: 24)
-        let server = try await scene.serve()
-        let id = try await scene.upload(source, to: server.url)
-        let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 8 << 20))
+        let source = try fixture.sample(mebibytes: 24)
+        let server = try await fixture.serve()
+        let id = try await fixture.upload(source, to: server.url)
+        let proxy = try fixture.proxy(to: server.port, Faults(bytesPerSecond: 8 << 20))
         let copy = "\(disk.path)/copy.bin"
         let command = ["download", id, "-o", copy, "--server", proxy.url, "--json"]
-        let client = try scene.start(command)
+        let client = try fixture.start(command)
         try await eventually("some bytes are there") { proxy.counts.downByteCount > 10 << 20 }
         proxy.faults = Faults(bytesPerSecond: 2 << 20)
         try await disk.fail(under: client)
-        let failed = try await scene.finish(client, within: .seconds(20))
+        let failed = try await fixture.finish(client, within: .seconds(20))
         #expect(failed.termination == .exited(ExitStatus.usage))
         #expect(try failed.result.errorCode == "USAGE")
         #expect(failed.output.contains("is read-only"))
         #expect(!FileManager.default.fileExists(atPath: copy))
         try disk.repair()
         proxy.faults = Faults()
-        let finished = try await scene.run(command)
+        let finished = try await fixture.run(command)
         try finished.expectCompleted(source)
         #expect(try finished.result.transferId == failed.result.transferId)
         #expect(try Sample.digest(of: copy) == source.digest)
-        #expect(scene.temporaryFile(in: disk.path) == nil)
+        #expect(fixture.temporaryFile(in: disk.path) == nil)
     }
 }

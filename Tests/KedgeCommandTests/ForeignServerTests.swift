@@ -9,9 +9,9 @@ import Testing
 /// measure the machine.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct ForeignServerTests {
-    private let scene: Scene
+    private let fixture: CommandEnvironment
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try CommandEnvironment() }
 
     private static let names = ["tuspyserver", "resumable-upload"]
     private static let hasServers = ForeignServer.python != nil
@@ -27,14 +27,14 @@ struct ForeignServerTests {
     private func kill(
         _ command: [String], after byteCount: Int64, through proxy: FaultyProxy
     ) async throws -> Int64 {
-        let client = try scene.start(command)
+        let client = try fixture.start(command)
         try await eventually("bytes pass") { proxy.counts.upByteCount > Int(byteCount) }
-        _ = try await scene.transfer { ($0.bytesTransferred ?? 0) >= byteCount }
+        _ = try await fixture.transfer { ($0.bytesTransferred ?? 0) >= byteCount }
         client.signal(SIGKILL)
         #expect(try await client.wait() == .signaled(SIGKILL))
         // The system still sends bytes that the process had written.
         try await eventually("the rest has passed") { proxy.counts.openCount == 0 }
-        return try #require(try await scene.transfers().last?.bytesTransferred)
+        return try #require(try await fixture.transfers().last?.bytesTransferred)
     }
 
     // R1, R6, R105, R134.
@@ -42,14 +42,14 @@ struct ForeignServerTests {
         "a killed upload to a third-party server resumes at that server's offset",
         .enabled(if: hasServers, reason), arguments: names)
     func killed(name: String) async throws {
-        let source = try scene.sample(mebibytes: 48, plus: 1)
-        let server = try await ForeignServer.start(name, in: scene)
-        let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 16 << 20))
+        let source = try fixture.sample(mebibytes: 48, plus: 1)
+        let server = try await ForeignServer.start(name, in: fixture)
+        let proxy = try fixture.proxy(to: server.port, Faults(bytesPerSecond: 16 << 20))
         let command = command(source, .tus, server.url(through: proxy))
         let acknowledged = try await kill(command, after: 4 << 20, through: proxy)
         proxy.faults = Faults()
         let before = proxy.counts.upByteCount
-        let finished = try await scene.run(command)
+        let finished = try await fixture.run(command)
         try finished.expectCompleted(source)
         #expect(try finished.result.verification == "unverified")
         #expect(try finished.result.remoteFileId == nil)
@@ -59,7 +59,7 @@ struct ForeignServerTests {
         #expect(sent <= source.byteCount - Int(acknowledged) + 64 << 10)
         // A completed upload is not sent again.
         let again = proxy.counts.upByteCount
-        try await scene.run(command).expectCompleted(source)
+        try await fixture.run(command).expectCompleted(source)
         #expect(proxy.counts.upByteCount - again < 64 << 10)
     }
 
@@ -68,11 +68,11 @@ struct ForeignServerTests {
         "an upload to a third-party server completes over a link that keeps failing",
         .enabled(if: hasServers, reason), arguments: names, Faults.Cut.allCases)
     func cut(name: String, cut: Faults.Cut) async throws {
-        let source = try scene.sample(mebibytes: 12, plus: 1)
-        let server = try await ForeignServer.start(name, in: scene)
-        let proxy = try scene.proxy(
+        let source = try fixture.sample(mebibytes: 12, plus: 1)
+        let server = try await ForeignServer.start(name, in: fixture)
+        let proxy = try fixture.proxy(
             to: server.port, Faults(direction: .up, cutsAfter: 900 << 10, cut: cut))
-        let finished = try await scene.run(
+        let finished = try await fixture.run(
             command(source, .tus, server.url(through: proxy)), within: .seconds(200))
         try finished.expectCompleted(source)
         #expect(try server.digests(ofFilesWith: source.byteCount) == [source.digest])
@@ -83,13 +83,13 @@ struct ForeignServerTests {
         "a canceled upload is removed from a third-party server",
         .enabled(if: hasServers, reason), arguments: names)
     func canceled(name: String) async throws {
-        let source = try scene.sample(mebibytes: 24)
-        let server = try await ForeignServer.start(name, in: scene)
-        let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 8 << 20))
-        let client = try scene.start(command(source, .tus, server.url(through: proxy)))
-        let transfer = try await scene.transfer { ($0.bytesTransferred ?? 0) > 0 }
+        let source = try fixture.sample(mebibytes: 24)
+        let server = try await ForeignServer.start(name, in: fixture)
+        let proxy = try fixture.proxy(to: server.port, Faults(bytesPerSecond: 8 << 20))
+        let client = try fixture.start(command(source, .tus, server.url(through: proxy)))
+        let transfer = try await fixture.transfer { ($0.bytesTransferred ?? 0) > 0 }
         let id = try #require(transfer.transferId)
-        #expect(try await scene.run(["transfers", "cancel", id]).termination == .exited(0))
+        #expect(try await fixture.run(["transfers", "cancel", id]).termination == .exited(0))
         #expect(try await client.wait() == .exited(1))
         try await eventually("the bytes are gone") {
             server.files.values.allSatisfy { $0 < 1 << 20 }
@@ -101,24 +101,24 @@ struct ForeignServerTests {
         "a killed upload through another protocol of Kedge resumes",
         arguments: UploadDoorName.allCases)
     func ourDoors(door: UploadDoorName) async throws {
-        let source = try scene.sample(mebibytes: 48, plus: 1)
-        var server = try await scene.serve()
-        let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 16 << 20))
+        let source = try fixture.sample(mebibytes: 48, plus: 1)
+        var server = try await fixture.serve()
+        let proxy = try fixture.proxy(to: server.port, Faults(bytesPerSecond: 16 << 20))
         let command = command(source, door, proxy.url + door.path)
         let acknowledged = try await kill(command, after: 4 << 20, through: proxy)
         server.process.signal(SIGKILL)
         _ = try await server.process.wait()
-        server = try await scene.serve()
+        server = try await fixture.serve()
         proxy.upstreamPort = server.port
         proxy.faults = Faults()
         let before = proxy.counts.upByteCount
-        let id = try #require(try await scene.transfers().last?.transferId)
-        let finished = try await scene.run(["transfers", "resume", id, "--json"])
+        let id = try #require(try await fixture.transfers().last?.transferId)
+        let finished = try await fixture.run(["transfers", "resume", id, "--json"])
         try finished.expectCompleted(source)
         #expect(
             proxy.counts.upByteCount - before <= source.byteCount - Int(acknowledged) + 64 << 10)
         #expect(try finished.result.verification == "sha256")
-        try await scene.expectServed(
+        try await fixture.expectServed(
             source, id: try finished.result.remoteFileId, at: server.url)
     }
 
@@ -127,16 +127,16 @@ struct ForeignServerTests {
         "a redirect loop on a finished upload ends the command with an error",
         arguments: UploadDoorName.allCases)
     func circles(door: UploadDoorName) async throws {
-        let source = try scene.sample(mebibytes: 1)
-        let server = try await scene.serve()
-        let proxy = try scene.proxy(to: server.port, Faults())
+        let source = try fixture.sample(mebibytes: 1)
+        let server = try await fixture.serve()
+        let proxy = try fixture.proxy(to: server.port, Faults())
         let command = command(source, door, proxy.url + door.path)
-        try await scene.run(command).expectCompleted(source)
+        try await fixture.run(command).expectCompleted(source)
         let circle = try RangeServer { _, _, _ in
             RangeServer.Answer(status: 307, fields: ["Location": "/files/1"])
         }
         proxy.upstreamPort = circle.port
-        let again = try await scene.run(command, within: .seconds(30))
+        let again = try await fixture.run(command, within: .seconds(30))
         #expect(again.termination == .exited(ExitStatus.usage))
         #expect(again.lines.contains { $0.contains("REDIRECTED") })
     }

@@ -5,40 +5,40 @@ import Testing
 /// Settings of `kedge fsck` and `kedge scrub` for the stores of rows and bytes.
 @Suite(.timeLimit(.minutes(3)))
 struct FsckSettingsTests {
-    let scene: Scene
+    let fixture: CommandEnvironment
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try CommandEnvironment() }
 
     /// Leaves the data of a service that has ended.
     private func stopped() async throws {
-        let server = try await scene.serve()
-        _ = try await scene.upload(
-            try scene.sample("file.bin", mebibytes: 1, seed: 3), to: server.url)
+        let server = try await fixture.serve()
+        _ = try await fixture.upload(
+            try fixture.sample("file.bin", mebibytes: 1, seed: 3), to: server.url)
         server.process.end()
     }
 
     @Test(arguments: ["fsck", "scrub"])
     func `a check without a data directory is refused`(command: String) async throws {
-        let finished = try await scene.run([command])
+        let finished = try await fixture.run([command])
         #expect(finished.termination == .exited(ExitStatus.usage))
         #expect(finished.output == "")
     }
 
     @Test func `the data directory comes from a flag, the environment or the file`() async throws {
         try await stopped()
-        let file = scene.path("kedge.yaml")
-        try "data: \"\(scene.path("data"))\"\n".write(
+        let file = fixture.path("kedge.yaml")
+        try "data: \"\(fixture.path("data"))\"\n".write(
             toFile: file, atomically: false, encoding: .utf8)
-        let data = ["KEDGE_DATA": scene.path("data")]
+        let data = ["KEDGE_DATA": fixture.path("data")]
         for (arguments, environment) in [
-            (["--data", scene.path("data")], [:]), ([], data), (["--config", file], [:]),
+            (["--data", fixture.path("data")], [:]), ([], data), (["--config", file], [:]),
             ([], ["KEDGE_CONFIG": file]),
         ] as [([String], [String: String])] {
-            let finished = try await scene.run(["fsck"] + arguments, environment: environment)
+            let finished = try await fixture.run(["fsck"] + arguments, environment: environment)
             #expect(finished.termination == .exited(ExitStatus.success), "\(finished.errors)")
         }
-        let elsewhere = try await scene.run(
-            ["fsck", "--data", scene.path("nothing"), "--config", file], environment: data)
+        let elsewhere = try await fixture.run(
+            ["fsck", "--data", fixture.path("nothing"), "--config", file], environment: data)
         #expect(elsewhere.termination == .exited(ExitStatus.failure), "the flag decides")
     }
 
@@ -48,11 +48,11 @@ struct FsckSettingsTests {
         async throws
     {
         try await stopped()
-        let finished = try await scene.run(
-            ["fsck", "--data", scene.path("data"), "--bytes", "s3://elsewhere"] + arguments)
+        let finished = try await fixture.run(
+            ["fsck", "--data", fixture.path("data"), "--bytes", "s3://elsewhere"] + arguments)
         #expect(finished.termination == .exited(ExitStatus.usage))
         #expect(finished.output == "")
-        let right = try await scene.run(["fsck", "--data", scene.path("data")])
+        let right = try await fixture.run(["fsck", "--data", fixture.path("data")])
         #expect(right.termination == .exited(ExitStatus.success), "\(right.errors)")
     }
 
@@ -61,7 +61,7 @@ struct FsckSettingsTests {
     ])
     func `wrong store addresses of a check are refused`(arguments: [String]) async throws {
         try await stopped()
-        let finished = try await scene.run(["fsck", "--data", scene.path("data")] + arguments)
+        let finished = try await fixture.run(["fsck", "--data", fixture.path("data")] + arguments)
         #expect(finished.termination == .exited(ExitStatus.usage))
     }
 }

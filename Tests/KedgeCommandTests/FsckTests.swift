@@ -7,14 +7,14 @@ import Testing
 /// `kedge fsck` and `kedge scrub` on the data of a real service.
 @Suite(.timeLimit(.minutes(3)))
 struct FsckTests {
-    let scene: Scene
+    let fixture: CommandEnvironment
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try CommandEnvironment() }
 
     private func check(_ command: String, _ arguments: [String] = []) async throws -> Finished {
-        try await scene.run(
-            [command, "--data", scene.path("data"), "--json"] + arguments,
-            environment: ["TMPDIR": scene.directory])
+        try await fixture.run(
+            [command, "--data", fixture.path("data"), "--json"] + arguments,
+            environment: ["TMPDIR": fixture.directory])
     }
 
     private func findings(_ finished: Finished) throws -> [FindingLine] {
@@ -30,12 +30,12 @@ struct FsckTests {
 
     /// Kills a service that has one file and half an upload.
     private func interrupted() async throws -> Interrupted {
-        let server = try await scene.serve()
-        let file = try scene.sample("file.bin", mebibytes: 9, seed: 3)
-        _ = try await scene.upload(file, to: server.url)
-        let source = try scene.sample(mebibytes: 64)
-        let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 8 << 20))
-        let client = try scene.start(["upload", source.path, "--server", proxy.url, "--quiet"])
+        let server = try await fixture.serve()
+        let file = try fixture.sample("file.bin", mebibytes: 9, seed: 3)
+        _ = try await fixture.upload(file, to: server.url)
+        let source = try fixture.sample(mebibytes: 64)
+        let proxy = try fixture.proxy(to: server.port, Faults(bytesPerSecond: 8 << 20))
+        let client = try fixture.start(["upload", source.path, "--server", proxy.url, "--quiet"])
         try await eventually("chunks are acknowledged") {
             let created = server.requests.created
             return created.count > 4 && created[1] != nil
@@ -48,11 +48,11 @@ struct FsckTests {
 
     /// The largest file below a part of the data directory.
     private func largest(below part: String) throws -> String {
-        let files = Listing(scene.path("data/\(part)")).files
+        let files = Listing(fixture.path("data/\(part)")).files
         guard let largest = files.max(by: { $0.byteCount < $1.byteCount }) else {
             throw TestFailure("nothing in \(part)")
         }
-        return scene.path("data/\(part)/\(largest.path)")
+        return fixture.path("data/\(part)/\(largest.path)")
     }
 
     private func flip(_ path: String, at offset: UInt64) throws {
@@ -66,8 +66,8 @@ struct FsckTests {
 
     @Test(arguments: ["fsck", "scrub"])
     func `a check runs beside a service, and a repair is refused`(command: String) async throws {
-        let server = try await scene.serve()
-        _ = try await scene.upload(try scene.sample("file.bin", mebibytes: 3), to: server.url)
+        let server = try await fixture.serve()
+        _ = try await fixture.upload(try fixture.sample("file.bin", mebibytes: 3), to: server.url)
         let beside = try await check(command)
         #expect(beside.termination == .exited(ExitStatus.success), "\(beside.errors)")
         #expect(try FindingLine.all(beside.output).map(\.type) == ["summary"])
@@ -78,7 +78,7 @@ struct FsckTests {
         let refused = try await check(command, ["--repair"])
         #expect(refused.termination == .exited(ExitStatus.busy))
         #expect(refused.output == "")
-        #expect(refused.errors.contains(scene.path("data")))
+        #expect(refused.errors.contains(fixture.path("data")))
         try flip(try largest(below: "blobs"), at: 1_000_000)
         server.process.end()
         let finished = try await check(command)
@@ -101,14 +101,14 @@ struct FsckTests {
         let repaired = try await check("scrub", ["--repair"])
         #expect(repaired.termination == .exited(ExitStatus.success), "\(repaired.errors)")
         #expect(try findings(repaired).allSatisfy { $0.repaired == true })
-        let server = try await scene.serve()
+        let server = try await fixture.serve()
         left.proxy.upstreamPort = server.port
         left.proxy.faults = Faults()
-        let finished = try await scene.run(
+        let finished = try await fixture.run(
             ["upload", left.source.path, "--server", left.proxy.url, "--json"])
         try finished.expectCompleted(left.source)
         #expect(left.acknowledged.intersection(server.requests.created.keys) == [1])
-        try await scene.expectServed(
+        try await fixture.expectServed(
             left.source, id: finished.result.remoteFileId, at: server.url)
     }
 
@@ -123,13 +123,13 @@ struct FsckTests {
             ("staging/ab/\(key)", "orphan"), ("blobs/stray", "stray"),
             ("quarantine/\(key).1", "left"),
         ] {
-            let path = scene.path("data/\(name)")
+            let path = fixture.path("data/\(name)")
             try manager.createDirectory(
                 atPath: (path as NSString).deletingLastPathComponent,
                 withIntermediateDirectories: true)
             try content.write(toFile: path, atomically: false, encoding: .utf8)
         }
-        let before = Listing(scene.path("data"))
+        let before = Listing(fixture.path("data"))
         #expect(before.entries.contains { $0.path == "kedge.sqlite-wal" }, "killed, not closed")
         for (command, more) in [("fsck", []), ("scrub", ["blobDamaged"])] {
             let finished = try await check(command)
@@ -137,12 +137,12 @@ struct FsckTests {
             #expect(
                 Set(try findings(finished).compactMap(\.kind))
                     == Set(["stagingOrphaned", "nameUnknown", "quarantined"] + more))
-            #expect(Listing(scene.path("data")) == before)
+            #expect(Listing(fixture.path("data")) == before)
         }
-        #expect(!scene.names(in: scene.directory).contains { $0.hasPrefix("kedge-check") })
+        #expect(!fixture.names(in: fixture.directory).contains { $0.hasPrefix("kedge-check") })
         let repaired = try await check("fsck", ["--repair"])
         #expect(repaired.termination == .exited(ExitStatus.integrity), "one is left alone")
-        let kept = scene.path("data/quarantine/\(key).2")
+        let kept = fixture.path("data/quarantine/\(key).2")
         #expect(try String(contentsOfFile: kept, encoding: .utf8) == "orphan")
     }
 
@@ -153,15 +153,15 @@ struct FsckTests {
     {
         _ = try await interrupted()
         for suffix in ["", "-wal", "-shm"] {
-            try FileManager.default.removeItem(atPath: scene.path("data/kedge.sqlite\(suffix)"))
+            try FileManager.default.removeItem(atPath: fixture.path("data/kedge.sqlite\(suffix)"))
         }
-        if isEmpty { try Data().write(to: URL(fileURLWithPath: scene.path("data/kedge.sqlite"))) }
-        let before = Listing(scene.path("data"))
+        if isEmpty { try Data().write(to: URL(fileURLWithPath: fixture.path("data/kedge.sqlite"))) }
+        let before = Listing(fixture.path("data"))
         for arguments in [[], ["--repair"]] {
             let finished = try await check("fsck", arguments)
             #expect(finished.termination == .exited(ExitStatus.failure))
             #expect(finished.output == "")
-            #expect(Listing(scene.path("data")) == before)
+            #expect(Listing(fixture.path("data")) == before)
         }
     }
 
@@ -170,29 +170,29 @@ struct FsckTests {
         arguments: [String]
     ) async throws {
         _ = try await interrupted()
-        try FileManager.default.removeItem(atPath: scene.path("data/kedge.sqlite-wal"))
+        try FileManager.default.removeItem(atPath: fixture.path("data/kedge.sqlite-wal"))
         let noise = Data(repeating: 0x5A, count: 8192)
-        try noise.write(to: URL(fileURLWithPath: scene.path("data/kedge.sqlite")))
-        let before = Listing(scene.path("data"))
+        try noise.write(to: URL(fileURLWithPath: fixture.path("data/kedge.sqlite")))
+        let before = Listing(fixture.path("data"))
         let finished = try await check("fsck", arguments)
         #expect(finished.termination == .exited(ExitStatus.integrity))
         #expect(try findings(finished).map(\.kind) == ["databaseDamaged"])
-        #expect(Listing(scene.path("data")) == before)
+        #expect(Listing(fixture.path("data")) == before)
     }
 
     @Test func `an interrupted scrub ends and leaves nothing behind`() async throws {
         _ = try await interrupted()
-        let process = try scene.start(
-            ["scrub", "--data", scene.path("data"), "--rate", "65536"],
-            environment: ["TMPDIR": scene.directory])
+        let process = try fixture.start(
+            ["scrub", "--data", fixture.path("data"), "--rate", "65536"],
+            environment: ["TMPDIR": fixture.directory])
         try await eventually("it reads") {
-            scene.names(in: scene.directory).contains { $0.hasPrefix("kedge-check") }
+            fixture.names(in: fixture.directory).contains { $0.hasPrefix("kedge-check") }
         }
         try await eventually("it handles signals") { handles(SIGINT, process.id) }
         process.signal(SIGINT)
         let ended = try await process.wait(within: .seconds(20))
         #expect(ended == .exited(ExitStatus.interrupted))
-        #expect(!scene.names(in: scene.directory).contains { $0.hasPrefix("kedge-check") })
+        #expect(!fixture.names(in: fixture.directory).contains { $0.hasPrefix("kedge-check") })
         #expect(try await check("fsck").termination == .exited(ExitStatus.success))
     }
 
@@ -209,16 +209,16 @@ struct FsckTests {
         ["scrub", "--rate", "0"], ["scrub", "--rate", "fast"], ["fsck", "--rate", "1"],
     ])
     func `wrong options of a check are refused`(arguments: [String]) async throws {
-        let finished = try await scene.run(arguments + ["--data", scene.path("data")])
+        let finished = try await fixture.run(arguments + ["--data", fixture.path("data")])
         #expect(finished.termination == .exited(ExitStatus.usage))
-        #expect(scene.names(in: scene.path("data")) == [])
+        #expect(fixture.names(in: fixture.path("data")) == [])
     }
 
     @Test func `a missing data directory is refused and not created`() async throws {
         for arguments in [[], ["--repair"]] {
             let finished = try await check("fsck", arguments)
             #expect(finished.termination == .exited(ExitStatus.failure))
-            #expect(!FileManager.default.fileExists(atPath: scene.path("data")))
+            #expect(!FileManager.default.fileExists(atPath: fixture.path("data")))
         }
     }
 }

@@ -5,9 +5,9 @@ import Testing
 /// R110: a transfer whose file keeps arriving damaged offers to start from scratch.
 @Suite(.timeLimit(.minutes(2)))
 struct IntegrityFlagTests {
-    let scene: Scene
+    let fixture: CommandEnvironment
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try CommandEnvironment() }
 
     @Test func `a transfer with repeated integrity failures is flagged where it is shown`()
         async throws
@@ -19,17 +19,17 @@ struct IntegrityFlagTests {
             answer.fields["Repr-Digest"] = "sha-256=:\(digest):"
             return answer
         }
-        let command = ["download", origin.url, "-o", scene.path("copy")]
-        let failed = try await scene.run(command + ["--json"])
+        let command = ["download", origin.url, "-o", fixture.path("copy")]
+        let failed = try await fixture.run(command + ["--json"])
         #expect(failed.termination == .exited(ExitStatus.integrity))
         let id = try #require(try failed.result.transferId)
         let shown = try TransferLine.all(
-            try await scene.run(["transfers", "show", id, "--json"]).output)
+            try await fixture.run(["transfers", "show", id, "--json"]).output)
         #expect(shown.map(\.offersRetryFromScratch) == [true])
         #expect(shown.first?.integrityFailureCount ?? 0 > 1)
-        let text = try await scene.run(["transfers", "show", id])
+        let text = try await fixture.run(["transfers", "show", id])
         #expect(text.output.contains("--from-scratch"))
-        let retried = try await scene.run(["transfers", "retry", id, "--from-scratch", "--json"])
+        let retried = try await fixture.run(["transfers", "retry", id, "--from-scratch", "--json"])
         #expect(retried.termination == .exited(ExitStatus.integrity))
     }
 }

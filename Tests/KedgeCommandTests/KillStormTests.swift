@@ -9,9 +9,9 @@ import Testing
 /// measure the machine.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct KillStormTests {
-    private let scene: Scene
+    private let fixture: CommandEnvironment
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try CommandEnvironment() }
 
     private static let chunkByteCount = 512 << 10
 
@@ -28,15 +28,15 @@ struct KillStormTests {
         arguments: Seeds.all)
     func upload(seed: UInt64) async throws {
         var generator = SplitMix64(seed: seed)
-        let source = try scene.sample(mebibytes: Torture.mebibytes, plus: 1, seed: seed)
+        let source = try fixture.sample(mebibytes: Torture.mebibytes, plus: 1, seed: seed)
         let cut = Faults.Cut.allCases.randomElement(using: &generator) ?? .finish
-        var servers = [try await scene.serve()]
-        let proxy = try scene.proxy(to: servers[0].port, link(.up, cut))
+        var servers = [try await fixture.serve()]
+        let proxy = try fixture.proxy(to: servers[0].port, link(.up, cut))
         let command = [
             "upload", source.path, "--server", proxy.url, "--json", "--chunk-size",
             "\(Self.chunkByteCount)",
         ]
-        var client = try scene.start(command)
+        var client = try fixture.start(command)
         for kill in 0..<Torture.killCount {
             let target = source.byteCount / Self.chunkByteCount * kill * 2 / (Torture.killCount * 3)
             try await eventually("\(target) chunks are there", within: Torture.limit) {
@@ -48,7 +48,7 @@ struct KillStormTests {
                 // On a busy machine the kill may come after the end.
                 let end = try await client.wait()
                 #expect([.signaled(SIGKILL), .exited(0)].contains(end), "\(client.output)")
-                client = try scene.start(command)
+                client = try fixture.start(command)
             } else {
                 let acknowledged = Set(servers.requests.created.keys)
                 servers.append(try await replace(servers[servers.count - 1]))
@@ -56,12 +56,12 @@ struct KillStormTests {
                 try await expectKept(acknowledged, servers)
             }
         }
-        let finished = try await scene.finish(client, within: Torture.limit)
+        let finished = try await fixture.finish(client, within: Torture.limit)
         try finished.expectCompleted(source)
         #expect(servers.requests.sessionIDs.count == 1)
         try servers.expectTakenOnce(source)
         #expect(proxy.counts.cutCount > 0 && proxy.counts.flipCount > 0)
-        try await scene.expectServed(
+        try await fixture.expectServed(
             source, id: finished.result.remoteFileId, at: servers[servers.count - 1].url)
         Torture.reportSurvived(kills: Torture.killCount)
     }
@@ -69,12 +69,12 @@ struct KillStormTests {
     private func replace(_ server: Server) async throws -> Server {
         server.process.signal(SIGKILL)
         #expect(try await server.process.wait() == .signaled(SIGKILL))
-        return try await scene.serve()
+        return try await fixture.serve()
     }
 
     private func expectKept(_ acknowledged: Set<Int>, _ servers: [Server]) async throws {
         guard let session = servers.requests.sessionIDs.first else { return }
-        let status = try await scene.session(session, at: servers[servers.count - 1].url)
+        let status = try await fixture.session(session, at: servers[servers.count - 1].url)
         #expect(acknowledged.subtracting(status.receivedChunks) == [], "lost at a kill")
     }
 
@@ -84,15 +84,15 @@ struct KillStormTests {
         arguments: Seeds.all)
     func download(seed: UInt64) async throws {
         var generator = SplitMix64(seed: seed)
-        let source = try scene.sample(mebibytes: Torture.mebibytes, plus: 1, seed: seed)
+        let source = try fixture.sample(mebibytes: Torture.mebibytes, plus: 1, seed: seed)
         let cut = Faults.Cut.allCases.randomElement(using: &generator) ?? .finish
-        var server = try await scene.serve()
-        let id = try await scene.upload(source, to: server.url)
-        let proxy = try scene.proxy(to: server.port, link(.down, cut))
-        let copy = scene.path("copy.bin")
+        var server = try await fixture.serve()
+        let id = try await fixture.upload(source, to: server.url)
+        let proxy = try fixture.proxy(to: server.port, link(.down, cut))
+        let copy = fixture.path("copy.bin")
         let watcher = DestinationWatcher(copy, digest: source.digest)
         let command = ["download", id, "-o", copy, "--server", proxy.url, "--json"]
-        var client = try scene.start(command)
+        var client = try fixture.start(command)
         for kill in 1...Torture.killCount {
             let target = source.byteCount * kill * 2 / (Torture.killCount * 3)
             try await eventually("\(target) bytes passed", within: Torture.limit) {
@@ -102,18 +102,18 @@ struct KillStormTests {
                 client.signal(SIGKILL)
                 let end = try await client.wait()
                 #expect([.signaled(SIGKILL), .exited(0)].contains(end), "\(client.output)")
-                client = try scene.start(command)
+                client = try fixture.start(command)
             } else {
                 server = try await replace(server)
                 proxy.upstreamPort = server.port
             }
             #expect(!FileManager.default.fileExists(atPath: copy))
         }
-        let finished = try await scene.finish(client, within: Torture.limit)
+        let finished = try await fixture.finish(client, within: Torture.limit)
         try finished.expectCompleted(source)
         #expect(try await watcher.stop().wrongSights == [])
         #expect(proxy.counts.cutCount > 0 && proxy.counts.flipCount > 0)
-        #expect(scene.temporaryFile(in: scene.directory) == nil)
+        #expect(fixture.temporaryFile(in: fixture.directory) == nil)
         Torture.reportSurvived(kills: Torture.killCount)
     }
 }

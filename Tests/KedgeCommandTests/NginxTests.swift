@@ -6,48 +6,48 @@ import Testing
 /// The example in `deploy/nginx.conf` in front of a real server.
 @Suite(.timeLimit(.minutes(2)), .enabled(if: Nginx.path != nil, "nginx: not installed"))
 struct NginxTests {
-    private let scene: Scene
+    private let fixture: CommandEnvironment
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try CommandEnvironment() }
 
     @Test func `a file survives upload and download through nginx and kills of the server`()
         async throws
     {
-        let source = try scene.sample(mebibytes: 60)
-        var server = try await scene.serve()
+        let source = try fixture.sample(mebibytes: 60)
+        var server = try await fixture.serve()
         // nginx forwards to this proxy, so that the next server may have another port.
-        let backend = try scene.proxy(to: server.port, Faults(bytesPerSecond: 32 << 20))
-        let nginx = try await Nginx.start(in: scene, upstreamPort: backend.port)
-        let client = try scene.start(["upload", source.path, "--server", nginx.url, "--json"])
+        let backend = try fixture.proxy(to: server.port, Faults(bytesPerSecond: 32 << 20))
+        let nginx = try await Nginx.start(in: fixture, upstreamPort: backend.port)
+        let client = try fixture.start(["upload", source.path, "--server", nginx.url, "--json"])
         var buffered: Set<String> = []
         try await eventually("some chunks are there") {
-            buffered.formUnion(nginx.bufferedFiles(in: scene))
+            buffered.formUnion(nginx.bufferedFiles(in: fixture))
             return server.requests.created.count >= 4
         }
         let first = server
         let acknowledged = Set(first.requests.created.keys)
         first.process.signal(SIGKILL)
         _ = try await first.process.wait()
-        server = try await scene.serve()
+        server = try await fixture.serve()
         backend.upstreamPort = server.port
-        let finished = try await scene.finish(client)
+        let finished = try await fixture.finish(client)
         try finished.expectCompleted(source)
         let later = Set(server.requests.created.keys)
         #expect(acknowledged.intersection(later) == [])
 
-        let copy = scene.path("copy")
+        let copy = fixture.path("copy")
         let id = try #require(try finished.result.remoteFileId)
         let before = backend.counts.downByteCount
-        let download = try scene.start(
+        let download = try fixture.start(
             ["download", id, "-o", copy, "--server", nginx.url, "--json"])
         try await eventually("bytes come back") {
-            buffered.formUnion(nginx.bufferedFiles(in: scene))
+            buffered.formUnion(nginx.bufferedFiles(in: fixture))
             return backend.counts.downByteCount > before + 10 << 20
         }
         server.process.signal(SIGKILL)
         _ = try await server.process.wait()
-        backend.upstreamPort = try await scene.serve().port
-        try await scene.finish(download).expectCompleted(source)
+        backend.upstreamPort = try await fixture.serve().port
+        try await fixture.finish(download).expectCompleted(source)
         #expect(try Sample.digest(of: copy) == source.digest)
         #expect(buffered == [], "a body was gathered in a file")
     }
@@ -72,13 +72,13 @@ struct NginxTests {
     func `an upload through nginx over a link that keeps failing resumes inside its chunks`(
         place: Break
     ) async throws {
-        let source = try scene.sample(mebibytes: 20)
-        let server = try await scene.serve()
+        let source = try fixture.sample(mebibytes: 20)
+        let server = try await fixture.serve()
         let faults = Faults(direction: .up, cutsAfter: place.byteCount, cut: place.cut)
-        let behind = try scene.proxy(to: server.port, place.isBefore ? Faults() : faults)
-        let nginx = try await Nginx.start(in: scene, upstreamPort: behind.port)
-        let before = try scene.proxy(to: nginx.port, place.isBefore ? faults : Faults())
-        let finished = try await scene.run(
+        let behind = try fixture.proxy(to: server.port, place.isBefore ? Faults() : faults)
+        let nginx = try await Nginx.start(in: fixture, upstreamPort: behind.port)
+        let before = try fixture.proxy(to: nginx.port, place.isBefore ? faults : Faults())
+        let finished = try await fixture.run(
             ["upload", source.path, "--server", before.url, "--json"])
         try finished.expectCompleted(source)
         let continued = server.requests.chunks.filter { ($0.firstByte ?? 0) % (4 << 20) != 0 }
@@ -92,16 +92,16 @@ struct NginxTests {
     }
 
     @Test func `a restart of the server behind nginx costs less than a chunk`() async throws {
-        let source = try scene.sample(mebibytes: 40)
-        let server = try await scene.serve(["--shutdown-drain-seconds", "0"])
-        let backend = try scene.proxy(to: server.port, Faults(bytesPerSecond: 8 << 20))
-        let nginx = try await Nginx.start(in: scene, upstreamPort: backend.port)
-        let client = try scene.start(["upload", source.path, "--server", nginx.url, "--json"])
+        let source = try fixture.sample(mebibytes: 40)
+        let server = try await fixture.serve(["--shutdown-drain-seconds", "0"])
+        let backend = try fixture.proxy(to: server.port, Faults(bytesPerSecond: 8 << 20))
+        let nginx = try await Nginx.start(in: fixture, upstreamPort: backend.port)
+        let client = try fixture.start(["upload", source.path, "--server", nginx.url, "--json"])
         try await eventually("some chunks are there") { server.requests.created.count >= 2 }
         server.process.signal(SIGTERM)
         _ = try await server.process.wait()
-        backend.upstreamPort = try await scene.serve().port
-        try await scene.finish(client).expectCompleted(source)
+        backend.upstreamPort = try await fixture.serve().port
+        try await fixture.finish(client).expectCompleted(source)
         #expect(backend.counts.upByteCount < source.byteCount + 4 << 20)
     }
 }
@@ -117,17 +117,17 @@ struct Nginx {
     private static let places = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
 
     /// Starts nginx with `deploy/nginx.conf` on a free port.
-    static func start(in scene: Scene, upstreamPort: UInt16) async throws -> Nginx {
+    static func start(in fixture: CommandEnvironment, upstreamPort: UInt16) async throws -> Nginx {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
-        let directory = scene.path("nginx")
+        let directory = fixture.path("nginx")
         try FileManager.default.createDirectory(
             atPath: directory, withIntermediateDirectories: false)
         // The test releases the port before nginx binds it, because nginx cannot report a port of
         // its choice.
         let (descriptor, port) = try Loopback.bound()
         close(descriptor)
-        let render = try scene.start(
+        let render = try fixture.start(
             program: "/usr/bin/env",
             [
                 "bash", root.path + "/Tests/support/render_nginx.sh", "127.0.0.1:\(port)",
@@ -138,7 +138,7 @@ struct Nginx {
         try render.output.write(toFile: file, atomically: false, encoding: .utf8)
         guard let path else { throw TestFailure("nginx is not installed") }
         // The workers would outlive a killed master.
-        let process = try scene.start(
+        let process = try fixture.start(
             program: path, ["-c", file, "-e", directory + "/error.log"], endsGently: true)
         try await eventually("nginx listens") {
             guard process.isRunning else { throw TestFailure("nginx ended: \(process.errors)") }
@@ -150,9 +150,9 @@ struct Nginx {
     }
 
     /// Files in which nginx buffered a body.
-    func bufferedFiles(in scene: Scene) -> [String] {
+    func bufferedFiles(in fixture: CommandEnvironment) -> [String] {
         Self.places.flatMap { place in
-            let directory = scene.path("nginx/\(place)")
+            let directory = fixture.path("nginx/\(place)")
             return (FileManager.default.subpaths(atPath: directory) ?? []).filter { name in
                 var isDirectory: ObjCBool = false
                 _ = FileManager.default.fileExists(

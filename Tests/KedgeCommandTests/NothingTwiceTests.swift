@@ -6,13 +6,13 @@ import Testing
 /// R157: files that arrived before a failure are not sent again.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct NothingTwiceTests {
-    let scene: Scene
+    let fixture: CommandEnvironment
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try CommandEnvironment() }
 
     private func samples() throws -> [Sample] {
         try (1...6).map {
-            try scene.sample("\($0).bin", mebibytes: 5, plus: $0, seed: UInt64($0))
+            try fixture.sample("\($0).bin", mebibytes: 5, plus: $0, seed: UInt64($0))
         }
     }
 
@@ -42,9 +42,9 @@ struct NothingTwiceTests {
 
     @Test func `files that were uploaded before a kill are not sent again`() async throws {
         let samples = try samples()
-        let server = try await scene.serve()
-        let proxy = try scene.proxy(to: server.port, Faults(bytesPerSecond: 6 << 20))
-        let client = try scene.start(command(samples, proxy.url))
+        let server = try await fixture.serve()
+        let proxy = try fixture.proxy(to: server.port, Faults(bytesPerSecond: 6 << 20))
+        let client = try fixture.start(command(samples, proxy.url))
         try await eventually("the fourth file is under way") { finalizedCount(server) == 3 }
         client.signal(SIGKILL)
         _ = try await client.wait()
@@ -53,7 +53,7 @@ struct NothingTwiceTests {
         try await Task.sleep(for: .milliseconds(500))
         let done = finalizedCount(server)
         let before = proxy.counts.upByteCount
-        let finished = try await scene.run(command(samples, proxy.url))
+        let finished = try await fixture.run(command(samples, proxy.url))
         #expect(finished.termination == .exited(0), "\(finished.errors)")
         expectEverythingOnce(server, finished, samples)
         let rest = samples.dropFirst(done).reduce(0) { $0 + $1.byteCount }
@@ -62,16 +62,16 @@ struct NothingTwiceTests {
 
     @Test func `only the failed file of several is sent by the next run`() async throws {
         let samples = try samples()
-        let hidden = scene.path("hidden")
+        let hidden = fixture.path("hidden")
         try FileManager.default.moveItem(atPath: samples[3].path, toPath: hidden)
-        let server = try await scene.serve()
-        let proxy = try scene.proxy(to: server.port)
-        let failed = try await scene.run(command(samples, proxy.url))
+        let server = try await fixture.serve()
+        let proxy = try fixture.proxy(to: server.port)
+        let failed = try await fixture.run(command(samples, proxy.url))
         #expect(failed.termination == .exited(ExitStatus.someFailed))
         #expect(finalizedCount(server) == 5)
         try FileManager.default.moveItem(atPath: hidden, toPath: samples[3].path)
         let before = proxy.counts.upByteCount
-        let finished = try await scene.run(command(samples, proxy.url))
+        let finished = try await fixture.run(command(samples, proxy.url))
         #expect(finished.termination == .exited(0), "\(finished.errors)")
         expectEverythingOnce(server, finished, samples)
         #expect(proxy.counts.upByteCount - before < samples[3].byteCount + 64 << 10)

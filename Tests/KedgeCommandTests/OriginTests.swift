@@ -10,12 +10,12 @@ import Testing
 /// measure the machine.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct OriginTests {
-    private let scene: Scene
+    private let fixture: CommandEnvironment
     private let folder: String
 
     init() throws {
-        scene = try Scene()
-        folder = scene.path("origin")
+        fixture = try CommandEnvironment()
+        folder = fixture.path("origin")
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: false)
     }
@@ -29,7 +29,7 @@ struct OriginTests {
     }
 
     private func command(_ proxy: FaultyProxy, _ more: String...) -> [String] {
-        ["download", proxy.url + "/file.bin", "-o", scene.path("copy.bin"), "--json"] + more
+        ["download", proxy.url + "/file.bin", "-o", fixture.path("copy.bin"), "--json"] + more
     }
 
     // R1, R132.
@@ -40,11 +40,12 @@ struct OriginTests {
     func dying(program: OriginProgram) async throws {
         let content = Sample.bytes(24 << 20, seed: 7)
         try publish(content)
-        let port = try await program.start(in: scene, serving: folder)
-        let proxy = try scene.proxy(to: port, Faults(direction: .down, cutsAfter: 700 << 10))
-        let finished = try await scene.run(command(proxy), within: .seconds(120))
+        let port = try await program.start(in: fixture, serving: folder)
+        let proxy = try fixture.proxy(to: port, Faults(direction: .down, cutsAfter: 700 << 10))
+        let finished = try await fixture.run(command(proxy), within: .seconds(120))
         #expect(finished.termination == .exited(0), "\(finished.errors)")
-        let isWhole = FileManager.default.contents(atPath: scene.path("copy.bin")) == Data(content)
+        let isWhole =
+            FileManager.default.contents(atPath: fixture.path("copy.bin")) == Data(content)
         #expect(isWhole)
         #expect(try finished.result.verification == "unverified")
         #expect(proxy.counts.cutCount > 20)
@@ -58,9 +59,9 @@ struct OriginTests {
         arguments: OriginProgram.withRanges)
     func replaced(program: OriginProgram) async throws {
         try publish(Sample.bytes(24 << 20, seed: 7))
-        let port = try await program.start(in: scene, serving: folder)
-        let proxy = try scene.proxy(to: port, Faults(bytesPerSecond: 6 << 20))
-        let client = try scene.start(command(proxy))
+        let port = try await program.start(in: fixture, serving: folder)
+        let proxy = try fixture.proxy(to: port, Faults(bytesPerSecond: 6 << 20))
+        let client = try fixture.start(command(proxy))
         try await eventually("bytes passed") { proxy.counts.downByteCount > 10 << 20 }
         client.signal(SIGKILL)
         _ = try await client.wait()
@@ -71,25 +72,25 @@ struct OriginTests {
             [.modificationDate: try #require(before[.modificationDate])],
             ofItemAtPath: folder + "/file.bin")
         proxy.faults = Faults()
-        let finished = try await scene.run(command(proxy))
+        let finished = try await fixture.run(command(proxy))
         #expect(finished.termination == .exited(0), "\(finished.errors)")
-        let isNew = FileManager.default.contents(atPath: scene.path("copy.bin")) == Data(new)
+        let isNew = FileManager.default.contents(atPath: fixture.path("copy.bin")) == Data(new)
         #expect(isNew)
         let transfer = try #require(try finished.result.transferId)
-        #expect(try await scene.diagnose(transfer).remoteChangeCount == 1)
+        #expect(try await fixture.diagnose(transfer).remoteChangeCount == 1)
     }
 
     @Test("a download from a server without ranges restarts, and the command reports it")
     func withoutRanges() async throws {
         let content = Sample.bytes(24 << 20, seed: 7)
         try publish(content)
-        let port = try await OriginProgram.python.start(in: scene, serving: folder)
-        let proxy = try scene.proxy(to: port, Faults(bytesPerSecond: 8 << 20))
-        let client = try scene.start(command(proxy))
+        let port = try await OriginProgram.python.start(in: fixture, serving: folder)
+        let proxy = try fixture.proxy(to: port, Faults(bytesPerSecond: 8 << 20))
+        let client = try fixture.start(command(proxy))
         try await eventually("bytes passed") { proxy.counts.downByteCount > 10 << 20 }
         client.signal(SIGKILL)
         _ = try await client.wait()
-        let finished = try await scene.run(command(proxy, "--sha256", digest(of: content)))
+        let finished = try await fixture.run(command(proxy, "--sha256", digest(of: content)))
         #expect(finished.termination == .exited(0), "\(finished.errors)")
         #expect(finished.output.contains("PRECONDITION_FAILED"))
         #expect(try finished.result.verification == "sha256")
@@ -98,13 +99,13 @@ struct OriginTests {
 
     @Test func `a file with another SHA-256 than the given one is refused`() async throws {
         try publish(Sample.bytes(1 << 20, seed: 7))
-        let port = try await OriginProgram.python.start(in: scene, serving: folder)
-        let proxy = try scene.proxy(to: port)
-        let wrong = try await scene.run(
+        let port = try await OriginProgram.python.start(in: fixture, serving: folder)
+        let proxy = try fixture.proxy(to: port)
+        let wrong = try await fixture.run(
             command(proxy, "--sha256", String(repeating: "0", count: 64)))
         #expect(wrong.termination == .exited(ExitStatus.integrity))
-        #expect(!FileManager.default.fileExists(atPath: scene.path("copy.bin")))
-        let malformed = try await scene.run(command(proxy, "--sha256", "0"))
+        #expect(!FileManager.default.fileExists(atPath: fixture.path("copy.bin")))
+        let malformed = try await fixture.run(command(proxy, "--sha256", "0"))
         #expect(malformed.termination == .exited(ExitStatus.usage))
     }
 
@@ -129,7 +130,7 @@ enum OriginProgram: String, Sendable, CustomStringConvertible {
     static let areInstalled = Nginx.path != nil && rclonePath != nil
 
     /// Starts the program on a free port.
-    func start(in scene: Scene, serving folder: String) async throws -> UInt16 {
+    func start(in fixture: CommandEnvironment, serving folder: String) async throws -> UInt16 {
         // The test releases the port before the program binds it, because no program reports a port
         // of its choice.
         let (descriptor, port) = try Loopback.bound()
@@ -137,18 +138,18 @@ enum OriginProgram: String, Sendable, CustomStringConvertible {
         let process =
             switch self {
             case .nginx:
-                try scene.start(
+                try fixture.start(
                     program: Nginx.path ?? "nginx",
                     [
-                        "-c", try Self.configuration(in: scene, serving: folder, port: port),
-                        "-e", scene.path("nginx-error.log"),
+                        "-c", try Self.configuration(in: fixture, serving: folder, port: port),
+                        "-e", fixture.path("nginx-error.log"),
                     ], endsGently: true)
             case .rclone:
-                try scene.start(
+                try fixture.start(
                     program: Self.rclonePath ?? "rclone",
                     ["serve", "http", folder, "--addr", "127.0.0.1:\(port)"], endsGently: true)
             case .python:
-                try scene.start(
+                try fixture.start(
                     program: "/usr/bin/env",
                     [
                         "python3", "-m", "http.server", "\(port)", "--bind", "127.0.0.1",
@@ -165,19 +166,19 @@ enum OriginProgram: String, Sendable, CustomStringConvertible {
     }
 
     private static func configuration(
-        in scene: Scene, serving folder: String, port: UInt16
+        in fixture: CommandEnvironment, serving folder: String, port: UInt16
     ) throws -> String {
         let places = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-            .map { "\($0)_temp_path \(scene.path("nginx-" + $0));" }.joined(separator: " ")
+            .map { "\($0)_temp_path \(fixture.path("nginx-" + $0));" }.joined(separator: " ")
         let text = """
-            daemon off; worker_processes 1; pid \(scene.path("nginx.pid")); user root;
+            daemon off; worker_processes 1; pid \(fixture.path("nginx.pid")); user root;
             events {}
             http {
                 access_log off; etag off; \(places)
                 server { listen 127.0.0.1:\(port); root \(folder); }
             }
             """
-        let path = scene.path("nginx.conf")
+        let path = fixture.path("nginx.conf")
         try text.write(toFile: path, atomically: false, encoding: .utf8)
         return path
     }

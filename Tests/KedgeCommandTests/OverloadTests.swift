@@ -8,9 +8,9 @@ import Testing
 /// Serialized, because hundreds of connections at a time need the machine for themselves.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct OverloadTests {
-    private let scene: Scene
+    private let fixture: CommandEnvironment
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try CommandEnvironment() }
 
     private static let connectionCount = 200
     /// Default of `limits.maxConcurrentWrites`.
@@ -26,7 +26,7 @@ struct OverloadTests {
     // R58: memory is bounded whatever the clients send.
     @Test("memory for two hundred unfinished chunks follows the limits, not the bytes sent")
     func memory() async throws {
-        let server = try await scene.serve([
+        let server = try await fixture.serve([
             "--timeouts-min-body-bytes-per-second", "0", "--timeouts-idle-seconds", "600",
         ])
         let file = RawFile(
@@ -78,7 +78,7 @@ struct OverloadTests {
     @Test("connections over the limit wait and are served")
     func connections() async throws {
         let limit = 8
-        let server = try await scene.serve(["--limits-max-connections", "\(limit)"])
+        let server = try await fixture.serve(["--limits-max-connections", "\(limit)"])
         let atRest = server.process.socketCount
         var waiting = try (0..<60).map { _ in try RawConnection(to: server) }
         try await eventually(

@@ -8,9 +8,9 @@ import Testing
 /// measure the machine.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct RoughLinkTests {
-    private let scene: Scene
+    private let fixture: CommandEnvironment
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try CommandEnvironment() }
 
     /// Faults of a link in both directions.
     enum Trouble: String, CaseIterable, CustomTestStringConvertible {
@@ -41,7 +41,7 @@ struct RoughLinkTests {
         .enabled(if: Torture.isOn, "long-runs: KEDGE_TORTURE=1 asks for them"),
         arguments: Trouble.allCases)
     func large(trouble: Trouble) async throws {
-        let source = try scene.sample(mebibytes: Torture.mebibytes, plus: 1)
+        let source = try fixture.sample(mebibytes: Torture.mebibytes, plus: 1)
         try await expectThereAndBack(source, trouble.faults)
     }
 
@@ -50,7 +50,7 @@ struct RoughLinkTests {
         "a file survives upload and download over connections that carry 64 KiB each",
         arguments: Faults.Cut.allCases)
     func thin(cut: Faults.Cut) async throws {
-        let source = try scene.sample(mebibytes: Torture.isOn ? 24 : 6, plus: 1)
+        let source = try fixture.sample(mebibytes: Torture.isOn ? 24 : 6, plus: 1)
         let proxies = try await expectThereAndBack(source) { direction in
             Faults(direction: direction, cutsAfter: 64 << 10, cut: cut)
         }
@@ -68,16 +68,16 @@ struct RoughLinkTests {
     private func expectThereAndBack(
         _ source: Sample, _ faults: (Faults.Direction) -> Faults
     ) async throws -> [FaultyProxy] {
-        let server = try await scene.serve()
-        let up = try scene.proxy(to: server.port, faults(.up))
-        let uploaded = try await scene.run(
+        let server = try await fixture.serve()
+        let up = try fixture.proxy(to: server.port, faults(.up))
+        let uploaded = try await fixture.run(
             ["upload", source.path, "--server", up.url, "--json"], within: Torture.limit)
         try uploaded.expectCompleted(source)
         try [server].expectTakenOnce(source)
         let id = try #require(try uploaded.result.remoteFileId)
-        let down = try scene.proxy(to: server.port, faults(.down))
-        let copy = scene.path("copy.bin")
-        let downloaded = try await scene.run(
+        let down = try fixture.proxy(to: server.port, faults(.down))
+        let copy = fixture.path("copy.bin")
+        let downloaded = try await fixture.run(
             ["download", id, "-o", copy, "--server", down.url, "--json"], within: Torture.limit)
         try downloaded.expectCompleted(source)
         #expect(try Sample.digest(of: copy) == source.digest)

@@ -6,16 +6,16 @@ import Testing
 /// the client's whole timeout.
 @Suite(.timeLimit(.minutes(2)))
 struct StallTests {
-    private let scene: Scene
+    private let fixture: CommandEnvironment
 
-    init() throws { scene = try Scene() }
+    init() throws { fixture = try CommandEnvironment() }
 
     @Test func `a stalled upload continues over another connection`() async throws {
-        let source = try scene.sample(mebibytes: 24)
-        let server = try await scene.serve()
-        let proxy = try scene.proxy(
+        let source = try fixture.sample(mebibytes: 24)
+        let server = try await fixture.serve()
+        let proxy = try fixture.proxy(
             to: server.port, Faults(direction: .up, stallsAfter: 2 << 20, stallCount: 2))
-        let finished = try await scene.run(
+        let finished = try await fixture.run(
             ["upload", source.path, "--server", proxy.url, "--json"])
         try finished.expectCompleted(source)
         #expect(proxy.counts.stallCount == 2)
@@ -23,15 +23,15 @@ struct StallTests {
     }
 
     @Test func `a stalled download continues over another connection`() async throws {
-        let source = try scene.sample(mebibytes: 24)
-        let server = try await scene.serve()
-        let id = try await scene.upload(source, to: server.url)
-        let proxy = try scene.proxy(
+        let source = try fixture.sample(mebibytes: 24)
+        let server = try await fixture.serve()
+        let id = try await fixture.upload(source, to: server.url)
+        let proxy = try fixture.proxy(
             to: server.port, Faults(direction: .down, stallsAfter: 2 << 20, stallCount: 2))
-        let finished = try await scene.run(
-            ["download", id, "-o", scene.path("copy"), "--server", proxy.url, "--json"])
+        let finished = try await fixture.run(
+            ["download", id, "-o", fixture.path("copy"), "--server", proxy.url, "--json"])
         try finished.expectCompleted(source)
-        #expect(try Sample.digest(of: scene.path("copy")) == source.digest)
+        #expect(try Sample.digest(of: fixture.path("copy")) == source.digest)
         #expect(proxy.counts.stallCount == 2)
         #expect(proxy.counts.downByteCount < source.byteCount * 13 / 10)
     }

@@ -3,7 +3,7 @@ import KedgeFiles
 import KedgeTesting
 
 /// A test's own data directory, over a file system that can fail.
-final class DiskPlace: Sendable {
+final class DiskEnvironment: Sendable {
     let directory: TemporaryDirectory
     let files = FaultyFileSystem()
     private let pool: BlockingPool

@@ -14,31 +14,31 @@ import Testing
     /// Runs the work with its first call failing, then its second, until it succeeds. Repeats it
     /// after each failure, as a caller would.
     private func failEachCall(
-        of place: DiskPlace, _ work: () async throws -> Void
+        of fixture: DiskEnvironment, _ work: () async throws -> Void
     ) async throws -> Int {
-        defer { place.files.heal() }
+        defer { fixture.files.heal() }
         for position in 0..<100 {
-            place.files.fail(after: position)
+            fixture.files.fail(after: position)
             do {
                 try await work()
             } catch is ByteStoreError {
                 try await work()
             }
-            if !place.files.hasFailed { return position }
+            if !fixture.files.hasFailed { return position }
         }
         Issue.record("it never ran without a failure")
         return 0
     }
 
     @Test func `a promotion can be repeated after a failure at any step`() async throws {
-        let place = try DiskPlace()
-        let store = try await place.open()
-        let steps = try await failEachCall(of: place) {
+        let fixture = try DiskEnvironment()
+        let store = try await fixture.open()
+        let steps = try await failEachCall(of: fixture) {
             // Another name each time, so that its directories are not there yet.
             let name = FileID.random()
             let blob = SHA256Hasher.digest(of: Array(name.text.utf8))
             let area = StagingKey(.random())
-            try stage(area, in: place)
+            try stage(area, in: fixture)
             do {
                 try await store.promote(area, to: blob, byteCount: 3)
             } catch {
@@ -53,9 +53,9 @@ import Testing
     }
 
     /// Stages without disturbing the plan of failures.
-    private func stage(_ key: StagingKey, in place: DiskPlace) throws {
+    private func stage(_ key: StagingKey, in fixture: DiskEnvironment) throws {
         let files = POSIXFileSystem()
-        let parent = "\(place.path)/staging/\(key.text.prefix(2))"
+        let parent = "\(fixture.path)/staging/\(key.text.prefix(2))"
         try files.makeDirectory(parent)
         let file = try files.open("\(parent)/\(key)", .createNew)
         try [UInt8]([1, 2, 3]).withUnsafeBytes { try file.write($0, at: 0) }
@@ -65,13 +65,13 @@ import Testing
     @Test func `discarding a second copy can be repeated after a failure at any step`()
         async throws
     {
-        let place = try DiskPlace()
-        let store = try await place.open()
+        let fixture = try DiskEnvironment()
+        let store = try await fixture.open()
         try await store.stage([1, 2, 3], as: key)
         try await store.promote(key, to: digest, byteCount: 3)
-        _ = try await failEachCall(of: place) {
-            if try POSIXFileSystem().status(of: "\(place.path)/staging/01/\(key)") == nil {
-                try stage(key, in: place)
+        _ = try await failEachCall(of: fixture) {
+            if try POSIXFileSystem().status(of: "\(fixture.path)/staging/01/\(key)") == nil {
+                try stage(key, in: fixture)
             }
             try await store.promote(key, to: digest, byteCount: 3)
         }
@@ -81,20 +81,20 @@ import Testing
     }
 
     @Test func `removal and quarantine can be repeated after a failure at any step`() async throws {
-        let place = try DiskPlace()
-        let store = try await place.open()
+        let fixture = try DiskEnvironment()
+        let store = try await fixture.open()
         let files = POSIXFileSystem()
-        let quarantine = "\(place.path)/quarantine"
+        let quarantine = "\(fixture.path)/quarantine"
         for operation in [
             { try await store.removeStaging(key) }, { try await store.quarantine(key) },
         ] {
-            _ = try await failEachCall(of: place) {
+            _ = try await failEachCall(of: fixture) {
                 // Each quarantined copy costs the next quarantine a call.
                 for name in try files.list(quarantine) {
                     _ = try files.remove("\(quarantine)/\(name)")
                 }
-                if try files.status(of: "\(place.path)/staging/01/\(key)") == nil {
-                    try stage(key, in: place)
+                if try files.status(of: "\(fixture.path)/staging/01/\(key)") == nil {
+                    try stage(key, in: fixture)
                 }
                 try await operation()
             }
@@ -104,11 +104,11 @@ import Testing
     }
 
     @Test func `after a failed sync an area refuses everything and a new one works`() async throws {
-        let place = try DiskPlace()
-        let store = try await place.open()
+        let fixture = try DiskEnvironment()
+        let store = try await fixture.open()
         let area = try await store.openStaging(key)
         try await area.write(SampleBytes.buffer([1, 2, 3]), at: 0)
-        place.files.fail(after: 0, of: .syncData)
+        fixture.files.fail(after: 0, of: .syncData)
         await #expect(throws: ByteStoreError.self) { try await area.sync() }
         await #expect(throws: ByteStoreError.self) { try await area.sync() }
         await #expect(throws: ByteStoreError.self) {
@@ -126,10 +126,10 @@ import Testing
     @Test func `an area refuses to sync after one of many concurrent syncs has failed`()
         async throws
     {
-        let place = try DiskPlace()
-        let store = try await place.open()
+        let fixture = try DiskEnvironment()
+        let store = try await fixture.open()
         let area = try await store.openStaging(key)
-        place.files.fail(after: 3, of: .syncData)
+        fixture.files.fail(after: 3, of: .syncData)
         let results = await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<200 {
                 group.addTask {
@@ -144,7 +144,7 @@ import Testing
             return await group.reduce(into: []) { $0.append($1) }
         }
         // Syncs that share a flush may be so few that the planned one is never reached.
-        if place.files.hasFailed {
+        if fixture.files.hasFailed {
             #expect(results.contains(false))
             await #expect(throws: ByteStoreError.self) { try await area.sync() }
         }
@@ -156,10 +156,10 @@ import Testing
     func `a full disk is reported as full and the area goes on when there is room`(
         _ number: Int32
     ) async throws {
-        let place = try DiskPlace()
-        let store = try await place.open()
+        let fixture = try DiskEnvironment()
+        let store = try await fixture.open()
         let area = try await store.openStaging(key)
-        place.files.fail(after: 0, of: .write, with: number)
+        fixture.files.fail(after: 0, of: .write, with: number)
         let error = await #expect(throws: ByteStoreError.self) {
             try await area.write(SampleBytes.buffer([1]), at: 0)
         }
@@ -174,9 +174,9 @@ import Testing
     }
 
     @Test func `a disk that became read-only is unavailable`() async throws {
-        let place = try DiskPlace()
-        let store = try await place.open()
-        place.files.fail(after: 0, of: .open, with: EROFS)
+        let fixture = try DiskEnvironment()
+        let store = try await fixture.open()
+        fixture.files.fail(after: 0, of: .open, with: EROFS)
         let error = await #expect(throws: ByteStoreError.self) {
             try await store.openStaging(key)
         }
@@ -188,12 +188,12 @@ import Testing
     }
 
     @Test func `a damaged blob is replaced by the promoted bytes`() async throws {
-        let place = try DiskPlace()
-        let store = try await place.open()
+        let fixture = try DiskEnvironment()
+        let store = try await fixture.open()
         try await store.stage([1, 2, 3], as: key)
         try await store.promote(key, to: digest, byteCount: 3)
         let hex = digest.hex
-        let path = "\(place.path)/blobs/\(hex.prefix(2))/\(hex.dropFirst(2).prefix(2))/\(hex)"
+        let path = "\(fixture.path)/blobs/\(hex.prefix(2))/\(hex.dropFirst(2).prefix(2))/\(hex)"
         let file = try POSIXFileSystem().open(path, .readWrite)
         try file.truncate(to: 1)
         try file.close()

@@ -5,11 +5,11 @@ import KedgeTesting
 import Testing
 
 /// R129: the client does not send again what an expired session received.
-@Suite(.timeLimit(.minutes(1))) struct Adoption {
-    private let place: EnginePlace
+@Suite(.timeLimit(.minutes(1))) struct AdoptionTests {
+    private let fixture: EngineEnvironment
 
     init() throws {
-        place = try EnginePlace {
+        fixture = try EngineEnvironment {
             $0.sessionLifetime = .seconds(100)
             $0.expiryGrace = .seconds(1000)
         }
@@ -20,7 +20,7 @@ import Testing
         try await node.put(0, of: upload)
         try await node.put(2, of: upload)
         await node.breakOff(1, of: upload, after: 300)
-        place.clock.advance(by: .seconds(101))
+        fixture.clock.advance(by: .seconds(101))
         return upload
     }
 
@@ -28,7 +28,7 @@ import Testing
     func `a new session takes over chunks and partials within the grace`(
         swept: Bool, afterRestart: Bool
     ) async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let old = try await expired(on: node)
         if swept { try await node.engine.sweep() }
         if afterRestart { node = try await node.restart() }
@@ -45,14 +45,14 @@ import Testing
     }
 
     @Test func `the sweep of the old session leaves the adopted bytes alone`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let old = try await expired(on: node)
         let new = try await node.begin(old.content, adopting: old.id)
-        place.clock.advance(by: .seconds(90))
+        fixture.clock.advance(by: .seconds(90))
         try await node.put(1, of: new, from: 300)
         // The last chunk trickles in for longer than the old session's grace.
         for step in 0..<15 {
-            place.clock.advance(by: .seconds(90))
+            fixture.clock.advance(by: .seconds(90))
             await node.breakOff(3, of: new, from: step * 20, after: 20)
             try await node.engine.sweep()
         }
@@ -61,9 +61,9 @@ import Testing
     }
 
     @Test func `after the grace a new session starts empty`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let old = try await expired(on: node)
-        place.clock.advance(by: .seconds(1100))
+        fixture.clock.advance(by: .seconds(1100))
         try await node.engine.sweep()
         let new = try await node.begin(old.content, adopting: old.id)
         #expect(try await node.status(of: new).receivedBytes == 0)
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test func `another owner's session is not adopted and keeps what it has`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let old = try await expired(on: node)
         let thief = try await node.begin(old.content, owner: .stranger, adopting: old.id)
         #expect(try await node.status(of: thief).receivedBytes == 0)
@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test func `a session that still lives is not adopted and is not disturbed`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let old = try await node.begin(sampleBytes(2500))
         try await node.put(0, of: old)
         let new = try await node.begin(old.content, adopting: old.id)
@@ -95,7 +95,7 @@ import Testing
     @Test func `a writer of a live session survives an attempt to adopt it`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let old = try await node.begin(sampleBytes(1000))
         let body = ScriptedBody(old.content.prefix(300), announcing: 1000, ending: .hangs)
         let task = Task { try await node.put(old.put(0), of: old, body) }
@@ -114,24 +114,24 @@ import Testing
     func `a session of another size, chunk size or digest starts empty`(
         size: Int, chunkSize: Int, digest: SHA256Digest?
     ) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(
             sampleBytes(3500), declaring: digest.map { _ in SHA256Hasher.digest(of: [2]) })
         try await node.put(0, of: upload)
-        place.clock.advance(by: .seconds(101))
+        fixture.clock.advance(by: .seconds(101))
         let new = try await node.begin(
             sampleBytes(size), chunkSize: chunkSize, declaring: digest, adopting: upload.id)
         #expect(try await node.status(of: new).receivedBytes == 0)
     }
 
     @Test func `an unknown session to adopt is no error`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let new = try await node.begin(sampleBytes(1000), adopting: .random())
         #expect(try await node.status(of: new).receivedBytes == 0)
     }
 
     @Test func `one of many sessions that adopt at once gets the bytes`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let old = try await expired(on: node)
         let received = try await withThrowingTaskGroup(of: Int64.self) { group in
             for _ in 0..<16 {

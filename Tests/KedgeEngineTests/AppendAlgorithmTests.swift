@@ -20,9 +20,9 @@ extension AppendChecksum {
         case after
     }
 
-    private let place: EnginePlace
+    private let fixture: EngineEnvironment
 
-    init() throws { place = try EnginePlace() }
+    init() throws { fixture = try EngineEnvironment() }
 
     private func put(
         at offset: Int, _ checksum: AppendChecksum, _ time: Time
@@ -46,7 +46,7 @@ extension AppendChecksum {
     func `the right checksum makes the append count`(
         algorithm: ChecksumAlgorithm, time: Time
     ) async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         // The append covers the rest of a chunk, a committed chunk and the first bytes of another.
         _ = try await node.append(upload.content.prefix(300), to: upload, at: 0)
@@ -65,7 +65,7 @@ extension AppendChecksum {
     func `a wrong checksum leaves everything as it was`(
         algorithm: ChecksumAlgorithm, time: Time
     ) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         _ = try await node.append(upload.content.prefix(300), to: upload, at: 0)
         let before = try await node.status(of: upload)
@@ -78,7 +78,7 @@ extension AppendChecksum {
     }
 
     @Test func `a checksum that is too short is wrong`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         for algorithm in ChecksumAlgorithm.allCases {
             var cut = AppendChecksum(algorithm, of: upload.content)
@@ -91,7 +91,7 @@ extension AppendChecksum {
     }
 
     @Test func `an append whose late checksum cannot be read does not count`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         let put = AppendPut(
             offset: 0,
@@ -103,7 +103,7 @@ extension AppendChecksum {
     }
 
     @Test func `a body that breaks off before its late checksum does not count`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         let wasAsked = Shared(false)
         let put = AppendPut(
@@ -121,7 +121,7 @@ extension AppendChecksum {
     }
 
     @Test func `checksums before and after the body must both be right`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         var put = AppendPut(offset: 0, checksum: AppendChecksum(.md5, of: upload.content))
         put.lateChecksum = { AppendChecksum(.sha1, of: [1]) }

@@ -6,15 +6,15 @@ import Testing
 
 /// An append with a checksum counts as a whole at its end, or not at all.
 @Suite(.timeLimit(.minutes(1))) struct AppendChecksumTests {
-    private let place: EnginePlace
+    private let fixture: EngineEnvironment
 
-    init() throws { place = try EnginePlace() }
+    init() throws { fixture = try EngineEnvironment() }
 
     @Test(arguments: [
         (0, 300), (0, 1000), (0, 2500), (300, 1000), (300, 1300), (1000, 2500), (1300, 2500),
     ])
     func `the right checksum makes the append count`(start: Int, end: Int) async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         _ = try await node.append(upload.content.prefix(start), to: upload, at: 0)
         let piece = upload.content[start..<end]
@@ -31,7 +31,7 @@ import Testing
     func `a wrong checksum or a broken body leaves everything as it was`(
         start: Int, ending: ScriptedBody.Ending
     ) async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         _ = try await node.append(upload.content.prefix(start), to: upload, at: 0)
         let before = try await node.status(of: upload)
@@ -56,8 +56,8 @@ import Testing
     @Test func `an append of unknown size that outgrows the limit is too large and does not count`()
         async throws
     {
-        let place = try EnginePlace { $0.maxFileSize = 2500 }
-        let node = try await place.start()
+        let fixture = try EngineEnvironment { $0.maxFileSize = 2500 }
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500), sized: false)
         let error = await #expect(throws: EngineError.self) {
             try await node.append(
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test func `no byte of an append counts before its checksum is verified`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         let body = ScriptedBody(upload.content.prefix(2300), announcing: 2500, ending: .hangs)
         let task = Task {
@@ -88,7 +88,7 @@ import Testing
     func `a completing append with a wrong checksum does not fix the size`(
         byteCount: Int
     ) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(byteCount), sized: false)
         await #expect(throws: EngineError(.chunkHashMismatch)) {
             try await node.append(

@@ -4,16 +4,16 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct Appending {
-    private let place: EnginePlace
+@Suite(.timeLimit(.minutes(1))) struct AppendTests {
+    private let fixture: EngineEnvironment
 
-    init() throws { place = try EnginePlace() }
+    init() throws { fixture = try EngineEnvironment() }
 
     @Test(arguments: [1, 999, 1000, 1001, 2000, 2500], [true, false])
     func `one append makes the file, its size declared before or at the end`(
         byteCount: Int, sized: Bool
     ) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(byteCount), sized: sized)
         let end = try await node.append(upload.content, to: upload, at: 0, completes: true)
         #expect(end == Int64(byteCount))
@@ -32,7 +32,7 @@ import Testing
         async throws
     {
         var generator = SplitMix64(seed: seed)
-        var node = try await place.start()
+        var node = try await fixture.start()
         let content = sampleBytes(Int.random(in: 1...6000, using: &generator), seed: seed)
         let upload = try await node.begin(content, sized: Bool.random(using: &generator))
         var offset = 0
@@ -65,7 +65,7 @@ import Testing
     func `an append that breaks off keeps every byte that came`(
         count: Int, afterRestart: Bool
     ) async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         await #expect(throws: EngineError(.lengthMismatch)) {
             try await node.append(
@@ -81,7 +81,7 @@ import Testing
 
     @Test(arguments: [0, 299, 301, 1000, 2500, -1, Int.max])
     func `an append anywhere but at the end is refused with the offset`(offset: Int) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         _ = try await node.append(upload.content.prefix(300), to: upload, at: 0)
         let error = await #expect(throws: EngineError.self) {
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test func `an append of nothing changes nothing`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         #expect(try await node.append([], to: upload, at: 0) == 0)
         _ = try await node.append(upload.content.prefix(300), to: upload, at: 0)
@@ -104,7 +104,7 @@ import Testing
     @Test func `an append announced beyond the declared size is refused before it is read`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         let body = ScriptedBody(sampleBytes(2501), announcing: 2501)
         await #expect(throws: EngineError(.fileTooLarge)) {
@@ -120,7 +120,7 @@ import Testing
     @Test func `an append that runs past the end is refused, and the file's own bytes stay`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         await #expect(throws: EngineError(.lengthMismatch)) {
             try await node.append(upload.content, to: upload, at: 0, ending: .goesOn)
@@ -130,8 +130,8 @@ import Testing
     }
 
     @Test func `an append of unknown size that outgrows the limit is too large`() async throws {
-        let place = try EnginePlace { $0.maxFileSize = 2500 }
-        let node = try await place.start()
+        let fixture = try EngineEnvironment { $0.maxFileSize = 2500 }
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500), sized: false)
         let error = await #expect(throws: EngineError.self) {
             try await node.append(upload.content, to: upload, at: 0, ending: .goesOn)
@@ -142,7 +142,7 @@ import Testing
     }
 
     @Test func `the size is declared by an append that completes, and then fixed`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1300), sized: false)
         #expect(try await node.status(of: upload).fileSize == nil)
         #expect(try await node.status(of: upload).totalChunks == nil)
@@ -155,7 +155,7 @@ import Testing
     }
 
     @Test func `a file of unknown size may turn out to be empty`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin([], sized: false)
         #expect(try await node.append([], to: upload, at: 0, completes: true) == 0)
         #expect(try await node.finish(upload).byteCount == 0)
@@ -165,7 +165,7 @@ import Testing
     func `completing short of the declared size is a mismatch and loses nothing`(
         count: Int
     ) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         let error = await #expect(throws: EngineError.self) {
             try await node.append(

@@ -4,17 +4,17 @@ import KedgeTesting
 import Testing
 
 /// R102: cancelling a session releases everything that it holds.
-@Suite(.timeLimit(.minutes(1))) struct Cancelling {
-    private let place: EnginePlace
+@Suite(.timeLimit(.minutes(1))) struct CancelTests {
+    private let fixture: EngineEnvironment
 
-    init() throws { place = try EnginePlace() }
+    init() throws { fixture = try EngineEnvironment() }
 
     private func cancel(_ upload: Upload, on node: Node) async throws {
         try await node.engine.cancelSession(upload.id, owner: upload.owner)
     }
 
     @Test func `a cancelled session's bytes are gone at once`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.put(0, of: upload)
         await node.breakOff(1, of: upload, after: 300)
@@ -29,7 +29,7 @@ import Testing
     @Test(arguments: [false, true])
     func `a cancelled session accepts neither bytes nor a finalize`(afterRestart: Bool) async throws
     {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.put(0, of: upload)
         try await cancel(upload, on: node)
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test func `cancelling a session is idempotent`() async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await cancel(upload, on: node)
         try await cancel(upload, on: node)
@@ -53,17 +53,17 @@ import Testing
     }
 
     @Test func `an expired session can be cancelled`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.put(0, of: upload)
-        place.clock.advance(by: node.engine.configuration.sessionLifetime + .seconds(1))
+        fixture.clock.advance(by: node.engine.configuration.sessionLifetime + .seconds(1))
         try await cancel(upload, on: node)
         #expect(try await node.bytes.stagingKeys() == [])
     }
 
     @Test(arguments: [false, true])
     func `cancelling stops a hung writer`(appending: Bool) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         let body = ScriptedBody(
             upload.content.prefix(300), announcing: appending ? 2500 : 1000, ending: .hangs)
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test func `a cancel that the store refuses leaves the session open`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.put(0, of: upload)
         node.metadata.before { call in
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test func `cancelling one session leaves another with the same bytes alone`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let first = try await node.begin(sampleBytes(1500))
         let second = try await node.begin(sampleBytes(1500))
         try await node.putAll(of: first)
@@ -111,7 +111,7 @@ import Testing
     }
 
     @Test func `an unknown session is not found`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         await #expect(throws: EngineError(.sessionNotFound)) {
             try await node.engine.cancelSession(.random(), owner: .tester)
         }

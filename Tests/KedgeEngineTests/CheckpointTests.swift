@@ -14,8 +14,8 @@ import Testing
     }
 
     /// Makes a place where time alone causes checkpoints, unless a byte count is given.
-    private static func place(afterBytes byteCount: Int64 = 1 << 20) throws -> EnginePlace {
-        try EnginePlace {
+    private static func fixture(afterBytes byteCount: Int64 = 1 << 20) throws -> EngineEnvironment {
+        try EngineEnvironment {
             $0.minCheckpointByteCount = 256
             $0.checkpointByteCount = byteCount
         }
@@ -45,7 +45,7 @@ import Testing
         try await node.kill()
         stalled.cancel()
         await #expect(throws: EngineError.self) { try await stalled.value }
-        return try await node.place.start()
+        return try await node.fixture.start()
     }
 
     /// Sends the rest from the byte that the service names.
@@ -69,14 +69,14 @@ import Testing
     func `the bytes of a stalled body are recorded after the interval and survive a kill`(
         door: Door
     ) async throws {
-        let place = try Self.place()
-        var node = try await place.start()
+        let fixture = try Self.fixture()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1500))
         let stalled = await stall(upload, through: door, on: node)
         #expect(try await node.status(of: upload).receivedBytes == 0)
         // The wait for the interval may begin only after the time has moved.
         while try await node.status(of: upload).receivedBytes < 512 {
-            place.timer.advance(by: .seconds(2))
+            fixture.timer.advance(by: .seconds(2))
             await Task.yield()
         }
         node = try await restart(node, under: stalled)
@@ -87,11 +87,11 @@ import Testing
     @Test func `a chunk that stalls while the one before it hangs is recorded all the same`()
         async throws
     {
-        let place = try EnginePlace {
+        let fixture = try EngineEnvironment {
             $0.minCheckpointByteCount = 256
             $0.hashStepTimeout = .milliseconds(100)
         }
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2000))
         let bodies = [0, 1].map { index in
             ScriptedBody(upload.chunk(index).prefix(700), announcing: 1000, ending: .hangs)
@@ -100,7 +100,7 @@ import Testing
             Task { try await node.put(upload.put(index), of: upload, bodies[index]) }
         }
         while try await node.status(of: upload).partialChunks.map(\.receivedBytes) != [512, 512] {
-            place.timer.advance(by: .seconds(2))
+            fixture.timer.advance(by: .seconds(2))
             await Task.yield()
         }
         for task in stalled { task.cancel() }
@@ -111,8 +111,8 @@ import Testing
 
     @Test(arguments: Door.allCases)
     func `many new bytes are recorded without waiting for the interval`(door: Door) async throws {
-        let place = try Self.place(afterBytes: 400)
-        var node = try await place.start()
+        let fixture = try Self.fixture(afterBytes: 400)
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1500))
         let isSaved = Gate()
         node.metadata.before { if $0 == .savedPartial { isSaved.open() } }
@@ -124,8 +124,8 @@ import Testing
 
     /// An append with a checksum counts as a whole at its end, or not at all.
     @Test func `an append with a checksum records nothing on its way`() async throws {
-        let place = try Self.place(afterBytes: 256)
-        var node = try await place.start()
+        let fixture = try Self.fixture(afterBytes: 256)
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1500))
         let stalled = await stall(upload, through: .append, on: node, checksum: upload.digest)
         node = try await restart(node, under: stalled)
@@ -133,18 +133,18 @@ import Testing
     }
 
     @Test func `a chunk that arrives without a pause costs one sync`() async throws {
-        let place = try Self.place()
-        let node = try await place.start()
+        let fixture = try Self.fixture()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.put(0, of: upload)
-        let before = place.disk.counts.syncs
+        let before = fixture.disk.counts.syncs
         try await node.put(1, of: upload)
-        #expect(place.disk.counts.syncs == before + 1)
+        #expect(fixture.disk.counts.syncs == before + 1)
     }
 
     @Test func `a chunk whose digest is wrong in the end loses its checkpoint`() async throws {
-        let place = try Self.place(afterBytes: 256)
-        let node = try await place.start()
+        let fixture = try Self.fixture(afterBytes: 256)
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1500))
         let wrong = upload.put(0, digest: SHA256Hasher.digest(of: [1]))
         await #expect(throws: EngineError(.chunkHashMismatch)) {
@@ -157,10 +157,10 @@ import Testing
     @Test func `a failed sync at a checkpoint acknowledges nothing, and sending again works`()
         async throws
     {
-        let place = try Self.place(afterBytes: 256)
-        let node = try await place.start()
+        let fixture = try Self.fixture(afterBytes: 256)
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1500))
-        place.disk.fail(.sync)
+        fixture.disk.fail(.sync)
         await #expect(throws: EngineError(.internalError)) { try await node.put(0, of: upload) }
         #expect(try await node.status(of: upload).receivedBytes == 0)
         try await node.putAll(of: upload)
@@ -168,8 +168,8 @@ import Testing
     }
 
     @Test func `a checkpoint whose row is refused does not stop the chunk`() async throws {
-        let place = try Self.place(afterBytes: 256)
-        let node = try await place.start()
+        let fixture = try Self.fixture(afterBytes: 256)
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1500))
         let refusalCount = Shared(0)
         node.metadata.before { call in
@@ -186,16 +186,16 @@ import Testing
     func `the engine gathers bytes into large writes while the link is quick`(
         pause: Duration, writeCount: Int
     ) async throws {
-        let place = try EnginePlace {
+        let fixture = try EngineEnvironment {
             $0.bufferCapacity = 1024
             $0.minCheckpointByteCount = 256
         }
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(4096), chunkSize: 4096)
         var body = ScriptedBody(upload.content, announcing: 4096)
-        body.beforePart = { place.timer.advance(by: pause) }
-        let before = place.disk.counts.writes
+        body.beforePart = { fixture.timer.advance(by: pause) }
+        let before = fixture.disk.counts.writes
         #expect(try await node.put(upload.put(0), of: upload, body).isCreated)
-        #expect(place.disk.counts.writes == before + writeCount)
+        #expect(fixture.disk.counts.writes == before + writeCount)
     }
 }

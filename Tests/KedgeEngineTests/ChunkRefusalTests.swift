@@ -5,13 +5,13 @@ import Testing
 
 /// Refusals of bad chunk uploads. After each one, all acknowledged bytes are still there.
 @Suite(.timeLimit(.minutes(1))) struct ChunkRefusalTests {
-    private let place: EnginePlace
+    private let fixture: EngineEnvironment
 
-    init() throws { place = try EnginePlace() }
+    init() throws { fixture = try EngineEnvironment() }
 
     /// A session of 2500 bytes with its first chunk received and 100 bytes of the second.
     private func started() async throws -> (node: Node, upload: Upload) {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.put(0, of: upload)
         await node.breakOff(1, of: upload, after: 100)
@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test func `a chunk of an empty file is out of bounds`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin([])
         let range = ContentRange(range: nil, total: 0)
         let put = ChunkPut(index: 0, contentRange: range, digest: SHA256Hasher.digest(of: []))
@@ -142,7 +142,7 @@ import Testing
 
     /// A connection that dies between the chunk's last byte and the body's end.
     @Test func `a body of announced length needs no end after its last byte`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1000))
         await node.breakOff(0, of: upload, after: 1000)
         #expect(try await node.status(of: upload).receivedChunks == [0])
@@ -150,7 +150,7 @@ import Testing
 
     @Test func `an open-ended body that breaks off after its last byte loses nothing`() async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1000))
         let body = ScriptedBody(upload.chunk(0), ending: .breaksOff)
         #expect(try await node.put(upload.put(0), of: upload, body).isCreated)

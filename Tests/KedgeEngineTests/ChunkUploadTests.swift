@@ -5,16 +5,16 @@ import KedgeTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct ChunkUploadTests {
-    private let place: EnginePlace
+    private let fixture: EngineEnvironment
 
-    init() throws { place = try EnginePlace() }
+    init() throws { fixture = try EngineEnvironment() }
 
     /// R55, R64, R127.
     @Test(arguments: 1...10 as ClosedRange<UInt64>)
     func `chunks in any order make the file`(seed: UInt64) async throws {
         var generator = SplitMix64(seed: seed)
         let content = sampleBytes(Int.random(in: 1...9000, using: &generator), seed: seed)
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(content)
         var sent: Set<Int> = []
         for index in (0..<upload.chunkCount).shuffled(using: &generator) {
@@ -33,7 +33,7 @@ import Testing
     func `chunks sent at once make the file, whatever the length of the last one`(byteCount: Int)
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(byteCount), chunkSize: 100)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for index in 0..<upload.chunkCount {
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test func `a receipt has the chunk's digest and the totals of its session`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         await node.breakOff(0, of: upload, after: 300)
         let receipt = try await node.put(2, of: upload).receipt
@@ -59,7 +59,7 @@ import Testing
 
     /// R12, R59: acknowledged chunks outlive the process.
     @Test func `received chunks survive a restart`() async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(5500))
         for index in [5, 0, 2, 1] { try await node.put(index, of: upload) }
         node = try await node.restart()
@@ -73,10 +73,10 @@ import Testing
 
     /// Bytes reach stable storage before the row, and the row comes before the answer.
     @Test func `a chunk is written, then synced, then committed`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1000))
         let events = Shared<[String]>([])
-        place.disk.apply { call, _ in
+        fixture.disk.apply { call, _ in
             events.update { $0.append("\(call)") }
             return nil
         }
@@ -91,7 +91,7 @@ import Testing
     func `a chunk sent again is already received, and its body is not read`(
         afterRestart: Bool
     ) async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.put(1, of: upload)
         if afterRestart { node = try await node.restart() }
@@ -109,7 +109,7 @@ import Testing
     func `a chunk sent again with other bytes is a conflict, and the first stays`(
         afterRestart: Bool
     ) async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.putAll(of: upload)
         if afterRestart { node = try await node.restart() }
@@ -127,7 +127,7 @@ import Testing
     }
 
     @Test func `sessions do not touch each other`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let first = try await node.begin(sampleBytes(1500, seed: 1))
         let second = try await node.begin(sampleBytes(1500, seed: 2))
         try await node.put(0, of: first)

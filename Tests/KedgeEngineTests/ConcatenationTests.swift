@@ -7,9 +7,9 @@ import Testing
 
 /// Concatenation makes a final upload of partial uploads.
 @Suite(.timeLimit(.minutes(1))) struct ConcatenationTests {
-    private let place: EnginePlace
+    private let fixture: EngineEnvironment
 
-    init() throws { place = try EnginePlace() }
+    init() throws { fixture = try EngineEnvironment() }
 
     /// Makes complete partial uploads of these sizes, which are no files yet.
     private func parts(
@@ -48,7 +48,7 @@ import Testing
         _ part: Upload, on node: Node
     ) async -> (gate: ThreadGate, copy: Task<FileRecord, any Error>) {
         let gate = ThreadGate()
-        place.disk.apply { call, count in
+        fixture.disk.apply { call, count in
             if call == .read, count == 3 { gate.wait() }
             return nil
         }
@@ -73,7 +73,7 @@ import Testing
     func `a final upload has the bytes of its partial uploads in their order`(sizes: [Int])
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let parts = try await parts(sizes, on: node)
         let whole = try await concatenate(parts, on: node)
         let other = try await concatenate(parts.reversed(), on: node)
@@ -90,14 +90,14 @@ import Testing
     }
 
     @Test func `a partial upload may have had no size until its end`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let parts = try await parts([1300, 200], on: node, sized: false)
         let whole = try await concatenate(parts, on: node)
         #expect(try await node.content(of: whole) == parts.flatMap(\.content))
     }
 
     @Test func `a partial upload may be a file already`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let parts = try await parts([1300, 200], on: node)
         _ = try await node.finish(parts[0])
         let whole = try await concatenate(parts, on: node)
@@ -107,7 +107,7 @@ import Testing
     @Test func `a partial upload whose last bytes are not committed as a chunk is complete`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let part = try await node.begin(sampleBytes(1300), sized: false)
         _ = try await node.append(part.content, to: part, at: 0)
         node.metadata.before { call in
@@ -124,7 +124,7 @@ import Testing
     @Test func `a final upload waits for incomplete partial uploads and fails with missing ones`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let ready = try await parts([500], on: node)[0]
         let short = try await node.begin(sampleBytes(2500))
         _ = try await node.append(short.content.prefix(1300), to: short, at: 0)
@@ -152,7 +152,7 @@ import Testing
     }
 
     @Test func `a final upload fails when the file of a partial upload was deleted`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let part = try await parts([500], on: node)[0]
         let file = try await node.finish(part)
         try await node.engine.deleteFile(file.id, owner: file.owner)
@@ -163,8 +163,8 @@ import Testing
     }
 
     @Test func `partial uploads that are too large together are refused`() async throws {
-        let place = try EnginePlace { $0.maxFileSize = 2500 }
-        let node = try await place.start()
+        let fixture = try EngineEnvironment { $0.maxFileSize = 2500 }
+        let node = try await fixture.start()
         let parts = try await parts([1300, 1201], on: node)
         let large = try await whole(of: parts, on: node)
         await #expect(throws: EngineError(.fileTooLarge)) {
@@ -173,7 +173,7 @@ import Testing
     }
 
     @Test func `a final upload takes bytes from its partial uploads alone`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let part = try await node.begin(sampleBytes(1300))
         let id = try await whole(of: [part], on: node, size: 1300)
         let alien = Upload(
@@ -188,7 +188,7 @@ import Testing
     }
 
     @Test func `concatenation starts when the last partial upload completes`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let part = try await node.begin(sampleBytes(1300))
         let id = try await whole(of: [part], on: node)
         try await expectWaiting(id, on: node, byteCount: 1300)
@@ -200,7 +200,7 @@ import Testing
     @Test func `concatenation also starts when the last partial upload becomes a file`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let part = try await node.begin(sampleBytes(1300))
         let id = try await whole(of: [part], on: node)
         try await expectWaiting(id, on: node, byteCount: 1300)
@@ -212,7 +212,7 @@ import Testing
     @Test func `the sweep starts a concatenation without a request, also after a restart`()
         async throws
     {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let part = try await node.begin(sampleBytes(1300))
         let id = try await whole(of: [part], on: node)
         _ = try await node.append(part.content, to: part, at: 0)
@@ -224,10 +224,10 @@ import Testing
     @Test func `a damaged chunk of a partial upload makes no file and can be sent again`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let part = try await parts([2500], on: node)[0]
         let id = try await whole(of: [part], on: node)
-        try place.flipByte(at: 1700, of: part.id)
+        try fixture.flipByte(at: 1700, of: part.id)
         while try await node.status(of: part).receivedBytes == 2500 {
             _ = try await node.engine.concatenate(id, owner: .tester)
             try await Task.sleep(for: .milliseconds(2))
@@ -238,7 +238,7 @@ import Testing
     }
 
     @Test func `requests alone keep a final upload and its partial uploads alive`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let lifetime = node.engine.configuration.sessionLifetime
         let ready = try await parts([500], on: node)[0]
         let slow = try await node.begin(sampleBytes(500))
@@ -246,11 +246,11 @@ import Testing
         // From here on a partial upload without a byte lives as long as any other.
         try await expectWaiting(id, on: node, byteCount: 1000)
         for _ in 0..<3 {
-            place.clock.advance(by: lifetime / 2)
+            fixture.clock.advance(by: lifetime / 2)
             try await expectWaiting(id, on: node, byteCount: 1000)
         }
         for _ in 0..<2 {
-            place.clock.advance(by: lifetime / 2 + .seconds(1))
+            fixture.clock.advance(by: lifetime / 2 + .seconds(1))
             try await node.engine.sweep()
         }
         await #expect(throws: EngineError(.sessionExpired)) {
@@ -261,21 +261,21 @@ import Testing
     @Test func `a promised finalize does not keep a final upload whose partial uploads expired`()
         async throws
     {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let parts = try await parts([1300], on: node)
         let id = try await whole(of: parts, on: node)
         // The lease is left as after a crash during the concatenation.
         let lease = WorkLease(
-            holder: "gone", now: place.clock.now(),
-            until: place.clock.now().advanced(by: .seconds(15)))
+            holder: "gone", now: fixture.clock.now(),
+            until: fixture.clock.now().advanced(by: .seconds(15)))
         #expect(try await node.metadata.takeFinalize(of: id, expecting: nil, lease: lease))
         node = try await node.restart()
-        place.clock.advance(by: node.engine.configuration.sessionLifetime + .seconds(60))
+        fixture.clock.advance(by: node.engine.configuration.sessionLifetime + .seconds(60))
         for _ in 0..<2 { try await node.engine.sweep() }
         await #expect(throws: EngineError(.sessionExpired)) {
             try await node.engine.sessionStatus(id, owner: .tester)
         }
-        place.clock.advance(by: node.engine.configuration.expiryGrace + .seconds(60))
+        fixture.clock.advance(by: node.engine.configuration.expiryGrace + .seconds(60))
         try await node.engine.sweep()
         #expect(try await node.bytes.stagingKeys() == [])
     }
@@ -283,7 +283,7 @@ import Testing
     @Test func `a final upload with all its bytes does not need its partial uploads any more`()
         async throws
     {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let parts = try await parts([1300, 400], on: node)
         let id = try await whole(of: parts, on: node)
         let attempts = Shared(0)
@@ -299,7 +299,7 @@ import Testing
         }
         for part in parts { try await node.engine.cancelSession(part.id, owner: part.owner) }
         node = try await node.restart()
-        place.clock.advance(by: node.engine.configuration.finalizeLease)
+        fixture.clock.advance(by: node.engine.configuration.finalizeLease)
         #expect(
             try await node.content(of: try await node.made(id)) == parts.flatMap(\.content))
     }
@@ -307,7 +307,7 @@ import Testing
     @Test func `concurrent concatenations of the same partial uploads do not disturb each other`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let parts = try await parts([1300, 700, 2500], on: node)
         let lists = [parts, parts.reversed(), [parts[1], parts[0]], [parts[2]]]
         try await withThrowingTaskGroup { group in
@@ -325,7 +325,7 @@ import Testing
     func `one idempotency key gives one final upload, also for concurrent and later requests`()
         async throws
     {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let parts = try await parts([1300, 700, 2500], on: node)
         let files = try await withThrowingTaskGroup { [node] group in
             for _ in 0..<4 {
@@ -341,7 +341,7 @@ import Testing
     }
 
     @Test func `bytes copied before an interruption are not copied again`() async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let parts = try await parts([1300, 1700], on: node)
         let id = try await whole(of: parts, on: node)
         // The second chunk fails.
@@ -358,7 +358,7 @@ import Testing
         node.metadata.before(nil)
         node = try await node.restart()
         // The earlier process may not have released its lease.
-        place.clock.advance(by: node.engine.configuration.finalizeLease)
+        fixture.clock.advance(by: node.engine.configuration.finalizeLease)
         let commitCount = Shared(0)
         node.metadata.before { if $0 == .commit { _ = commitCount.increment() } }
         let file = try await node.made(id)
@@ -369,7 +369,7 @@ import Testing
     @Test func `a partial upload that becomes a file during its copy is copied to its end`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let part = try await parts([3500], on: node)[0]
         let (slow, concatenation) = await stalled(part, on: node)
         let finish = Task { try await node.finish(part) }
@@ -385,7 +385,7 @@ import Testing
     @Test func `cancelling a partial upload during its copy succeeds, and the copy fails`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let part = try await parts([3500], on: node)[0]
         let (slow, concatenation) = await stalled(part, on: node)
         let cancel = Task {
@@ -414,7 +414,7 @@ extension EngineHolder {
     }
 }
 
-extension EnginePlace {
+extension EngineEnvironment {
     /// Flips a bit in the staging file of an open session.
     fileprivate func flipByte(at offset: Int, of id: SessionID) throws {
         let path = "\(dataPath)/staging/\(id.text.prefix(2))/\(id)"

@@ -6,9 +6,9 @@ import Testing
 
 /// Sizes that a client declares with an append.
 @Suite(.timeLimit(.minutes(1))) struct DeclaredSizeTests {
-    private let place: EnginePlace
+    private let fixture: EngineEnvironment
 
-    init() throws { place = try EnginePlace() }
+    init() throws { fixture = try EngineEnvironment() }
 
     private func append(
         _ bytes: some Sequence<UInt8>, to upload: Upload, at offset: Int, declaring size: Int64,
@@ -25,7 +25,7 @@ import Testing
     func `any append may declare the size, and the file is complete at it`(
         byteCount: Int, atTheEnd: Bool
     ) async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(byteCount), sized: false)
         if atTheEnd { _ = try await node.append(upload.content, to: upload, at: 0) }
         let start = atTheEnd ? byteCount : 0
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test func `a declared size is durable although the body breaks off`() async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2300), sized: false)
         await #expect(throws: EngineError(.lengthMismatch)) {
             try await append(
@@ -55,7 +55,7 @@ import Testing
 
     @Test(arguments: [0, 300, 1300])
     func `a second, different size is refused and changes nothing`(offset: Int) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2300), sized: false)
         _ = try await append(
             upload.content.prefix(offset), to: upload, at: 0, declaring: 2300, on: node)
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test func `a size below the received bytes is refused`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2300), sized: false)
         _ = try await node.append(upload.content.prefix(1300), to: upload, at: 0)
         await #expect(throws: EngineError(.sizeMismatch)) {
@@ -83,8 +83,8 @@ import Testing
     }
 
     @Test func `a size beyond the limit, and a body beyond the size, are too large`() async throws {
-        let place = try EnginePlace { $0.maxFileSize = 2500 }
-        let node = try await place.start()
+        let fixture = try EngineEnvironment { $0.maxFileSize = 2500 }
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2300), sized: false)
         await #expect(throws: EngineError(.fileTooLarge)) {
             try await append([1], to: upload, at: 0, declaring: 2501, on: node)
@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test func `an append at a wrong offset declares no size`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2300), sized: false)
         await #expect(throws: EngineError(.offsetMismatch)) {
             try await append([1], to: upload, at: 1, declaring: 2300, on: node)
@@ -106,9 +106,9 @@ import Testing
     }
 
     @Test func `a size that does not fit on the disk is refused before the body`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2300), sized: false)
-        place.disk.pretendAvailable(2299)
+        fixture.disk.pretendAvailable(2299)
         let body = ScriptedBody(upload.content)
         await #expect(throws: EngineError(.storageFull)) {
             try await node.engine.append(
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test func `completing before the declared size is a mismatch`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2300), sized: false)
         await #expect(throws: EngineError(.sizeMismatch)) {
             try await append(
@@ -134,7 +134,7 @@ import Testing
     @Test func `an upload completes although its process ended before the last chunk's row`()
         async throws
     {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2300), sized: false)
         _ = try await node.append(upload.content, to: upload, at: 0)
         node.metadata.before { call in

@@ -5,11 +5,11 @@ import KedgeTesting
 import Testing
 
 /// R53, R75, R128.
-@Suite(.timeLimit(.minutes(1))) struct Expiry {
-    private let place: EnginePlace
+@Suite(.timeLimit(.minutes(1))) struct ExpiryTests {
+    private let fixture: EngineEnvironment
 
     init() throws {
-        place = try EnginePlace {
+        fixture = try EngineEnvironment {
             $0.sessionLifetime = .seconds(100)
             $0.expiryGrace = .seconds(1000)
         }
@@ -44,20 +44,20 @@ import Testing
     func `a session whose time is over answers as expired`(
         swept: Bool, afterRestart: Bool
     ) async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await started(on: node)
-        place.clock.advance(by: .seconds(101))
+        fixture.clock.advance(by: .seconds(101))
         if swept { try await node.engine.sweep() }
         if afterRestart { node = try await node.restart() }
         await expectExpired(node, upload)
     }
 
     @Test func `a session that became a file does not expire`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(500))
         try await node.putAll(of: upload)
         let file = try await node.finish(upload)
-        place.clock.advance(by: .seconds(5000))
+        fixture.clock.advance(by: .seconds(5000))
         try await node.engine.sweep()
         #expect(try await node.status(of: upload).state == .completed)
         #expect(try await node.finish(upload) == file)
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test func `each chunk, partial and append postpones the expiry of a session`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(3500))
         let steps: [() async throws -> Void] = [
             { try await node.put(0, of: upload) },
@@ -73,46 +73,46 @@ import Testing
             { _ = try await node.append(upload.chunk(1).prefix(500), to: upload, at: 1000) },
         ]
         for step in steps {
-            place.clock.advance(by: .seconds(90))
+            fixture.clock.advance(by: .seconds(90))
             try await step()
             try await node.engine.sweep()
-            let expected = place.clock.now().advanced(by: .seconds(100))
+            let expected = fixture.clock.now().advanced(by: .seconds(100))
             #expect(try await node.status(of: upload).expiresAt == expected)
         }
-        place.clock.advance(by: .seconds(101))
+        fixture.clock.advance(by: .seconds(101))
         await #expect(throws: EngineError(.sessionExpired)) { try await node.status(of: upload) }
     }
 
     @Test func `asking for the status alone does not keep a session alive`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await started(on: node)
-        place.clock.advance(by: .seconds(90))
+        fixture.clock.advance(by: .seconds(90))
         _ = try await node.status(of: upload)
-        place.clock.advance(by: .seconds(20))
+        fixture.clock.advance(by: .seconds(20))
         await #expect(throws: EngineError(.sessionExpired)) { try await node.status(of: upload) }
     }
 
     @Test func `an expired session keeps its bytes within the grace and is unknown after it`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await started(on: node)
-        place.clock.advance(by: .seconds(1000))
+        fixture.clock.advance(by: .seconds(1000))
         try await node.engine.sweep()
         #expect(try await node.bytes.stagingKeys() == [StagingKey(upload.id)])
-        place.clock.advance(by: .seconds(200))
+        fixture.clock.advance(by: .seconds(200))
         try await node.engine.sweep()
         #expect(try await node.bytes.stagingKeys() == [])
         await #expect(throws: EngineError(.sessionNotFound)) { try await node.status(of: upload) }
     }
 
     @Test func `a sweep stops a writer that hangs in an expired session`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1000))
         let body = ScriptedBody(upload.content.prefix(300), announcing: 1000, ending: .hangs)
         let task = Task { try await node.put(upload.put(0), of: upload, body) }
         await body.watch.isHanging.wait()
-        place.clock.advance(by: .seconds(101))
+        fixture.clock.advance(by: .seconds(101))
         try await node.engine.sweep()
         await #expect(throws: EngineError.self) { try await task.value }
         #expect(node.engine.activeWriteCount == 0)

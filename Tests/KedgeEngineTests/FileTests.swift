@@ -5,14 +5,14 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct Files {
-    private let place: EnginePlace
+@Suite(.timeLimit(.minutes(1))) struct FileTests {
+    private let fixture: EngineEnvironment
 
-    init() throws { place = try EnginePlace() }
+    init() throws { fixture = try EngineEnvironment() }
 
     private func blobPath(_ digest: SHA256Digest) -> String {
         let hex = digest.hex
-        let parent = "\(place.dataPath)/blobs/\(hex.prefix(2))/\(hex.dropFirst(2).prefix(2))"
+        let parent = "\(fixture.dataPath)/blobs/\(hex.prefix(2))/\(hex.dropFirst(2).prefix(2))"
         return "\(parent)/\(hex)"
     }
 
@@ -22,14 +22,14 @@ import Testing
 
     /// R4, R81, R111: two files refer to one blob.
     @Test func `the same bytes are stored once`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let first = try await node.file(sampleBytes(2500))
         let second = try await node.file(sampleBytes(2500), owner: .stranger)
         #expect(first.id != second.id)
         #expect(first.digest == second.digest)
         #expect(try await node.bytes.stagingKeys() == [])
         // The earlier copy stays until the scrub has read the later one.
-        let copies = "\(place.dataPath)/superseded"
+        let copies = "\(fixture.dataPath)/superseded"
         #expect(try POSIXFileSystem().list(copies).count == 1)
         try await node.scrubAll()
         #expect(try POSIXFileSystem().list(copies) == [])
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test func `the same bytes finished at once are stored once`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         var uploads: [Upload] = []
         for _ in 0..<8 {
             let upload = try await node.begin(sampleBytes(1500))
@@ -56,7 +56,7 @@ import Testing
     /// R81.
     @Test func `deleting one of two files keeps the bytes, deleting both frees them`() async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let first = try await node.file(sampleBytes(2500))
         let second = try await node.file(sampleBytes(2500))
         try await node.engine.deleteFile(first.id, owner: .tester)
@@ -69,7 +69,7 @@ import Testing
     func `a deleted file is gone for good, and deleting it again does nothing`(
         afterRestart: Bool
     ) async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let file = try await node.file(sampleBytes(2500))
         try await node.engine.deleteFile(file.id, owner: .tester)
         if afterRestart { node = try await node.restart() }
@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test func `bytes uploaded again after a deletion are stored again`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let first = try await node.file(sampleBytes(2500))
         try await node.engine.deleteFile(first.id, owner: .tester)
         let second = try await node.file(sampleBytes(2500))
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test func `an open file stays readable when it is deleted`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let file = try await node.file(sampleBytes(200))
         let opened = try await node.engine.openFile(file)
         try await node.engine.deleteFile(file.id, owner: .tester)
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test func `an unknown file is not found`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         await #expect(throws: EngineError(.fileNotFound)) {
             try await node.engine.file(.random(), owner: .tester)
         }
@@ -112,12 +112,12 @@ import Testing
     }
 
     @Test func `files are listed newest first, page by page`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         var made: [FileRecord] = []
         for seed in 1...5 as ClosedRange<UInt64> {
             made.append(try await node.file(sampleBytes(10, seed: seed)))
             // Two of them were made at the same instant.
-            if seed != 3 { place.clock.advance(by: .seconds(1)) }
+            if seed != 3 { fixture.clock.advance(by: .seconds(1)) }
         }
         var listed: [FileRecord] = []
         while true {
@@ -133,7 +133,7 @@ import Testing
     }
 
     @Test func `one request with a complete body makes a file`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let content = sampleBytes(2500)
         let new = NewSession(fileName: "a", fileSize: nil)
         let digest = SHA256Hasher.digest(of: content)
@@ -150,7 +150,7 @@ import Testing
     func `a failed request with a complete body leaves nothing behind`(ending: ScriptedBody.Ending)
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         await #expect(throws: EngineError.self) {
             try await node.engine.ingest(
                 NewSession(fileName: "a", fileSize: nil), owner: .tester,

@@ -5,18 +5,18 @@ import KedgeTesting
 import Testing
 
 /// R18, R63–R67.
-@Suite(.timeLimit(.minutes(1))) struct Finalizing {
-    private let place: EnginePlace
+@Suite(.timeLimit(.minutes(1))) struct FinalizeTests {
+    private let fixture: EngineEnvironment
 
-    init() throws { place = try EnginePlace() }
+    init() throws { fixture = try EngineEnvironment() }
 
     @Test func `a complete session becomes a file with everything that the client declared`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.putAll(of: upload)
-        place.clock.advance(by: .seconds(5))
+        fixture.clock.advance(by: .seconds(5))
         let file = try await node.finish(upload, expecting: upload.digest)
         #expect(file.fileName == "ship's log.txt")
         #expect(file.mimeType == "text/plain")
@@ -25,7 +25,7 @@ import Testing
         #expect(file.chunkSize == 1000)
         #expect(file.owner == .tester)
         #expect(file.sessionID == upload.id)
-        #expect(file.createdAt == place.clock.now())
+        #expect(file.createdAt == fixture.clock.now())
         #expect(file.etag == "\"sha256-\(upload.digest.hex)\"")
         #expect(try await node.engine.file(file.id, owner: .tester) == file)
         let status = try await node.status(of: upload)
@@ -37,7 +37,7 @@ import Testing
 
     /// R93.
     @Test func `a file knows the digests of its chunks`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.putAll(of: upload)
         let digests = try await node.engine.chunkDigests(of: try await node.finish(upload))
@@ -52,7 +52,7 @@ import Testing
     func `missing chunks are listed, and the session goes on`(
         received: [Int], missing: [ClosedRange<Int>]
     ) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(5500))
         for index in received { try await node.put(index, of: upload) }
         await node.breakOff(missing[0].lowerBound, of: upload, after: 10)
@@ -65,7 +65,7 @@ import Testing
 
     /// R67, R79, R119: the session stays open and can still be finished.
     @Test func `another expected digest is a mismatch, and the right one finishes`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.putAll(of: upload)
         let wrong = SHA256Hasher.digest(of: [1])
@@ -83,7 +83,7 @@ import Testing
 
     /// R51.
     @Test func `the digest declared at the start is compared with the bytes`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let good = try await node.begin(
             sampleBytes(1500), declaring: SHA256Hasher.digest(of: sampleBytes(1500)))
         try await node.putAll(of: good)
@@ -104,7 +104,7 @@ import Testing
 
     @Test(arguments: [false, true])
     func `a repeated finalize gives the same answer`(afterRestart: Bool) async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.putAll(of: upload)
         let file = try await node.finish(upload)
@@ -121,7 +121,7 @@ import Testing
     func `a repeated finalize of a deleted file answers that the file is gone`(
         afterRestart: Bool
     ) async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.putAll(of: upload)
         let file = try await node.finish(upload)
@@ -136,7 +136,7 @@ import Testing
     }
 
     @Test func `concurrent finalize requests make one file`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.putAll(of: upload)
         let files = try await withThrowingTaskGroup(of: FileRecord.self) { group in
@@ -149,7 +149,7 @@ import Testing
     }
 
     @Test func `a file of no bytes finalizes at once`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin([], declaring: SHA256Hasher.digest(of: []))
         let file = try await node.finish(upload)
         #expect(file.byteCount == 0)
@@ -161,7 +161,7 @@ import Testing
     }
 
     @Test func `a session without a declared size cannot be finalized`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500), sized: false)
         _ = try await node.append(upload.content, to: upload, at: 0)
         await #expect(throws: EngineError(.sizeMismatch)) { try await node.finish(upload) }
@@ -169,7 +169,7 @@ import Testing
     }
 
     @Test func `a completed session accepts no more bytes`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.putAll(of: upload)
         let file = try await node.finish(upload)
@@ -188,7 +188,7 @@ import Testing
     func `a failed finalize reports the failure, and a repeated one succeeds`(
         call failing: HookedMetadata.Call
     ) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.putAll(of: upload)
         node.metadata.before { call in

@@ -7,8 +7,8 @@ import Testing
 /// Finalizing by a request that waits for the file.
 @Suite(.timeLimit(.minutes(1))) struct FinishTests {
     @Test func `a finish returns the file, and a repeated one returns the same`() async throws {
-        let place = try EnginePlace()
-        let node = try await place.start()
+        let fixture = try EngineEnvironment()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.putAll(of: upload)
         let file = try await node.engine.finish(
@@ -18,8 +18,8 @@ import Testing
     }
 
     @Test func `a finish fails with the errors of finalize`() async throws {
-        let place = try EnginePlace()
-        let node = try await place.start()
+        let fixture = try EngineEnvironment()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.put(0, of: upload)
         await #expect(throws: EngineError(.missingChunks)) {
@@ -37,12 +37,12 @@ import Testing
 
     /// Makes an upload whose file cannot be verified before the gate opens: the service hashes
     /// chunks out of order by reading them back, and the disk is slow.
-    private func slowUpload(at place: EnginePlace, on node: Node) async throws -> (
+    private func slowUpload(at fixture: EngineEnvironment, on node: Node) async throws -> (
         Upload, ThreadGate
     ) {
         let upload = try await node.begin(sampleBytes(2500))
         let disk = ThreadGate()
-        place.disk.apply { call, _ in
+        fixture.disk.apply { call, _ in
             if call == .read { disk.wait() }
             return nil
         }
@@ -53,11 +53,11 @@ import Testing
 
     /// Lets time pass for as long as the body runs.
     private func passingTime<Result: Sendable>(
-        at place: EnginePlace, _ body: () async throws -> Result
+        at fixture: EngineEnvironment, _ body: () async throws -> Result
     ) async throws -> Result {
         let time = Task {
             while !Task.isCancelled {
-                place.timer.advance(by: .milliseconds(200))
+                fixture.timer.advance(by: .milliseconds(200))
                 await Task.yield()
             }
         }
@@ -66,28 +66,28 @@ import Testing
     }
 
     @Test func `a finish waits while the file is being verified`() async throws {
-        let place = try EnginePlace {
+        let fixture = try EngineEnvironment {
             $0.finalizeTimeout = .zero
             $0.finishTimeout = .seconds(1_000_000)
         }
-        let node = try await place.start()
-        let (upload, disk) = try await slowUpload(at: place, on: node)
+        let node = try await fixture.start()
+        let (upload, disk) = try await slowUpload(at: fixture, on: node)
         let finish = Task { try await node.engine.finish(upload.id, owner: upload.owner) }
-        await place.timer.waitForSleepers(1)
+        await fixture.timer.waitForSleepers(1)
         disk.open()
-        let file = try await passingTime(at: place) { try await finish.value }
+        let file = try await passingTime(at: fixture) { try await finish.value }
         #expect(try await node.content(of: file) == upload.content)
     }
 
     @Test func `a finish that times out loses nothing`() async throws {
-        let place = try EnginePlace {
+        let fixture = try EngineEnvironment {
             $0.finalizeTimeout = .zero
             $0.finishTimeout = .seconds(5)
         }
-        var node = try await place.start()
-        let (upload, disk) = try await slowUpload(at: place, on: node)
+        var node = try await fixture.start()
+        let (upload, disk) = try await slowUpload(at: fixture, on: node)
         await #expect(throws: EngineError(.unavailable)) {
-            try await passingTime(at: place) {
+            try await passingTime(at: fixture) {
                 try await node.engine.finish(upload.id, owner: upload.owner)
             }
         }

@@ -10,11 +10,11 @@ import Testing
 /// R2: rows in PostgreSQL compared with a bucket, while a node uses both.
 @Suite(.timeLimit(.minutes(2))) struct FsckFleetTests {
     private func withNode(
-        _ body: (FleetPlace, FleetNode) async throws -> Void
+        _ body: (FleetEnvironment, FleetNode) async throws -> Void
     ) async throws {
-        let place = try await FleetPlace()
-        let node = try await place.start()
-        try await body(place, node)
+        let fixture = try await FleetEnvironment()
+        let node = try await fixture.start()
+        try await body(fixture, node)
         try await node.stop()
     }
 
@@ -52,7 +52,7 @@ import Testing
     @Test func `missing bytes of a session are asked for again after a repair`()
         async throws
     {
-        try await withNode { place, node in
+        try await withNode { fixture, node in
             let upload = try await interrupted(on: node)
             let key = StagingKey(upload.id)
             let state = try await node.metadata.stagingState(of: key)
@@ -62,7 +62,7 @@ import Testing
             #expect(repaired.kinds == [.stagingMissing])
             #expect(repaired.areRepaired)
             #expect(try await node.check() == [])
-            let other = try await place.start()
+            let other = try await fixture.start()
             let status = try await other.status(of: upload)
             #expect(status.receivedChunks.isEmpty && status.partialChunks.isEmpty)
             try await other.stop()
@@ -71,7 +71,7 @@ import Testing
 
     /// No row tells whose bytes these are, and a bucket has no quarantine.
     @Test func `an object that no row knows is reported, and a repair leaves it`() async throws {
-        try await withNode { place, node in
+        try await withNode { fixture, node in
             let key = StagingKey(.random())
             let area = try await node.bytes.openStaging(key)
             let content = sampleBytes(700)
@@ -80,27 +80,27 @@ import Testing
                 ChunkRange(index: 0, start: 0, byteCount: 700, isWholeFile: true),
                 digest: SHA256Hasher.digest(of: content), after: nil)
             await area.close()
-            let before = try await place.leftovers()
+            let before = try await fixture.leftovers()
             for found in [try await node.check(), try await node.check(repairing: true)] {
                 #expect(found.kinds == [.stagingOrphaned])
                 #expect(found.ids == [key.text])
                 #expect(!found.hasRepairs)
             }
-            #expect(try await place.leftovers() == before)
+            #expect(try await fixture.leftovers() == before)
         }
     }
 
     @Test func `a database without the current schema is refused and left as it is`() async throws {
-        let place = try await FleetPlace()
+        let fixture = try await FleetEnvironment()
         for _ in 0..<2 {
             let error = await #expect(throws: OlderSchemaError.self) {
-                try await PostgresStore.openUnchanged(url: place.databaseURL, onNotice: { _ in })
+                try await PostgresStore.openUnchanged(url: fixture.databaseURL, onNotice: { _ in })
             }
             #expect(error?.found == 0)
         }
-        try await place.start().stop()
+        try await fixture.start().stop()
         let store = try await PostgresStore.openUnchanged(
-            url: place.databaseURL, onNotice: { _ in })
+            url: fixture.databaseURL, onNotice: { _ in })
         #expect(try await store.bytePlace()?.hasPrefix("s3:") == true)
         try await store.close()
     }

@@ -7,7 +7,7 @@ import KedgeTesting
 import Testing
 
 /// Paths at which a test plants damage, and checks of a stopped place.
-extension EnginePlace {
+extension EngineEnvironment {
     var databasePath: String { directory.path + "/kedge.sqlite" }
 
     func stagingPath(_ upload: Upload) -> String { stagingPath(StagingKey(upload.id)) }

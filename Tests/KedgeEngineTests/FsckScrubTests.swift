@@ -22,13 +22,13 @@ import Testing
     }
 
     @Test func `a scrub that is cancelled stops while it waits`() async throws {
-        let place = try EnginePlace()
-        let node = try await place.start()
+        let fixture = try EngineEnvironment()
+        let node = try await fixture.start()
         _ = try await node.file(sampleBytes(9000))
         try await node.kill()
         let pool = BlockingPool(threadCount: 2)
-        let inspection = try await DiskInspection.open(place.dataPath, pool: pool)
-        let copy = try await DatabaseCopy.make(of: place.databasePath, pool: pool)
+        let inspection = try await DiskInspection.open(fixture.dataPath, pool: pool)
+        let copy = try await DatabaseCopy.make(of: fixture.databasePath, pool: pool)
         let tally = CheckTally { Issue.record("nothing is wrong: \($0)") }
         let check = StoreCheck(
             rows: copy.store, bytes: inspection,
@@ -41,6 +41,6 @@ import Testing
         #expect(tally.summary.plannedByteCount == 9000)
         await copy.close()
         await inspection.close()
-        #expect(try place.directory.openDescriptorCount(below: "blobs") == 0)
+        #expect(try fixture.directory.openDescriptorCount(below: "blobs") == 0)
     }
 }

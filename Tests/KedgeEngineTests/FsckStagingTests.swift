@@ -8,13 +8,13 @@ import Testing
 /// R2: damage to staged bytes is found for what it is. After a repair the client sends the missing
 /// bytes again, and no others.
 @Suite(.timeLimit(.minutes(1))) struct FsckStagingTests {
-    private let place: EnginePlace
+    private let fixture: EngineEnvironment
 
-    init() throws { place = try EnginePlace() }
+    init() throws { fixture = try EngineEnvironment() }
 
     /// A session of 3500 bytes at rest, with chunks 0, 1 and 3 and 300 bytes of chunk 2.
     private func interrupted() async throws -> Upload {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(3500))
         for index in [0, 1, 3] { try await node.put(index, of: upload) }
         await node.breakOff(2, of: upload, after: 300)
@@ -26,7 +26,7 @@ import Testing
     private func complete(
         _ upload: Upload, sending sent: [Int], at location: SourceLocation = #_sourceLocation
     ) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let status = try await node.status(of: upload)
         let missing = (0..<upload.chunkCount).filter { !status.receivedChunks.contains($0) }
         #expect(missing == sent, sourceLocation: location)
@@ -38,7 +38,7 @@ import Testing
         #expect(file.digest == upload.digest, sourceLocation: location)
         #expect(try await node.content(of: file) == upload.content, sourceLocation: location)
         try await node.kill()
-        #expect(try await place.check(scrubbing: true) == [], sourceLocation: location)
+        #expect(try await fixture.check(scrubbing: true) == [], sourceLocation: location)
     }
 
     @Test(
@@ -50,15 +50,15 @@ import Testing
         byteCount: Int64, lost: [ClosedRange<Int>]
     ) async throws {
         let upload = try await interrupted()
-        try Damage.cut(place.stagingPath(upload), to: byteCount)
-        let found = try await place.check(scrubbing: true)
+        try Damage.cut(fixture.stagingPath(upload), to: byteCount)
+        let found = try await fixture.check(scrubbing: true)
         #expect(found.kinds == [.stagingShort])
         #expect(found.ids == [upload.id.text])
         #expect(found.first?.chunks == lost)
-        let repaired = try await place.repair(scrubbing: false)
+        let repaired = try await fixture.repair(scrubbing: false)
         #expect(repaired.kinds == [.stagingShort])
         #expect(repaired.areRepaired)
-        #expect(try await place.check(scrubbing: true) == [])
+        #expect(try await fixture.check(scrubbing: true) == [])
         try await complete(upload, sending: ([2] + lost.flatMap { Array($0) }).sorted())
     }
 
@@ -66,10 +66,10 @@ import Testing
         async throws
     {
         let upload = try await interrupted()
-        #expect(try POSIXFileSystem().remove(place.stagingPath(upload)))
-        #expect(try await place.check().kinds == [.stagingMissing])
-        #expect(try await place.repair().areRepaired)
-        #expect(try await place.check(scrubbing: true) == [])
+        #expect(try POSIXFileSystem().remove(fixture.stagingPath(upload)))
+        #expect(try await fixture.check().kinds == [.stagingMissing])
+        #expect(try await fixture.repair().areRepaired)
+        #expect(try await fixture.check(scrubbing: true) == [])
         try await complete(upload, sending: [0, 1, 2, 3])
     }
 
@@ -80,12 +80,12 @@ import Testing
         offset: Int64, chunk: Int
     ) async throws {
         let upload = try await interrupted()
-        try Damage.flip(place.stagingPath(upload), at: offset)
-        #expect(try await place.check() == [], "names and sizes are right")
-        let found = try await place.check(scrubbing: true)
+        try Damage.flip(fixture.stagingPath(upload), at: offset)
+        #expect(try await fixture.check() == [], "names and sizes are right")
+        let found = try await fixture.check(scrubbing: true)
         #expect(found.kinds == [.chunkDamaged])
         #expect(found.first?.chunks == [chunk...chunk])
-        #expect(try await place.repair().areRepaired)
+        #expect(try await fixture.repair().areRepaired)
         try await complete(upload, sending: [chunk, 2].sorted())
     }
 
@@ -93,12 +93,12 @@ import Testing
         async throws
     {
         let upload = try await interrupted()
-        try Damage.flip(place.stagingPath(upload), at: 2100)
-        #expect(try await place.check() == [])
-        let found = try await place.check(scrubbing: true)
+        try Damage.flip(fixture.stagingPath(upload), at: 2100)
+        #expect(try await fixture.check() == [])
+        let found = try await fixture.check(scrubbing: true)
         #expect(found.kinds == [.partialDamaged])
         #expect(found.first?.chunks == [2...2])
-        #expect(try await place.repair().areRepaired)
+        #expect(try await fixture.repair().areRepaired)
         try await complete(upload, sending: [2])
     }
 
@@ -106,15 +106,15 @@ import Testing
         async throws
     {
         let upload = try await interrupted()
-        var node = try await place.start()
+        var node = try await fixture.start()
         let partial = PartialRecord(
             index: 2, byteCount: 300, hashState: [9], declaredDigest: nil)
         try await node.metadata.savePartial(partial, touching: touch(upload))
         try await node.kill()
-        #expect(try await place.check().kinds == [.partialDamaged])
-        #expect(try await place.check(scrubbing: true).kinds == [.partialDamaged])
-        #expect(try await place.repair(scrubbing: false).areRepaired)
-        node = try await place.start()
+        #expect(try await fixture.check().kinds == [.partialDamaged])
+        #expect(try await fixture.check(scrubbing: true).kinds == [.partialDamaged])
+        #expect(try await fixture.repair(scrubbing: false).areRepaired)
+        node = try await fixture.start()
         #expect(try await node.status(of: upload).partialChunks == [])
         try await node.kill()
         try await complete(upload, sending: [2])
@@ -122,7 +122,7 @@ import Testing
 
     private func touch(_ upload: Upload, prefix: HashCheckpoint? = nil) -> SessionTouch {
         SessionTouch(
-            id: upload.id, expiresAt: place.clock.now().advanced(by: .seconds(1000)),
+            id: upload.id, expiresAt: fixture.clock.now().advanced(by: .seconds(1000)),
             prefix: prefix)
     }
 
@@ -136,14 +136,14 @@ import Testing
         prefix: HashCheckpoint, showsWithoutHashing: Bool
     ) async throws {
         let upload = try await interrupted()
-        let node = try await place.start()
+        let node = try await fixture.start()
         // Removes the stored prefix first: a prefix never goes back.
         try await node.metadata.dropChunks([], of: upload.id)
         _ = try await node.metadata.commit([], touching: touch(upload, prefix: prefix))
         try await node.kill()
-        #expect(try await place.check().kinds == (showsWithoutHashing ? [.prefixDamaged] : []))
-        #expect(try await place.check(scrubbing: true).kinds == [.prefixDamaged])
-        #expect(try await place.repair().areRepaired)
+        #expect(try await fixture.check().kinds == (showsWithoutHashing ? [.prefixDamaged] : []))
+        #expect(try await fixture.check(scrubbing: true).kinds == [.prefixDamaged])
+        #expect(try await fixture.repair().areRepaired)
         try await complete(upload, sending: [2])
     }
 
@@ -157,32 +157,32 @@ import Testing
         async throws
     {
         let upload = try await interrupted()
-        place.disk.fail(.read)
-        let found = try await place.check(scrubbing: true)
+        fixture.disk.fail(.read)
+        let found = try await fixture.check(scrubbing: true)
         #expect(found.kinds == [.bytesUnreadable])
         #expect(found.first?.chunks == [0...0])
-        place.disk.fail(.read)
-        let repaired = try await place.repair()
+        fixture.disk.fail(.read)
+        let repaired = try await fixture.repair()
         #expect(repaired.kinds == [.bytesUnreadable])
         #expect(!repaired.hasRepairs)
-        place.disk.heal()
-        #expect(try await place.check(scrubbing: true) == [])
+        fixture.disk.heal()
+        #expect(try await fixture.check(scrubbing: true) == [])
         try await complete(upload, sending: [2])
     }
 
     @Test func `damage to an expired session is reported and left as it is`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.put(0, of: upload)
-        place.clock.advance(by: node.engine.configuration.sessionLifetime + .seconds(1))
+        fixture.clock.advance(by: node.engine.configuration.sessionLifetime + .seconds(1))
         try await node.engine.sweep()
         try await node.kill()
-        try Damage.flip(place.stagingPath(upload), at: 5)
-        #expect(try await place.check(scrubbing: true).kinds == [.chunkDamaged])
-        let repaired = try await place.repair()
+        try Damage.flip(fixture.stagingPath(upload), at: 5)
+        #expect(try await fixture.check(scrubbing: true).kinds == [.chunkDamaged])
+        let repaired = try await fixture.repair()
         #expect(repaired.kinds == [.chunkDamaged])
         #expect(!repaired.hasRepairs)
-        #expect(try await place.check(scrubbing: true).kinds == [.chunkDamaged])
+        #expect(try await fixture.check(scrubbing: true).kinds == [.chunkDamaged])
     }
 
     /// The service stops between the two transactions of a finalize, before or after the rename.
@@ -190,7 +190,7 @@ import Testing
     func `an interrupted finalize is no finding, and damage to its bytes is reported`(
         isPromoted: Bool
     ) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.putAll(of: upload)
         _ = try await node.metadata.beginFinalize(
@@ -200,29 +200,30 @@ import Testing
                 StagingKey(upload.id), to: upload.digest, byteCount: 2500)
         }
         try await node.kill()
-        #expect(try await place.check(scrubbing: true) == [])
-        let path = isPromoted ? place.blobPath(upload.digest) : place.stagingPath(upload)
+        #expect(try await fixture.check(scrubbing: true) == [])
+        let path = isPromoted ? fixture.blobPath(upload.digest) : fixture.stagingPath(upload)
         try Damage.flip(path, at: 1500)
-        for found in [try await place.check(scrubbing: true), try await place.repair()] {
+        for found in [try await fixture.check(scrubbing: true), try await fixture.repair()] {
             #expect(found.kinds == [isPromoted ? .blobDamaged : .chunkDamaged])
             #expect(found.ids == [upload.id.text])
             #expect(found.first?.chunks == [1...1])
             #expect(!found.hasRepairs)
         }
         #expect(try POSIXFileSystem().remove(path))
-        #expect(try await place.check().kinds == [.stagingMissing])
+        #expect(try await fixture.check().kinds == [.stagingMissing])
     }
 
     /// A sync makes and removes this file to change the directory. A kill in between leaves it.
     @Test func `an empty file that a killed sync left is no finding`() async throws {
         let upload = try await interrupted()
-        let staging = place.stagingPath(upload).split(separator: "/").dropLast().joined(
+        let staging = fixture.stagingPath(upload).split(separator: "/").dropLast().joined(
             separator: "/")
-        for directory in ["/" + staging, place.dataPath + "/blobs", place.dataPath + "/quarantine"]
-        {
-            try place.disk.open(directory + "/resync", .createNew).close()
+        for directory in [
+            "/" + staging, fixture.dataPath + "/blobs", fixture.dataPath + "/quarantine",
+        ] {
+            try fixture.disk.open(directory + "/resync", .createNew).close()
         }
-        #expect(try await place.check(scrubbing: true) == [])
+        #expect(try await fixture.check(scrubbing: true) == [])
         try await complete(upload, sending: [2])
     }
 }

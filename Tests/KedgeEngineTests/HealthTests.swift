@@ -14,22 +14,22 @@ import Testing
     }
 
     @Test func `the stores are checked once a second however often callers ask`() async throws {
-        let place = try EnginePlace()
-        let node = try await place.start()
+        let fixture = try EngineEnvironment()
+        let node = try await fixture.start()
         let tries = count(on: node)
         for _ in 0..<100 { try await node.engine.checkHealth() }
         #expect(tries.value == 1)
-        place.timer.advance(by: .milliseconds(999))
+        fixture.timer.advance(by: .milliseconds(999))
         try await node.engine.checkHealth()
         #expect(tries.value == 1)
-        place.timer.advance(by: .milliseconds(1))
+        fixture.timer.advance(by: .milliseconds(1))
         for _ in 0..<100 { try await node.engine.checkHealth() }
         #expect(tries.value == 2)
     }
 
     @Test func `concurrent callers share the result of one check`() async throws {
-        let place = try EnginePlace()
-        let node = try await place.start()
+        let fixture = try EngineEnvironment()
+        let node = try await fixture.start()
         let (tries, hasBegun, gate) = (Shared(0), Gate(), Gate())
         node.metadata.before { call in
             guard case .checkHealth = call else { return }
@@ -51,8 +51,8 @@ import Testing
     }
 
     @Test func `a failed check is repeated after a second`() async throws {
-        let place = try EnginePlace()
-        let node = try await place.start()
+        let fixture = try EngineEnvironment()
+        let node = try await fixture.start()
         let tries = Shared(0)
         node.metadata.before { call in
             guard case .checkHealth = call, tries.increment() == 1 else { return }
@@ -61,14 +61,14 @@ import Testing
         for _ in 0..<2 {
             await #expect(throws: EngineError.self) { try await node.engine.checkHealth() }
         }
-        place.timer.advance(by: .seconds(1))
+        fixture.timer.advance(by: .seconds(1))
         try await node.engine.checkHealth()
         #expect(tries.value == 2)
     }
 
     @Test func `later callers are refused while a check hangs`() async throws {
-        let place = try EnginePlace()
-        let node = try await place.start()
+        let fixture = try EngineEnvironment()
+        let node = try await fixture.start()
         let (hasBegun, gate) = (Gate(), Gate())
         node.metadata.before { call in
             guard case .checkHealth = call else { return }
@@ -77,7 +77,7 @@ import Testing
         }
         let first = Task { try await node.engine.checkHealth() }
         await hasBegun.wait()
-        place.timer.advance(by: .seconds(10))
+        fixture.timer.advance(by: .seconds(10))
         await #expect(throws: EngineError(.unavailable)) { try await node.engine.checkHealth() }
         gate.open()
         try await first.value

@@ -4,14 +4,14 @@ import Testing
 
 /// R73: a repeated create with its key gets the lost answer.
 @Suite(.timeLimit(.minutes(1))) struct IdempotencyTests {
-    private let place: EnginePlace
+    private let fixture: EngineEnvironment
     private let new = NewSession(fileName: "a", fileSize: 2500)
     private let key = IdempotencyKey(key: "k", fingerprint: "f")
 
-    init() throws { place = try EnginePlace() }
+    init() throws { fixture = try EngineEnvironment() }
 
     @Test func `the same key and request give the same session`() async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let first = try await node.engine.createSession(new, owner: .tester, idempotencyKey: key)
         let again = try await node.engine.createSession(new, owner: .tester, idempotencyKey: key)
         #expect(again == first)
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test func `a replayed create shows what was received meanwhile`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let first = try await node.engine.createSession(new, owner: .tester, idempotencyKey: key)
         let upload = Upload(
             id: first.sessionId, owner: .tester, content: sampleBytes(2500), chunkSize: 1000)
@@ -32,7 +32,7 @@ import Testing
 
     @Test func `the same key with another request is a conflict and creates nothing`() async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let first = try await node.engine.createSession(new, owner: .tester, idempotencyKey: key)
         let other = IdempotencyKey(key: "k", fingerprint: "g")
         await #expect(throws: EngineError(.idempotencyConflict)) {
@@ -43,21 +43,21 @@ import Testing
     }
 
     @Test func `idempotency keys belong to their owner`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let mine = try await node.engine.createSession(new, owner: .tester, idempotencyKey: key)
         let theirs = try await node.engine.createSession(new, owner: .stranger, idempotencyKey: key)
         #expect(mine.sessionId != theirs.sessionId)
     }
 
     @Test func `without a key every create makes a session`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let first = try await node.engine.createSession(new, owner: .tester)
         let second = try await node.engine.createSession(new, owner: .tester)
         #expect(first.sessionId != second.sessionId)
     }
 
     @Test func `one of many concurrent creates with one key makes a session`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let ids = try await withThrowingTaskGroup(of: SessionID.self) { group in
             for _ in 0..<32 {
                 group.addTask { [new, key] in

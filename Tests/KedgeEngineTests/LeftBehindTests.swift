@@ -6,9 +6,9 @@ import Testing
 
 /// R18: a failed finalize completes without its client and without a restart.
 @Suite(.timeLimit(.minutes(1))) struct LeftBehindTests {
-    private let place: EnginePlace
+    private let fixture: EngineEnvironment
 
-    init() throws { place = try EnginePlace() }
+    init() throws { fixture = try EngineEnvironment() }
 
     private func complete(on node: Node, seed: UInt64 = 1) async throws -> Upload {
         let upload = try await node.begin(sampleBytes(2500, seed: seed))
@@ -28,10 +28,10 @@ import Testing
 
     @Test(arguments: [Duration.zero, .seconds(100 * 24 * 3600)])
     func `the next sweep completes a failed finalize, however late`(delay: Duration) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await complete(on: node)
         try await leaveBehind(upload, on: node)
-        place.clock.advance(by: delay)
+        fixture.clock.advance(by: delay)
         try await node.engine.sweep()
         #expect(try await node.status(of: upload).state == .completed)
         try await node.engine.sweep()
@@ -41,11 +41,11 @@ import Testing
     @Test func `a finalize that fails again keeps its bytes and delays no other`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let stuck = try await complete(on: node, seed: 1)
         let other = try await complete(on: node, seed: 2)
         // A file lies where the blob's directory would be.
-        let parent = "\(place.dataPath)/blobs/\(stuck.digest.hex.prefix(2))"
+        let parent = "\(fixture.dataPath)/blobs/\(stuck.digest.hex.prefix(2))"
         let files = POSIXFileSystem()
         try files.open(parent, .createNew).close()
         await #expect(throws: EngineError.self) { try await node.finish(stuck) }
@@ -62,7 +62,7 @@ import Testing
     @Test func `a finalizing session whose bytes are gone is reopened and can be sent again`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await complete(on: node)
         _ = try await node.metadata.beginFinalize(
             of: upload.id, digest: upload.digest, fileID: .random())
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test func `a sweep leaves a running finalize alone`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await complete(on: node)
         let (hasArrived, mayGoOn, callCount) = (Gate(), Gate(), Shared(0))
         node.metadata.before { call in

@@ -22,8 +22,8 @@ import Testing
     @Test func `a write beyond the limit is refused as busy, and its body is not read`()
         async throws
     {
-        let place = try EnginePlace { $0.maxConcurrentWrites = 3 }
-        let node = try await place.start()
+        let fixture = try EngineEnvironment { $0.maxConcurrentWrites = 3 }
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(5000))
         let tasks = await hang(3, of: upload, after: 10, on: node)
         #expect(node.engine.activeWriteCount == 3)
@@ -44,8 +44,8 @@ import Testing
 
     @Test(arguments: [0, 1])
     func `an operation that fails releases its place`(offset: Int) async throws {
-        let place = try EnginePlace { $0.maxConcurrentWrites = 1 }
-        let node = try await place.start()
+        let fixture = try EngineEnvironment { $0.maxConcurrentWrites = 1 }
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1000))
         for _ in 0..<3 {
             await node.breakOff(0, of: upload, from: offset, after: 0)
@@ -59,8 +59,8 @@ import Testing
 
     /// A graceful stop turns bytes under way into partials, and the next process goes on.
     @Test func `a stop saves the bytes of its writers and refuses new writers`() async throws {
-        let place = try EnginePlace()
-        var node = try await place.start()
+        let fixture = try EngineEnvironment()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(3500))
         let tasks = await hang(3, of: upload, after: 400, on: node)
         await node.engine.interruptWriters()
@@ -78,8 +78,8 @@ import Testing
     }
 
     @Test func `a stop saves the bytes of an append`() async throws {
-        let place = try EnginePlace()
-        var node = try await place.start()
+        let fixture = try EngineEnvironment()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(3500))
         let body = ScriptedBody(upload.content.prefix(1300), announcing: 3500, ending: .hangs)
         let task = Task { [node] in
@@ -100,21 +100,21 @@ import Testing
     @Test func `closing an engine ends its writers, and its stores can be opened again`()
         async throws
     {
-        let place = try EnginePlace()
-        let node = try await place.start()
+        let fixture = try EngineEnvironment()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1500))
         let tasks = await hang(1, of: upload, after: 400, on: node)
         try await node.engine.close()
         await #expect(throws: EngineError(.unavailable)) { try await tasks[0].value }
         await #expect(throws: EngineError(.unavailable)) { try await node.put(0, of: upload) }
-        let next = try await place.start()
+        let next = try await fixture.start()
         #expect(try await next.status(of: upload).partialChunks.map(\.receivedBytes) == [400])
     }
 
     /// A cancelled request is an interruption like any other.
     @Test func `the bytes of a cancelled request are kept`() async throws {
-        let place = try EnginePlace()
-        let node = try await place.start()
+        let fixture = try EngineEnvironment()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1500))
         let tasks = await hang(1, of: upload, after: 400, on: node)
         tasks[0].cancel()

@@ -6,12 +6,12 @@ import Testing
 
 /// Uploads that one front end begins and another finishes.
 @Suite(.timeLimit(.minutes(1))) struct MixedProtocolTests {
-    private let place: EnginePlace
+    private let fixture: EngineEnvironment
 
-    init() throws { place = try EnginePlace() }
+    init() throws { fixture = try EngineEnvironment() }
 
     @Test func `an append passes over chunks that a native client had sent`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(4500))
         for index in [1, 3] { try await node.put(index, of: upload) }
         let end = try await node.append(upload.content, to: upload, at: 0)
@@ -23,7 +23,7 @@ import Testing
     func `an append of other bytes over a native chunk conflicts, and earlier bytes stay`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(3500))
         try await node.put(1, of: upload)
         var other = upload.content
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test func `an append goes on inside a chunk that a native client began`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         await node.breakOff(0, of: upload, after: 300)
         #expect(try await node.offset(of: upload) == 300)
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test func `a native client goes on inside a chunk that an append began`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         _ = try await node.append(upload.content.prefix(1300), to: upload, at: 0)
         let status = try await node.status(of: upload)
@@ -63,7 +63,7 @@ import Testing
     @Test(arguments: 1...10 as ClosedRange<UInt64>)
     func `any mixture of appends and chunks makes the file`(seed: UInt64) async throws {
         var generator = SplitMix64(seed: seed)
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(4321, seed: seed), chunkSize: 700)
         while true {
             let status = try await node.status(of: upload)
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test func `a session without a size takes native chunks too`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500), sized: false)
         #expect(try await node.put(1, of: upload).receipt.totalChunks == nil)
         let end = try await node.append(upload.content, to: upload, at: 0, completes: true)
@@ -105,7 +105,7 @@ import Testing
     @Test func `completing before a native chunk's end is a mismatch and keeps everything`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(3000), sized: false)
         try await node.put(2, of: upload)
         let error = await #expect(throws: EngineError.self) {
@@ -126,7 +126,7 @@ import Testing
     func `an append passes over a partial that a native client left further on`(
         withChecksum: Bool
     ) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         await node.breakOff(1, of: upload, after: 300)
         let end = try await node.append(
@@ -138,7 +138,7 @@ import Testing
     @Test func `an append replaces a later partial that has other bytes`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         var other = upload.chunk(1)
         other[10] ^= 1
@@ -161,7 +161,7 @@ import Testing
     func `an append may complete at the end of what a native client left`(
         byteCount: Int, tellsEndAtOnce: Bool
     ) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500), sized: false)
         await node.breakOff(1, of: upload, after: byteCount - 1000)
         var body = ScriptedBody(upload.content.prefix(byteCount))

@@ -4,8 +4,8 @@ import KedgeTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct OpenSessionTests {
-    private func place(_ limit: Int) throws -> EnginePlace {
-        try EnginePlace {
+    private func fixture(_ limit: Int) throws -> EngineEnvironment {
+        try EngineEnvironment {
             $0.maxOpenSessions = limit
             $0.emptySessionLifetime = .seconds(3600)
         }
@@ -33,7 +33,7 @@ import Testing
     @Test func `the oldest empty session of the address with most of them makes room`()
         async throws
     {
-        let node = try await place(3).start()
+        let node = try await fixture(3).start()
         let lonely = try await begin(node, from: "192.0.2.1")
         let many = try await begin(node, from: "2001:db8::1")
         let more = try await begin(node, from: "2001:db8::2")
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test func `an upload with bytes is never ended for another`() async throws {
-        let node = try await place(2).start()
+        let node = try await fixture(2).start()
         let (first, second) = (
             try await begin(node, from: "192.0.2.1"), try await begin(node, from: "192.0.2.1")
         )
@@ -64,8 +64,8 @@ import Testing
     @Test func `an upload whose first bytes are on their way neither makes room nor expires`()
         async throws
     {
-        let place = try place(1)
-        let node = try await place.start()
+        let fixture = try fixture(1)
+        let node = try await fixture.start()
         let upload = try await begin(node, from: "192.0.2.1")
         let body = ScriptedBody(upload.content.prefix(100), announcing: 2500, ending: .hangs)
         let writing = Task {
@@ -78,13 +78,13 @@ import Testing
             try await begin(node, from: "192.0.2.2")
         }
         for _ in 0..<6 {
-            place.clock.advance(by: .seconds(1200))
+            fixture.clock.advance(by: .seconds(1200))
             try await node.engine.sweep()
         }
         #expect(try await node.status(of: upload).state == .open)
         writing.cancel()
         _ = await writing.result
-        place.clock.advance(by: .seconds(3601))
+        fixture.clock.advance(by: .seconds(3601))
         try await node.engine.sweep()
         await #expect(throws: EngineError(.sessionExpired)) { try await node.status(of: upload) }
     }
@@ -92,31 +92,31 @@ import Testing
     @Test func `a session without a byte ends after an hour, and one with a byte lives on`()
         async throws
     {
-        let place = try place(10)
-        let node = try await place.start()
+        let fixture = try fixture(10)
+        let node = try await fixture.start()
         let (empty, begun) = (
             try await begin(node, from: "192.0.2.1"), try await begin(node, from: "192.0.2.1")
         )
         await node.breakOff(0, of: begun, after: 1)
-        place.clock.advance(by: .seconds(3599))
+        fixture.clock.advance(by: .seconds(3599))
         // A status request does not count as a byte.
         _ = try await node.status(of: empty)
-        place.clock.advance(by: .seconds(2))
+        fixture.clock.advance(by: .seconds(2))
         try await node.engine.sweep()
         await #expect(throws: EngineError(.sessionExpired)) { try await node.status(of: empty) }
         #expect(try await node.status(of: begun).state == .open)
-        place.clock.advance(by: .seconds(6 * 24 * 3600))
+        fixture.clock.advance(by: .seconds(6 * 24 * 3600))
         #expect(try await node.status(of: begun).state == .open)
     }
 
     @Test func `a session that adopts bytes lives as one with bytes`() async throws {
-        let place = try place(10)
-        let node = try await place.start()
+        let fixture = try fixture(10)
+        let node = try await fixture.start()
         let old = try await begin(node, from: "192.0.2.1")
         try await node.put(0, of: old)
-        place.clock.advance(by: .seconds(7 * 24 * 3600 + 1))
+        fixture.clock.advance(by: .seconds(7 * 24 * 3600 + 1))
         let new = try await node.begin(old.content, adopting: old.id)
-        place.clock.advance(by: .seconds(7200))
+        fixture.clock.advance(by: .seconds(7200))
         #expect(try await node.status(of: new).receivedBytes == 1000)
     }
 }

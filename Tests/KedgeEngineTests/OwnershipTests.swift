@@ -5,10 +5,10 @@ import KedgeTesting
 import Testing
 
 /// R11: another owner's id answers exactly like an unknown one, for every operation.
-@Suite(.timeLimit(.minutes(1))) struct Ownership {
-    private let place: EnginePlace
+@Suite(.timeLimit(.minutes(1))) struct OwnershipTests {
+    private let fixture: EngineEnvironment
 
-    init() throws { place = try EnginePlace() }
+    init() throws { fixture = try EngineEnvironment() }
 
     enum Operation: CaseIterable, Sendable {
         case status
@@ -45,7 +45,7 @@ import Testing
     func `a stranger cannot tell a session from none, and changes nothing`(
         operation: Operation, inMemory: Bool
     ) async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let mine = try await node.begin(sampleBytes(2500))
         try await node.put(0, of: mine)
         if !inMemory { node = try await node.restart() }
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test func `a stranger cannot tell a file from none`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let file = try await node.file(sampleBytes(100))
         await #expect(throws: EngineError(.fileNotFound)) {
             try await node.engine.file(file.id, owner: .stranger)
@@ -84,7 +84,7 @@ import Testing
 
     /// The stranger's request is on its way to the store when the owner's arrives.
     @Test func `a stranger's pending request does not become the owner's answer`() async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let mine = try await node.begin(sampleBytes(2500))
         node = try await node.restart()
         let strangerIsAsking = Gate()

@@ -6,15 +6,15 @@ import Testing
 
 /// Bodies that end before their chunk does.
 @Suite(.timeLimit(.minutes(1))) struct PartialBodyTests {
-    private let place: EnginePlace
+    private let fixture: EngineEnvironment
 
-    init() throws { place = try EnginePlace() }
+    init() throws { fixture = try EngineEnvironment() }
 
     @Test(arguments: [false, true])
     func `a chunk sent in parts is verified and committed with the last part`(
         restarting: Bool
     ) async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         for part in [0..<1, 1..<400, 400..<999] {
             let outcome = try await node.putPart(1, of: upload, part)
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test func `a repeated part is acknowledged without reading its body`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1000))
         try await node.putPart(0, of: upload, 0..<300)
         try await node.putPart(0, of: upload, 300..<600)
@@ -55,7 +55,7 @@ import Testing
     @Test func `a part that starts beyond the received bytes is refused with the expected offset`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.putPart(1, of: upload, 0..<300)
         let error = await #expect(throws: EngineError.self) {
@@ -67,7 +67,7 @@ import Testing
 
     @Test(arguments: [0..<1001, 500..<1001, 0..<2500])
     func `a part that goes beyond its chunk is refused`(part: Range<Int>) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         let put = upload.put(0, from: part.lowerBound, upTo: part.upperBound)
         await #expect(throws: EngineError(.rangeMismatch)) {
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test func `a digest of the body does not replace the chunk's digest`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1000))
         var put = upload.put(0, upTo: 300)
         put.isBodyDigest = true
@@ -87,7 +87,7 @@ import Testing
 
     /// The bytes that arrived count, and the status announces no more.
     @Test func `an interrupted part goes on where it broke off`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1000))
         for (start, count) in [(0, 200), (200, 50)] {
             let body = ScriptedBody(
@@ -104,7 +104,7 @@ import Testing
     func `a wrong byte in a part is detected at the chunk's end, and the parts can be sent again`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1000))
         var wrong = upload.content
         wrong[10] ^= 1
@@ -129,7 +129,7 @@ import Testing
     func `parts of a rival lie beside acknowledged bytes until the rival is complete`(
         restarting: Bool
     ) async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let old = try await node.begin(sampleBytes(1000))
         let new = other(old, seed: 2)
         try await node.putPart(0, of: old, 0..<600)
@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test func `a part of another body does not overwrite the bytes of an append`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let old = try await node.begin(sampleBytes(1000))
         let new = other(old, seed: 2)
         _ = try await node.append(old.content.prefix(300), to: old, at: 0)
@@ -158,7 +158,7 @@ import Testing
     }
 
     @Test func `parts of a third body are refused, and its complete chunk counts`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let old = try await node.begin(sampleBytes(1000))
         let third = other(old, seed: 3)
         try await node.putPart(0, of: old, 0..<600)
@@ -174,7 +174,7 @@ import Testing
     }
 
     @Test func `a body that goes on after its part is refused`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1000))
         let body = ScriptedBody(upload.content[..<301], announcing: nil)
         await #expect(throws: EngineError(.lengthMismatch)) {

@@ -6,9 +6,9 @@ import Testing
 
 /// R1, R132, R134: a chunk interrupted part-way goes on inside the chunk.
 @Suite(.timeLimit(.minutes(1))) struct PartialChunkTests {
-    private let place: EnginePlace
+    private let fixture: EngineEnvironment
 
-    init() throws { place = try EnginePlace() }
+    init() throws { fixture = try EngineEnvironment() }
 
     private static let cuts = [1, 255, 256, 257, 999]
 
@@ -16,7 +16,7 @@ import Testing
     func `a partial chunk goes on after its last durable byte`(
         cut: Int, afterRestart: Bool
     ) async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         await node.breakOff(1, of: upload, after: cut)
         if afterRestart { node = try await node.restart() }
@@ -39,7 +39,7 @@ import Testing
         seed: UInt64
     ) async throws {
         var generator = SplitMix64(seed: seed)
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(3456, seed: seed))
         var sentByteCount = 0
         while true {
@@ -66,7 +66,7 @@ import Testing
 
     @Test(arguments: [0, 1, 299, 300])
     func `a client that starts before the partial's end is accepted`(start: Int) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1000))
         await node.breakOff(0, of: upload, after: 300)
         #expect(try await node.put(0, of: upload, from: start).isCreated)
@@ -77,7 +77,7 @@ import Testing
     func `a partial does not shrink when a repetition breaks off inside it`(
         count: Int
     ) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1000))
         await node.breakOff(0, of: upload, after: 300)
         await node.breakOff(0, of: upload, after: count)
@@ -90,7 +90,7 @@ import Testing
     func `a gap is refused with the offset that is expected`(
         partial: Int, start: Int, expected: Int64
     ) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         if partial > 0 { await node.breakOff(1, of: upload, after: partial) }
         let body = ScriptedBody(upload.chunk(1).dropFirst(start))
@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test func `a chunk with another announced digest starts over`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let old = try await node.begin(sampleBytes(1000, seed: 1))
         await node.breakOff(0, of: old, after: 300)
         // The session's file has other content now.
@@ -119,7 +119,7 @@ import Testing
     }
 
     @Test func `the digest detects wrong bytes in a partial`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1000))
         var wrong = upload.chunk(0)
         wrong[10] ^= 1
@@ -135,7 +135,7 @@ import Testing
     }
 
     @Test func `nothing is kept of a body that broke before its first byte`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1000))
         await node.breakOff(0, of: upload, after: 0)
         #expect(try await node.status(of: upload).partialChunks == [])
@@ -143,7 +143,7 @@ import Testing
     }
 
     @Test func `partials of several chunks stand side by side`() async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         await node.breakOff(2, of: upload, after: 20)
         await node.breakOff(0, of: upload, after: 10)

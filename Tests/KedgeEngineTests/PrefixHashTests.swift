@@ -6,9 +6,9 @@ import Testing
 
 /// The whole-file hash is done when finalize asks for it.
 @Suite(.timeLimit(.minutes(1))) struct PrefixHashTests {
-    private let place: EnginePlace
+    private let fixture: EngineEnvironment
 
-    init() throws { place = try EnginePlace() }
+    init() throws { fixture = try EngineEnvironment() }
 
     /// R22, R64: this holds for any order, interruptions and restarts.
     @Test(arguments: 1...12 as ClosedRange<UInt64>)
@@ -16,7 +16,7 @@ import Testing
         seed: UInt64
     ) async throws {
         var generator = SplitMix64(seed: seed)
-        var node = try await place.start()
+        var node = try await fixture.start()
         let content = sampleBytes(Int.random(in: 0...8000, using: &generator), seed: seed)
         let chunkSize = [100, 256, 999, 4000].randomElement(using: &generator) ?? 1000
         let upload = try await node.begin(content, chunkSize: chunkSize)
@@ -39,36 +39,36 @@ import Testing
     }
 
     @Test func `finalize reads nothing after chunks that came in order`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(5500))
         try await node.putAll(of: upload)
         let file = try await node.finish(upload)
         #expect(file.digest == upload.digest)
-        #expect(place.disk.counts.readBytes == 0)
+        #expect(fixture.disk.counts.readBytes == 0)
     }
 
     @Test func `finalize reads nothing after one append`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(5500))
         _ = try await node.append(upload.content, to: upload, at: 0)
         let file = try await node.finish(upload)
         #expect(file.digest == upload.digest)
-        #expect(place.disk.counts.readBytes == 0)
+        #expect(fixture.disk.counts.readBytes == 0)
     }
 
     /// Chunks 1 to 4 come first; each is read back once, when chunk 0 has closed the gap.
     @Test func `chunks that came out of order are read back once`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(5000))
         for index in [4, 2, 1, 3] { try await node.put(index, of: upload) }
-        #expect(place.disk.counts.readBytes == 0)
+        #expect(fixture.disk.counts.readBytes == 0)
         try await node.put(0, of: upload)
         _ = try await node.finish(upload)
-        #expect(place.disk.counts.readBytes == 4000)
+        #expect(fixture.disk.counts.readBytes == 4000)
     }
 
     @Test func `a restart goes on from the saved state`() async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(5500))
         for index in 0..<5 { try await node.put(index, of: upload) }
         node = try await node.restart()
@@ -76,16 +76,16 @@ import Testing
         let file = try await node.finish(upload)
         #expect(file.digest == upload.digest)
         // The state is saved with the next chunk's row, so it is one chunk behind.
-        #expect(place.disk.counts.readBytes <= 1500)
+        #expect(fixture.disk.counts.readBytes <= 1500)
     }
 
     @Test func `finalize answers pending when the hash takes longer than the timeout`() async throws
     {
-        let place = try EnginePlace { $0.finalizeTimeout = .zero }
-        let node = try await place.start()
+        let fixture = try EngineEnvironment { $0.finalizeTimeout = .zero }
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         let gate = ThreadGate()
-        place.disk.apply { call, _ in
+        fixture.disk.apply { call, _ in
             if call == .read { gate.wait() }
             return nil
         }
@@ -103,15 +103,15 @@ import Testing
     }
 
     @Test func `an acknowledgement waits while the hash is too far behind`() async throws {
-        let place = try EnginePlace {
+        let fixture = try EngineEnvironment {
             $0.maxHashLag = 1500
             $0.finalizeTimeout = .seconds(30)
         }
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(4000))
         for index in [3, 2, 1] { try await node.put(index, of: upload) }
         let reads = Shared(0)
-        place.disk.apply { call, _ in
+        fixture.disk.apply { call, _ in
             if call == .read { _ = reads.increment() }
             return nil
         }
@@ -121,13 +121,13 @@ import Testing
     }
 
     @Test func `a failed read fails the finalize, and the next one reads again`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         for index in [1, 2] { try await node.put(index, of: upload) }
-        place.disk.fail(.read, times: .max)
+        fixture.disk.fail(.read, times: .max)
         try await node.put(0, of: upload)
         await #expect(throws: EngineError(.internalError)) { try await node.finish(upload) }
-        place.disk.heal()
+        fixture.disk.heal()
         #expect(try await node.finish(upload).digest == upload.digest)
     }
 }

@@ -6,14 +6,14 @@ import KedgeTesting
 import Testing
 
 /// Recovery at a start, after a stop of any kind.
-@Suite(.timeLimit(.minutes(1))) struct Recovery {
-    private let place: EnginePlace
+@Suite(.timeLimit(.minutes(1))) struct RecoveryTests {
+    private let fixture: EngineEnvironment
     private let files = POSIXFileSystem()
 
-    init() throws { place = try EnginePlace() }
+    init() throws { fixture = try EngineEnvironment() }
 
     private func stagingPath(_ key: StagingKey) -> String {
-        "\(place.dataPath)/staging/\(key.text.prefix(2))/\(key)"
+        "\(fixture.dataPath)/staging/\(key.text.prefix(2))/\(key)"
     }
 
     private func complete(on node: Node) async throws -> Upload {
@@ -26,7 +26,7 @@ import Testing
     /// rename.
     @Test(arguments: [false, true])
     func `an interrupted finalize is finished at the start`(isPromoted: Bool) async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await complete(on: node)
         let id = FileID.random()
         _ = try await node.metadata.beginFinalize(of: upload.id, digest: upload.digest, fileID: id)
@@ -47,7 +47,7 @@ import Testing
     @Test func `an interrupted finalize of a file that was stored before is finished too`()
         async throws
     {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let other = try await node.file(sampleBytes(2500))
         let upload = try await complete(on: node)
         let id = FileID.random()
@@ -60,7 +60,7 @@ import Testing
 
     @Test func `an interrupted finalize whose bytes are gone opens the session again`() async throws
     {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await complete(on: node)
         _ = try await node.metadata.beginFinalize(
             of: upload.id, digest: upload.digest, fileID: .random())
@@ -76,7 +76,7 @@ import Testing
     @Test func `an interrupted finalize that lacks a chunk opens the session again`()
         async throws
     {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await complete(on: node)
         _ = try await node.metadata.beginFinalize(
             of: upload.id, digest: upload.digest, fileID: .random())
@@ -96,14 +96,14 @@ import Testing
     func `chunks beyond the end of a shortened staging file are invalidated`(
         byteCount: Int64, left: [Int]
     ) async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(3500))
         for index in [0, 1, 3] { try await node.put(index, of: upload) }
         try await node.kill()
         let file = try files.open(stagingPath(StagingKey(upload.id)), .readWrite)
         try file.truncate(to: byteCount)
         try file.close()
-        node = try await place.start()
+        node = try await fixture.start()
         #expect(try await node.status(of: upload).receivedChunks == left)
         for index in 0..<4 { try await node.put(index, of: upload) }
         let done = try await node.finish(upload)
@@ -113,7 +113,7 @@ import Testing
 
     @Test func `a partial beyond the end of a shortened staging file is invalidated`() async throws
     {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.put(0, of: upload)
         await node.breakOff(1, of: upload, after: 300)
@@ -121,7 +121,7 @@ import Testing
         let file = try files.open(stagingPath(StagingKey(upload.id)), .readWrite)
         try file.truncate(to: 1299)
         try file.close()
-        node = try await place.start()
+        node = try await fixture.start()
         let status = try await node.status(of: upload)
         #expect(status.receivedChunks == [0])
         #expect(status.partialChunks == [])
@@ -131,18 +131,18 @@ import Testing
     }
 
     @Test func `a session whose staging file is gone starts over`() async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await complete(on: node)
         try await node.kill()
         #expect(try files.remove(stagingPath(StagingKey(upload.id))))
-        node = try await place.start()
+        node = try await fixture.start()
         #expect(try await node.status(of: upload).receivedBytes == 0)
         try await node.putAll(of: upload)
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
     @Test func `bytes written but never committed are not counted`() async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.put(0, of: upload)
         let area = try await node.bytes.openStaging(StagingKey(upload.id))
@@ -162,37 +162,37 @@ import Testing
     }
 
     @Test func `a staging file that no row knows is quarantined, not deleted`() async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.put(0, of: upload)
         try await node.kill()
         let key = StagingKey(.random())
-        let directory = "\(place.dataPath)/staging/\(key.text.prefix(2))"
+        let directory = "\(fixture.dataPath)/staging/\(key.text.prefix(2))"
         try files.makeDirectory(directory)
         let file = try files.open("\(directory)/\(key)", .createNew)
         try [1, 2, 3].withUnsafeBytes { try file.write($0, at: 0) }
         try file.close()
-        node = try await place.start()
+        node = try await fixture.start()
         #expect(try await node.bytes.stagingKeys() == [StagingKey(upload.id)])
-        let kept = try files.status(of: "\(place.dataPath)/quarantine/\(key).1")
+        let kept = try files.status(of: "\(fixture.dataPath)/quarantine/\(key).1")
         #expect(kept?.byteCount == 3 * Int64(MemoryLayout<Int>.size))
         try await node.engine.sweep()
-        #expect(try files.status(of: "\(place.dataPath)/quarantine/\(key).1") == kept)
+        #expect(try files.status(of: "\(fixture.dataPath)/quarantine/\(key).1") == kept)
     }
 
     @Test func `a session that cannot be finished does not keep the others from starting`()
         async throws
     {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let first = try await complete(on: node)
         _ = try await node.metadata.beginFinalize(
             of: first.id, digest: first.digest, fileID: .random())
         let second = try await node.begin(sampleBytes(1500))
         try await node.kill()
         // A file lies where the blob's directory would be.
-        let parent = "\(place.dataPath)/blobs/\(first.digest.hex.prefix(2))"
+        let parent = "\(fixture.dataPath)/blobs/\(first.digest.hex.prefix(2))"
         try files.open(parent, .createNew).close()
-        node = try await place.start()
+        node = try await fixture.start()
         try await node.putAll(of: second)
         #expect(try await node.content(of: try await node.finish(second)) == second.content)
         #expect(try await node.status(of: first).state == .finalizing)

@@ -8,9 +8,9 @@ import Testing
 
 /// Different bodies for one chunk: acknowledged bytes of one stay until another is complete.
 @Suite(.timeLimit(.minutes(1))) struct RivalPartialTests {
-    private let place: EnginePlace
+    private let fixture: EngineEnvironment
 
-    init() throws { place = try EnginePlace { $0.checkpointByteCount = 1 << 20 } }
+    init() throws { fixture = try EngineEnvironment { $0.checkpointByteCount = 1 << 20 } }
 
     /// The front end whose bytes came first.
     enum First: CaseIterable, Sendable { case append, native }
@@ -48,14 +48,14 @@ import Testing
     /// Names of the session's staging files.
     private func stagingNames(_ upload: Upload) throws -> [String] {
         let shelf = upload.id.text.prefix(2)
-        return try POSIXFileSystem().list("\(place.dataPath)/staging/\(shelf)").sorted()
+        return try POSIXFileSystem().list("\(fixture.dataPath)/staging/\(shelf)").sorted()
     }
 
     @Test(arguments: First.allCases, [0, 300, 600, 999])
     func `an interrupted body with another digest discards nothing`(
         first: First, count: Int
     ) async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let (old, new) = try await begun(by: first, on: node)
         await node.breakOff(0, of: new, after: count)
         #expect(try await node.offset(of: old) == 600)
@@ -71,7 +71,7 @@ import Testing
     func `a body with another digest goes on inside the chunk and replaces the earlier bytes`(
         first: First, afterRestart: Bool
     ) async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let (old, new) = try await begun(by: first, on: node)
         // The append's client may have sent the same file, so the service compares the first bytes
         // before they count.
@@ -92,7 +92,7 @@ import Testing
     @Test func `two bodies of a chunk are kept, and a third counts once it is complete`()
         async throws
     {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let (old, new) = try await begun(by: .native, on: node)
         let third = other(old, seed: 3)
         await node.breakOff(0, of: new, after: 400)
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test func `a session keeps a bounded number of rivals`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let count = LiveSession.maxRivalCount + 3
         let old = try await node.begin(sampleBytes(count * 1000))
         let new = Upload(
@@ -127,7 +127,7 @@ import Testing
     }
 
     @Test func `a rival with a wrong digest is discarded alone`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let (old, new) = try await begun(by: .native, on: node)
         await node.breakOff(0, of: new, after: 400)
         await #expect(throws: EngineError(.chunkHashMismatch)) {
@@ -142,7 +142,7 @@ import Testing
 
     @Test func `a native body that repeats the bytes of an append goes on after them`() async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let (old, _) = try await begun(by: .append, on: node)
         await node.breakOff(0, of: old, after: 700)
         #expect(try await node.offset(of: old) == 700)
@@ -156,7 +156,7 @@ import Testing
     func `a damaged bit in a partial costs its client two requests`(
         first: First, waits: Bool
     ) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         var damaged = upload.content
         damaged[10] ^= 4
@@ -192,7 +192,7 @@ import Testing
     @Test func `a partial in doubt stays in doubt after a restart, and appends go on after it`()
         async throws
     {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let (old, new) = try await begun(by: .append, on: node)
         await #expect(throws: EngineError(.chunkHashMismatch)) {
             try await node.put(0, of: new, from: 600)
@@ -208,10 +208,10 @@ import Testing
 
     @Test func `a rival that is damaged at rest is discarded, and the partial stays`() async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let (old, new) = try await begun(by: .native, on: node)
         await node.breakOff(0, of: new, after: 400)
-        let path = "\(place.dataPath)/staging/\(old.id.text.prefix(2))/\(old.id.text).0"
+        let path = "\(fixture.dataPath)/staging/\(old.id.text.prefix(2))/\(old.id.text).0"
         let file = try POSIXFileSystem().open(path, .readWrite)
         try withUnsafeBytes(of: ~new.content[100]) { try file.write($0, at: 100) }
         try file.close()
@@ -228,20 +228,20 @@ import Testing
     @Test func `a rival file without a row is removed after a stop, and a recorded rival stays`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let (old, new) = try await begun(by: .native, on: node)
         await node.breakOff(0, of: new, after: 400)
         try await node.kill()
-        let shelf = "\(place.dataPath)/staging/\(old.id.text.prefix(2))"
+        let shelf = "\(fixture.dataPath)/staging/\(old.id.text.prefix(2))"
         let file = try POSIXFileSystem().open("\(shelf)/\(old.id.text).1", .createNew)
         try file.close()
-        let next = try await place.start()
+        let next = try await fixture.start()
         #expect(try stagingNames(old) == [old.id.text, "\(old.id.text).0"])
         #expect(try await expected(new, on: next) == 400)
         // A rival whose file is lost is not announced any more.
         try await next.kill()
         _ = try POSIXFileSystem().remove("\(shelf)/\(old.id.text).0")
-        let last = try await place.start()
+        let last = try await fixture.start()
         await #expect(throws: EngineError(.offsetMismatch)) {
             try await last.put(0, of: new, from: 400)
         }
@@ -249,7 +249,7 @@ import Testing
     }
 
     @Test func `cancelling a session removes the files of its rivals`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let (old, new) = try await begun(by: .native, on: node)
         await node.breakOff(0, of: new, after: 400)
         try await node.engine.cancelSession(old.id, owner: old.owner)
@@ -261,13 +261,13 @@ import Testing
     func `a stop while a rival replaces a partial loses at most that partial`(
         step: Int
     ) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let (old, new) = try await begun(by: .native, on: node)
         await node.breakOff(0, of: new, after: 700)
         // The rest is two writes of the rival, then the copies.
-        place.disk.apply { call, count in call == .write && count >= step ? EIO : nil }
+        fixture.disk.apply { call, count in call == .write && count >= step ? EIO : nil }
         let outcome = try? await node.put(0, of: new, from: 700)
-        place.disk.heal()
+        fixture.disk.heal()
         let next = try await node.restart()
         if outcome == nil {
             #expect(try await expected(new, on: next) ?? 0 >= 700)

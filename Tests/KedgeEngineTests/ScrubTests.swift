@@ -8,13 +8,13 @@ import Testing
 
 /// Bytes at rest on a disk: damage is found, reported and repaired.
 @Suite(.timeLimit(.minutes(1))) struct ScrubTests {
-    private let place: EnginePlace
+    private let fixture: EngineEnvironment
     private let content = sampleBytes(2500)
 
-    init() throws { place = try EnginePlace() }
+    init() throws { fixture = try EngineEnvironment() }
 
-    private var blobPath: String { place.blobPath(SHA256Hasher.digest(of: content)) }
-    private var copies: String { "\(place.dataPath)/superseded" }
+    private var blobPath: String { fixture.blobPath(SHA256Hasher.digest(of: content)) }
+    private var copies: String { "\(fixture.dataPath)/superseded" }
 
     /// Flips a bit, keeping the size.
     private func damage(_ path: String, at offset: Int64 = 1200) throws {
@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test func `a good upload takes the place of a damaged blob of the same size`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let first = try await node.file(content)
         try damage(blobPath)
         let second = try await node.file(content)
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test func `an earlier copy comes back when the later one is damaged`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let first = try await node.file(content)
         let second = try await node.file(content)
         try damage(blobPath)
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test func `a damaged file is refused, listed, and healed by the same content`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(content)
         try await node.putAll(of: upload)
         let file = try await node.finish(upload)
@@ -80,10 +80,10 @@ import Testing
     }
 
     @Test func `damage between a chunk and the finalize is found soon after`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(content)
         try await node.putAll(of: upload)
-        try damage(place.stagingPath(upload))
+        try damage(fixture.stagingPath(upload))
         let file = try await node.finish(upload)
         try await node.scrubAll()
         try await expectDamaged(file, on: node)
@@ -91,7 +91,7 @@ import Testing
 
     @Test(arguments: [0, 2499, 5000])
     func `a missing blob, or one of another size, is never opened`(size: Int) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let file = try await node.file(content)
         if size == 0 {
             unlink(blobPath)
@@ -108,7 +108,7 @@ import Testing
     @Test func `a file is read once after its upload and again when the period is over`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let file = try await node.file(content)
         #expect(try await node.engine.scrubBacklog().newCount == 1)
         try await node.scrubAll()
@@ -116,13 +116,13 @@ import Testing
         try damage(blobPath)
         try await node.scrubAll()
         #expect(try await node.content(of: file) != content)
-        place.clock.advance(by: EngineConfiguration().scrubPeriod)
+        fixture.clock.advance(by: EngineConfiguration().scrubPeriod)
         try await node.scrubAll()
         try await expectDamaged(file, on: node)
     }
 
     @Test func `the findings of a scrub survive a restart`() async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let file = try await node.file(content)
         try damage(blobPath)
         try await node.scrubAll()
@@ -132,28 +132,28 @@ import Testing
     }
 
     @Test func `an upload during a scrub invalidates its verdict`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let file = try await node.file(content)
         try damage(blobPath)
         let lease = WorkLease(
-            holder: "other", now: place.clock.now(),
-            until: place.clock.now().advanced(by: .seconds(60)))
+            holder: "other", now: fixture.clock.now(),
+            until: fixture.clock.now().advanced(by: .seconds(60)))
         let target = try #require(try await node.metadata.claimScrub(lease: lease))
         _ = try await node.file(content)
         let isCurrent = try await node.metadata.finishScrub(
-            target, .damaged, lease: lease, nextAt: place.clock.now())
+            target, .damaged, lease: lease, nextAt: fixture.clock.now())
         #expect(!isCurrent)
         #expect(try await node.content(of: try await node.now(file)) == content)
     }
 
     @Test func `a copy is not released before the bytes that took its name were read`() async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let first = try await node.file(content)
         try await node.scrubAll()
         let upload = try await node.begin(content)
         try await node.putAll(of: upload)
-        try damage(place.stagingPath(upload))
+        try damage(fixture.stagingPath(upload))
         // The bytes have their final name, and their file has no row yet.
         node.metadata.before { call in
             if call == .completeFinalize { throw MetadataError.unavailable("planned") }
@@ -172,7 +172,7 @@ import Testing
     @Test func `a blob that cannot be opened does not keep the others from being read`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let bad = try await node.file(content)
         let good = try await node.file(sampleBytes(1500, seed: 2))
         unlink(blobPath)
@@ -186,10 +186,10 @@ import Testing
     @Test func `a resumed scrub finds damage beyond the bytes that were read before`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         _ = try await node.file(content)
         let lease = WorkLease(
-            holder: "other", now: place.clock.now(), until: place.clock.now())
+            holder: "other", now: fixture.clock.now(), until: fixture.clock.now())
         let target = try #require(try await node.metadata.claimScrub(lease: lease))
         #expect(try await node.metadata.renewScrub(target, lease: lease, checkedByteCount: 1000))
         try damage(blobPath, at: 1999)
@@ -201,7 +201,7 @@ import Testing
     @Test func `repeated uploads of one content keep two superseded copies beside it`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         for _ in 0..<6 { _ = try await node.file(content) }
         #expect(try POSIXFileSystem().list(copies).count == 2)
         try await node.scrubAll()
@@ -209,7 +209,7 @@ import Testing
     }
 
     @Test func `superseded copies go with the last file that has the bytes`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let files = [try await node.file(content), try await node.file(content)]
         #expect(try POSIXFileSystem().list(copies).count == 1)
         for file in files { try await node.engine.deleteFile(file.id, owner: .tester) }
@@ -220,7 +220,7 @@ import Testing
     }
 
     @Test func `deleting a damaged file removes its bytes`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let file = try await node.file(content)
         try damage(blobPath)
         try await node.scrubAll()
@@ -229,15 +229,15 @@ import Testing
     }
 
     @Test func `a repair marks a damaged file, which the next start refuses`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let file = try await node.file(content)
         try await node.scrubAll()
         try await node.kill()
         try damage(blobPath)
-        let found = try await place.repair()
+        let found = try await fixture.repair()
         #expect(found.map(\.kind) == [.blobDamaged])
         #expect(found.map(\.isRepaired) == [false], "only the same bytes repair it")
-        let next = try await place.start()
+        let next = try await fixture.start()
         try await expectDamaged(file, on: next)
         let again = try await next.file(content)
         for file in [file, again] { #expect(try await next.content(of: file) == content) }
@@ -246,15 +246,15 @@ import Testing
     @Test func `a check accepts superseded copies, and a repair quarantines unknown ones`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         for _ in 0..<2 { _ = try await node.file(content) }
         try await node.kill()
-        #expect(try await place.check(scrubbing: true).isEmpty)
+        #expect(try await fixture.check(scrubbing: true).isEmpty)
         let digest = SHA256Hasher.digest(of: content)
         let stray = "\(copies)/\(digest.hex).\(SessionID.random().text)"
         try POSIXFileSystem().open(stray, .createNew).close()
-        #expect(try await place.check().map(\.kind) == [.blobOrphaned])
-        #expect(try await place.repair().map(\.isRepaired) == [true])
+        #expect(try await fixture.check().map(\.kind) == [.blobOrphaned])
+        #expect(try await fixture.repair().map(\.isRepaired) == [true])
         #expect(try POSIXFileSystem().list(copies).count == 1)
     }
 }

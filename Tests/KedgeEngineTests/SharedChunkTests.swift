@@ -7,14 +7,14 @@ import Testing
 /// Chunks to which native requests and appends bring bytes that may differ: no announced offset
 /// goes back, and no byte counts that no client sent.
 @Suite(.timeLimit(.minutes(1))) struct SharedChunkTests {
-    private let place: EnginePlace
+    private let fixture: EngineEnvironment
 
-    init() throws { place = try EnginePlace() }
+    init() throws { fixture = try EngineEnvironment() }
 
     private func other(_ bytes: some Collection<UInt8>) -> [UInt8] { bytes.map { ~$0 } }
 
     @Test func `an append that ends inside a committed chunk must match its bytes`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.put(1, of: upload)
         let wrong = upload.content.prefix(1200) + other(upload.content[1200..<1500])
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test func `an append with a checksum that ends in other bytes does not count`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.put(1, of: upload)
         let before = try await node.status(of: upload)
@@ -45,7 +45,7 @@ import Testing
     func `an append that ends in other bytes than a partial sets the partial aside`(
         afterRestart: Bool
     ) async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         await node.breakOff(1, of: upload, after: 600)
         let wrong = upload.content.prefix(1000) + other(upload.content[1000..<1300])
@@ -70,7 +70,7 @@ import Testing
     @Test func `an append with a checksum also sets a partial with other bytes aside`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         let other = Upload(
             id: upload.id, owner: upload.owner, content: sampleBytes(2500, seed: 2),
@@ -92,7 +92,7 @@ import Testing
     func `an append that meets two other bodies succeeds with its third request`(
         withChecksum: Bool
     ) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         for (seed, count) in [(2 as UInt64, 600), (3, 500)] {
             let other = Upload(
@@ -123,7 +123,7 @@ import Testing
     @Test func `an append of unknown size that meets two other bodies is refused`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1800), sized: false)
         for (seed, count) in [(2 as UInt64, 600), (3, 500)] {
             let other = Upload(
@@ -138,7 +138,7 @@ import Testing
     }
 
     @Test func `a damaged append discards nothing`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         await node.breakOff(1, of: upload, after: 600)
         let before = try await node.status(of: upload)
@@ -154,7 +154,7 @@ import Testing
     func `a native chunk with a wrong digest invalidates no bytes of an append`(
         start: Int
     ) async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         _ = try await node.append(upload.content.prefix(300), to: upload, at: 0)
         let body = ScriptedBody(upload.chunk(0).dropFirst(start))
@@ -170,7 +170,7 @@ import Testing
     }
 
     @Test func `an interrupted native chunk keeps the offset of an append`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         _ = try await node.append(upload.content.prefix(300), to: upload, at: 0)
         await node.breakOff(0, of: upload, from: 300, after: 200)
@@ -184,7 +184,7 @@ import Testing
     }
 
     @Test func `a complete native chunk with the right digest replaces other bytes`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         _ = try await node.append(other(upload.content.prefix(300)), to: upload, at: 0)
         #expect(try await node.put(0, of: upload).isCreated)
@@ -193,7 +193,7 @@ import Testing
     }
 
     @Test func `an append cannot complete a native chunk with other bytes`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         // The first bytes of the chunk were damaged on their way.
         let damaged = ScriptedBody(
@@ -209,7 +209,7 @@ import Testing
     }
 
     @Test func `a damaged append declares no size`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500), sized: false)
         let append = { @Sendable (size: Int, checksum: SHA256Digest) in
             try await node.engine.append(
@@ -226,8 +226,8 @@ import Testing
     }
 
     @Test func `an append with a checksum is refused beyond its own limit`() async throws {
-        let place = try EnginePlace { $0.maxCheckedByteCount = 1500 }
-        let node = try await place.start()
+        let fixture = try EngineEnvironment { $0.maxCheckedByteCount = 1500 }
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         for announced in [true, false] {
             let body = ScriptedBody(
@@ -247,10 +247,10 @@ import Testing
     }
 
     @Test func `a chunk beyond a size that is declared while it comes is refused`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500), sized: false)
         let slow = ThreadGate()
-        place.disk.apply { call, count in
+        fixture.disk.apply { call, count in
             if call == .write, count == 1 { slow.wait() }
             return nil
         }

@@ -7,9 +7,9 @@ import Testing
 
 /// R2, R114: a disk that fails loses nothing that was acknowledged, and the session goes on.
 @Suite(.timeLimit(.minutes(1))) struct StorageFaultTests {
-    private let place: EnginePlace
+    private let fixture: EngineEnvironment
 
-    init() throws { place = try EnginePlace() }
+    init() throws { fixture = try EngineEnvironment() }
 
     /// A session of 2500 bytes with its first chunk and 300 bytes of the second.
     private func started(on node: Node) async throws -> Upload {
@@ -42,13 +42,13 @@ import Testing
     func `a disk that fills up keeps what was written before`(
         write: Int, afterRestart: Bool
     ) async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await started(on: node)
-        place.disk.fillUp(atWrite: write)
+        fixture.disk.fillUp(atWrite: write)
         await #expect(throws: EngineError(.storageFull)) {
             try await node.put(1, of: upload, from: 300)
         }
-        place.disk.heal()
+        fixture.disk.heal()
         if afterRestart { node = try await node.restart() }
         let status = try await node.status(of: upload)
         #expect(status.receivedChunks == [0])
@@ -63,13 +63,13 @@ import Testing
     func `an append on a disk that fills up keeps what was written before`(
         write: Int
     ) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await started(on: node)
-        place.disk.fillUp(atWrite: write)
+        fixture.disk.fillUp(atWrite: write)
         await #expect(throws: EngineError(.storageFull)) {
             try await node.append(upload.content.dropFirst(1300), to: upload, at: 1300)
         }
-        place.disk.heal()
+        fixture.disk.heal()
         let offset = Int(try await node.offset(of: upload))
         #expect(offset >= 1300)
         _ = try await node.append(upload.content.dropFirst(offset), to: upload, at: offset)
@@ -77,25 +77,25 @@ import Testing
     }
 
     @Test func `a chunk that cannot fit is refused before its body is read`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await started(on: node)
-        place.disk.pretendAvailable(699)
+        fixture.disk.pretendAvailable(699)
         let body = ScriptedBody(upload.chunk(1).dropFirst(300), announcing: 700)
         await #expect(throws: EngineError(.storageFull)) {
             try await node.put(upload.put(1, from: 300), of: upload, body)
         }
         #expect(body.watch.readerCount == 0)
-        place.disk.pretendAvailable(700)
+        fixture.disk.pretendAvailable(700)
         try await node.put(1, of: upload, from: 300)
     }
 
     /// An append reserves the space of one chunk, as a native chunk does, and not that of the rest
     /// of its file.
     @Test func `an append reserves the space of its chunk`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let first = try await node.begin(sampleBytes(2500, seed: 1))
         let second = try await node.begin(sampleBytes(2500, seed: 2))
-        place.disk.pretendAvailable(1999)
+        fixture.disk.pretendAvailable(1999)
         let body = ScriptedBody(first.content.prefix(100), ending: .hangs)
         let slow = Task {
             try await node.engine.append(
@@ -115,9 +115,9 @@ import Testing
     func `a failed write is reported with its cause, and sending again works`(
         number: Int32
     ) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await started(on: node)
-        place.disk.fail(.write, with: number)
+        fixture.disk.fail(.write, with: number)
         let error = await #expect(throws: EngineError.self) {
             try await node.put(1, of: upload, from: 300)
         }
@@ -134,10 +134,10 @@ import Testing
     func `a failed sync acknowledges nothing, and sending again works`(
         afterRestart: Bool
     ) async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await started(on: node)
         let before = try await node.status(of: upload)
-        place.disk.fail(.sync)
+        fixture.disk.fail(.sync)
         await #expect(throws: EngineError(.internalError)) {
             try await node.put(1, of: upload, from: 300)
         }
@@ -150,9 +150,9 @@ import Testing
     }
 
     @Test func `a failed sync of an interrupted body keeps the earlier bytes`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await started(on: node)
-        place.disk.fail(.sync)
+        fixture.disk.fail(.sync)
         await node.breakOff(1, of: upload, from: 300, after: 200)
         #expect(try await node.status(of: upload).partialChunks.map(\.receivedBytes) == [300])
         try await complete(upload, on: node)
@@ -161,12 +161,12 @@ import Testing
 
     /// Bytes written through the same descriptor since the last good sync are in doubt.
     @Test func `a failed sync fails every chunk that shares the file`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         let body = ScriptedBody(upload.chunk(1).prefix(500), announcing: 1000, ending: .hangs)
         let other = Task { try await node.put(upload.put(1), of: upload, body) }
         await body.watch.isHanging.wait()
-        place.disk.fail(.sync)
+        fixture.disk.fail(.sync)
         await #expect(throws: EngineError(.internalError)) { try await node.put(0, of: upload) }
         other.cancel()
         await #expect(throws: EngineError.self) { try await other.value }
@@ -178,11 +178,11 @@ import Testing
     /// Fails each call of a kind in turn, until the upload runs without a failure.
     @Test(arguments: [TestDisk.Call.write, .sync, .read])
     func `no failing call of the disk loses acknowledged chunks`(call: TestDisk.Call) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         for position in 0..<40 {
             let upload = try await node.begin(sampleBytes(1700, seed: UInt64(position)))
             let hasFailed = Shared(false)
-            place.disk.apply { made, count in
+            fixture.disk.apply { made, count in
                 guard made == call, count == position else { return nil }
                 hasFailed.update { $0 = true }
                 return EIO
@@ -214,7 +214,7 @@ import Testing
     func `a failed transaction acknowledges nothing, and sending again works`(
         failing: HookedMetadata.Call
     ) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await started(on: node)
         node.metadata.before { call in
             if call == failing { throw MetadataError.full("planned") }

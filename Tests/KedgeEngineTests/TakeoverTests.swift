@@ -7,9 +7,9 @@ import Testing
 /// A newer writer takes over from one that hangs: the newest wins, and no byte that arrived is
 /// lost.
 @Suite(.timeLimit(.minutes(1))) struct TakeoverTests {
-    private let place: EnginePlace
+    private let fixture: EngineEnvironment
 
-    init() throws { place = try EnginePlace() }
+    init() throws { fixture = try EngineEnvironment() }
 
     /// Starts a chunk upload that hangs after some bytes, and returns once it does.
     private func hang(
@@ -27,7 +27,7 @@ import Testing
     func `the newer upload takes over, and the older one's bytes count`(
         count: Int
     ) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1000))
         let old = await hang(0, of: upload, after: count, on: node)
         let outcome = try await node.put(0, of: upload, from: count)
@@ -39,7 +39,7 @@ import Testing
     /// Compared with uploads that have no older writer, because the machine may be busy with other
     /// tests.
     @Test func `taking over costs less than a second`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1000), chunkSize: 100)
         let clock = ContinuousClock()
         var slowestAlone = Duration.zero
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test func `a hung writer gets a grace time to end by itself, and no longer`() async throws {
-        let patient = try EnginePlace { $0.takeoverGrace = .milliseconds(200) }
+        let patient = try EngineEnvironment { $0.takeoverGrace = .milliseconds(200) }
         let node = try await patient.start()
         let upload = try await node.begin(sampleBytes(1000))
         let old = await hang(0, of: upload, after: 300, on: node)
@@ -77,7 +77,7 @@ import Testing
     func `a writer whose bytes still arrive gets a longer grace time, and no longer`(
         isAppend: Bool
     ) async throws {
-        let patient = try EnginePlace { $0.takeoverGrace = .milliseconds(200) }
+        let patient = try EngineEnvironment { $0.takeoverGrace = .milliseconds(200) }
         let node = try await patient.start()
         let session = try await node.engine.registry.withSession(
             try await node.begin(sampleBytes(1000)).id, owner: .tester
@@ -104,7 +104,7 @@ import Testing
 
     @Test func `a newer upload that breaks off at once leaves the older one's bytes`() async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1000))
         let old = await hang(0, of: upload, after: 700, on: node)
         await node.breakOff(0, of: upload, after: 0)
@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test func `a newer upload of other bytes starts the chunk over`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let old = try await node.begin(sampleBytes(1000, seed: 1))
         let task = await hang(0, of: old, after: 700, on: node)
         let new = Upload(
@@ -124,7 +124,7 @@ import Testing
     }
 
     @Test func `a hung writer is not disturbed by uploads of other chunks`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         let hung = await hang(1, of: upload, after: 300, on: node)
         try await node.put(0, of: upload)
@@ -143,7 +143,7 @@ import Testing
         seed: UInt64
     ) async throws {
         var generator = SplitMix64(seed: seed)
-        let node = try await place.start()
+        let node = try await fixture.start()
         let first = try await node.begin(sampleBytes(1000, seed: 1))
         let second = Upload(
             id: first.id, owner: first.owner, content: sampleBytes(1000, seed: 2), chunkSize: 1000)
@@ -186,7 +186,7 @@ import Testing
 
     @Test func `an append takes over from a hung append and goes on after its bytes`() async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         let body = ScriptedBody(upload.content.prefix(1300), announcing: 2500, ending: .hangs)
         let old = Task {
@@ -210,7 +210,7 @@ import Testing
     @Test func `an append that stops a native upload never mixes its bytes into the wrong place`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1000))
         let old = await hang(0, of: upload, after: 300, on: node)
         do {
@@ -226,7 +226,7 @@ import Testing
     @Test func `an append that stops a native upload inside its chunk gets the offset to go on`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1000))
         _ = try await node.append(upload.content.prefix(300), to: upload, at: 0)
         let body = ScriptedBody(
@@ -249,7 +249,7 @@ import Testing
     func `a writer that hangs within bytes that are there already is replaced like any other`(
         appending: Bool
     ) async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1000))
         await node.breakOff(0, of: upload, after: 700)
         let second = try await node.begin(sampleBytes(2500))
@@ -277,7 +277,7 @@ import Testing
     /// The chunk is committed while the append waits for its slot; the append must see that.
     @Test func `an append never writes to a chunk that was committed while it waited`() async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1000, seed: 1))
         let isCommitting = Gate()
         let commitCount = Shared(0)

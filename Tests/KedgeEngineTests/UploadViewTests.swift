@@ -5,9 +5,9 @@ import Testing
 
 /// Views of an upload, for a client that may go on with it.
 @Suite(.timeLimit(.minutes(1))) struct UploadViewTests {
-    private let place: EnginePlace
+    private let fixture: EngineEnvironment
 
-    init() throws { place = try EnginePlace() }
+    init() throws { fixture = try EngineEnvironment() }
 
     private func view(
         of upload: Upload, on node: Node, stopsAppend: Bool = false
@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test func `a view has the values that the session was created with`() async throws {
-        let node = try await place.start()
+        let node = try await fixture.start()
         var new = NewSession(fileName: "a.bin", fileSize: 2500, mimeType: "image/png")
         new.metadata = ["kedge.tus.metadata": "filename YS5iaW4=", "empty": ""]
         new.declaredDigest = .init(bytes: [UInt8](repeating: 7, count: 32))
@@ -44,7 +44,7 @@ import Testing
         #expect(view.mimeType == "image/png")
         #expect(view.metadata == new.metadata)
         #expect(view.declaredDigest == new.declaredDigest)
-        #expect(view.createdAt == place.clock.now())
+        #expect(view.createdAt == fixture.clock.now())
         #expect(view.expiresAt == status.expiresAt)
         #expect(view.fileID == nil)
         #expect(view.finalDigest == nil)
@@ -52,7 +52,7 @@ import Testing
 
     @Test func `a hung append does not delay a view, which shows durable bytes alone`() async throws
     {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         let append = await hang(upload, after: 1700, on: node)
         let told = try await view(of: upload, on: node)
@@ -60,14 +60,14 @@ import Testing
         try await node.kill()
         append.cancel()
         await #expect(throws: EngineError.self) { try await append.value }
-        node = try await place.start()
+        node = try await fixture.start()
         #expect(try await view(of: upload, on: node).offset == told.offset)
     }
 
     @Test func `a view that stops an append makes its bytes durable and returns a usable offset`()
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         let append = await hang(upload, after: 1700, on: node)
         let told = try await view(of: upload, on: node, stopsAppend: true)
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test func `the view of an upload that became a file names the file`() async throws {
-        var node = try await place.start()
+        var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
         try await node.putAll(of: upload)
         let file = try await node.finish(upload)
@@ -97,7 +97,7 @@ import Testing
     func `the view of an ended upload, or of another owner's, is refused`(stopsAppend: Bool)
         async throws
     {
-        let node = try await place.start()
+        let node = try await fixture.start()
         let (canceled, expired) = (
             try await node.begin(sampleBytes(10)), try await node.begin(sampleBytes(10))
         )
@@ -109,7 +109,7 @@ import Testing
             try await node.engine.uploadView(
                 of: expired.id, owner: .stranger, stopsAppend: stopsAppend)
         }
-        place.clock.advance(by: node.engine.configuration.sessionLifetime + .seconds(1))
+        fixture.clock.advance(by: node.engine.configuration.sessionLifetime + .seconds(1))
         await #expect(throws: EngineError(.sessionExpired)) {
             try await view(of: expired, on: node, stopsAppend: stopsAppend)
         }

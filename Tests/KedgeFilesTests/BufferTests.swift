@@ -1,7 +1,7 @@
 import KedgeFiles
 import Testing
 
-@Suite struct Buffers {
+struct BufferTests {
     private let pool = BufferPool(bufferCapacity: 8, keptCount: 2)
 
     private func append(_ bytes: [UInt8], to buffer: IOBuffer, limit: Int = .max) -> Int {

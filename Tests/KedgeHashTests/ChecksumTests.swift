@@ -4,7 +4,7 @@ import KedgeTesting
 import Testing
 
 /// Examples from FIPS 180-4, RFC 1321 (section A.5) and RFC 3720 (section B.4).
-@Suite struct Checksums {
+struct ChecksumTests {
     struct Vector: Sendable, CustomTestStringConvertible {
         let algorithm: ChecksumAlgorithm
         let message: [UInt8]

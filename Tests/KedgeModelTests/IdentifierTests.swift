@@ -3,7 +3,7 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-@Suite struct Identifiers {
+struct IdentifierTests {
     private static let wellFormed = "0123456789abcdef0123456789abcdef"
 
     /// The well-formed text with its first characters replaced.

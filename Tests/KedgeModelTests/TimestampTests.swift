@@ -2,7 +2,7 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-@Suite struct Timestamps {
+struct TimestampTests {
     private static let known: [(Int64, String)] = [
         (0, "1970-01-01T00:00:00.000Z"), (1, "1970-01-01T00:00:00.001Z"),
         (-1, "1969-12-31T23:59:59.999Z"), (951_782_400_000, "2000-02-29T00:00:00.000Z"),

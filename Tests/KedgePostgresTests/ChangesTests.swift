@@ -67,13 +67,13 @@ private struct Knowledge {
 
     private func expect(
         _ knowledge: Knowledge, isTrueOf record: SessionRecord, in store: PostgresStore,
-        _ place: Comment
+        _ fixture: Comment
     ) async throws {
         let all = try #require(try await store.now(record))
-        #expect(knowledge.record == all.record, place)
-        #expect(knowledge.chunks.values.sorted { $0.index < $1.index } == all.chunks, place)
-        #expect(knowledge.partials == all.partials, place)
-        #expect(knowledge.revision == all.revision, place)
+        #expect(knowledge.record == all.record, fixture)
+        #expect(knowledge.chunks.values.sorted { $0.index < $1.index } == all.chunks, fixture)
+        #expect(knowledge.partials == all.partials, fixture)
+        #expect(knowledge.revision == all.revision, fixture)
     }
 
     @Test func `changes contain only news, and all chunks after a removal`() async throws {

@@ -53,15 +53,15 @@ import Testing
         known.files = [.random()]
         known.digests = [Sample.digest("a")]
         for (number, step) in Self.life(record, known.files[0]).enumerated() {
-            let place: Comment = "step \(number): \(step)"
-            try await crash(server, at: step, of: unlucky, proxy, cut, place)
+            let fixture: Comment = "step \(number): \(step)"
+            try await crash(server, at: step, of: unlucky, proxy, cut, fixture)
             // A step that was committed before the crash runs twice.
             let first = await step.run(on: model)
             let second = cut == .answer && number > 0 ? await step.run(on: model) : first
-            #expect(await step.run(on: other) == second, place)
+            #expect(await step.run(on: other) == second, fixture)
             let seen = try await MetadataObservation(of: other, about: known)
             let expected = try await MetadataObservation(of: model, about: known)
-            #expect(seen.difference(to: expected) == nil, place)
+            #expect(seen.difference(to: expected) == nil, fixture)
         }
         #expect(try await other.databaseFaults() == [])
         try await unlucky.close()
@@ -73,7 +73,7 @@ import Testing
     /// Kills the server at the step's commit, or just after it, and restarts it.
     private func crash(
         _ server: PostgresServer, at step: MetadataOperation, of store: PostgresStore,
-        _ proxy: CommitCutter, _ cut: CommitCutter.Cut, _ place: Comment
+        _ proxy: CommitCutter, _ cut: CommitCutter.Cut, _ fixture: Comment
     ) async throws {
         let isDead = DispatchSemaphore(value: 0)
         let wasKilled = Mutex(false)
@@ -87,10 +87,10 @@ import Testing
             wasKilled.withLock { $0 = true }
         }
         guard case .refused(.unavailable) = await step.run(on: store) else {
-            Issue.record("nobody was there to answer; \(place)")
+            Issue.record("nobody was there to answer; \(fixture)")
             return
         }
-        #expect(wasKilled.withLock { $0 }, place)
+        #expect(wasKilled.withLock { $0 }, fixture)
         try await server.restart()
     }
 }

@@ -10,20 +10,20 @@ import Testing
     func `the S3 store keeps each promise of the conformance suite`(
         _ promise: ByteStoreConformance.Case, on kind: SharedServers.Kind
     ) async throws {
-        let place = try S3Place(on: await kind.server)
-        try await promise.run { try place.open() }
+        let fixture = try S3Environment(on: await kind.server)
+        try await promise.run { try fixture.open() }
     }
 
     @Test(.timeLimit(.minutes(2)), arguments: SharedServers.Kind.allCases)
     func `removed uploads and files leave nothing in the bucket`(
         on kind: SharedServers.Kind
     ) async throws {
-        let place = try S3Place(on: await kind.server)
-        let store = try place.open()
+        let fixture = try S3Environment(on: await kind.server)
+        let store = try fixture.open()
         var upload = StagedUpload(byteCount: StagedUpload.chunkByteCount + 1000)
         let area = try await store.openStaging(upload.key)
         try await upload.write(0..<500, ofChunk: 1, to: area)
-        let partial = try await area.savePartial(upload.place(1, byteCount: 500), after: nil)
+        let partial = try await area.savePartial(upload.range(1, byteCount: 500), after: nil)
         try await upload.save(0, in: area)
         // As left by a node that died before it recorded its upload.
         _ = try await store.client.createUpload(store.keys.assembled(upload.key))
@@ -31,24 +31,24 @@ import Testing
         try await upload.saveWritten(1, in: area, after: partial)
         await area.close()
         let name = try await upload.promote(in: store)
-        try await place.sweep(upload.key, in: store, keeping: name.location)
+        try await fixture.sweep(upload.key, in: store, keeping: name.location)
         #expect(try await Self.keys(in: store) == [name.location])
         #expect(
-            try await store.client.listUploads(prefix: place.prefix, after: nil).uploads.isEmpty)
+            try await store.client.listUploads(prefix: fixture.prefix, after: nil).uploads.isEmpty)
         #expect(try await store.content(of: name) == upload.content)
-        try await place.sweep(upload.key, in: store)
+        try await fixture.sweep(upload.key, in: store)
         #expect(try await Self.keys(in: store) == [])
         await store.close()
-        #expect(try place.spool.openDescriptorCount() == 0)
+        #expect(try fixture.spool.openDescriptorCount() == 0)
     }
 
     @Test(.timeLimit(.minutes(2)), arguments: SharedServers.Kind.allCases)
     func `a presigned URL serves the bytes with the requested fields`(
         on kind: SharedServers.Kind
     ) async throws {
-        var place = try S3Place(on: await kind.server)
-        place.parameters = "&redirect=on"
-        let store = try place.open()
+        var fixture = try S3Environment(on: await kind.server)
+        fixture.parameters = "&redirect=on"
+        let store = try fixture.open()
         var upload = StagedUpload(byteCount: 1000)
         try await upload.saveAll(in: store)
         let name = try await upload.promote(in: store)
@@ -63,7 +63,7 @@ import Testing
         #expect(answer.body == upload.content)
         #expect(answer.fields["content-type"]?.hasPrefix("text/x-kedge") == true)
         #expect(answer.fields["content-disposition"] == "attachment; filename=\"a b\"")
-        try await place.sweep(upload.key, in: store)
+        try await fixture.sweep(upload.key, in: store)
         await store.close()
     }
 

@@ -13,19 +13,19 @@ import Testing
     static let copiedCount = 3
 
     /// A partial upload in the bucket, and the final upload that it belongs to.
-    struct Scene {
+    struct Environment {
         let stub: S3Stub
-        let place: S3Place
+        let fixture: S3Environment
         let store: S3Store
         var whole: SmallUpload
         var source: CopySource
         /// Number of uploaded parts before the final upload.
         let sentCount: Int
 
-        init(_ stub: S3Stub, _ place: S3Place) async throws {
+        init(_ stub: S3Stub, _ fixture: S3Environment) async throws {
             self.stub = stub
-            self.place = place
-            store = try place.open()
+            self.fixture = fixture
+            store = try fixture.open()
             var part = SmallUpload(byteCount: SmallUpload.chunkByteCount * 7 / 2)
             try await part.saveAll(in: store)
             try await store.assemble(part.file)
@@ -63,66 +63,66 @@ import Testing
         }
     }
 
-    private func makeScene(
+    private func makeEnvironment(
         patience: Duration = .seconds(20), copyPause: Duration = .seconds(600)
-    ) async throws -> Scene {
+    ) async throws -> Environment {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
-        var place = try S3Place(on: stub)
-        place.patience = patience
-        place.copyPause = copyPause
-        return try await Scene(stub, place)
+        var fixture = try S3Environment(on: stub)
+        fixture.patience = patience
+        fixture.copyPause = copyPause
+        return try await Environment(stub, fixture)
     }
 
     @Test func `chunks that are completely in the bucket are not sent again`() async throws {
-        var scene = try await makeScene()
-        try await scene.send()
-        try await scene.expect(copies: Self.copiedCount, sent: 2)
-        #expect(try await scene.stub.state().errors == [:])
-        await scene.end()
+        var fixture = try await makeEnvironment()
+        try await fixture.send()
+        try await fixture.expect(copies: Self.copiedCount, sent: 2)
+        #expect(try await fixture.stub.state().errors == [:])
+        await fixture.end()
     }
 
     @Test func `a finished file is a copy source, too`() async throws {
-        var scene = try await makeScene()
-        var file = SmallUpload(content: Array(scene.whole.content[Self.offset...]))
-        try await file.saveAll(in: scene.store)
-        let reader = try await scene.store.openBlob(try await file.promote(in: scene.store))
-        scene.source = try #require(await reader.copySource())
+        var fixture = try await makeEnvironment()
+        var file = SmallUpload(content: Array(fixture.whole.content[Self.offset...]))
+        try await file.saveAll(in: fixture.store)
+        let reader = try await fixture.store.openBlob(try await file.promote(in: fixture.store))
+        fixture.source = try #require(await reader.copySource())
         await reader.close()
-        try await scene.send()
-        #expect(try await scene.stub.state().count(.uploadPartCopy) - 1 == Self.copiedCount)
-        await scene.end()
+        try await fixture.send()
+        #expect(try await fixture.stub.state().count(.uploadPartCopy) - 1 == Self.copiedCount)
+        await fixture.end()
     }
 
     @Test func `chunks are sent when the copy source has other bytes`() async throws {
-        var scene = try await makeScene()
-        var other = SmallUpload(content: Array(scene.whole.content[Self.offset...].reversed()))
-        try await other.saveAll(in: scene.store)
-        try await scene.store.assemble(other.file)
-        let area = try await scene.store.openStaging(other.key)
-        scene.source = try #require(try await area.copySource())
+        var fixture = try await makeEnvironment()
+        var other = SmallUpload(content: Array(fixture.whole.content[Self.offset...].reversed()))
+        try await other.saveAll(in: fixture.store)
+        try await fixture.store.assemble(other.file)
+        let area = try await fixture.store.openStaging(other.key)
+        fixture.source = try #require(try await area.copySource())
         await area.close()
-        try await scene.send()
+        try await fixture.send()
         // After one try the store trusts nothing of the source.
-        try await scene.expect(copies: 1, sent: 5 + 4)
-        await scene.end()
+        try await fixture.expect(copies: 1, sent: 5 + 4)
+        await fixture.end()
     }
 
     @Test func `a copy source that was replaced is not copied`() async throws {
-        var scene = try await makeScene()
-        scene.source.tag = "\"another\""
-        try await scene.send()
-        try await scene.expect(copies: 1, sent: 5)
-        #expect(try await scene.stub.state().errors == ["PreconditionFailed": 1])
-        await scene.end()
+        var fixture = try await makeEnvironment()
+        fixture.source.tag = "\"another\""
+        try await fixture.send()
+        try await fixture.expect(copies: 1, sent: 5)
+        #expect(try await fixture.stub.state().errors == ["PreconditionFailed": 1])
+        await fixture.end()
     }
 
     @Test func `a store that does not support copies is asked once`() async throws {
-        var scene = try await makeScene()
-        try await scene.stub.fail(.uploadPartCopy, with: .status(501, "NotImplemented"))
-        try await scene.send()
-        try await scene.send()
-        try await scene.expect(copies: 0, sent: 10)
-        await scene.end()
+        var fixture = try await makeEnvironment()
+        try await fixture.stub.fail(.uploadPartCopy, with: .status(501, "NotImplemented"))
+        try await fixture.send()
+        try await fixture.send()
+        try await fixture.expect(copies: 0, sent: 10)
+        await fixture.end()
     }
 
     @Test(arguments: [
@@ -132,68 +132,68 @@ import Testing
     func `a copy succeeds after transient failures of the store`(
         _ action: S3Fault.Action
     ) async throws {
-        var scene = try await makeScene()
-        try await scene.stub.fail(.uploadPartCopy, times: 2, after: 1, with: action)
-        try await scene.send()
-        try await scene.expect(copies: Self.copiedCount + 2, sent: 2)
-        await scene.end()
+        var fixture = try await makeEnvironment()
+        try await fixture.stub.fail(.uploadPartCopy, times: 2, after: 1, with: action)
+        try await fixture.send()
+        try await fixture.expect(copies: Self.copiedCount + 2, sent: 2)
+        await fixture.end()
     }
 
     @Test(arguments: [S3Fault.Action.status(403, "AccessDenied"), .errorInOK("AccessDenied")])
     func `chunks are sent to a store that refuses to copy`(
         _ action: S3Fault.Action
     ) async throws {
-        var scene = try await makeScene()
-        try await scene.stub.fail(.uploadPartCopy, after: 1, with: action)
-        try await scene.send()
-        try await scene.expect(copies: 1, sent: 5)
-        await scene.end()
+        var fixture = try await makeEnvironment()
+        try await fixture.stub.fail(.uploadPartCopy, after: 1, with: action)
+        try await fixture.send()
+        try await fixture.expect(copies: 1, sent: 5)
+        await fixture.end()
     }
 
     @Test func `a store whose copy probe failed is probed again`() async throws {
-        var scene = try await makeScene(copyPause: .zero)
-        try await scene.stub.fail(.uploadPartCopy, times: 1, with: .status(403, "AccessDenied"))
-        try await scene.send()
+        var fixture = try await makeEnvironment(copyPause: .zero)
+        try await fixture.stub.fail(.uploadPartCopy, times: 1, with: .status(403, "AccessDenied"))
+        try await fixture.send()
         // The failed probe, and, after the probe that succeeds, the remaining chunks.
-        try await scene.expect(copies: 1 + Self.copiedCount - 1, sent: 2 + 1)
-        let state = try await scene.stub.state()
+        try await fixture.expect(copies: 1 + Self.copiedCount - 1, sent: 2 + 1)
+        let state = try await fixture.stub.state()
         #expect(state.objects.filter { $0.key.contains("/health/") } == [])
         #expect(state.uploads.filter { $0.key.contains("/health/") } == [])
-        await scene.end()
+        await fixture.end()
     }
 
     @Test func `chunks are sent when the copy source is gone`() async throws {
-        var scene = try await makeScene()
-        scene.source.name += "-gone"
-        try await scene.send()
-        try await scene.expect(copies: 1, sent: 5)
-        await scene.end()
+        var fixture = try await makeEnvironment()
+        fixture.source.name += "-gone"
+        try await fixture.send()
+        try await fixture.expect(copies: 1, sent: 5)
+        await fixture.end()
     }
 
     /// The copy completes after the bytes were sent instead, although no request waits for it.
     @Test func `a late copy does not disturb the upload`() async throws {
-        var scene = try await makeScene(patience: .seconds(2))
-        try await scene.stub.fail(.uploadPartCopy, times: 1, after: 1, with: .hang(.seconds(3)))
-        scene.whole = SmallUpload(content: scene.whole.content)
-        let area = try await scene.store.openStaging(scene.whole.key)
-        area.noteCopies(of: scene.source, at: Int64(Self.offset))
-        for index in 0..<5 { try await scene.whole.save(index, in: area) }
+        var fixture = try await makeEnvironment(patience: .seconds(2))
+        try await fixture.stub.fail(.uploadPartCopy, times: 1, after: 1, with: .hang(.seconds(3)))
+        fixture.whole = SmallUpload(content: fixture.whole.content)
+        let area = try await fixture.store.openStaging(fixture.whole.key)
+        area.noteCopies(of: fixture.source, at: Int64(Self.offset))
+        for index in 0..<5 { try await fixture.whole.save(index, in: area) }
         await area.close()
         // Waits until the store has completed the hanging copy; nothing else shows when an
         // abandoned request ends.
         try await Task.sleep(for: .seconds(2))
-        let name = try await scene.whole.promote(in: scene.store)
-        #expect(try await scene.store.content(of: name) == scene.whole.content)
-        try await scene.expect(copies: 1, sent: 5)
-        await scene.end()
+        let name = try await fixture.whole.promote(in: fixture.store)
+        #expect(try await fixture.store.content(of: name) == fixture.whole.content)
+        try await fixture.expect(copies: 1, sent: 5)
+        await fixture.end()
     }
 
     @Test(arguments: SharedServers.Kind.allCases)
     func `every store has the right bytes, whether it copies or not`(
         _ kind: SharedServers.Kind
     ) async throws {
-        let place = try S3Place(on: try await kind.server)
-        let store = try place.open()
+        let fixture = try S3Environment(on: try await kind.server)
+        let store = try fixture.open()
         // Sizes that S3 accepts.
         let content = SmallUpload(byteCount: 13 << 20).content
         let (half, least) = (content.count / 2 + 1000, Int64(5 << 20))
@@ -217,7 +217,7 @@ import Testing
         let name = BlobName(digest: digest, byteCount: Int64(content.count), location: location)
         #expect(try await store.content(of: name) == content)
         await store.close()
-        withExtendedLifetime(place) {}
+        withExtendedLifetime(fixture) {}
     }
 
     private static func save(
@@ -231,14 +231,14 @@ import Testing
             let end = min(start + chunkSize, file.byteCount)
             let bytes = Array(content[Int(start)..<Int(end)])
             try await area.write(SampleBytes.buffer(bytes), at: start)
-            let place = ChunkRange(
+            let fixture = ChunkRange(
                 index: file.chunks.count, start: start, byteCount: end - start,
                 isWholeFile: end - start == file.byteCount)
             let digest = SHA256Hasher.digest(of: bytes)
-            let location = try await area.saveChunk(place, digest: digest, after: nil)
+            let location = try await area.saveChunk(fixture, digest: digest, after: nil)
             file.chunks.append(
                 CommittedChunk(
-                    index: place.index, byteCount: place.byteCount, digest: digest,
+                    index: fixture.index, byteCount: fixture.byteCount, digest: digest,
                     location: location))
         }
         await area.close()

@@ -18,15 +18,15 @@ struct S3CrashTests {
     ) async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
         for requestCount in 0... {
-            var place = try S3Place(on: stub)
-            place.patience = .milliseconds(200)
+            var fixture = try S3Environment(on: stub)
+            fixture.patience = .milliseconds(200)
             let faultCount = try await stub.state().faultCount
             try await stub.die(after: requestCount, death)
-            var life = UploadLife(place)
-            let isDone = await life.failure(with: try place.open()) == nil
+            var life = UploadLife(fixture)
+            let isDone = await life.failure(with: try fixture.open()) == nil
             try await stub.heal()
-            place.patience = .seconds(20)
-            if !isDone, let error = await life.failure(with: try place.open()) {
+            fixture.patience = .seconds(20)
+            if !isDone, let error = await life.failure(with: try fixture.open()) {
                 Issue.record(error, "request \(requestCount)")
             }
             let left = try await stub.state()
@@ -57,14 +57,14 @@ extension S3StubState {
 
 /// The rows of an upload of three chunks, and the work that is left for it.
 private struct UploadLife {
-    private let place: S3Place
+    private let fixture: S3Environment
     private var upload = SmallUpload(byteCount: 2 * SmallUpload.chunkByteCount + 1000)
     /// Location of the partial of the middle chunk.
     private var partial: String?
     private var name: BlobName?
     private var isGarbage = false
 
-    init(_ place: S3Place) { self.place = place }
+    init(_ fixture: S3Environment) { self.fixture = fixture }
 
     /// - Returns: The error that ended the node; nil when it completed the work.
     mutating func failure(with store: S3Store) async -> (any Error)? {
@@ -84,18 +84,18 @@ private struct UploadLife {
             name = blob
             #expect(try await store.content(of: blob) == upload.content)
             // The first sweep removes everything except the blob.
-            try await place.sweep(upload.key, in: store, keeping: blob.location)
+            try await fixture.sweep(upload.key, in: store, keeping: blob.location)
             #expect(try await store.content(of: blob) == upload.content)
             isGarbage = true
         }
-        try await place.sweep(upload.key, in: store)
+        try await fixture.sweep(upload.key, in: store)
     }
 
     private mutating func bringChunks(to store: S3Store) async throws {
         let area = try await store.openStaging(upload.key)
         if partial == nil {
             try await upload.write(0..<500, ofChunk: 1, to: area)
-            partial = try await area.savePartial(upload.place(1, byteCount: 500), after: nil)
+            partial = try await area.savePartial(upload.range(1, byteCount: 500), after: nil)
         }
         for index in [2, 1, 0] where !upload.chunks.contains(where: { $0.index == index }) {
             if index == 1 {

@@ -21,10 +21,10 @@ struct S3CredentialsUseTests {
     @Test(.timeLimit(.minutes(1)), arguments: ["ExpiredToken", "InvalidAccessKeyId"])
     func `refused credentials are fetched again, once`(_ code: String) async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
-        var place = try S3Place(on: stub)
+        var fixture = try S3Environment(on: stub)
         let provider = Counted(stub)
-        place.credentials = provider
-        let store = try place.open()
+        fixture.credentials = provider
+        let store = try fixture.open()
         try await stub.fail(.putObject, times: 1, with: .status(403, code))
         var upload = SmallUpload(byteCount: 10)
         try await upload.saveAll(in: store)
@@ -43,11 +43,11 @@ struct S3CredentialsUseTests {
     @Test(.timeLimit(.minutes(1)))
     func `a wrong secret is refused, and the error does not contain it`() async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
-        var place = try S3Place(on: stub)
+        var fixture = try S3Environment(on: stub)
         let secret = "not-the-secret"
-        place.credentials = FixedCredentials(
+        fixture.credentials = FixedCredentials(
             S3Credentials(accessKeyID: stub.accessKey, secretAccessKey: Secret(secret)))
-        let store = try place.open()
+        let store = try fixture.open()
         let error = await #expect(throws: (any Error).self) { try await store.checkHealth() }
         #expect(!String(reflecting: error).contains(secret))
         await store.close()

@@ -36,16 +36,16 @@ import Testing
         _ operation: S3Operation, _ fault: Fault
     ) async throws {
         let stub = try await SharedServers.failing.value
-        let place = try S3Place(on: stub)
+        let fixture = try S3Environment(on: stub)
         let faultCount = try await stub.state().faults.values.reduce(0, +)
         try await stub.fail(operation, times: 2, with: fault.action)
-        let (store, other) = (try place.open(), try place.open())
+        let (store, other) = (try fixture.open(), try fixture.open())
         var upload = SmallUpload(byteCount: SmallUpload.chunkByteCount + 1000)
         let (area, next) = (
             try await store.openStaging(upload.key), try await other.openStaging(upload.key)
         )
         try await upload.write(0..<500, ofChunk: 1, to: area)
-        let partial = try await area.savePartial(upload.place(1, byteCount: 500), after: nil)
+        let partial = try await area.savePartial(upload.range(1, byteCount: 500), after: nil)
         try await upload.save(0, in: area)
         try await upload.write(500..<1000, ofChunk: 1, to: next)
         try await upload.saveWritten(1, in: next, after: partial)
@@ -53,17 +53,17 @@ import Testing
         await next.close()
         let name = try await upload.promote(in: other)
         #expect(try await other.content(of: name) == upload.content)
-        let state = try await place.records.stagingState(of: upload.key)
+        let state = try await fixture.records.stagingState(of: upload.key)
         try await store.removeStaging(upload.key, state: state, keeping: nil)
         // An abandoned staging area has a multipart upload to abort.
         var second = SmallUpload(byteCount: SmallUpload.chunkByteCount + 1000)
         let third = try await store.openStaging(second.key)
         try await second.save(0, in: third)
         await third.close()
-        try await place.sweep(second.key, in: store)
+        try await fixture.sweep(second.key, in: store)
         let left = try await stub.state()
-        #expect(left.objects.filter { $0.key.hasPrefix(place.prefix) } == [])
-        #expect(left.uploads.filter { $0.key.hasPrefix(place.prefix) } == [])
+        #expect(left.objects.filter { $0.key.hasPrefix(fixture.prefix) } == [])
+        #expect(left.uploads.filter { $0.key.hasPrefix(fixture.prefix) } == [])
         #expect(left.faults.values.reduce(0, +) > faultCount, "the fault was met")
         try await stub.heal()
         await store.close()
@@ -73,8 +73,8 @@ import Testing
     @Test(.timeLimit(.minutes(1)), arguments: ["InternalError", "SlowDown"])
     func `an error in the body of a completion's 200 is retried`(_ code: String) async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
-        let place = try S3Place(on: stub)
-        let store = try place.open()
+        let fixture = try S3Environment(on: stub)
+        let store = try fixture.open()
         var upload = SmallUpload(byteCount: SmallUpload.chunkByteCount + 1)
         try await upload.saveAll(in: store)
         try await stub.fail(.completeMultipartUpload, times: 2, with: .errorInOK(code))
@@ -88,8 +88,8 @@ import Testing
     @Test(.timeLimit(.minutes(1)))
     func `a download completes although its connection is lost`() async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
-        let place = try S3Place(on: stub)
-        let store = try place.open()
+        let fixture = try S3Environment(on: stub)
+        let store = try fixture.open()
         var upload = SmallUpload(byteCount: SmallUpload.chunkByteCount)
         try await upload.saveAll(in: store)
         let name = try await upload.promote(in: store)
@@ -103,8 +103,8 @@ import Testing
     @Test(.timeLimit(.minutes(1)))
     func `bytes that arrive damaged are sent again`() async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
-        let place = try S3Place(on: stub)
-        let store = try place.open()
+        let fixture = try S3Environment(on: stub)
+        let store = try fixture.open()
         var upload = SmallUpload(byteCount: 1000)
         try await stub.fail(.putObject, times: 1, with: .wrongChecksum)
         try await upload.saveAll(in: store)
@@ -124,14 +124,14 @@ import Testing
         _ status: Int, _ code: String
     ) async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
-        let place = try S3Place(on: stub)
-        let store = try place.open()
+        let fixture = try S3Environment(on: stub)
+        let store = try fixture.open()
         try await stub.fail(
             .createMultipartUpload, times: 1, with: .status(status, code))
         var upload = SmallUpload(byteCount: SmallUpload.chunkByteCount + 1)
         try await upload.saveAll(in: store)
         #expect(
-            try await place.records.stagingState(of: upload.key)?.hasPrefix("upload:") == true)
+            try await fixture.records.stagingState(of: upload.key)?.hasPrefix("upload:") == true)
         let name = try await upload.promote(in: store)
         #expect(try await store.content(of: name) == upload.content)
         var second = SmallUpload(byteCount: SmallUpload.chunkByteCount + 1)
@@ -146,8 +146,8 @@ import Testing
         async throws
     {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
-        let place = try S3Place(on: stub)
-        let store = try place.open()
+        let fixture = try S3Environment(on: stub)
+        let store = try fixture.open()
         var upload = SmallUpload(byteCount: 2 * SmallUpload.chunkByteCount)
         let area = try await store.openStaging(upload.key)
         try await upload.save(0, in: area)
@@ -159,8 +159,8 @@ import Testing
             try await before.save(1, in: area)
         }
         // The record stays until the rows of the chunks are invalidated, which also removes it.
-        let state = try #require(try await place.records.stagingState(of: upload.key))
-        _ = try await place.records.setStagingState(nil, of: upload.key, replacing: state)
+        let state = try #require(try await fixture.records.stagingState(of: upload.key))
+        _ = try await fixture.records.setStagingState(nil, of: upload.key, replacing: state)
         upload.chunks = []
         try await upload.save(1, in: area)
         try await upload.save(0, in: area)
@@ -174,8 +174,8 @@ import Testing
     @Test(.timeLimit(.minutes(1)))
     func `a permanent refusal is not retried, and its error contains no secret`() async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
-        let place = try S3Place(on: stub)
-        let store = try place.open()
+        let fixture = try S3Environment(on: stub)
+        let store = try fixture.open()
         try await stub.fail(.putObject, with: .status(403, "AccessDenied"))
         let upload = SmallUpload(byteCount: 10)
         let error = await #expect(throws: ByteStoreError.self) {
@@ -195,9 +195,9 @@ import Testing
     @Test(.timeLimit(.minutes(1)))
     func `a store is unavailable after the timeout, and usable once it is back`() async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
-        var place = try S3Place(on: stub)
-        place.patience = .milliseconds(300)
-        let store = try place.open()
+        var fixture = try S3Environment(on: stub)
+        fixture.patience = .milliseconds(300)
+        let store = try fixture.open()
         try await store.checkHealth()
         try await stub.fail(.putObject, with: .status(503, "SlowDown"))
         // The store does not repeat a health check that just succeeded.

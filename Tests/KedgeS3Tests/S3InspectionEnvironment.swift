@@ -6,19 +6,19 @@ import KedgeS3
 import KedgeTesting
 
 /// A prefix in a bucket with its rows, which a test fills and checks.
-struct S3InspectionPlace {
+struct S3InspectionEnvironment {
     /// A server with short pages, so that every list has several.
     static let stub = Task {
         try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount, pageSize: 2)
     }
 
-    let place: S3Place
+    let fixture: S3Environment
     let store: S3Store
     var rows = S3InspectionRows()
 
     init() async throws {
-        place = try S3Place(on: await Self.stub.value)
-        store = try place.open()
+        fixture = try S3Environment(on: await Self.stub.value)
+        store = try fixture.open()
     }
 
     /// Chunks 0, 1 and 3 of an upload of four, and 800 bytes in two pieces of chunk 2.
@@ -27,9 +27,9 @@ struct S3InspectionPlace {
         let area = try await store.openStaging(upload.key)
         for index in [0, 3, 1] { try await upload.save(index, in: area) }
         try await upload.write(0..<500, ofChunk: 2, to: area)
-        let first = try await area.savePartial(upload.place(2, byteCount: 500), after: nil)
+        let first = try await area.savePartial(upload.range(2, byteCount: 500), after: nil)
         try await upload.write(500..<800, ofChunk: 2, to: area)
-        let second = try await area.savePartial(upload.place(2, byteCount: 800), after: first)
+        let second = try await area.savePartial(upload.range(2, byteCount: 800), after: first)
         await area.close()
         return (upload, second)
     }
@@ -69,7 +69,7 @@ struct S3InspectionPlace {
     func reference(_ upload: SmallUpload) async throws -> UploadReference? {
         guard
             case .upload(let reference) = StagingState(
-                try await place.records.stagingState(of: upload.key))
+                try await fixture.records.stagingState(of: upload.key))
         else { return nil }
         return reference
     }

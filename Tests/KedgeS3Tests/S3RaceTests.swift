@@ -10,8 +10,8 @@ struct S3RaceTests {
     @Test(.timeLimit(.minutes(1)))
     func `nodes that begin at once send their parts to one upload`() async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
-        let place = try S3Place(on: stub)
-        let stores = try (0..<4).map { _ in try place.open() }
+        let fixture = try S3Environment(on: stub)
+        let stores = try (0..<4).map { _ in try fixture.open() }
         let empty = SmallUpload(byteCount: 4 * SmallUpload.chunkByteCount)
         var upload = empty
         upload.chunks = try await withThrowingTaskGroup { group in
@@ -42,12 +42,12 @@ struct S3RaceTests {
     @Test(.timeLimit(.minutes(1)))
     func `a late copy of a part does not harm the file`() async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
-        let place = try S3Place(on: stub)
-        let store = try place.open()
+        let fixture = try S3Environment(on: stub)
+        let store = try fixture.open()
         var upload = SmallUpload(byteCount: SmallUpload.chunkByteCount + 1)
         try await upload.saveAll(in: store)
         var late = upload
-        try await late.saveAll(in: place.open())
+        try await late.saveAll(in: fixture.open())
         // The recorded tags differ from those that the store now has.
         let name = try await upload.promote(in: store)
         #expect(try await store.content(of: name) == upload.content)
@@ -58,8 +58,8 @@ struct S3RaceTests {
     @Test(.timeLimit(.minutes(1)))
     func `a part with other bytes is found before the file is made`() async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
-        let place = try S3Place(on: stub)
-        let store = try place.open()
+        let fixture = try S3Environment(on: stub)
+        let store = try fixture.open()
         var upload = SmallUpload(byteCount: SmallUpload.chunkByteCount + 1)
         try await upload.saveAll(in: store)
         let area = try await store.openStaging(upload.key)
@@ -67,7 +67,7 @@ struct S3RaceTests {
         let start = Int64(SmallUpload.chunkByteCount)
         try await area.write(SampleBytes.buffer(other), at: start)
         _ = try await area.saveChunk(
-            upload.place(1), digest: SHA256Hasher.digest(of: other), after: nil)
+            upload.range(1), digest: SHA256Hasher.digest(of: other), after: nil)
         let saved = upload
         await #expect(throws: ByteStoreError.notFound) { try await saved.promote(in: store) }
         await area.close()
@@ -78,8 +78,8 @@ struct S3RaceTests {
     @Test(.timeLimit(.minutes(1)))
     func `a saved partial counts, and not older bytes on the node`() async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
-        let place = try S3Place(on: stub)
-        let (store, other) = (try place.open(), try place.open())
+        let fixture = try S3Environment(on: stub)
+        let (store, other) = (try fixture.open(), try fixture.open())
         var upload = SmallUpload(byteCount: 3000)
         let (area, elsewhere) = (
             try await store.openStaging(upload.key), try await other.openStaging(upload.key)
@@ -88,7 +88,7 @@ struct S3RaceTests {
         try await area.write(SampleBytes.buffer([UInt8](repeating: 7, count: 2000)), at: 0)
         try await upload.write(0..<1000, ofChunk: 0, to: elsewhere)
         let partial = try await elsewhere.savePartial(
-            upload.place(0, byteCount: 1000), after: nil)
+            upload.range(0, byteCount: 1000), after: nil)
         try await upload.write(1000..<3000, ofChunk: 0, to: area)
         try await upload.saveWritten(0, in: area, after: partial)
         let name = try await upload.promote(in: store)
@@ -102,23 +102,23 @@ struct S3RaceTests {
     @Test(.timeLimit(.minutes(1)))
     func `many small pieces are merged, and the chunk is complete`() async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
-        let place = try S3Place(on: stub)
+        let fixture = try S3Environment(on: stub)
         var upload = SmallUpload(byteCount: 40 * 100)
         var location: String?
         for step in 0..<39 {
             // Each piece arrives at another node.
-            let store = try place.open()
+            let store = try fixture.open()
             let area = try await store.openStaging(upload.key)
             try await upload.write(step * 100..<(step + 1) * 100, ofChunk: 0, to: area)
             location = try await area.savePartial(
-                upload.place(0, byteCount: (step + 1) * 100), after: location)
+                upload.range(0, byteCount: (step + 1) * 100), after: location)
             await area.close()
             await store.close()
         }
         let pieces = try #require(PieceList(location, from: 0)).pieces
         #expect(pieces.count == 7)
         #expect(pieces.first?.byteCount == 3300)
-        let store = try place.open()
+        let store = try fixture.open()
         let area = try await store.openStaging(upload.key)
         try await upload.write(3900..<4000, ofChunk: 0, to: area)
         try await upload.saveWritten(0, in: area, after: location)
@@ -131,14 +131,14 @@ struct S3RaceTests {
     @Test(.timeLimit(.minutes(1)))
     func `a missing or damaged piece is reported as not found`() async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
-        let place = try S3Place(on: stub)
-        let store = try place.open()
+        let fixture = try S3Environment(on: stub)
+        let store = try fixture.open()
         let upload = SmallUpload(byteCount: 2000)
         let area = try await store.openStaging(upload.key)
         try await upload.write(0..<1000, ofChunk: 0, to: area)
-        let partial = try await area.savePartial(upload.place(0, byteCount: 1000), after: nil)
+        let partial = try await area.savePartial(upload.range(0, byteCount: 1000), after: nil)
         let key = try #require(try await stub.state().objects.first?.key)
-        let next = try await place.open().openStaging(upload.key)
+        let next = try await fixture.open().openStaging(upload.key)
         try await upload.write(1000..<2000, ofChunk: 0, to: next)
         for damage in [S3Body([UInt8](repeating: 1, count: 1000)), nil] {
             if let damage {
@@ -160,14 +160,14 @@ struct S3RaceTests {
     @Test(.timeLimit(.minutes(1)))
     func `a partial is saved although its task is cancelled`() async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
-        let place = try S3Place(on: stub)
-        let store = try place.open()
+        let fixture = try S3Environment(on: stub)
+        let store = try fixture.open()
         let upload = SmallUpload(byteCount: 2000)
         let area = try await store.openStaging(upload.key)
         try await upload.write(0..<1000, ofChunk: 0, to: area)
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }
-            return try await area.savePartial(upload.place(0, byteCount: 1000), after: nil)
+            return try await area.savePartial(upload.range(0, byteCount: 1000), after: nil)
         }
         #expect(try await task.value != nil)
         #expect(try await stub.state().objects.map(\.byteCount) == [1000])
@@ -181,8 +181,8 @@ struct S3RaceTests {
         async throws
     {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
-        let place = try S3Place(on: stub)
-        let store = try place.open(spoolBudget: 1000)
+        let fixture = try S3Environment(on: stub)
+        let store = try fixture.open(spoolBudget: 1000)
         var upload = SmallUpload(byteCount: SmallUpload.chunkByteCount + 500)
         let area = try await store.openStaging(upload.key)
         try await upload.save(0, in: area)

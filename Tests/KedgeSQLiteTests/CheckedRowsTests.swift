@@ -7,9 +7,9 @@ import Testing
 
 /// Rows that a check of the stores reads from the database.
 struct CheckedRowsTests {
-    private let place: SQLitePlace
+    private let fixture: SQLiteEnvironment
 
-    init() throws { place = try SQLitePlace() }
+    init() throws { fixture = try SQLiteEnvironment() }
 
     /// A session with two chunks and a partial of the third.
     private func session(in store: SQLiteStore) async throws -> SessionRecord {
@@ -30,7 +30,7 @@ struct CheckedRowsTests {
     }
 
     @Test func `pages follow each other without a gap or a repetition`() async throws {
-        let store = try await place.open()
+        let store = try await fixture.open()
         let sessions = [
             try await session(in: store), try await session(in: store),
             try await session(in: store),
@@ -52,7 +52,7 @@ struct CheckedRowsTests {
     @Test func `files that are not deleted come by digest, also those that share a blob`()
         async throws
     {
-        let store = try await place.open()
+        let store = try await fixture.open()
         var files: [FileRecord] = []
         for content in ["a", "b", "a", "c"] { files.append(try await file(content, in: store)) }
         let deleted = files.removeLast()
@@ -76,7 +76,7 @@ struct CheckedRowsTests {
     @Test func `the bytes of a session, and of a blob with two files, are promised once`()
         async throws
     {
-        let store = try await place.open()
+        let store = try await fixture.open()
         #expect(try await store.promisedByteCount() == 0)
         _ = try await file("a", in: store)
         _ = try await file("a", in: store)
@@ -86,18 +86,18 @@ struct CheckedRowsTests {
     }
 
     @Test func `a row with a broken reference is found`() async throws {
-        let store = try await place.open()
+        let store = try await fixture.open()
         let record = try await session(in: store)
         #expect(try await store.databaseFaults() == [])
         try await store.close()
-        try place.withQueue { queue in
+        try fixture.withQueue { queue in
             try queue.writeWithoutTransaction { db in
                 try db.execute(sql: "PRAGMA foreign_keys = OFF")
                 try db.execute(
                     sql: "DELETE FROM session WHERE id = ?", arguments: [record.id.text])
             }
         }
-        let damaged = try await place.open()
+        let damaged = try await fixture.open()
         let faults = try await damaged.databaseFaults()
         #expect(faults.map(\.kind) == [.referenceBroken, .referenceBroken])
         #expect(faults.map(\.id) == ["chunk", "partial_chunk"])

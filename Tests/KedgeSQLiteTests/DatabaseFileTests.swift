@@ -12,9 +12,9 @@ struct DatabaseFileTests {
     func `every setting is in force after each opening`(
         _ setting: String, _ value: String
     ) throws {
-        let place = try SQLitePlace()
+        let fixture = try SQLiteEnvironment()
         for _ in 0..<2 {
-            try place.withQueue { queue in
+            try fixture.withQueue { queue in
                 let found = try queue.read { try String.fetchOne($0, sql: "PRAGMA \(setting)") }
                 #expect(found == value)
             }
@@ -22,9 +22,9 @@ struct DatabaseFileTests {
     }
 
     @Test func `commits are synced unless durability is off, for this opening alone`() throws {
-        let place = try SQLitePlace()
+        let fixture = try SQLiteEnvironment()
         for (durability, value) in [(.off, "0"), (.on, "2")] as [(Durability, String)] {
-            let queue = try DatabaseFile.open(at: place.path, durability: durability)
+            let queue = try DatabaseFile.open(at: fixture.path, durability: durability)
             let found = try queue.read { try String.fetchOne($0, sql: "PRAGMA synchronous") }
             #expect(found == value)
             try queue.close()
@@ -32,19 +32,19 @@ struct DatabaseFileTests {
     }
 
     @Test func `only the owner may read the database and its side files`() throws {
-        let place = try SQLitePlace()
-        try place.withQueue { _ in
+        let fixture = try SQLiteEnvironment()
+        try fixture.withQueue { _ in
             for suffix in ["", "-wal", "-shm"] {
-                #expect(TemporaryDirectory.mode(of: place.path + suffix) == 0o600)
+                #expect(TemporaryDirectory.mode(of: fixture.path + suffix) == 0o600)
             }
-            #expect(TemporaryDirectory.mode(of: place.directory.path + "/state") == 0o700)
+            #expect(TemporaryDirectory.mode(of: fixture.directory.path + "/state") == 0o700)
         }
     }
 
     @Test func `a file that is no database is refused`() throws {
-        let place = try SQLitePlace()
-        try place.withQueue { _ in }
-        try Damage.overwrite(place.path, at: 0, with: "not a database at all")
-        #expect(throws: DatabaseError.self) { try place.openQueue() }
+        let fixture = try SQLiteEnvironment()
+        try fixture.withQueue { _ in }
+        try Damage.overwrite(fixture.path, at: 0, with: "not a database at all")
+        #expect(throws: DatabaseError.self) { try fixture.openQueue() }
     }
 }

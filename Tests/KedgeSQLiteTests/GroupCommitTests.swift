@@ -62,9 +62,9 @@ import Testing
     }
 
     @Test func `operations that wait together share a commit`() async throws {
-        let place = try SQLitePlace()
+        let fixture = try SQLiteEnvironment()
         let commits = Commits()
-        let store = place.store(over: try place.openQueue()) { try commits.commit($0) }
+        let store = fixture.store(over: try fixture.openQueue()) { try commits.commit($0) }
         let record = try await makeRecord(in: store)
         let before = commits.number
         #expect(await commitChunks(0..<500, of: record, in: store) == [])
@@ -76,9 +76,9 @@ import Testing
 
     @Test func `a failed commit fails all its operations, and the next commits work`() async throws
     {
-        let place = try SQLitePlace()
+        let fixture = try SQLiteEnvironment()
         let commits = Commits()
-        let store = place.store(over: try place.openQueue()) { try commits.commit($0) }
+        let store = fixture.store(over: try fixture.openQueue()) { try commits.commit($0) }
         let record = try await makeRecord(in: store)
         commits.fail(with: .SQLITE_FULL)
         let errors = await commitChunks(0..<50, of: record, in: store)
@@ -91,7 +91,7 @@ import Testing
         let stored = try await store.progress(of: record.id, owner: record.owner)
         #expect(stored?.chunks == [])
         #expect(await commitChunks(0..<50, of: record, in: store) == [])
-        #expect(place.fatal == [])
+        #expect(fixture.fatal == [])
         try await store.close()
     }
 
@@ -102,25 +102,25 @@ import Testing
     func `after a failed sync or damage the handler is called once and the store refuses all`(
         _ code: ResultCode
     ) async throws {
-        let place = try SQLitePlace()
+        let fixture = try SQLiteEnvironment()
         let commits = Commits()
-        let store = place.store(over: try place.openQueue()) { try commits.commit($0) }
+        let store = fixture.store(over: try fixture.openQueue()) { try commits.commit($0) }
         let record = try await makeRecord(in: store)
         commits.fail(with: code)
         #expect(await commitChunks(0..<20, of: record, in: store).count == 20)
-        #expect(place.fatal.count == 1)
+        #expect(fixture.fatal.count == 1)
         commits.fail(with: nil)
         #expect(await commitChunks(0..<5, of: record, in: store).count == 5)
         await #expect(throws: MetadataError.self) {
             try await store.progress(of: record.id, owner: record.owner)
         }
-        #expect(place.fatal.count == 1)
+        #expect(fixture.fatal.count == 1)
     }
 
     @Test func `a disk that fills up loses no acknowledged commit`() async throws {
-        let place = try SQLitePlace()
-        let queue = try place.openQueue()
-        let store = place.store(over: queue)
+        let fixture = try SQLiteEnvironment()
+        let queue = try fixture.openQueue()
+        let store = fixture.store(over: queue)
         let record = try await makeRecord(in: store)
         try await queue.writeWithoutTransaction { db in
             let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
@@ -144,13 +144,13 @@ import Testing
         _ = await commitChunks(0..<1000, of: record, in: store)
         let healed = try await store.progress(of: record.id, owner: record.owner)
         #expect(healed?.chunks.count == 1000)
-        #expect(place.fatal == [])
+        #expect(fixture.fatal == [])
         try await store.close()
     }
 
     @Test func `a closed store refuses operations`() async throws {
-        let place = try SQLitePlace()
-        let store = try await place.open()
+        let fixture = try SQLiteEnvironment()
+        let store = try await fixture.open()
         try await store.close()
         await #expect(throws: MetadataError.unavailable("the database is closed")) {
             try await store.checkHealth()

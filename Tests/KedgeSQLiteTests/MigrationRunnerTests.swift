@@ -8,7 +8,7 @@ struct MigrationRunnerTests {
     private let second = Migration(number: 2, name: "second", sql: "INSERT INTO a VALUES ('x');")
 
     @Test func `each migration is applied once`() throws {
-        try SQLitePlace().withQueue(isMigrated: false) { (queue) throws in
+        try SQLiteEnvironment().withQueue(isMigrated: false) { (queue) throws in
             let runner = MigrationRunner([first])
             #expect(try runner.migrate(queue, now: Sample.time(1)) == [first])
             #expect(try runner.migrate(queue, now: Sample.time(2)) == [])
@@ -19,7 +19,7 @@ struct MigrationRunnerTests {
     }
 
     @Test func `a newer schema is refused and left as it is`() throws {
-        try SQLitePlace().withQueue(isMigrated: false) { (queue) throws in
+        try SQLiteEnvironment().withQueue(isMigrated: false) { (queue) throws in
             try MigrationRunner([first, second]).migrate(queue, now: Sample.time(1))
             #expect(throws: MigrationError.newerSchema(found: 2, known: 1)) {
                 try MigrationRunner([first]).migrate(queue, now: Sample.time(2))
@@ -29,7 +29,7 @@ struct MigrationRunnerTests {
     }
 
     @Test func `a migration that was edited after its release is refused`() throws {
-        try SQLitePlace().withQueue(isMigrated: false) { (queue) throws in
+        try SQLiteEnvironment().withQueue(isMigrated: false) { (queue) throws in
             try MigrationRunner([first]).migrate(queue, now: Sample.time(1))
             let edited = Migration(number: 1, name: "first", sql: first.sql + " -- better")
             #expect(throws: MigrationError.edited(number: 1, name: "first")) {
@@ -39,7 +39,7 @@ struct MigrationRunnerTests {
     }
 
     @Test func `a migration that fails leaves nothing of itself behind`() throws {
-        try SQLitePlace().withQueue(isMigrated: false) { (queue) throws in
+        try SQLiteEnvironment().withQueue(isMigrated: false) { (queue) throws in
             let broken = Migration(
                 number: 2, name: "broken", sql: "CREATE TABLE c (d TEXT) STRICT; SELECT nonsense;")
             #expect(throws: DatabaseError.self) {

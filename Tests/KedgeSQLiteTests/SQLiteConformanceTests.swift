@@ -7,7 +7,7 @@ struct SQLiteConformanceTests {
     func `the SQLite store keeps each promise of a metadata store`(
         _ promise: MetadataStoreConformance.Case
     ) async throws {
-        let place = try SQLitePlace()
-        try await promise.run { try await place.open() }
+        let fixture = try SQLiteEnvironment()
+        try await promise.run { try await fixture.open() }
     }
 }

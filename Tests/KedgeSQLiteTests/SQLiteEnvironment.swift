@@ -6,7 +6,7 @@ import KedgeSQLite
 import KedgeTesting
 
 /// A test's own database file.
-final class SQLitePlace: Sendable {
+final class SQLiteEnvironment: Sendable {
     let directory: TemporaryDirectory
     private let pool = BlockingPool(threadCount: 2)
     private let fatalTexts = Mutex<[String]>([])

@@ -45,8 +45,8 @@ struct SchemaTests {
 
     @Test(arguments: impossible)
     func `a row that contradicts itself cannot be stored`(_ statement: String) async throws {
-        let place = try SQLitePlace()
-        let store = try await place.open()
+        let fixture = try SQLiteEnvironment()
+        let store = try await fixture.open()
         let record = Sample.session()
         _ = try await store.createSession(record, idempotencyKey: nil, adopting: nil)
         _ = try await store.commit(
@@ -56,7 +56,7 @@ struct SchemaTests {
         _ = try await store.completeFinalize(of: record.id, at: Sample.time(1))
         try await store.close()
 
-        try place.withQueue { queue in
+        try fixture.withQueue { queue in
             let error = #expect(throws: DatabaseError.self) {
                 try queue.write { try $0.execute(sql: statement) }
             }

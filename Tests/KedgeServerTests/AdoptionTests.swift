@@ -7,7 +7,7 @@ import Testing
 /// one.
 @Suite(.timeLimit(.minutes(1))) struct AdoptionTests {
     private static func expire(_ server: RunningServer) async throws {
-        server.place.clock.advance(
+        server.fixture.clock.advance(
             by: server.engine.configuration.sessionLifetime + .seconds(1))
         try await server.engine.sweep()
     }
@@ -80,7 +80,7 @@ import Testing
             let old = try await server.begin(sampleBytes(3500))
             _ = try await server.ask(old.put(0))
             try await Self.expire(server)
-            server.place.clock.advance(
+            server.fixture.clock.advance(
                 by: server.engine.configuration.expiryGrace + .seconds(1))
             try await server.engine.sweep()
             let new = try await server.begin(old.content, adopting: old.id)

@@ -177,7 +177,7 @@ import Testing
         origins: String, warns: Bool
     ) async throws {
         try await Self.withPages(of: origins) { server in
-            let warnings = server.place.log.lines.filter {
+            let warnings = server.fixture.log.lines.filter {
                 $0.level == .warning && $0.metadata["cors.allowedOrigins"] == "*"
             }
             #expect(warnings.count == (warns ? 1 : 0))

@@ -72,17 +72,17 @@ import Testing
         .routeNotFound, .methodNotAllowed, .sessionClosed, .busy,
     ])
     func `a request that would be refused gets no 100 Continue`(code: ErrorCode) async throws {
-        try await ErrorScene.place().withServer { server in
-            let scene = try await ErrorScene(server)
+        try await ErrorEnvironment.fixture().withServer { server in
+            let fixture = try await ErrorEnvironment(server)
             var held: [HTTPConnection] = []
             if code == .busy {
-                let other = try await scene.another()
-                for index in 0..<ErrorScene.maxConcurrentWrites {
+                let other = try await fixture.another()
+                for index in 0..<ErrorEnvironment.maxConcurrentWrites {
                     held.append(try await server.hold(index, of: other))
                 }
             }
             let connection = try await server.connect()
-            try await connection.send(try await Self.request(refusedWith: code, scene).head)
+            try await connection.send(try await Self.request(refusedWith: code, fixture).head)
             try expectProblem(try await connection.answer(), code)
             // The server cannot know whether the client still sends the body, so it ends the
             // connection.
@@ -92,26 +92,26 @@ import Testing
     }
 
     private static func request(
-        refusedWith code: ErrorCode, _ scene: ErrorScene
+        refusedWith code: ErrorCode, _ fixture: ErrorEnvironment
     ) async throws -> HTTPRequestBytes {
-        var put = announcing(scene.upload.put(2), byteCount: 500)
+        var put = announcing(fixture.upload.put(2), byteCount: 500)
         switch code {
         case .chunkConflict:
-            let foreign = "sha256=\(ErrorScene.foreignDigest)"
-            put = announcing(scene.upload.put(0), byteCount: 1000)
+            let foreign = "sha256=\(ErrorEnvironment.foreignDigest)"
+            put = announcing(fixture.upload.put(0), byteCount: 1000)
             return put.with([("X-Chunk-Hash", foreign)])
         case .sessionNotFound:
             put.target = "/uploads/sessions/\(SessionID.random())/chunks/2"
             return put
         case .chunkOutOfBounds:
-            put.target = scene.upload.path + "/chunks/3"
+            put.target = fixture.upload.path + "/chunks/3"
             return put
         case .rangeMismatch: return put.with([("Content-Range", "bytes 0-1/2")])
         case .chunkHashRequired: return put.with([("X-Chunk-Hash", nil)])
-        case .offsetMismatch: return announcing(scene.upload.put(1, from: 500), byteCount: 500)
+        case .offsetMismatch: return announcing(fixture.upload.put(1, from: 500), byteCount: 500)
         case .lengthMismatch: return put.with([("Content-Length", "501")])
         case .fileTooLarge:
-            let byteCount = Int(ErrorScene.maxFileSize) + 1
+            let byteCount = Int(ErrorEnvironment.maxFileSize) + 1
             return announcing(HTTPRequestBytes("POST", "/files"), byteCount: byteCount)
         case .requestTooLarge:
             return announcing(.json("POST", "/uploads/sessions", ""), byteCount: 65_537)
@@ -119,8 +119,8 @@ import Testing
         case .methodNotAllowed:
             return announcing(HTTPRequestBytes("PUT", "/files"), byteCount: 9)
         case .sessionClosed:
-            let other = try await scene.another()
-            _ = try await scene.server.ask(HTTPRequestBytes("DELETE", other.path))
+            let other = try await fixture.another()
+            _ = try await fixture.server.ask(HTTPRequestBytes("DELETE", other.path))
             return announcing(other.put(0), byteCount: 1000)
         default: return put
         }

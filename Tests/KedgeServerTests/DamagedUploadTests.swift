@@ -16,7 +16,7 @@ import Testing
         let status: SessionStatus = try await server.get("/uploads/sessions/\(id)").decoded()
         let hex = try #require(status.fileHashSha256).hex
         let parent = "\(hex.prefix(2))/\(hex.dropFirst(2).prefix(2))"
-        let blob = "\(server.place.configuration.dataDirectory)/blobs/\(parent)/\(hex)"
+        let blob = "\(server.fixture.configuration.dataDirectory)/blobs/\(parent)/\(hex)"
         #expect(truncate(blob, 1000) == 0)
         try expectProblem(try await server.ask(.tus("GET", path)), .fileDamaged)
         return (path, id)

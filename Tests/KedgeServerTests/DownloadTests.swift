@@ -112,13 +112,13 @@ import Testing
             let content = sampleBytes(2 << 20)
             let file = try await server.ask(HTTPRequestBytes("POST", "/files", body: content))
                 .decoded(FinalizeResponse.self)
-            server.place.disk.fail(after: 3, of: .read)
+            server.fixture.disk.fail(after: 3, of: .read)
             let answer = try await server.get("/files/\(file.remoteFileId)")
             #expect(!answer.isWhole)
             #expect(answer.body == Array(content.prefix(answer.body.count)))
             let again = try await server.get("/files/\(file.remoteFileId)")
             #expect(again.body == content)
-            #expect(server.place.log.lines.contains { $0.level == .error })
+            #expect(server.fixture.log.lines.contains { $0.level == .error })
         }
     }
 }

@@ -9,26 +9,26 @@ import Testing
 
     /// Fails when a code joins the table without a way to provoke it.
     @Test func `every error code with a status is provoked, and no other`() {
-        #expect(Set(ErrorScene.provocations.keys) == Set(Self.wireCodes))
+        #expect(Set(ErrorEnvironment.provocations.keys) == Set(Self.wireCodes))
     }
 
     @Test(arguments: wireCodes)
     func `an error code comes with its status, and nothing acknowledged is lost`(
         code: ErrorCode
     ) async throws {
-        try await ErrorScene.place().withServer { server in
-            let scene = try await ErrorScene(server)
-            let answer = try await expectUnchanged(scene.upload, on: server) {
-                try await scene.provoke(code)
+        try await ErrorEnvironment.fixture().withServer { server in
+            let fixture = try await ErrorEnvironment(server)
+            let answer = try await expectUnchanged(fixture.upload, on: server) {
+                try await fixture.provoke(code)
             }
             try expectProblem(answer, code)
-            server.place.disk.heal()
-            for index in 0..<scene.upload.chunkCount {
-                _ = try await server.ask(scene.upload.put(index))
+            server.fixture.disk.heal()
+            for index in 0..<fixture.upload.chunkCount {
+                _ = try await server.ask(fixture.upload.put(index))
             }
-            let file = try await server.ask(scene.upload.finalize())
+            let file = try await server.ask(fixture.upload.finalize())
                 .decoded(FinalizeResponse.self)
-            #expect(file.fileHashSha256 == scene.upload.digest)
+            #expect(file.fileHashSha256 == fixture.upload.digest)
         }
     }
 
@@ -36,22 +36,22 @@ import Testing
         ErrorCode.requestTimeout, .busy, .unavailable, .storageFull, .tooManySessions,
     ])
     func `a temporary error has Retry-After`(code: ErrorCode) async throws {
-        try await ErrorScene.place().withServer { server in
-            let scene = try await ErrorScene(server)
-            let answer = try await scene.provoke(code)
+        try await ErrorEnvironment.fixture().withServer { server in
+            let fixture = try await ErrorEnvironment(server)
+            let answer = try await fixture.provoke(code)
             #expect(answer.field("Retry-After").flatMap { Int($0) } ?? 0 > 0)
         }
     }
 
     /// The cause is in the log once, under the request's id, and nowhere else.
     @Test func `an internal error reports its cause in the log alone`() async throws {
-        try await ErrorScene.place().withServer { server in
-            let scene = try await ErrorScene(server)
-            let answer = try await scene.provoke(.internalError)
+        try await ErrorEnvironment.fixture().withServer { server in
+            let fixture = try await ErrorEnvironment(server)
+            let answer = try await fixture.provoke(.internalError)
             let problem = try expectProblem(answer, .internalError)
-            let path = server.place.directory.path
+            let path = server.fixture.directory.path
             #expect(!String(decoding: answer.body, as: UTF8.self).contains(path))
-            let lines = server.place.log.lines.filter {
+            let lines = server.fixture.log.lines.filter {
                 $0.metadata["request.id"]?.description == problem.requestId
             }
             #expect(lines.count == 1)
@@ -61,15 +61,15 @@ import Testing
     }
 
     @Test func `problem documents have the members of their code`() async throws {
-        try await ErrorScene.place().withServer { server in
-            let scene = try await ErrorScene(server)
+        try await ErrorEnvironment.fixture().withServer { server in
+            let fixture = try await ErrorEnvironment(server)
             func provoke(_ code: ErrorCode) async throws -> ProblemDocument {
-                try expectProblem(try await scene.provoke(code), code)
+                try expectProblem(try await fixture.provoke(code), code)
             }
-            let foreign = SHA256Digest(hex: ErrorScene.foreignDigest)
+            let foreign = SHA256Digest(hex: ErrorEnvironment.foreignDigest)
             #expect(try await provoke(.missingChunks).missingRanges == [[1, 2]])
             #expect(try await provoke(.offsetMismatch).expectedOffset == 1400)
-            #expect(try await provoke(.fileTooLarge).maxBytes == ErrorScene.maxFileSize)
+            #expect(try await provoke(.fileTooLarge).maxBytes == ErrorEnvironment.maxFileSize)
             let conflict = try await provoke(.chunkConflict)
             #expect(conflict.actualSha256 == foreign)
             #expect(conflict.expectedSha256 != nil && conflict.expectedSha256 != foreign)

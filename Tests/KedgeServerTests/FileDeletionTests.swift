@@ -5,15 +5,15 @@ import Testing
 /// `DELETE /files/{fileId}`.
 @Suite(.timeLimit(.minutes(1))) struct FileDeletionTests {
     @Test func `a deleted file is gone, for good and everywhere`() async throws {
-        let place = try await ServerPlace()
-        let path = try await place.withServer { server in
+        let fixture = try await ServerEnvironment()
+        let path = try await fixture.withServer { server in
             let path = "/files/\(try await server.upload(sampleBytes(2500)).remoteFileId)"
             let answer = try await server.ask(HTTPRequestBytes("DELETE", path))
             #expect(answer.status == 204)
             #expect(answer.body.isEmpty)
             return path
         }
-        try await place.withServer { server in
+        try await fixture.withServer { server in
             for target in [path, path + "/meta", path + "/chunks"] {
                 try expectProblem(try await server.get(target), .fileGone)
             }
@@ -27,8 +27,8 @@ import Testing
     @Test func `finalizing the session of a deleted file reports that the file is gone`()
         async throws
     {
-        let place = try await ServerPlace()
-        let upload = try await place.withServer { server in
+        let fixture = try await ServerEnvironment()
+        let upload = try await fixture.withServer { server in
             let upload = try await server.begin(sampleBytes(2500))
             for index in 0..<upload.chunkCount { _ = try await server.ask(upload.put(index)) }
             let file = try await server.ask(upload.finalize()).decoded(FinalizeResponse.self)
@@ -36,7 +36,7 @@ import Testing
             try expectProblem(try await server.ask(upload.finalize()), .fileGone)
             return upload
         }
-        try await place.withServer { server in
+        try await fixture.withServer { server in
             try expectProblem(try await server.ask(upload.finalize()), .fileGone)
         }
     }

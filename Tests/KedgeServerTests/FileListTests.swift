@@ -21,7 +21,7 @@ import Testing
             #expect(meta.mimeType == "text/plain; charset=utf-8")
             #expect(meta.etag == file.etag)
             #expect(meta.chunkSize == 1000)
-            #expect(meta.createdAt == server.place.clock.now())
+            #expect(meta.createdAt == server.fixture.clock.now())
         }
     }
 
@@ -59,7 +59,7 @@ import Testing
             var names: [String] = []
             for number in 0..<7 {
                 // Some files share a time, so that the order needs more than the time.
-                if number.isMultiple(of: 2) { server.place.clock.advance(by: .seconds(1)) }
+                if number.isMultiple(of: 2) { server.fixture.clock.advance(by: .seconds(1)) }
                 _ = try await server.upload([UInt8(number)], fileName: "\(number)")
                 names.append("\(number)")
             }

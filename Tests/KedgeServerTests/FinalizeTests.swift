@@ -36,8 +36,8 @@ import Testing
     }
 
     @Test func `a repeated finalize gives the same answer, also after a restart`() async throws {
-        let place = try await ServerPlace()
-        let (upload, first) = try await place.withServer { server in
+        let fixture = try await ServerEnvironment()
+        let (upload, first) = try await fixture.withServer { server in
             let upload = try await Self.complete(on: server)
             let first = try await server.ask(upload.finalize())
             let second = try await server.ask(upload.finalize(upload.digest))
@@ -45,7 +45,7 @@ import Testing
             #expect(second.body == first.body)
             return (upload, first)
         }
-        try await place.withServer { server in
+        try await fixture.withServer { server in
             let third = try await server.ask(upload.finalize())
             #expect(third.status == 200)
             #expect(third.body == first.body)

@@ -66,9 +66,9 @@ import Testing
     }
 
     @Test func `an Idempotency-Key is known after a restart`() async throws {
-        let place = try await ServerPlace()
-        let before = try await place.withServer { try await Self.create(key: "k", on: $0) }
-        let after = try await place.withServer { try await Self.create(key: "k", on: $0) }
+        let fixture = try await ServerEnvironment()
+        let before = try await fixture.withServer { try await Self.create(key: "k", on: $0) }
+        let after = try await fixture.withServer { try await Self.create(key: "k", on: $0) }
         #expect(before.field("Location") == after.field("Location"))
     }
 

@@ -6,11 +6,11 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct LoopbackTests {
     private static func service(on host: String) async throws {
         try await withServer { server in
-            var configuration = server.place.configuration
+            var configuration = server.fixture.configuration
             configuration.host = host
             _ = try KedgeService(
                 engine: server.engine, configuration: configuration,
-                logger: server.place.log.logger())
+                logger: server.fixture.log.logger())
         }
     }
 

@@ -97,7 +97,7 @@ import Testing
 
     /// Expects log entries for so many requests that were refused without reading their bodies.
     private func expectUnread(_ count: Int, _ server: RunningServer) {
-        let refused = server.place.log.lines.filter {
+        let refused = server.fixture.log.lines.filter {
             $0.metadata["error.code"] == "\(ErrorCode.busy.rawValue)"
         }
         #expect(refused.count == count)

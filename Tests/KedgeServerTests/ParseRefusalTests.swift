@@ -82,7 +82,7 @@ import Testing
             let connection = try await server.connect()
             try await connection.send(Self.bad)
             let problem = try expectProblem(try await connection.answer(), .badRequest)
-            let lines = server.place.log.lines.filter {
+            let lines = server.fixture.log.lines.filter {
                 $0.metadata["request.id"]?.description == problem.requestId
             }
             #expect(lines.count == 1)

@@ -197,7 +197,7 @@ import Testing
             try expectProblem(broken, .unavailable)
             // Still, it is no error of the service that an operator has to look at.
             let id = try #require(broken.field("X-Request-Id"))
-            let lines = server.place.log.lines.filter { $0.metadata["request.id"] == "\(id)" }
+            let lines = server.fixture.log.lines.filter { $0.metadata["request.id"] == "\(id)" }
             #expect(lines.count == 1)
             #expect(lines.first?.level == .info)
             #expect(lines.first?.metadata["error.reason"] == "LENGTH_MISMATCH")

@@ -140,7 +140,7 @@ import Testing
     @Test func `an expired upload is gone`() async throws {
         try await withServer { server in
             let location = try await server.beginResumable(Self.client, [1])
-            server.place.clock.advance(by: .seconds(30 * 24 * 3600))
+            server.fixture.clock.advance(by: .seconds(30 * 24 * 3600))
             let state = try await server.ask(Self.client.head(location))
             #expect(state.status == 410)
             #expect(state.field("Upload-Offset") == nil)

@@ -29,7 +29,7 @@ import Testing
             #expect(session.limits == server.engine.configuration.limits)
             let lifetime = server.engine.configuration.emptySessionLifetime
             #expect(
-                session.expiresAt == server.place.clock.now().advanced(by: lifetime))
+                session.expiresAt == server.fixture.clock.now().advanced(by: lifetime))
         }
     }
 
@@ -69,8 +69,8 @@ import Testing
     func `a chunk size outside the limits becomes the nearest one`(
         wish: Int64, chunkSize: Int64
     ) async throws {
-        let place = try await ServerPlace { $0.engine.chunkSizes = 1000...1_000_000 }
-        try await place.withServer { server in
+        let fixture = try await ServerEnvironment { $0.engine.chunkSizes = 1000...1_000_000 }
+        try await fixture.withServer { server in
             let session: CreateSessionResponse = try await server.ask(
                 .createSession(CreateSessionRequest(fileName: "a", fileSize: 1, chunkSize: wish))
             ).decoded()
@@ -80,8 +80,8 @@ import Testing
 
     @Test(arguments: [Int64.min, -1, 0])
     func `a chunk size that is not above zero is refused`(chunkSize: Int64) async throws {
-        let place = try await ServerPlace { $0.engine.chunkSizes = 1000...1_000_000 }
-        try await place.withServer { server in
+        let fixture = try await ServerEnvironment { $0.engine.chunkSizes = 1000...1_000_000 }
+        try await fixture.withServer { server in
             let answer = try await server.ask(
                 .createSession(
                     CreateSessionRequest(fileName: "a", fileSize: 1, chunkSize: chunkSize)))

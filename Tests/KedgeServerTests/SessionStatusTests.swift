@@ -88,14 +88,14 @@ import Testing
     }
 
     @Test func `the status of a session is the same after a restart`() async throws {
-        let place = try await ServerPlace()
-        let (upload, before) = try await place.withServer { server in
+        let fixture = try await ServerEnvironment()
+        let (upload, before) = try await fixture.withServer { server in
             let upload = try await server.begin(sampleBytes(6500))
             for index in [3, 0] { _ = try await server.ask(upload.put(index)) }
             try await server.breakOff(1, of: upload, after: 999)
             return (upload, try await server.status(of: upload))
         }
-        try await place.withServer { server in
+        try await fixture.withServer { server in
             let after = try await server.status(of: upload)
             #expect(after == before)
             #expect(after.partialChunks == [PartialChunk(index: 1, receivedBytes: 999)])
@@ -121,7 +121,7 @@ import Testing
     /// R53, R128: a chunk extends the lifetime, a request for the status does not.
     @Test func `a session lives longer with each chunk, and then expires`() async throws {
         try await withServer { server in
-            let clock = server.place.clock
+            let clock = server.fixture.clock
             let lifetime = server.engine.configuration.sessionLifetime
             let upload = try await server.begin(sampleBytes(2500))
             let first = try await server.status(of: upload).expiresAt

@@ -7,7 +7,7 @@ import Testing
 /// Graceful shutdown, as after SIGTERM: no new work, a drain for work under way, and no loss.
 @Suite(.timeLimit(.minutes(2))) struct ShutdownTests {
     @Test func `a chunk that arrives during the drain is accepted`() async throws {
-        try await ServerPlace { $0.drainTimeout = .seconds(30) }.withServer { server in
+        try await ServerEnvironment { $0.drainTimeout = .seconds(30) }.withServer { server in
             let upload = try await server.begin(sampleBytes(2500))
             let writer = try await server.hold(0, of: upload)
             await server.beginStopping()
@@ -24,8 +24,8 @@ import Testing
     @Test func `a chunk that hangs at shutdown is saved, and continues after the restart`()
         async throws
     {
-        let place = try await ServerPlace()
-        let upload = try await place.withServer { server in
+        let fixture = try await ServerEnvironment()
+        let upload = try await fixture.withServer { server in
             let upload = try await server.begin(sampleBytes(2500))
             _ = try await server.ask(upload.put(2))
             let writer = try await server.hold(0, of: upload)
@@ -35,7 +35,7 @@ import Testing
             try await server.untilEnded()
             return upload
         }
-        try await place.withServer { server in
+        try await fixture.withServer { server in
             let status = try await server.status(of: upload)
             #expect(status.receivedChunks == [2])
             #expect(status.partialChunks == [PartialChunk(index: 0, receivedBytes: 600)])
@@ -48,7 +48,7 @@ import Testing
 
     @Test(arguments: ["", "GET /healthz HTTP/1.1\r\nHost:"])
     func `connections without a request do not delay shutdown`(text: String) async throws {
-        try await ServerPlace { $0.drainTimeout = .seconds(60) }.withServer { server in
+        try await ServerEnvironment { $0.drainTimeout = .seconds(60) }.withServer { server in
             let connection = try await server.connect()
             _ = try await connection.ask(HTTPRequestBytes("GET", "/healthz"))
             try await connection.send(text)

@@ -21,7 +21,7 @@ import Testing
             $0.answerWindow = .seconds(1)
         } _: { server in
             let connection = try await stall(on: server)
-            while !server.place.log.lines.contains(where: { $0.metadata["readers"] != nil }) {
+            while !server.fixture.log.lines.contains(where: { $0.metadata["readers"] != nil }) {
                 try await Task.sleep(for: .milliseconds(100))
             }
             #expect(try await connection.untilClosed().count < Self.byteCount)

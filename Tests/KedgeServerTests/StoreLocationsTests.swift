@@ -31,10 +31,10 @@ struct StoreLocationsTests {
     ])
     func `the password of a store address is never shown`(url: String, shown: String) async throws {
         #expect(StoreAddress.withoutPassword(url) == shown)
-        guard let place = MetadataLocation(text: url) else { return }
-        #expect("\(place)" == shown)
-        #expect(String(reflecting: place) == shown)
-        #expect(!"\([place])".contains("secret"))
+        guard let location = MetadataLocation(text: url) else { return }
+        #expect("\(location)" == shown)
+        #expect(String(reflecting: location) == shown)
+        #expect(!"\([location])".contains("secret"))
         let loader = try await ConfigurationLoader(
             flags: [.metadata: url], environment: [:], file: nil)
         #expect(loader.printed().contains("metadata: \"\(shown)\""))

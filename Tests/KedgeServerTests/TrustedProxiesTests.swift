@@ -41,7 +41,7 @@ struct TrustedProxiesTests {
             for _ in 0..<3 {
                 _ = try await server.get("/files", [("X-Forwarded-For", "1.2.3.4")])
             }
-            let warnings = server.place.log.lines.filter {
+            let warnings = server.fixture.log.lines.filter {
                 $0.level == .warning && $0.metadata["peer"] != nil
             }
             #expect(warnings.count == count)

@@ -100,8 +100,8 @@ import Testing
     }
 
     @Test func `a creation may have a checksum, and a wrong one leaves no upload`() async throws {
-        let place = try await ServerPlace()
-        let open = try await place.withServer { server in
+        let fixture = try await ServerEnvironment()
+        let open = try await fixture.withServer { server in
             let fields = [
                 ("Upload-Length", "3"), ("Content-Type", "application/offset+octet-stream"),
             ]
@@ -120,6 +120,6 @@ import Testing
             #expect(wrong.field("Location") == nil)
             return try await server.tusUpload(byteCount: 1)
         }
-        #expect(try await place.openSessions().map { "/tus/\($0)" } == [open])
+        #expect(try await fixture.openSessions().map { "/tus/\($0)" } == [open])
     }
 }

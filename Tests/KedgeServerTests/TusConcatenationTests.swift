@@ -159,15 +159,15 @@ import Testing
     }
 
     @Test func `a waiting final upload is completed after a restart`() async throws {
-        let place = try await ServerPlace()
-        let (path, late) = try await place.withServer { server in
+        let fixture = try await ServerEnvironment()
+        let (path, late) = try await fixture.withServer { server in
             let late = try await server.tusUpload([
                 ("Upload-Length", "3"), ("Upload-Concat", "partial"),
             ])
             let answer = try await server.ask(Self.final([late]))
             return (try #require(answer.tusPath), late)
         }
-        try await place.withServer { server in
+        try await fixture.withServer { server in
             _ = try await server.ask(.tusPatch(late, at: 0, [1, 2, 3]))
             while try await server.get(path).status == 409 {
                 try await Task.sleep(for: .milliseconds(5))

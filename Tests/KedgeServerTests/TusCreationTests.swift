@@ -12,7 +12,7 @@ import Testing
             let path = try #require(answer.tusPath)
             #expect(path.wholeMatch(of: /\/tus\/[0-9a-f]{32}/) != nil)
             let expiry = try #require(answer.field("Upload-Expires"))
-            let time = Timestamp(httpDate: expiry)?.duration(since: server.place.clock.now())
+            let time = Timestamp(httpDate: expiry)?.duration(since: server.fixture.clock.now())
             #expect(time.map { $0 > .seconds(3590) && $0 <= .seconds(3600) } == true)
             let head = try await server.tusHead(path)
             #expect(head.status == 200)
@@ -22,7 +22,7 @@ import Testing
             #expect(head.field("Upload-Expires") == expiry)
             #expect(head.field("Cache-Control") == "no-store")
             #expect(head.field("Upload-Metadata") == nil)
-            server.place.clock.advance(by: .seconds(8 * 86_400))
+            server.fixture.clock.advance(by: .seconds(8 * 86_400))
             let expired = try await server.tusHead(path)
             #expect(expired.status == 410)
             #expect(expired.field("Upload-Offset") == nil)
@@ -131,13 +131,13 @@ import Testing
     private func expectNothing(
         _ body: (RunningServer) async throws -> Void
     ) async throws {
-        let place = try await ServerPlace()
-        let path = try await place.withServer { server in
+        let fixture = try await ServerEnvironment()
+        let path = try await fixture.withServer { server in
             try await body(server)
             return try await server.tusUpload(byteCount: 1)
         }
         // The list shows the test's own upload, so it would show others, too.
-        #expect(try await place.openSessions().map { "/tus/\($0)" } == [path])
+        #expect(try await fixture.openSessions().map { "/tus/\($0)" } == [path])
     }
 
     @Test func `an empty upload is a file at once`() async throws {

@@ -65,7 +65,7 @@ def history_row(number: int, path: Path) -> str:
     return f"INSERT INTO schema_migration VALUES ({number}, '{path.stem[5:]}', '{digest}', 1)"
 
 
-class SQLitePlace:
+class SQLiteEnvironment:
     """Databases in files."""
 
     kind = "sqlite"
@@ -120,7 +120,7 @@ class SQLitePlace:
         return int(str(count)), text
 
 
-class PostgresPlace:
+class PostgresEnvironment:
     """Databases of a server."""
 
     kind = "postgres"
@@ -169,7 +169,7 @@ class PostgresPlace:
         return int(str(count)), "\n".join(lines)
 
 
-Place = SQLitePlace | PostgresPlace
+Place = SQLiteEnvironment | PostgresEnvironment
 
 
 class Trial:
@@ -272,7 +272,7 @@ def play(stage: Stage) -> str:
 def migrate_all(stage: Stage) -> str:
     """The same, where processes may be traced."""
     report = []
-    for make in (SQLitePlace, PostgresPlace):
+    for make in (SQLiteEnvironment, PostgresEnvironment):
         trial = Trial(stage, make(stage))
         older = range(trial.newest) if stage.options.long else (0, trial.newest - 1)
         count = 0

@@ -11,13 +11,13 @@ import Testing
 
 /// A directory and a third-party upload server for one test.
 struct SequentialUploadEnvironment {
-    let scene: Scene
+    let base: TransferEnvironment
     let server: FakeUploadServer
     let uploadProtocol: UploadProtocol
 
     init(_ uploadProtocol: UploadProtocol) throws {
         self.uploadProtocol = uploadProtocol
-        scene = try Scene()
+        base = try TransferEnvironment()
         server = FakeUploadServer(uploadProtocol)
     }
 
@@ -26,12 +26,12 @@ struct SequentialUploadEnvironment {
     ) async throws -> TransferClient {
         var configuration = ClientConfiguration(
             serverURL: FakeUploadServer.creationURL, token: "secret",
-            stateDirectory: scene.directory + "/state")
+            stateDirectory: base.directory + "/state")
         configuration.chunkSize = 64 << 10
         configuration.logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         change(&configuration)
         return try await TransferClient(
-            configuration: configuration, transport: server, environment: scene.environment)
+            configuration: configuration, transport: server, environment: base.environment)
     }
 
     func set(_ change: (inout FakeUploadServer.State) -> Void) {
@@ -49,7 +49,7 @@ struct SequentialUploadEnvironment {
 
     func enqueue(_ client: TransferClient) async throws -> TransferID {
         try await client.enqueueUpload(
-            path: scene.path("source.bin"), options: UploadOptions(uploadProtocol: uploadProtocol))
+            path: base.path("source.bin"), options: UploadOptions(uploadProtocol: uploadProtocol))
     }
 
     /// Begins an upload of the source file and stops the client while it waits for an answer.
@@ -69,7 +69,7 @@ struct SequentialUploadEnvironment {
     }
 
     func upload(_ bytes: [UInt8]) async throws -> TransferSnapshot {
-        try scene.write("source.bin", bytes)
+        try base.write("source.bin", bytes)
         let client = try await client()
         return try await client.run(try await enqueue(client))
     }

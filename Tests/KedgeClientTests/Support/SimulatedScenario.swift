@@ -20,8 +20,8 @@ struct SimulatedScenario: Sendable, CustomStringConvertible {
     var isInParts = false
 
     /// Two complete chunks and a short one.
-    static let content = Scene.bytes(2500)
-    static let oldContent = Scene.bytes(1300, seed: 3)
+    static let content = TransferEnvironment.bytes(2500)
+    static let oldContent = TransferEnvironment.bytes(1300, seed: 3)
 
     private static let fileID = FileID.random()
 

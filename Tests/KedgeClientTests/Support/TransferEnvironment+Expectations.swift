@@ -3,7 +3,7 @@ import KedgeHash
 import KedgeModel
 import Testing
 
-extension Scene {
+extension TransferEnvironment {
     /// Compares apart, so that a failure does not print hundreds of thousands of numbers.
     func expectStored(_ snapshot: TransferSnapshot, _ bytes: [UInt8]) {
         let isStored = storedBytes(snapshot.remoteFileID) == bytes

@@ -3,7 +3,7 @@ import GRDB
 import Glibc
 import KedgeClient
 
-extension Scene {
+extension TransferEnvironment {
     /// Changes a file so that only its ctime shows the change.
     private func change(_ name: String, _ body: (Int32, stat) -> Void) throws {
         let descriptor = Glibc.open(path(name), O_RDWR | O_CLOEXEC)

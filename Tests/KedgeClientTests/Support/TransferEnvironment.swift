@@ -9,7 +9,7 @@ import KedgeTesting
 import Logging
 
 /// A directory, a server and a network for one test; the directory is removed with the scene.
-final class Scene: Sendable {
+final class TransferEnvironment: Sendable {
     let directory: String
     let server = FakeServer()
     let files = TestFileSystem()

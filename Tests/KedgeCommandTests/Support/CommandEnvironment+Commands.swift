@@ -4,7 +4,7 @@ import KedgeModel
 import KedgeTesting
 import Testing
 
-extension Scene {
+extension CommandEnvironment {
     /// Writes a file for a test.
     func sample(
         _ name: String = "source.bin", mebibytes: Int, plus rest: Int = 0, seed: UInt64 = 7

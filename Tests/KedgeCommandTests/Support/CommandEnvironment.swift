@@ -5,7 +5,7 @@ import Testing
 
 /// A directory for one test, with the processes started in it. Its end removes everything, also
 /// when the test fails.
-final class Scene: Sendable {
+final class CommandEnvironment: Sendable {
     let directory: String
     private let children = Mutex<[ChildProcess]>([])
     private let proxies = Mutex<[FaultyProxy]>([])
@@ -146,7 +146,7 @@ enum Command {
 /// Small file systems that fill up; only a privileged user can mount them.
 enum SmallDisk {
     static let isAvailable: Bool = {
-        guard let path = try? Scene.makeDirectory("kedge-disk") else { return false }
+        guard let path = try? CommandEnvironment.makeDirectory("kedge-disk") else { return false }
         defer { rmdir(path) }
         guard mount("tmpfs", path, "tmpfs", 0, "size=65536") == 0 else { return false }
         return umount2(path, Int32(MNT_DETACH)) == 0

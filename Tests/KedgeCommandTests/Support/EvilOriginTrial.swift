@@ -17,7 +17,7 @@ struct EvilTrial: Sendable {
     /// The time limit of every step, whatever the origin does.
     static let limit = Duration.seconds(20)
 
-    let scene: Scene
+    let fixture: CommandEnvironment
     let origin: EvilOrigin
     let folder: String
     private let subject: Subject
@@ -25,10 +25,10 @@ struct EvilTrial: Sendable {
     var copy: String { "\(folder)/copy.bin" }
 
     init(_ deed: Deed, _ subject: Subject = .url) throws {
-        scene = try Scene()
+        fixture = try CommandEnvironment()
         origin = try EvilOrigin(deed)
         self.subject = subject
-        folder = scene.path("inbox")
+        folder = fixture.path("inbox")
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true)
     }
@@ -64,22 +64,22 @@ struct EvilTrial: Sendable {
     }
 
     private func run(_ outcome: Deed.Outcome) async throws {
-        let client = try scene.start(command())
+        let client = try fixture.start(command())
         switch outcome {
         case .completes:
-            try expectFile(try await scene.finish(client, within: Self.limit))
+            try expectFile(try await fixture.finish(client, within: Self.limit))
         case .fails(let code):
-            let finished = try await scene.finish(client, within: Self.limit)
+            let finished = try await fixture.finish(client, within: Self.limit)
             try expectFailure(finished, code)
             try await expectNothingAfterCancel(try #require(try finished.result.transferId))
         case .recovers(let code):
             _ = try await expectTries(client, code)
             origin.reform()
-            try expectFile(try await scene.finish(client, within: Self.limit))
+            try expectFile(try await fixture.finish(client, within: Self.limit))
         case .persists(let code):
             let transfer = try await expectTries(client, code)
             try await expectNothingAfterCancel(transfer)
-            let finished = try await scene.finish(client, within: Self.limit)
+            let finished = try await fixture.finish(client, within: Self.limit)
             #expect(try finished.result.state == "canceled")
         }
         #expect(origin.misdeedCount > 0, "the origin never got to do it")
@@ -91,7 +91,7 @@ struct EvilTrial: Sendable {
         let result = try finished.result
         #expect(result.state == "completed")
         #expect(result.fileHashSha256 == origin.file.digest.hex)
-        #expect(scene.names(in: folder) == [name])
+        #expect(fixture.names(in: folder) == [name])
         #expect(try Sample.digest(of: "\(folder)/\(name)") == origin.file.digest)
     }
 
@@ -103,7 +103,7 @@ struct EvilTrial: Sendable {
         #expect(finished.termination == .exited(code.facts.exitStatus))
         #expect(!FileManager.default.fileExists(atPath: copy))
         if result.bytesTransferred == 0 {
-            #expect(scene.names(in: folder) == [], "there is nothing to go on with")
+            #expect(fixture.names(in: folder) == [], "there is nothing to go on with")
         }
     }
 
@@ -133,10 +133,10 @@ struct EvilTrial: Sendable {
 
     /// Expects that canceling leaves nothing behind.
     func expectNothingAfterCancel(_ transfer: String) async throws {
-        let canceled = try await scene.run(["transfers", "cancel", transfer], within: Self.limit)
+        let canceled = try await fixture.run(["transfers", "cancel", transfer], within: Self.limit)
         #expect(canceled.termination == .exited(0), "\(canceled.errors)")
         try await eventually("nothing is left", within: Self.limit) {
-            scene.names(in: folder) == []
+            fixture.names(in: folder) == []
         }
     }
 }

@@ -11,7 +11,7 @@ final class FailingDisk: Sendable {
     private let directory: String
 
     init(mebibytes: Int) throws {
-        directory = try Scene.makeDirectory("kedge-failing")
+        directory = try CommandEnvironment.makeDirectory("kedge-failing")
         path = "\(directory)/mounted"
         try FileManager.default.createDirectory(
             atPath: path, withIntermediateDirectories: false)

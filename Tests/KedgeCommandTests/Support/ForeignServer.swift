@@ -34,9 +34,10 @@ struct ForeignServer: Sendable {
         proxy.url + (URLComponents(string: url)?.path ?? "/")
     }
 
-    static func start(_ name: String, in scene: Scene) async throws -> ForeignServer {
+    static func start(_ name: String, in fixture: CommandEnvironment) async throws -> ForeignServer
+    {
         let program = root.appendingPathComponent("Tests/clients/foreign.py").path
-        let process = try scene.start(
+        let process = try fixture.start(
             program: python ?? "python3", [program, name, "--while-parent"], endsGently: true)
         let line: String = try await eventually("\(name) serves") {
             if process.output.hasSuffix("\n") { return process.output }

@@ -5,16 +5,16 @@ import Testing
 
 /// Uploads and downloads a file through an intermediary and checks the outcomes.
 struct MeddlingTrial: Sendable {
-    private let scene: Scene
+    private let fixture: CommandEnvironment
     private let source: Sample
     private let server: Server
     private let folder: String
 
     private init() async throws {
-        scene = try Scene()
-        source = try scene.sample(mebibytes: Torture.mebibytes, plus: 333)
-        server = try await scene.serve()
-        folder = scene.path("inbox")
+        fixture = try CommandEnvironment()
+        source = try fixture.sample(mebibytes: Torture.mebibytes, plus: 333)
+        server = try await fixture.serve()
+        folder = fixture.path("inbox")
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: false)
     }
@@ -49,23 +49,23 @@ struct MeddlingTrial: Sendable {
         try finished.expectCompleted(source)
         #expect(proxy.meddledCount > 0, "nobody meddled")
         #expect(try await watcher.stop().wrongSights == [])
-        #expect(scene.names(in: folder) == ["copy.bin"])
+        #expect(fixture.names(in: folder) == ["copy.bin"])
     }
 
     /// Runs a command until it succeeds, after the proxy has reformed if necessary.
     private func run(
         _ command: [String], _ proxy: MeddlingProxy, _ outcome: Deed.Outcome
     ) async throws -> Finished {
-        let client = try scene.start(command)
+        let client = try fixture.start(command)
         switch outcome {
         case .completes:
-            return try await scene.finish(client, within: Torture.limit)
+            return try await fixture.finish(client, within: Torture.limit)
         case .fails(let code):
-            let failed = try await scene.finish(client, within: Torture.limit)
+            let failed = try await fixture.finish(client, within: Torture.limit)
             #expect(failed.termination == .exited(code.facts.exitStatus), "\(failed.output)")
             #expect(try failed.result.errorCode == code.rawValue)
             proxy.reform()
-            let finished = try await scene.run(command, within: Torture.limit)
+            let finished = try await fixture.run(command, within: Torture.limit)
             #expect(try finished.result.transferId == failed.result.transferId)
             return finished
         case .recovers(let code), .persists(let code):
@@ -74,9 +74,9 @@ struct MeddlingTrial: Sendable {
                 return client.output.contains("\"\(code.rawValue)\"")
             }
             #expect(client.isRunning, "\(client.output)")
-            #expect(scene.names(in: folder).filter { $0 == "copy.bin" } == [])
+            #expect(fixture.names(in: folder).filter { $0 == "copy.bin" } == [])
             proxy.reform()
-            return try await scene.finish(client, within: Torture.limit)
+            return try await fixture.finish(client, within: Torture.limit)
         }
     }
 }

@@ -14,39 +14,39 @@ struct Certificates {
     let key: String
     private let directory: String
 
-    static func make(in scene: Scene) async throws -> Certificates {
+    static func make(in fixture: CommandEnvironment) async throws -> Certificates {
         let made = Certificates(
-            authority: scene.path("ca.pem"), key: scene.path("server.key"),
-            directory: scene.directory)
+            authority: fixture.path("ca.pem"), key: fixture.path("server.key"),
+            directory: fixture.directory)
         let curve = ["ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
         try await openssl(
             ["req", "-x509", "-newkey"] + curve
-                + ["-keyout", scene.path("ca.key"), "-out", made.authority, "-days", "2"]
-                + ["-subj", "/CN=authority of a test"], scene)
+                + ["-keyout", fixture.path("ca.key"), "-out", made.authority, "-days", "2"]
+                + ["-subj", "/CN=authority of a test"], fixture)
         try await openssl(
             ["req", "-newkey"] + curve
-                + ["-keyout", made.key, "-out", scene.path("server.csr"), "-subj", "/CN=server"],
-            scene)
-        for flaw in Flaw.allCases { try await made.sign(flaw, scene) }
+                + ["-keyout", made.key, "-out", fixture.path("server.csr"), "-subj", "/CN=server"],
+            fixture)
+        for flaw in Flaw.allCases { try await made.sign(flaw, fixture) }
         return made
     }
 
     func path(_ flaw: Flaw) -> String { "\(directory)/\(flaw.rawValue).pem" }
 
-    private func sign(_ flaw: Flaw, _ scene: Scene) async throws {
+    private func sign(_ flaw: Flaw, _ fixture: CommandEnvironment) async throws {
         let name = flaw == .wrongHost ? "DNS:other.example" : "IP:127.0.0.1"
-        let extensions = scene.path("\(flaw.rawValue).ext")
+        let extensions = fixture.path("\(flaw.rawValue).ext")
         try "subjectAltName=\(name)\n".write(
             toFile: extensions, atomically: false, encoding: .utf8)
         try await Self.openssl(
-            ["x509", "-req", "-in", scene.path("server.csr"), "-CA", authority]
-                + ["-CAkey", scene.path("ca.key"), "-CAcreateserial", "-extfile", extensions]
-                + ["-days", flaw == .expired ? "-1" : "2", "-out", path(flaw)], scene)
+            ["x509", "-req", "-in", fixture.path("server.csr"), "-CA", authority]
+                + ["-CAkey", fixture.path("ca.key"), "-CAcreateserial", "-extfile", extensions]
+                + ["-days", flaw == .expired ? "-1" : "2", "-out", path(flaw)], fixture)
     }
 
-    private static func openssl(_ arguments: [String], _ scene: Scene) async throws {
-        let child = try scene.start(program: "/usr/bin/openssl", arguments)
-        let finished = try await scene.finish(child)
+    private static func openssl(_ arguments: [String], _ fixture: CommandEnvironment) async throws {
+        let child = try fixture.start(program: "/usr/bin/openssl", arguments)
+        let finished = try await fixture.finish(child)
         guard finished.termination == .exited(0) else { throw TestFailure(finished.errors) }
     }
 }
@@ -70,9 +70,9 @@ struct PythonServer {
 
     /// - Parameter certificate: PEM files of the certificate and its key; none for plain HTTP.
     static func start(
-        _ directory: String, certificate: [String] = [], in scene: Scene
+        _ directory: String, certificate: [String] = [], in fixture: CommandEnvironment
     ) async throws -> PythonServer {
-        let child = try scene.start(
+        let child = try fixture.start(
             program: "/usr/bin/python3", ["-c", program, directory] + certificate)
         let port: UInt16 = try await eventually("it serves") {
             if let line = child.output.split(separator: "\n").first { return UInt16(line) }

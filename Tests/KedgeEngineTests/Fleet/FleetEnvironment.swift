@@ -7,7 +7,7 @@ import KedgeTesting
 import Logging
 
 /// One database and one part of a bucket, for any number of nodes.
-struct FleetPlace: Sendable {
+struct FleetEnvironment: Sendable {
     static let server = Task { try await S3Stub.start(minPartByteCount: 1) }
 
     let database: PostgresServer
@@ -111,11 +111,11 @@ struct FleetNode: EngineHolder {
 /// Runs the body with `count` nodes at a new place, and stops them after a success.
 func withNodes(
     _ count: Int, _ configure: (inout EngineConfiguration) -> Void = { _ in },
-    _ body: (FleetPlace, [FleetNode]) async throws -> Void
+    _ body: (FleetEnvironment, [FleetNode]) async throws -> Void
 ) async throws {
-    let place = try await FleetPlace()
+    let fixture = try await FleetEnvironment()
     var nodes: [FleetNode] = []
-    for _ in 0..<count { nodes.append(try await place.start(configure)) }
-    try await body(place, nodes)
+    for _ in 0..<count { nodes.append(try await fixture.start(configure)) }
+    try await body(fixture, nodes)
     for node in nodes { try await node.stop() }
 }

@@ -7,14 +7,14 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct FleetScrubTests {
     private let content = sampleBytes(2500)
 
-    private func damage(_ file: FileRecord, in place: FleetPlace) async throws {
-        try await place.bucket.damage(try #require(file.location), at: 1200)
+    private func damage(_ file: FileRecord, in fixture: FleetEnvironment) async throws {
+        try await fixture.bucket.damage(try #require(file.location), at: 1200)
     }
 
     @Test func `a good upload takes the place of a damaged object`() async throws {
-        try await withNodes(2) { place, nodes in
+        try await withNodes(2) { fixture, nodes in
             let first = try await nodes[0].file(content)
-            try await damage(first, in: place)
+            try await damage(first, in: fixture)
             let second = try await nodes[1].file(content)
             #expect(second.location != first.location)
             for node in nodes {
@@ -23,7 +23,7 @@ import Testing
                 try await node.scrubAll()
             }
             // Addresses of the earlier object may still be in use.
-            #expect(try await place.leftovers().count == 2)
+            #expect(try await fixture.leftovers().count == 2)
         }
     }
 
@@ -31,7 +31,7 @@ import Testing
         func shorten(_ configuration: inout EngineConfiguration) {
             configuration.supersededLifetime = .milliseconds(1500)
         }
-        try await withNodes(2, shorten) { place, nodes in
+        try await withNodes(2, shorten) { fixture, nodes in
             let first = try await nodes[0].file(content)
             let open = try await nodes[0].engine.openFile(first)
             _ = try await nodes[1].file(content)
@@ -42,7 +42,7 @@ import Testing
                 }
                 try await Task.sleep(for: .milliseconds(400))
             }
-            #expect(try await place.leftovers().count == 2)
+            #expect(try await fixture.leftovers().count == 2)
             let bytes = try await nodes[0].engine.read(open, at: 0, upTo: 2500) { Array($0) }
             #expect(bytes == Array(content.prefix(bytes.count)))
             await open.reader.close()
@@ -50,10 +50,10 @@ import Testing
     }
 
     @Test func `an earlier object comes back when the later one is damaged`() async throws {
-        try await withNodes(2) { place, nodes in
+        try await withNodes(2) { fixture, nodes in
             let first = try await nodes[0].file(content)
             let second = try await nodes[1].file(content)
-            try await damage(second, in: place)
+            try await damage(second, in: fixture)
             for node in nodes { try await node.scrubAll() }
             for file in [first, second] {
                 let now = try await nodes[1].engine.file(file.id, owner: file.owner)
@@ -78,9 +78,9 @@ import Testing
     @Test func `a damaged object is refused on every node, and healed by the same content`()
         async throws
     {
-        try await withNodes(2) { place, nodes in
+        try await withNodes(2) { fixture, nodes in
             let file = try await nodes[0].file(content)
-            try await damage(file, in: place)
+            try await damage(file, in: fixture)
             try await nodes[1].scrubAll()
             for node in nodes {
                 await #expect(throws: EngineError(.fileDamaged)) {

@@ -63,16 +63,16 @@ import Testing
     @Test func `a chunk that another node has is already received, and other bytes conflict`()
         async throws
     {
-        try await withNodes(2) { place, nodes in
+        try await withNodes(2) { fixture, nodes in
             let upload = try await nodes[0].begin(sampleBytes(2500))
             try await nodes[0].put(1, of: upload)
-            let before = try await place.bucket.state().count(.uploadPart)
+            let before = try await fixture.bucket.state().count(.uploadPart)
             #expect(try await !nodes[1].put(1, of: upload).isCreated)
             let other = upload.put(1, digest: SHA256Hasher.digest(of: [1]))
             await #expect(throws: EngineError(.chunkConflict)) {
                 try await nodes[1].put(other, of: upload, ScriptedBody([], announcing: 1000))
             }
-            #expect(try await place.bucket.state().count(.uploadPart) >= before)
+            #expect(try await fixture.bucket.state().count(.uploadPart) >= before)
             #expect(try await nodes[1].status(of: upload).receivedBytes == 1000)
         }
     }
@@ -98,8 +98,8 @@ import Testing
     }
 
     @Test func `the chunk of a node that died can be written at once`() async throws {
-        let place = try await FleetPlace()
-        let (dead, alive) = (try await place.start(), try await place.start())
+        let fixture = try await FleetEnvironment()
+        let (dead, alive) = (try await fixture.start(), try await fixture.start())
         let upload = try await dead.begin(sampleBytes(1000))
         let body = ScriptedBody(upload.chunk(0).prefix(600), announcing: 1000, ending: .hangs)
         let old = Task { try await dead.put(upload.put(0), of: upload, body) }
@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test func `a cancel on one node stops the writers of another`() async throws {
-        try await withNodes(2) { place, nodes in
+        try await withNodes(2) { fixture, nodes in
             let upload = try await nodes[0].begin(sampleBytes(2500))
             try await nodes[0].put(1, of: upload)
             let body = ScriptedBody(upload.chunk(0).prefix(600), announcing: 1000, ending: .hangs)
@@ -124,7 +124,7 @@ import Testing
             await #expect(throws: EngineError(.sessionClosed)) {
                 try await nodes[0].put(2, of: upload)
             }
-            #expect(try await place.sweepUntilEmpty(with: nodes))
+            #expect(try await fixture.sweepUntilEmpty(with: nodes))
         }
     }
 
@@ -152,7 +152,7 @@ import Testing
         func shorten(_ configuration: inout EngineConfiguration) {
             configuration.supersededLifetime = .zero
         }
-        try await withNodes(2, shorten) { place, nodes in
+        try await withNodes(2, shorten) { fixture, nodes in
             var files: [FileRecord] = []
             for node in nodes {
                 let upload = try await node.begin(sampleBytes(2500))
@@ -160,15 +160,15 @@ import Testing
                 files.append(try await node.finishWaiting(upload))
             }
             for node in nodes { try await node.engine.sweep() }
-            #expect(try await place.leftovers().count == 2)
+            #expect(try await fixture.leftovers().count == 2)
             try await nodes[0].scrubAll()
             for node in nodes { try await node.engine.sweep() }
-            #expect(try await place.leftovers().count == 1)
+            #expect(try await fixture.leftovers().count == 1)
             files = try await nodes[0].engine.files(of: .tester, after: nil, limit: 9)
             try await nodes[1].engine.deleteFile(files[0].id, owner: files[0].owner)
             #expect(try await nodes[0].content(of: files[1]) == sampleBytes(2500))
             try await nodes[0].engine.deleteFile(files[1].id, owner: files[1].owner)
-            #expect(try await place.sweepUntilEmpty(with: nodes))
+            #expect(try await fixture.sweepUntilEmpty(with: nodes))
         }
     }
 
@@ -176,7 +176,7 @@ import Testing
     func `an upload of the same bytes restores a missing blob for every file that has it`()
         async throws
     {
-        try await withNodes(2) { place, nodes in
+        try await withNodes(2) { fixture, nodes in
             var files: [FileRecord] = []
             for (number, node) in nodes.enumerated() {
                 let upload = try await node.begin(sampleBytes(2500))
@@ -199,19 +199,19 @@ import Testing
     @Test func `another node completes a promised finalize when the first node dies`()
         async throws
     {
-        let place = try await FleetPlace()
+        let fixture = try await FleetEnvironment()
         // The request does not wait, so its promise is all that is left of it.
-        let dying = try await place.start { $0.finalizeTimeout = .zero }
+        let dying = try await fixture.start { $0.finalizeTimeout = .zero }
         let upload = try await dying.begin(sampleBytes(5500))
         for index in (0..<6).reversed() { try await dying.put(index, of: upload) }
-        try await place.bucket.fail(
+        try await fixture.bucket.fail(
             .completeMultipartUpload, for: .seconds(3), key: upload.id.text,
             with: .status(503, "SlowDown"))
         let request = Task { try await dying.engine.finalize(upload.id, owner: upload.owner) }
         try await Task.sleep(for: .milliseconds(300))
         try await dying.kill()
         _ = await request.result
-        let alive = try await place.start()
+        let alive = try await fixture.start()
         // No client asks again: the promise alone must suffice.
         var state = try await alive.status(of: upload).state
         let end = ContinuousClock.now + .seconds(30)
@@ -264,8 +264,8 @@ import Testing
     }
 
     @Test func `rows bound to one byte store refuse another`() async throws {
-        let place = try await FleetPlace()
-        let node = try await place.start()
+        let fixture = try await FleetEnvironment()
+        let node = try await fixture.start()
         await #expect(throws: MetadataError.self) {
             try await node.metadata.bind(toBytesAt: "disk:elsewhere")
         }

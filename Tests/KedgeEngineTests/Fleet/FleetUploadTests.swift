@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test func `partial uploads of different nodes become one file on any node`() async throws {
-        try await withNodes(3) { place, nodes in
+        try await withNodes(3) { fixture, nodes in
             let parts = [
                 try await part(2300, seed: 1, on: nodes[0]),
                 try await part(700, seed: 2, on: nodes[1]),
@@ -38,7 +38,7 @@ import Testing
                 try await nodes[2].engine.cancelSession(part.id, owner: part.owner)
             }
             for node in nodes { try await node.engine.sweep() }
-            #expect(try await place.leftovers().count == 1)
+            #expect(try await fixture.leftovers().count == 1)
         }
     }
 
@@ -89,7 +89,7 @@ import Testing
     func `a node that wakes after the leases were lost invalidates no acknowledged bytes`(
         fromStart: Bool
     ) async throws {
-        try await withNodes(2) { place, nodes in
+        try await withNodes(2) { fixture, nodes in
             let upload = try await nodes[0].begin(sampleBytes(2500))
             if !fromStart {
                 _ = try await nodes[0].append(upload.content.prefix(100), to: upload, at: 0)
@@ -105,7 +105,7 @@ import Testing
             let end = try await nodes[1].append(
                 upload.content[start..<900], to: upload, at: start)
             #expect(end == 900)
-            try await place.database.query("DELETE FROM writer_lease", in: place.databaseURL)
+            try await fixture.database.query("DELETE FROM writer_lease", in: fixture.databaseURL)
             await nodes[0].engine.interruptWriters()
             await #expect(throws: EngineError.self) { try await stalled.value }
             #expect(try await nodes[1].offset(of: upload) == 900)

@@ -51,14 +51,14 @@ import Testing
         for (number, moment) in moments.enumerated() {
             for cut in cuts {
                 let machine = moment.surviving(cut)
-                let place = "cut \(number) before \(moment.call), \(cut)"
+                let fixture = "cut \(number) before \(moment.call), \(cut)"
                 do {
                     let node = try await machine.start()
                     var violations = await moment.promises.violations(on: node)
                     violations += await violationsAtRest(moment.promises, of: machine)
-                    found += violations.map { "\(place): \($0)" }
+                    found += violations.map { "\(fixture): \($0)" }
                 } catch {
-                    found.append("\(place): no start: \(String(reflecting: error))")
+                    found.append("\(fixture): no start: \(String(reflecting: error))")
                 }
             }
         }

@@ -25,7 +25,7 @@ extension EngineConfiguration {
 }
 
 /// A place for an engine over SQLite and a disk, with a clock and a disk that a test controls.
-final class EnginePlace: Sendable {
+final class EngineEnvironment: Sendable {
     let directory: TemporaryDirectory
     let clock = ManualClock()
     let timer = ManualTimer()
@@ -56,7 +56,7 @@ final class EnginePlace: Sendable {
             timer: timer, pool: pool,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         try await engine.recover()
-        return Node(engine: engine, metadata: metadata, bytes: bytes, place: self)
+        return Node(engine: engine, metadata: metadata, bytes: bytes, fixture: self)
     }
 }
 
@@ -65,7 +65,7 @@ struct Node: EngineHolder {
     let engine: TransferEngine
     let metadata: HookedMetadata
     let bytes: any LocalByteStore
-    let place: EnginePlace
+    let fixture: EngineEnvironment
 
     /// Takes the stores away from under the engine, as the end of a process does: nothing more is
     /// saved.
@@ -77,7 +77,7 @@ struct Node: EngineHolder {
     /// Ends this process and starts another at the same place.
     func restart() async throws -> Node {
         try await kill()
-        return try await place.start()
+        return try await fixture.start()
     }
 }
 

@@ -5,7 +5,7 @@ import KedgeS3
 import KedgeTesting
 
 /// A prefix in the bucket of a server, with the records that stores keep of it.
-struct S3Place: Sendable {
+struct S3Environment: Sendable {
     let server: any ObjectStoreServer
     let records = MemoryRecords()
     let prefix = SessionID.random().text

@@ -24,7 +24,7 @@ struct SmallUpload: Sendable {
             chunks: chunks.sorted { $0.index < $1.index })
     }
 
-    func place(_ index: Int, byteCount: Int? = nil) -> ChunkRange {
+    func range(_ index: Int, byteCount: Int? = nil) -> ChunkRange {
         let start = index * Self.chunkByteCount
         let end = min(start + Self.chunkByteCount, content.count)
         return ChunkRange(
@@ -41,7 +41,7 @@ struct SmallUpload: Sendable {
 
     /// Writes a chunk and saves it.
     mutating func save(_ index: Int, in area: any StagingArea) async throws {
-        try await write(0..<Int(place(index).byteCount), ofChunk: index, to: area)
+        try await write(0..<Int(range(index).byteCount), ofChunk: index, to: area)
         try await saveWritten(index, in: area, after: nil)
     }
 
@@ -49,12 +49,12 @@ struct SmallUpload: Sendable {
     mutating func saveWritten(
         _ index: Int, in area: any StagingArea, after earlier: String?
     ) async throws {
-        let place = place(index)
-        let digest = SHA256Hasher.digest(of: Array(content[Int(place.start)..<Int(place.end)]))
-        let location = try await area.saveChunk(place, digest: digest, after: earlier)
+        let range = range(index)
+        let digest = SHA256Hasher.digest(of: Array(content[Int(range.start)..<Int(range.end)]))
+        let location = try await area.saveChunk(range, digest: digest, after: earlier)
         chunks.append(
             CommittedChunk(
-                index: index, byteCount: place.byteCount, digest: digest, location: location))
+                index: index, byteCount: range.byteCount, digest: digest, location: location))
     }
 
     /// Saves all chunks in the order of their index.

@@ -6,7 +6,7 @@ import KedgeServer
 import KedgeTesting
 import Testing
 
-extension ServerPlace {
+extension ServerEnvironment {
     /// The unfinished sessions in the database, oldest first. No server may run meanwhile.
     func openSessions() async throws -> [SessionID] {
         let store = try await SQLiteStore.open(

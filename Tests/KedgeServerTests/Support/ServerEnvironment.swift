@@ -11,7 +11,7 @@ import Testing
 
 /// A data directory with the settings, the clock and the disk of the servers that run on it, one
 /// after the other.
-final class ServerPlace: Sendable {
+final class ServerEnvironment: Sendable {
     let directory: TemporaryDirectory
     let clock = ManualClock()
     let disk = FaultyFileSystem()
@@ -65,7 +65,7 @@ final class ServerPlace: Sendable {
             try await run.value
             throw HTTPConnection.Failure.refused
         }
-        return RunningServer(port: number, engine: engine, place: self, group: group, task: run)
+        return RunningServer(port: number, engine: engine, fixture: self, group: group, task: run)
     }
 
     /// Lends a running server and stops it afterwards.
@@ -90,7 +90,7 @@ final class ServerPlace: Sendable {
 struct RunningServer: Sendable {
     let port: Int
     let engine: TransferEngine
-    let place: ServerPlace
+    let fixture: ServerEnvironment
     fileprivate let group: ServiceGroup
     fileprivate let task: Task<Void, any Error>
 
@@ -125,5 +125,5 @@ func withServer<Result: Sendable>(
     _ configure: (inout ServiceConfiguration) -> Void = { _ in },
     _ body: (RunningServer) async throws -> Result
 ) async throws -> Result {
-    try await ServerPlace(configure).withServer(body)
+    try await ServerEnvironment(configure).withServer(body)
 }

@@ -30,7 +30,7 @@ actor SharedServer {
     private func enter() async throws -> RunningServer {
         userCount += 1
         // Awaited by every user of the server, and by the last one to leave.
-        let starting = server ?? Task { try await ServerPlace().start() }
+        let starting = server ?? Task { try await ServerEnvironment().start() }
         server = starting
         return try await starting.value
     }

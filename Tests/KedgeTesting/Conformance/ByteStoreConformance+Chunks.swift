@@ -38,7 +38,7 @@ extension ByteStoreConformance {
             let area = try await store.openStaging(upload.key)
             try await upload.save(0, in: area)
             try await upload.write(0..<100, ofChunk: 1, to: area)
-            _ = try await area.savePartial(upload.place(1, byteCount: 100), after: nil)
+            _ = try await area.savePartial(upload.range(1, byteCount: 100), after: nil)
             await area.close()
             for _ in 0..<2 { try await store.removeStaging(upload.key, state: nil, keeping: nil) }
         },
@@ -92,7 +92,7 @@ extension ByteStoreConformance {
                 let area = try await store.openStaging(upload.key)
                 try await upload.write(range, ofChunk: 1, to: area)
                 location = try await area.savePartial(
-                    upload.place(1, byteCount: range.upperBound), after: location)
+                    upload.range(1, byteCount: range.upperBound), after: location)
                 await area.close()
                 await store.close()
             }

@@ -19,8 +19,8 @@ extension ByteStoreConformance {
             for range in [0..<1000, 1000..<70_000] {
                 let store = try await open()
                 let area = try await store.openStaging(ours.key)
-                let place = ours.place(0, byteCount: range.upperBound)
-                let begun = ours.place(0, byteCount: range.lowerBound)
+                let place = ours.range(0, byteCount: range.upperBound)
+                let begun = ours.range(0, byteCount: range.lowerBound)
                 let beside = try await area.openRival(begun, isKept: true)
                 try await rival.write(range, ofChunk: 0, to: beside)
                 try await ours.write(range, ofChunk: 0, to: area)
@@ -32,7 +32,7 @@ extension ByteStoreConformance {
             }
             let store = try await open()
             let area = try await store.openStaging(ours.key)
-            let place = ours.place(0, byteCount: 70_000)
+            let place = ours.range(0, byteCount: 70_000)
             let beside = try await area.openRival(place, isKept: true)
             try await rival.write(70_000..<90_000, ofChunk: 0, to: beside)
             try await beside.gather(place, after: locations[1])
@@ -51,7 +51,7 @@ extension ByteStoreConformance {
         Case(reopening: "a partial that is set aside goes on beside other bytes, elsewhere") {
             open in
             let (ours, rival) = uploads()
-            let place = ours.place(0, byteCount: 1000)
+            let place = ours.range(0, byteCount: 1000)
             let store = try await open()
             let area = try await store.openStaging(ours.key)
             try await ours.write(0..<1000, ofChunk: 0, to: area)
@@ -75,9 +75,9 @@ extension ByteStoreConformance {
             let area = try await store.openStaging(ours.key)
             try await ours.write(0..<100, ofChunk: 1, to: area)
             for _ in 0..<2 {
-                let beside = try await area.openRival(ours.place(1, byteCount: 0), isKept: false)
+                let beside = try await area.openRival(ours.range(1, byteCount: 0), isKept: false)
                 try await rival.write(0..<100, ofChunk: 1, to: beside)
-                let start = ours.place(1).start
+                let start = ours.range(1).start
                 #expect(
                     try await beside.bytes(at: start, count: 100)
                         == Array(rival.content[Int(start)..<Int(start) + 100]))

@@ -27,7 +27,7 @@ package struct StagedUpload: Sendable {
             chunks: chunks.sorted { $0.index < $1.index })
     }
 
-    package func place(_ index: Int, byteCount: Int? = nil) -> ChunkRange {
+    package func range(_ index: Int, byteCount: Int? = nil) -> ChunkRange {
         let start = index * Self.chunkByteCount
         let end = min(start + Self.chunkByteCount, content.count)
         return ChunkRange(
@@ -39,14 +39,14 @@ package struct StagedUpload: Sendable {
     package func write(_ range: Range<Int>, ofChunk index: Int, to area: any StagingArea)
         async throws
     {
-        let start = Int(place(index).start)
+        let start = Int(self.range(index).start)
         let bytes = Array(content[(start + range.lowerBound)..<(start + range.upperBound)])
         try await area.write(SampleBytes.buffer(bytes), at: Int64(start + range.lowerBound))
     }
 
     /// Writes a chunk and saves it.
     package mutating func save(_ index: Int, in area: any StagingArea) async throws {
-        let byteCount = Int(place(index).byteCount)
+        let byteCount = Int(range(index).byteCount)
         try await write(0..<byteCount, ofChunk: index, to: area)
         try await saveWritten(index, in: area, after: nil)
     }
@@ -55,13 +55,13 @@ package struct StagedUpload: Sendable {
     package mutating func saveWritten(
         _ index: Int, in area: any StagingArea, after earlier: String?
     ) async throws {
-        let place = place(index)
-        let bytes = content[Int(place.start)..<Int(place.end)]
+        let range = range(index)
+        let bytes = content[Int(range.start)..<Int(range.end)]
         let digest = SHA256Hasher.digest(of: Array(bytes))
-        let location = try await area.saveChunk(place, digest: digest, after: earlier)
+        let location = try await area.saveChunk(range, digest: digest, after: earlier)
         chunks.append(
             CommittedChunk(
-                index: index, byteCount: place.byteCount, digest: digest, location: location))
+                index: index, byteCount: range.byteCount, digest: digest, location: location))
     }
 
     /// Saves all chunks in the order of their index.

@@ -33,7 +33,7 @@ struct ByteWalk {
         random = SplitMix64(seed: seed)
         let upload = StagedUpload(byteCount: byteCount)
         self.upload = upload
-        chunks = (0..<upload.chunkCount).map { Chunk(byteCount: Int(upload.place($0).byteCount)) }
+        chunks = (0..<upload.chunkCount).map { Chunk(byteCount: Int(upload.range($0).byteCount)) }
         store = try await open()
         area = try await store.openStaging(upload.key)
     }
@@ -87,7 +87,7 @@ extension ByteWalk {
         guard end > chunk.saved, !chunk.isDone else { return }
         let byteCount = Int.random(in: chunk.saved + 1...end, using: &random)
         chunks[index].location = try await area.savePartial(
-            upload.place(index, byteCount: byteCount), after: chunk.location)
+            upload.range(index, byteCount: byteCount), after: chunk.location)
         chunks[index].saved = byteCount
     }
 
@@ -118,7 +118,7 @@ extension ByteWalk {
         let start = Int.random(in: 0..<chunk.written, using: &random)
         let end = min(start + 1000, chunk.written)
         do {
-            try await expectBytes(Int(upload.place(index).start) + start, end - start)
+            try await expectBytes(Int(upload.range(index).start) + start, end - start)
         } catch ByteStoreError.notAssembled where store.assembles && start < chunk.atHand {
             // Such stores may refuse.
         }
