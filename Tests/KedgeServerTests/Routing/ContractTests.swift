@@ -11,7 +11,7 @@ import Yams
 
     init() throws {
         let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../../openapi/kedge.yaml").standardizedFileURL
+            .appendingPathComponent("../../../openapi/kedge.yaml").standardizedFileURL
         let text = try String(contentsOf: file, encoding: .utf8)
         document = try #require(try Yams.load(yaml: text) as? [String: Any])
     }
