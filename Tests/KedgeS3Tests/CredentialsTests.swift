@@ -79,6 +79,22 @@ struct CredentialsTests {
             files: SmallFiles(fileSystem: POSIXFileSystem(), pool: BlockingPool(threadCount: 1)))
     }
 
+    @Test(arguments: [
+        ("RELATIVE", ".example.org/role"), ("RELATIVE", "@example.org/role"),
+        ("FULL", "http://example.org/role"),
+    ])
+    func `a container's address with another host is refused before it is asked`(
+        _ kind: String, _ address: String
+    ) async throws {
+        let name = "AWS_CONTAINER_CREDENTIALS_\(kind)_URI"
+        let chain = CredentialsChain.standard(
+            environment: [name: address], region: "r", pool: BlockingPool(threadCount: 1))
+        let error = await #expect(throws: CredentialsError.self) {
+            try await chain.credentials()
+        }
+        #expect(error?.description.hasPrefix(name) == true)
+    }
+
     @Test func `the answer of the token service is parsed`() throws {
         let found = try WebIdentityCredentials.credentials(
             in: """

@@ -24,6 +24,11 @@ struct ContainerCredentials: CredentialsSource {
     private var url: String? {
         get throws {
             if let path = environment["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"] {
+                // Anything else could change the host that gets the request.
+                guard path.hasPrefix("/") else {
+                    throw CredentialsError(
+                        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI does not begin with /")
+                }
                 return "http://169.254.170.2\(path)"
             }
             guard let url = environment["AWS_CONTAINER_CREDENTIALS_FULL_URI"] else { return nil }
