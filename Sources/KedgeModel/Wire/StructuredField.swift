@@ -1,5 +1,3 @@
-internal import KedgeModel
-
 /// Reads structured fields (RFC 9651) strictly: items and dictionaries of items.
 ///
 /// Inner lists, dates and display strings are not supported. No field that is read here may contain

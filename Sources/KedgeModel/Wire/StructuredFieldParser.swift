@@ -1,5 +1,3 @@
-internal import KedgeModel
-
 /// Parses a structured field from its start (RFC 9651 section 4.2).
 struct StructuredFieldParser {
     private var rest: Substring.UTF8View

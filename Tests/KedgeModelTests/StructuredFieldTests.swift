@@ -1,8 +1,8 @@
-import KedgeServer
+import KedgeModel
 import Testing
 
 /// Structured fields (RFC 9651), as far as uploads need them.
-struct ResumableUploadFieldTests {
+struct StructuredFieldTests {
     @Test(arguments: [("?1", true), ("?0", false), (" ?1 ", true), ("?1;a=1;b", true)])
     func `structured booleans are parsed`(text: String, value: Bool) {
         #expect(StructuredField.boolean(text) == value)
@@ -45,15 +45,5 @@ struct ResumableUploadFieldTests {
     ])
     func `malformed dictionaries are rejected`(text: String) {
         #expect(StructuredField.dictionary(text) == nil)
-    }
-
-    @Test func `each supported interop number has its draft version, and no other number has one`()
-    {
-        let spoken = (Int64(-1)...12).filter { ResumableUploadVersion(interopVersion: $0) != nil }
-        #expect(spoken == [3, 4, 5, 6, 7, 8, 9])
-        for version in spoken {
-            #expect(
-                ResumableUploadVersion(interopVersion: version)?.interopVersion == version)
-        }
     }
 }
