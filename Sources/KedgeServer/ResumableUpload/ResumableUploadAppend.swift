@@ -86,7 +86,7 @@ extension ResumableUploadRoutes {
     private static func requireMediaType(
         of request: Request, _ call: ResumableUploadCall
     ) throws {
-        guard let type = call.interopVersion.appendMediaType else { return }
+        guard let type = call.interopVersion.requiredAppendMediaType else { return }
         let sent = request.headers[.contentType]?.prefix { $0 != ";" }.lowercased()
         guard sent?.filter({ $0 != " " && $0 != "\t" }) == type else {
             throw ResumableUploadRefusal.wrongMediaType

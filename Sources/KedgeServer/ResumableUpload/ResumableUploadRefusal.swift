@@ -76,7 +76,7 @@ struct ResumableUploadErrors {
             let error = EngineError(.lengthMismatch, "The upload is complete.")
             return try answer(.inconsistentLength, protocolError(error, isComplete: true))
         case .wrongMediaType:
-            let type = call.interopVersion.appendMediaType ?? "*/*"
+            let type = call.interopVersion.requiredAppendMediaType ?? "*/*"
             var failure = protocolError(
                 EngineError(.unsupportedMediaType, "An append is \(type)."))
             failure.fields[.acceptPatch] = type

@@ -51,7 +51,9 @@ struct ResumableUploadRoutes: Sendable {
         var response = Response(status: .ok, headers: [.allow: methods])
         response.headers.set(call.versionFields)
         response.headers.set(limits(call))
-        if let type = call.interopVersion.appendMediaType { response.headers[.acceptPatch] = type }
+        if let type = call.interopVersion.requiredAppendMediaType {
+            response.headers[.acceptPatch] = type
+        }
         return response
     }
 

@@ -37,7 +37,7 @@ package enum ResumableUploadVersion: Int64, CaseIterable, Comparable, Sendable {
     package var isInverted: Bool { self == .interop3 }
 
     /// The media type that an append must have; nil when any is accepted.
-    package var appendMediaType: String? {
+    package var requiredAppendMediaType: String? {
         self >= .interop6 ? "application/partial-upload" : nil
     }
 
