@@ -19,7 +19,7 @@ extension ResumableUploadRoutes {
     ) async throws -> Response {
         try Self.requireMediaType(of: request, call)
         guard let offset = call.offset, let completes = call.completes else {
-            let name = call.interopVersion.isInverted ? "Upload-Incomplete" : "Upload-Complete"
+            let name = call.interopVersion.completenessField
             throw EngineError(.badRequest, "An append has Upload-Offset and \(name).")
         }
         context.logMetadata.set("upload.offset", offset)

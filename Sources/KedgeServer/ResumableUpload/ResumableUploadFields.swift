@@ -98,7 +98,7 @@ struct ResumableUploadCall: Sendable {
     func stateFields(isComplete: Bool, offset: Int64? = nil) -> HTTPFields {
         var fields = versionFields
         let name = interopVersion.isInverted ? HTTPField.Name.uploadIncomplete : .uploadComplete
-        fields[name] = isComplete != interopVersion.isInverted ? "?1" : "?0"
+        fields[name] = interopVersion.value(isComplete: isComplete)
         if let offset { fields[.uploadOffset] = String(offset) }
         return fields
     }

@@ -36,6 +36,12 @@ package enum ResumableUploadVersion: Int64, CaseIterable, Comparable, Sendable {
     /// Whether completeness is expressed by its opposite, `Upload-Incomplete`.
     package var isInverted: Bool { self == .interop3 }
 
+    /// The field that states whether the body completes the upload.
+    package var completenessField: String { isInverted ? "Upload-Incomplete" : "Upload-Complete" }
+
+    /// Returns the value of ``completenessField``.
+    package func value(isComplete: Bool) -> String { isComplete == isInverted ? "?0" : "?1" }
+
     /// The media type that an append must have; nil when any is accepted.
     package var requiredAppendMediaType: String? {
         self >= .interop6 ? "application/partial-upload" : nil
