@@ -164,20 +164,4 @@ struct AdaptiveBodySizeTests {
         for _ in 0..<70 { size.recordSuccess(in: .zero, byteCount: size.byteCount) }
         #expect(size.byteCount <= max(1, most ?? .max))
     }
-
-    @Test func `completeness is read as each draft version encodes it`() {
-        let (old, new) = (
-            ResumableUploadVersion(interop: 3), ResumableUploadVersion(interop: nil)
-        )
-        #expect(new.isComplete("?1") == true)
-        #expect(new.isComplete(" ?0;a=1") == false)
-        #expect(old.isComplete("?1") == false)
-        #expect(old.isComplete("?0") == true)
-        for value in [nil, "", "1", "true", "?2"] { #expect(new.isComplete(value) == nil) }
-        for version in ResumableUploadVersion.candidates {
-            for isComplete in [true, false] {
-                #expect(version.isComplete(version.value(isComplete: isComplete)) == isComplete)
-            }
-        }
-    }
 }

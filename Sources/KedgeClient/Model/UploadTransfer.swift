@@ -17,7 +17,7 @@ package struct UploadTransfer: Sendable, Equatable {
     /// URL of the upload once created, with another protocol than the native one.
     package var uploadURL: String?
     /// Interop version of the IETF draft used for the upload; nil without one.
-    package var interopVersion: Int?
+    package var interopVersion: Int64?
     /// Chunk size of the session; before there is one, the size to request.
     package var chunkSize: Int64
     /// The server's limit of concurrent chunks, once known.

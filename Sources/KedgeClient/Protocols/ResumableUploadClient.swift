@@ -32,9 +32,9 @@ struct ResumableUploadClient: SequentialUploadClient {
     private func creation(
         _ description: UploadDescription, _ version: ResumableUploadVersion
     ) -> UploadEndpoint.Call {
-        var call = call("create upload", .post, endpoint.creationURL, version)
+        var call = call("create upload", .post, endpoint.creationURL, version.interopVersion)
         call.fields.setCompleteness(false, version)
-        if version.hasLength { call.fields[.uploadLength] = String(description.byteCount) }
+        if version.hasLengthAndLimits { call.fields[.uploadLength] = String(description.byteCount) }
         call.fields[.contentType] = description.mimeType ?? "application/octet-stream"
         call.fields[.contentDisposition] = Self.disposition(description.fileName)
         call.fields[.reprDigest] = description.digest.map { DigestHeader.rfc9530($0) }
@@ -53,7 +53,7 @@ struct ResumableUploadClient: SequentialUploadClient {
             throw Self.unsupported(operation)
         }
         let url = try endpoint.target(reply.fields[.location], from: reply.url, operation)
-        let address = UploadAddress(url: url, interopVersion: version.interop)
+        let address = UploadAddress(url: url, interopVersion: version.interopVersion)
         // Some versions of the draft, and some servers, omit it here.
         guard isComplete != nil else { return CreatedUpload(address: address, state: nil) }
         return CreatedUpload(
@@ -70,7 +70,7 @@ struct ResumableUploadClient: SequentialUploadClient {
     }
 
     func state(of address: UploadAddress) async throws -> UploadState {
-        let call = call("upload status", .head, address.url, address.version)
+        let call = call("upload status", .head, address.url, address.interopVersion)
         let reply = try await endpoint.success(of: call)
         guard address.version.isComplete(reply.fields[address.version.completenessName]) != nil
         else {
@@ -85,7 +85,7 @@ struct ResumableUploadClient: SequentialUploadClient {
         onBytesSent: @escaping @Sendable (Int64) -> Void
     ) async throws -> UploadState {
         let version = address.version
-        var call = call("append", .patch, address.url, version)
+        var call = call("append", .patch, address.url, address.interopVersion)
         call.fields[.contentType] = version.appendMediaType
         call.fields[.uploadOffset] = String(piece.range.start)
         call.fields.setCompleteness(piece.isLast, version)
@@ -104,15 +104,15 @@ struct ResumableUploadClient: SequentialUploadClient {
 
     func remove(_ address: UploadAddress) async throws {
         _ = try await endpoint.success(
-            of: call("remove upload", .delete, address.url, address.version))
+            of: call("remove upload", .delete, address.url, address.interopVersion))
     }
 
     private func call(
         _ operation: String, _ method: HTTPRequest.Method, _ url: String,
-        _ version: ResumableUploadVersion
+        _ interopVersion: Int64?
     ) -> UploadEndpoint.Call {
         var call = UploadEndpoint.Call(operation: operation, method: method, url: url)
-        call.fields[.interopVersion] = version.interop.map { String($0) }
+        call.fields[.interopVersion] = interopVersion.map { String($0) }
         return call
     }
 
@@ -144,8 +144,9 @@ struct ResumableUploadClient: SequentialUploadClient {
 }
 
 extension UploadAddress {
+    /// The rules for the upload. A number that only a newer program knows has the newest ones.
     fileprivate var version: ResumableUploadVersion {
-        ResumableUploadVersion(interop: interopVersion)
+        interopVersion.flatMap(ResumableUploadVersion.init(interopVersion:)) ?? .final
     }
 }
 

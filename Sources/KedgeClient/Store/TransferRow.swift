@@ -149,7 +149,7 @@ extension UploadTransfer {
             uploadProtocol: try row.required(
                 "dialect", row.text("dialect").flatMap(UploadProtocol.init(rawValue:))))
         uploadURL = row.text("upload_url")
-        interopVersion = row.integer("interop_version").map { Int($0) }
+        interopVersion = row.integer("interop_version")
         maxConcurrentChunks = row.integer("max_concurrent_chunks").map { Int($0) }
         uploadedChunks = try row.chunks("uploaded_chunks")
         sessionID = try row.optional("session_id") { SessionID($0) }

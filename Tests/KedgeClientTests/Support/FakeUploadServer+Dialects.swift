@@ -80,7 +80,8 @@ extension FakeUploadServer.State {
     mutating func answerIETF(_ seen: FakeServer.Seen, _ body: [UInt8], isCut: Bool) -> Reply {
         let interop = seen.fields[.named("Upload-Draft-Interop-Version")].flatMap { Int($0) }
         guard versions.contains(interop) else { return Reply(status: 400) }
-        let version = ResumableUploadVersion(interop: interop)
+        let version =
+            interop.flatMap { ResumableUploadVersion(interopVersion: Int64($0)) } ?? .final
         let field = HTTPField.Name.named(version.completenessField)
         if seen.method == "POST" {
             guard version.isComplete(seen.fields[field]) == false else {
@@ -89,7 +90,7 @@ extension FakeUploadServer.State {
             let size = seen.fields[.uploadLength].flatMap { Int64($0) }
             var fields: HTTPFields = [.location: begin(seen, size: size)]
             fields[field] = version.value(isComplete: false)
-            if version.hasLength { fields[.named("Upload-Limit")] = limit ?? "min-size=0" }
+            if version.hasLengthAndLimits { fields[.named("Upload-Limit")] = limit ?? "min-size=0" }
             return Reply(status: 201, fields: fields)
         }
         guard let number = number(seen), let upload = uploads[number] else {
@@ -114,7 +115,7 @@ extension FakeUploadServer.State {
         var fields = reportedFile(upload)
         fields[.uploadOffset] = "\(upload.bytes.count)"
         fields[.named(version.completenessField)] = version.value(isComplete: upload.isComplete)
-        if version.hasLength {
+        if version.hasLengthAndLimits {
             fields[.uploadLength] = upload.size.map { "\($0)" }
             fields[.named("Upload-Limit")] = limit
         }

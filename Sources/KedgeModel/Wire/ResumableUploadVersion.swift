@@ -20,6 +20,11 @@ package enum ResumableUploadVersion: Int64, CaseIterable, Comparable, Sendable {
     /// The form without a number, as the draft announces it for the RFC.
     case final
 
+    /// The versions that a client tries, in this order. The form without a number is last: a server
+    /// without the protocol would make a file of the first part.
+    package static let candidates: [Self] =
+        allCases.filter { $0 != .final }.sorted(by: >) + [.final]
+
     /// Creates the version with an interop number; nil for numbers that are not supported.
     package init?(interopVersion: Int64) {
         guard let interopVersion = Self(rawValue: interopVersion), interopVersion != .final else {
@@ -42,10 +47,22 @@ package enum ResumableUploadVersion: Int64, CaseIterable, Comparable, Sendable {
     /// Returns the value of ``completenessField``.
     package func value(isComplete: Bool) -> String { isComplete == isInverted ? "?0" : "?1" }
 
+    /// Parses ``completenessField``; nil unless it is a Boolean (RFC 9651 section 4.2.8).
+    package func isComplete(_ value: String?) -> Bool? {
+        switch value?.split(separator: ";").first?.filter({ $0 != " " && $0 != "\t" }) {
+        case "?1": !isInverted
+        case "?0": isInverted
+        default: nil
+        }
+    }
+
     /// The media type that an append must have; nil when any is accepted.
     package var requiredAppendMediaType: String? {
         self >= .interop6 ? "application/partial-upload" : nil
     }
+
+    /// The media type that a client sends with an append.
+    package var appendMediaType: String { requiredAppendMediaType ?? "application/octet-stream" }
 
     /// Status of an append that does not complete the upload.
     package var incompleteAppendStatus: Int { self >= .interop6 ? 204 : 201 }
