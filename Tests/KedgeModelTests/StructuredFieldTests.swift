@@ -46,4 +46,30 @@ struct StructuredFieldTests {
     func `malformed dictionaries are rejected`(text: String) {
         #expect(StructuredField.dictionary(text) == nil)
     }
+
+    @Test(arguments: [
+        "a=(1 2)", "a=()", "a=( )", "a=( \"b, c\";d=1  e );f", "a=@1", "a=@-1;b", "a=1;b=@1",
+        "a=%\"b\"", "a=%\"%c3%a9\"", "a=(@1 %\"\")", "a=%\"\\\"",
+    ])
+    func `a reader that ignores unknown members accepts every type`(text: String) {
+        #expect(StructuredField.dictionary(text) == nil)
+        let members = StructuredField.dictionary("\(text), g=1", acceptsEveryType: true)
+        #expect(members?.keys.sorted() == ["a", "g"])
+        #expect(members?["g"] == .integer(1))
+    }
+
+    @Test(arguments: [
+        "a=(", "a=(1", "a=(1,2)", "a=(1\t2)", "a=((1))", "a=(1)2", "a=1;b=(1)", "a=@", "a=@1.0",
+        "a=@b", "a=%", "a=%b", "a=%\"", "a=%\"%c3\"", "a=%\"%C3%A9\"", "a=%\"%a\"", "a=%\"%\"",
+        "a=%\"%zz\"", "a=%\"\u{E9}\"",
+    ])
+    func `malformed values of every type are rejected`(text: String) {
+        #expect(StructuredField.dictionary(text, acceptsEveryType: true) == nil)
+    }
+
+    @Test func `a parameter of any type leaves a Boolean what it is`() {
+        #expect(StructuredField.boolean("?1;a=@1", acceptsEveryType: true) == true)
+        #expect(StructuredField.boolean("?1;a=@1") == nil)
+        #expect(StructuredField.boolean("@1", acceptsEveryType: true) == nil)
+    }
 }

@@ -1,7 +1,7 @@
 /// Reads structured fields (RFC 9651) strictly: items and dictionaries of items.
 ///
-/// Inner lists, dates and display strings are not supported. No field that is read here may contain
-/// one, so they count as malformed.
+/// Inner lists, dates and display strings count as malformed, because no field that the service
+/// reads may contain one. A reader that must ignore unknown members accepts them.
 package enum StructuredField {
     /// A bare item. Parameters are checked and discarded.
     package enum Item: Hashable, Sendable {
@@ -12,18 +12,27 @@ package enum StructuredField {
         case string(String)
         case token(String)
         case bytes([UInt8])
+        /// An inner list, a date or a display string. Its value is checked and discarded.
+        case other
     }
 
     /// The item of a field; nil for anything else, including several items.
-    package static func item(_ text: String) -> Item? {
-        var parser = StructuredFieldParser(text)
+    ///
+    /// - Parameter acceptsEveryType: Whether parameters may have values of any type.
+    package static func item(_ text: String, acceptsEveryType: Bool = false) -> Item? {
+        var parser = StructuredFieldParser(text, acceptsEveryType: acceptsEveryType)
         guard let item = parser.item(), parser.isAtEnd() else { return nil }
         return item
     }
 
     /// The value of a field that holds a Boolean.
-    package static func boolean(_ text: String) -> Bool? {
-        if case .boolean(let value) = item(text) { value } else { nil }
+    ///
+    /// - Parameter acceptsEveryType: Whether parameters may have values of any type.
+    package static func boolean(_ text: String, acceptsEveryType: Bool = false) -> Bool? {
+        guard case .boolean(let value) = item(text, acceptsEveryType: acceptsEveryType) else {
+            return nil
+        }
+        return value
     }
 
     /// The value of a field that holds an Integer of zero or more.
@@ -33,8 +42,12 @@ package enum StructuredField {
 
     /// The members of a dictionary; nil for a malformed field. The last value of a repeated key
     /// counts (RFC 9651 section 4.2.2).
-    package static func dictionary(_ text: String) -> [String: Item]? {
-        var parser = StructuredFieldParser(text)
+    ///
+    /// - Parameter acceptsEveryType: Whether members and parameters may have values of any type.
+    package static func dictionary(
+        _ text: String, acceptsEveryType: Bool = false
+    ) -> [String: Item]? {
+        var parser = StructuredFieldParser(text, acceptsEveryType: acceptsEveryType)
         var members: [String: Item] = [:]
         parser.skipSpaces()
         guard !parser.isDone else { return members }

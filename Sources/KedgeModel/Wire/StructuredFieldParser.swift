@@ -1,8 +1,13 @@
 /// Parses a structured field from its start (RFC 9651 section 4.2).
 struct StructuredFieldParser {
     private var rest: Substring.UTF8View
+    /// Whether inner lists, dates and display strings are well-formed.
+    private let acceptsEveryType: Bool
 
-    init(_ text: String) { rest = Substring(text).utf8 }
+    init(_ text: String, acceptsEveryType: Bool) {
+        rest = Substring(text).utf8
+        self.acceptsEveryType = acceptsEveryType
+    }
 
     var isDone: Bool { rest.isEmpty }
 
@@ -43,8 +48,20 @@ struct StructuredFieldParser {
     /// Parses the value of a dictionary member. A member without a value is true.
     mutating func memberValue() -> StructuredField.Item? {
         guard take("=") else { return skipParameters() ? .boolean(true) : nil }
-        guard let item = bareItem(), skipParameters() else { return nil }
+        let isList = acceptsEveryType && rest.first == UInt8(ascii: "(")
+        guard let item = isList ? innerList() : bareItem(), skipParameters() else { return nil }
         return item
+    }
+
+    /// Parses items between parentheses. Lists do not nest.
+    private mutating func innerList() -> StructuredField.Item? {
+        rest.removeFirst()
+        skipSpaces()
+        while !take(")") {
+            guard item() != nil, let next = rest.first, " )".utf8.contains(next) else { return nil }
+            skipSpaces()
+        }
+        return .other
     }
 
     private mutating func skipParameters() -> Bool {
@@ -63,6 +80,8 @@ struct StructuredFieldParser {
         case UInt8(ascii: "\""): return string()
         case UInt8(ascii: ":"): return bytes()
         case UInt8(ascii: "-"): return number()
+        case UInt8(ascii: "@") where acceptsEveryType: return date()
+        case UInt8(ascii: "%") where acceptsEveryType: return displayString()
         case _ where first.isDigit: return number()
         case _ where first == UInt8(ascii: "*") || first.isLetter:
             return .token(
@@ -110,6 +129,41 @@ struct StructuredFieldParser {
             characters.append(character)
         }
         return nil
+    }
+
+    /// Parses seconds since 1970.
+    private mutating func date() -> StructuredField.Item? {
+        rest.removeFirst()
+        guard case .integer = number() else { return nil }
+        return .other
+    }
+
+    /// Parses text whose bytes beyond ASCII are escaped.
+    private mutating func displayString() -> StructuredField.Item? {
+        rest.removeFirst()
+        guard take("\"") else { return nil }
+        var characters: [UInt8] = []
+        while var character = rest.popFirst() {
+            switch character {
+            case UInt8(ascii: "\""):
+                return String(validating: characters, as: UTF8.self) == nil ? nil : .other
+            case UInt8(ascii: "%"):
+                guard let escaped = escapedByte() else { return nil }
+                character = escaped
+            case 0x20...0x7E: break
+            default: return nil
+            }
+            characters.append(character)
+        }
+        return nil
+    }
+
+    /// Parses two hexadecimal digits in lower case.
+    private mutating func escapedByte() -> UInt8? {
+        let digits = rest.prefix(2)
+        rest = rest[digits.endIndex...]
+        guard digits.allSatisfy({ $0.isDigit || $0.isLower }) else { return nil }
+        return Hex.decode(String(decoding: digits, as: UTF8.self))?.first
     }
 
     private mutating func bytes() -> StructuredField.Item? {

@@ -44,8 +44,8 @@ struct ResumableUploadCall: Sendable {
     /// Reads the fields of all versions. When one of them states that more follows, it wins: a part
     /// of a file must not become a file.
     var completes: Bool? {
-        let isComplete = headers[.uploadComplete].flatMap(StructuredField.boolean)
-        let isIncomplete = headers[.uploadIncomplete].flatMap(StructuredField.boolean)
+        let isComplete = headers[.uploadComplete].flatMap { StructuredField.boolean($0) }
+        let isIncomplete = headers[.uploadIncomplete].flatMap { StructuredField.boolean($0) }
         let said = [isComplete, isIncomplete.map { !$0 }].compactMap(\.self)
         return said.isEmpty ? nil : !said.contains(false)
     }
