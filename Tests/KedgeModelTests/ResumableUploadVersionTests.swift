@@ -22,9 +22,12 @@ struct ResumableUploadVersionTests {
         let (old, new) = (ResumableUploadVersion.interop3, ResumableUploadVersion.final)
         #expect(new.isComplete("?1") == true)
         #expect(new.isComplete(" ?0;a=1") == false)
+        #expect(new.isComplete("?1; a=@1;b") == true)
         #expect(old.isComplete("?1") == false)
         #expect(old.isComplete("?0") == true)
-        for value in [nil, "", "1", "true", "?2"] { #expect(new.isComplete(value) == nil) }
+        for value in [nil, "", "1", "true", "?2", "? 1", "?1 ;a", ";?1", "?1;", "?1;A=1"] {
+            #expect(new.isComplete(value) == nil)
+        }
         for version in ResumableUploadVersion.candidates {
             for isComplete in [true, false] {
                 #expect(version.isComplete(version.value(isComplete: isComplete)) == isComplete)

@@ -1,24 +1,22 @@
 internal import KedgeModel
 
-/// The field `Upload-Limit`: a dictionary of integers (RFC 9651, section 3.2).
+/// The field `Upload-Limit`: a dictionary of integers (RFC 9651 section 3.2).
 package enum UploadLimitField {
-    /// Parses the limits that a client uses. As the draft requires, a member of a wrong type
-    /// invalidates the whole field.
+    /// Parses the limits that a client uses; nil without a valid field. As the draft requires, a
+    /// member of a wrong type invalidates the whole field, and unknown members are ignored.
     package static func parse(_ value: String?) -> ServerCapabilities? {
-        guard let value else { return nil }
+        guard let value,
+            let members = StructuredField.dictionary(value, acceptsEveryType: true)
+        else { return nil }
+        let limits: [(key: String, property: WritableKeyPath<ServerCapabilities, Int64?>)] = [
+            ("max-size", \.maxSize), ("max-append-size", \.maxAppendSize),
+            ("min-append-size", \.minAppendSize),
+        ]
         var capabilities = ServerCapabilities()
-        for member in value.split(separator: ",") {
-            let pair = member.split(separator: "=", maxSplits: 1)
-            let key = pair.first.map { $0.filter { $0 != " " && $0 != "\t" } } ?? ""
-            guard ["max-size", "max-append-size", "min-append-size"].contains(key) else { continue }
-            guard pair.count == 2, let item = pair[1].split(separator: ";").first,
-                let number = WireInteger.parse(item.filter { $0 != " " && $0 != "\t" })
-            else { return nil }
-            switch key {
-            case "max-size": capabilities.maxSize = number
-            case "max-append-size": capabilities.maxAppendSize = number
-            default: capabilities.minAppendSize = number
-            }
+        for (key, property) in limits {
+            guard let member = members[key] else { continue }
+            guard case .integer(let number) = member, number >= 0 else { return nil }
+            capabilities[keyPath: property] = number
         }
         return capabilities
     }

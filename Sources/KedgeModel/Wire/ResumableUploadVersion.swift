@@ -47,13 +47,10 @@ package enum ResumableUploadVersion: Int64, CaseIterable, Comparable, Sendable {
     /// Returns the value of ``completenessField``.
     package func value(isComplete: Bool) -> String { isComplete == isInverted ? "?0" : "?1" }
 
-    /// Parses ``completenessField``; nil unless it is a Boolean (RFC 9651 section 4.2.8).
+    /// Parses ``completenessField``; nil unless it is a Boolean.
     package func isComplete(_ value: String?) -> Bool? {
-        switch value?.split(separator: ";").first?.filter({ $0 != " " && $0 != "\t" }) {
-        case "?1": !isInverted
-        case "?0": isInverted
-        default: nil
-        }
+        value.flatMap { StructuredField.boolean($0, acceptsEveryType: true) }
+            .map { $0 != isInverted }
     }
 
     /// The media type that an append must have; nil when any is accepted.
