@@ -8,6 +8,7 @@ let modelTargets = [
     FuzzTarget(name: "chunk-layout") { checkChunkLayout($0.text) },
     FuzzTarget(name: "timestamp") { checkTimestamp($0) },
     FuzzTarget(name: "number") { checkNumbers($0.text) },
+    FuzzTarget(name: "structured-field") { checkStructuredField($0.text) },
 ]
 
 private func checkContentRange(_ text: String) {
@@ -125,5 +126,21 @@ private func checkNumbers(_ text: String) {
     if let id = FileID(text) {
         requireSame(id.text, text, "an identifier is its text")
         require(id.text.utf8.count == 32 && Hex.decode(text) != nil, "it has 32 digits")
+    }
+}
+
+private func checkStructuredField(_ text: String) {
+    if let count = StructuredField.count(text) {
+        require((0...999_999_999_999_999).contains(count), "a count has at most 15 digits")
+        require(StructuredField.item(text) == .integer(count), "a count is an item")
+    }
+    if let item = StructuredField.item(text) {
+        let lenient = StructuredField.item(text, acceptsEveryType: true)
+        require(lenient == item, "a reader of every type reads the same item")
+    }
+    if let members = StructuredField.dictionary(text) {
+        let lenient = StructuredField.dictionary(text, acceptsEveryType: true)
+        require(lenient == members, "a reader of every type reads the same members")
+        require(!members.values.contains(.other), "a strict reader has no other types")
     }
 }
