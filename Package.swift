@@ -110,6 +110,8 @@ let package = Package(
                 .product(name: "Yams", package: "Yams"),
             ]),
 
+        // Requests and responses of HTTP clients, and the seam that carries them.
+        .target(name: "KedgeTransport", dependencies: [httpTypes]),
         .systemLibrary(
             name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .target(name: "KedgeCurl", dependencies: ["KedgeLocks", "CCurl", httpTypes]),
@@ -121,8 +123,8 @@ let package = Package(
             dependencies: [
                 "KedgeContainers",
                 "KedgeLocks",
-                "KedgeCurl", "KedgeFiles", "KedgeHash", "KedgeMigrations", "KedgeModel", grdb,
-                httpTypes, logging,
+                "KedgeCurl", "KedgeFiles", "KedgeHash", "KedgeMigrations", "KedgeModel",
+                "KedgeTransport", grdb, httpTypes, logging,
             ], plugins: ["EmbedMigrations"]),
 
         // The shared parts of tests: conformance kits of the stores, simulated disk and rows, faults,

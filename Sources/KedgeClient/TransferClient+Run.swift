@@ -1,4 +1,5 @@
 public import KedgeModel
+internal import KedgeTransport
 internal import Logging
 
 extension TransferClient {

@@ -2,6 +2,7 @@ internal import Foundation
 internal import KedgeFiles
 internal import KedgeLocks
 public import KedgeModel
+public import KedgeTransport
 internal import Logging
 
 /// Moves files over unreliable links: to and from a Kedge server, from any HTTP server, and to

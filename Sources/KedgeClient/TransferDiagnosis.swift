@@ -1,4 +1,5 @@
 public import KedgeModel
+public import KedgeTransport
 
 /// Details of a transfer for support, without secrets: no token, no query of a URL, no directory of
 /// the local file.

@@ -22,7 +22,7 @@ done
 parsers=(
     Sources/KedgeServer/HTTP/{ContentDisposition,EntityTags,RangeHeader}.swift
     Sources/KedgeCurl/{ResponseHeadParser,URLOrigin}.swift
-    Sources/KedgeClient/Transport/URLText.swift
+    Sources/KedgeTransport/URLText.swift
     Sources/KedgeClient/Model/{RangeValidator,RemoteFile}.swift
     Sources/KedgeClient/Download/RangeResponseCheck.swift
     Sources/kedge/Terminal/{PrintableText,ShellText}.swift

@@ -15,7 +15,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).parents[2]
-PRODUCTS = ["KedgeClient", "KedgeModel"]
+# The library products, with the modules that each exports as its own.
+PRODUCTS = {"KedgeClient": ["KedgeTransport"], "KedgeModel": []}
 MODULE_MAPS = [
     ".build/checkouts/GRDB.swift/Sources/GRDBSQLite", "Sources/CCurl", "Sources/CCrypto", "Sources/CMalloc",
     "Sources/CPostgres", ".build/debug/CSHA256.build",
@@ -34,9 +35,10 @@ def extract(product, directory):
     target = json.loads(run("swift", "-print-target-info"))["target"]["unversionedTriple"]
     modules = pathlib.Path(run("swift", "build", "--show-bin-path").strip()) / "Modules"
     includes = [word for path in [modules, *MODULE_MAPS] for word in ("-I", path)]
+    exported = [f"-experimental-allowed-reexported-modules={','.join(PRODUCTS[product])}"] if PRODUCTS[product] else []
     run(
         "swift", "symbolgraph-extract", "-module-name", product, "-minimum-access-level", "public",
-        "-target", target, "-output-dir", directory, *includes)
+        "-target", target, "-output-dir", directory, *exported, *includes)
 
 
 def interface(product, directory):

@@ -51,6 +51,7 @@ check_targets() {
         'the HTTP server stays in KedgeServer' <<<"$list"
     nothing_but 'KedgeModel' 'no module at all' 'KedgeModel is values only' <<<"$list"
     nothing_but 'KedgeContainers' 'no module at all' 'KedgeContainers is values only' <<<"$list"
+    nothing_but 'KedgeTransport' 'Foundation|HTTPTypes' 'KedgeTransport is a vocabulary' <<<"$list"
     nothing_but 'KedgePostgres' \
         'CPostgres|Dispatch|Foundation|Glibc|KedgeEngine|KedgeFiles|KedgeHash|KedgeLocks|KedgeModel' \
         'KedgePostgres knows the ports and libpq' <<<"$list"
@@ -117,6 +118,8 @@ check_itself() {
     plant Sources/KedgePostgres/A.swift 'internal import KedgeCurl'
     plant Sources/KedgeS3/A.swift 'internal import KedgeCurl'
     plant Sources/KedgeS3/A.swift 'internal import KedgeSQLite'
+    plant Sources/KedgeTransport/A.swift 'public import HTTPTypes'
+    plant Sources/KedgeTransport/A.swift 'internal import KedgeModel'
     plant Sources/KedgeHash/A.swift 'final class C: @unchecked Sendable {} // known'
     plant Sources/KedgeHash/A.swift 'nonisolated(unsafe) var x = 0'
     plant Sources/KedgeClient/Store/A.swift 'internal import GRDB'
@@ -141,6 +144,7 @@ Sources/KedgeModel/A.swift imports Foundation: KedgeModel is values only
 Sources/KedgePostgres/A.swift imports KedgeCurl: KedgePostgres knows the ports and libpq
 Sources/KedgeS3/A.swift imports KedgeSQLite: KedgeS3 knows the ports and KedgeCurl
 Sources/KedgeServer/B.swift imports CPostgres: libpq stays behind KedgePostgres
+Sources/KedgeTransport/A.swift imports KedgeModel: KedgeTransport is a vocabulary
 EXPECTED
     )
     found=$(check "$tree" | sort)

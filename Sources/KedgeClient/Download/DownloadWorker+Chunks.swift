@@ -1,6 +1,7 @@
 internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
+internal import KedgeTransport
 
 extension DownloadWorker {
     /// Memory per chunk in flight: a write buffer, bytes that the transport holds before it pauses,

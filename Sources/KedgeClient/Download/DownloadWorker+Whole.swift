@@ -1,6 +1,7 @@
 internal import HTTPTypes
 internal import KedgeHash
 internal import KedgeModel
+internal import KedgeTransport
 
 extension DownloadWorker {
     /// Fetches the whole file from its first byte, until one answer arrives complete. Serves

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import HTTPTypes
 internal import KedgeModel
+internal import KedgeTransport
 
 /// Requests the metadata of files, whole files and ranges. Follows redirects where that is safe.
 struct FileFetcher: Sendable {

@@ -1,6 +1,7 @@
 internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
+internal import KedgeTransport
 
 /// Bytes of one chunk in memory, shared by the request that sends them and the whole-file hash.
 ///

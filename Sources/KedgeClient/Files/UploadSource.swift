@@ -1,6 +1,7 @@
 internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
+internal import KedgeTransport
 
 /// File being uploaded, open and checked for changes.
 ///

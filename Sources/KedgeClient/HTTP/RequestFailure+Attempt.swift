@@ -1,4 +1,5 @@
 package import KedgeModel
+internal import KedgeTransport
 
 extension RequestFailure {
     /// Returns the facts that the record keeps of the failure.

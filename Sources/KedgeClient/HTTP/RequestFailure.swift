@@ -1,6 +1,7 @@
 internal import Foundation
 package import HTTPTypes
 package import KedgeModel
+package import KedgeTransport
 
 /// A failed request, with a code of the error table.
 package struct RequestFailure: Error, Sendable {

@@ -1,5 +1,6 @@
 package import HTTPTypes
 internal import KedgeModel
+package import KedgeTransport
 
 /// Sends all requests of the client: attaches credentials, and decides which redirects to follow.
 struct RequestSender: Sendable {

@@ -1,5 +1,6 @@
 internal import HTTPTypes
 internal import KedgeModel
+internal import KedgeTransport
 
 extension ServerAPI {
     /// An answer of any status and content.

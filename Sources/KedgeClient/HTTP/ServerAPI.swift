@@ -1,6 +1,7 @@
 internal import Foundation
 internal import HTTPTypes
 package import KedgeModel
+package import KedgeTransport
 
 /// The client side of the native HTTP protocol: one method per call, values in and out.
 ///

@@ -1,4 +1,5 @@
 internal import KedgeModel
+internal import KedgeTransport
 
 /// The recorded history of a server: whether it has ever answered.
 package enum ServerHistory: Sendable, Equatable {

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import HTTPTypes
 internal import KedgeModel
+internal import KedgeTransport
 
 /// Finds out whether a Kedge server answers at an address. Captive portals and other web servers
 /// answer, too.

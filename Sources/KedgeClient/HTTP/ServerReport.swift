@@ -1,4 +1,5 @@
 public import KedgeModel
+public import KedgeTransport
 
 /// The result of examining a server and the route to it (``RemoteAPI/examine()``).
 public struct ServerReport: Sendable, Codable, Hashable {

@@ -1,4 +1,5 @@
 public import KedgeModel
+public import KedgeTransport
 
 /// The last failed try, and the time of the next one.
 public struct FailedAttempt: Hashable, Sendable {

@@ -1,5 +1,6 @@
 internal import HTTPTypes
 internal import KedgeModel
+internal import KedgeTransport
 
 /// Client for IETF resumable uploads.
 ///

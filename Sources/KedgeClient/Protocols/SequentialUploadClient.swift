@@ -1,6 +1,7 @@
 internal import HTTPTypes
 internal import KedgeHash
 internal import KedgeModel
+internal import KedgeTransport
 
 /// Client for a protocol that appends bytes to an upload. Each method sends one request, without
 /// retries, except where creation has to find the protocol's version.

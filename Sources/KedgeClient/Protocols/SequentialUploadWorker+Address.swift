@@ -1,4 +1,5 @@
 internal import KedgeModel
+internal import KedgeTransport
 
 /// Codes with which a server reports that an upload no longer exists.
 private let goneCodes: Set<ErrorCode> = [.sessionNotFound, .sessionExpired]

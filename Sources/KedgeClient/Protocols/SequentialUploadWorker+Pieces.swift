@@ -1,6 +1,7 @@
 internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
+internal import KedgeTransport
 
 extension SequentialUploadWorker {
     /// Sends the missing bytes, one piece after the other.

@@ -1,4 +1,5 @@
 internal import KedgeModel
+internal import KedgeTransport
 
 extension SequentialUploadWorker {
     /// Limit of consecutive size refusals. More than enough halvings to reach the smallest piece;

@@ -1,6 +1,7 @@
 internal import HTTPTypes
 internal import KedgeHash
 internal import KedgeModel
+internal import KedgeTransport
 
 /// Client for tus 1.0 (https://tus.io/protocols/resumable-upload) with the extension *creation*.
 struct TusClient: SequentialUploadClient {

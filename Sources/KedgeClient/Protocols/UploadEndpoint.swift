@@ -1,6 +1,7 @@
 internal import Foundation
 package import HTTPTypes
 internal import KedgeModel
+internal import KedgeTransport
 
 /// Sends requests to an upload server of any kind, and translates its refusals.
 struct UploadEndpoint: Sendable {

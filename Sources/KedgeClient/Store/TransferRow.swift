@@ -1,6 +1,7 @@
 internal import Foundation
 internal import GRDB
 internal import KedgeModel
+internal import KedgeTransport
 
 extension TransferDirection {
     /// The table of this direction; a constant, never external text.

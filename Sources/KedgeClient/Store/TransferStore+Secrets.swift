@@ -1,5 +1,6 @@
 internal import GRDB
 internal import KedgeModel
+internal import KedgeTransport
 
 /// Secrets in the URLs of downloads, kept only while the download can resume.
 extension TransferStore {

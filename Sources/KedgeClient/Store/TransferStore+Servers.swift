@@ -1,5 +1,6 @@
 internal import GRDB
 internal import KedgeModel
+internal import KedgeTransport
 
 /// Servers that have answered as Kedge servers, to any transfer.
 extension TransferStore {

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import HTTPTypes
 internal import KedgeCurl
+public import KedgeTransport
 
 /// The transport over libcurl, and the only file of this module that uses it.
 public struct CurlTransport: HTTPTransport {

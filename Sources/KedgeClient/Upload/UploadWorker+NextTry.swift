@@ -1,4 +1,5 @@
 internal import KedgeModel
+internal import KedgeTransport
 
 // Recovery from a failed chunk request.
 extension UploadWorker {

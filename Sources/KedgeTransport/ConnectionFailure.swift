@@ -38,7 +38,7 @@ public enum ConnectionCause: String, CaseIterable, Codable, Hashable, Sendable {
     case other
 
     /// Whether the server's certificate is at fault.
-    var isCertificate: Bool {
+    package var isCertificate: Bool {
         switch self {
         case .certificateExpired, .certificateNotYetValid, .certificateWrongHost,
             .certificateUntrusted:
@@ -94,7 +94,7 @@ public struct ConnectionFailure: Hashable, Sendable {
     }
 
     /// A sentence without a full stop: host, proxy and reason; nil for a reason without text.
-    var text: String? {
+    package var text: String? {
         let way = proxy.map { " through the proxy \($0)" } ?? ""
         return cause.words.map { "cannot reach \(host):\(port)\(way): \($0)" }
     }

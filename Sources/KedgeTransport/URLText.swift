@@ -1,14 +1,14 @@
 internal import Foundation
 
 package enum URLText {
-    static func escapeQuery(_ value: String) -> String {
+    package static func escapeQuery(_ value: String) -> String {
         var allowed = CharacterSet.alphanumerics
         allowed.insert(charactersIn: "-._~")
         return value.addingPercentEncoding(withAllowedCharacters: allowed) ?? ""
     }
 
     /// Returns scheme, host and port, with default ports made explicit; nil unless http or https.
-    static func origin(of url: String) -> String? {
+    package static func origin(of url: String) -> String? {
         guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased(),
             let host = parts.encodedHost?.lowercased(), !host.isEmpty,
             scheme == "http" || scheme == "https"
@@ -17,7 +17,7 @@ package enum URLText {
     }
 
     /// Returns host and port, with default ports made explicit; nil without an ``origin(of:)``.
-    static func place(of url: String) -> (host: String, port: Int)? {
+    package static func place(of url: String) -> (host: String, port: Int)? {
         guard let origin = origin(of: url), let colon = origin.lastIndex(of: ":"),
             let port = Int(origin[origin.index(after: colon)...]),
             let start = origin.firstRange(of: "://")?.upperBound
@@ -26,7 +26,7 @@ package enum URLText {
     }
 
     /// Returns the target of a redirect, resolved against the requested URL.
-    static func resolve(_ location: String, against base: String) -> String? {
+    package static func resolve(_ location: String, against base: String) -> String? {
         guard let baseURL = URL(string: base),
             let target = URL(string: location, relativeTo: baseURL)?.absoluteURL.absoluteString,
             origin(of: target) != nil
@@ -35,7 +35,7 @@ package enum URLText {
     }
 
     /// Returns the base URL without trailing slashes; nil unless it is http or https with a host.
-    static func normalizedBase(_ url: String) -> String? {
+    package static func normalizedBase(_ url: String) -> String? {
         guard origin(of: url) != nil else { return nil }
         var text = url
         while text.hasSuffix("/") { text.removeLast() }
@@ -66,10 +66,10 @@ package enum URLText {
         return String(plain[..<start]) + String(plain[plain.index(after: at)...])
     }
 
-    static func hasUserInfo(_ url: String) -> Bool { userInfoRange(of: url) != nil }
+    package static func hasUserInfo(_ url: String) -> Bool { userInfoRange(of: url) != nil }
 
     /// Whether the address uses TLS.
-    static func isEncrypted(_ url: String) -> Bool { url.lowercased().hasPrefix("https:") }
+    package static func isEncrypted(_ url: String) -> Bool { url.lowercased().hasPrefix("https:") }
 
     /// Returns the URL without user and password, and otherwise as written.
     package static func withoutUserInfo(_ url: String) -> String {
@@ -95,7 +95,7 @@ package enum URLText {
     }
 
     /// Returns the last component of the path, decoded; nil when there is none.
-    static func lastPathComponent(of url: String) -> String? {
+    package static func lastPathComponent(of url: String) -> String? {
         guard let path = URLComponents(string: url)?.path else { return nil }
         return path.split(separator: "/").last.map(String.init)
     }
