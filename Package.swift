@@ -114,7 +114,8 @@ let package = Package(
         .target(name: "KedgeTransport", dependencies: [httpTypes]),
         .systemLibrary(
             name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
-        .target(name: "KedgeCurl", dependencies: ["KedgeLocks", "CCurl", httpTypes]),
+        .target(
+            name: "KedgeCurl", dependencies: ["KedgeLocks", "KedgeTransport", "CCurl", httpTypes]),
         // Whether files of well-known formats are all there. Values only, as KedgeModel.
         .target(name: "KedgeContainers"),
         // The worker: durable transfers, scheduling, retry, promotion of downloads.
@@ -212,8 +213,7 @@ let package = Package(
             name: "KedgeClientTests",
             dependencies: [
                 "KedgeLocks",
-                "KedgeClient", "KedgeCurl", "KedgeFiles", "KedgeHash", "KedgeModel",
-                "KedgeTesting", grdb,
+                "KedgeClient", "KedgeFiles", "KedgeHash", "KedgeModel", "KedgeTesting", grdb,
                 httpTypes, logging,
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -224,7 +224,9 @@ let package = Package(
             ]),
         .testTarget(
             name: "KedgeCurlTests",
-            dependencies: ["KedgeCurl", "KedgeLocks", "KedgeTesting", httpTypes]),
+            dependencies: [
+                "KedgeCurl", "KedgeLocks", "KedgeTesting", "KedgeTransport", httpTypes,
+            ]),
 
         .executableTarget(
             name: "kedge",

@@ -1,4 +1,5 @@
 import HTTPTypes
+import KedgeTransport
 
 /// A small HTTP/1.1 client over libcurl, with one thread per client.
 ///

@@ -1,3 +1,5 @@
+package import KedgeTransport
+
 /// A failure of an exchange made with ``CurlClient``.
 ///
 /// An HTTP status is never an error here: a 404 is a response. Two errors are equal when their
@@ -12,7 +14,7 @@ package struct CurlError: Error, Sendable {
     /// The port of the request's URL.
     package let port: Int?
     /// The cause, in more detail than ``code``.
-    package let reason: Reason
+    package let reason: ConnectionCause
     /// The `CURLcode` that libcurl reported, or 0 if this module's own code found the failure.
     package let curlCode: Int32
     /// libcurl's text or ours. For logs; not safe to send to a client.
@@ -21,14 +23,14 @@ package struct CurlError: Error, Sendable {
     package let cause: (any Error)?
 
     package init(
-        _ code: Code, for subject: Subject, reason: Reason? = nil, curlCode: Int32 = 0,
+        _ code: Code, for subject: Subject, reason: ConnectionCause? = nil, curlCode: Int32 = 0,
         detail: String, cause: (any Error)? = nil
     ) {
         self.code = code
         self.operation = subject.operation
         self.host = subject.host
         self.port = subject.port
-        self.reason = reason ?? Reason(code)
+        self.reason = reason ?? ConnectionCause(code)
         self.curlCode = curlCode
         self.detail = detail
         self.cause = cause

@@ -1,4 +1,5 @@
 import CCurl
+package import KedgeTransport
 
 #if canImport(Glibc)
 import Glibc
@@ -31,7 +32,7 @@ extension CurlFailure {
         static let wrongHost = 62
     }
 
-    static func reason(for result: CURLcode, _ findings: Findings) -> CurlError.Reason {
+    static func reason(for result: CURLcode, _ findings: Findings) -> ConnectionCause {
         if findings.proxyStatus >= 300 { return .proxyRefused }
         return switch result {
         case CURLE_COULDNT_RESOLVE_HOST: .nameUnresolved
@@ -51,7 +52,7 @@ extension CurlFailure {
         }
     }
 
-    private static func connectionReason(_ number: Int32) -> CurlError.Reason {
+    private static func connectionReason(_ number: Int32) -> ConnectionCause {
         switch number {
         case ECONNREFUSED: .refused
         case ECONNRESET: .reset
@@ -62,7 +63,7 @@ extension CurlFailure {
 
     /// Translates OpenSSL's verification result. A success means a wrong host name, which libcurl
     /// itself compares afterwards.
-    package static func certificateReason(_ verification: Int) -> CurlError.Reason {
+    package static func certificateReason(_ verification: Int) -> ConnectionCause {
         switch verification {
         case Verification.nothingWrong, Verification.unset, Verification.wrongHost:
             .certificateWrongHost
@@ -74,7 +75,7 @@ extension CurlFailure {
 
     /// Distinguishes a cut handshake from a refused one. Both have the same code, but only a
     /// refusal has an OpenSSL error.
-    private static func handshakeReason(_ detail: String) -> CurlError.Reason {
+    private static func handshakeReason(_ detail: String) -> ConnectionCause {
         guard detail.contains("error:"), !detail.contains("unexpected eof") else { return .reset }
         return .tlsRefused
     }

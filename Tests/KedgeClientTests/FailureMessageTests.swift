@@ -1,7 +1,6 @@
 import Foundation
 import HTTPTypes
 import KedgeClient
-import KedgeCurl
 import KedgeModel
 import Testing
 
@@ -48,12 +47,6 @@ struct FailureMessageTests {
         #expect(failure.message.contains("status \(status)"))
         #expect(!failure.message.contains("secret"))
         #expect(failure.failedAttempt().host == "files.example")
-    }
-
-    // A reason that is only in the transport's list would have no text.
-    @Test func `every reason of the transport is a connection cause`() {
-        let reasons = CurlError.Reason.allCases.map(\.rawValue)
-        #expect(reasons == ConnectionCause.allCases.map(\.rawValue))
     }
 
     private func problem(_ code: ErrorCode, _ detail: String?) -> Reply {

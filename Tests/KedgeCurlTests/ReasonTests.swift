@@ -1,6 +1,7 @@
 import HTTPTypes
 import KedgeCurl
 import KedgeTesting
+import KedgeTransport
 import Testing
 
 /// The reason that an error gives for a missing answer.
@@ -8,7 +9,7 @@ import Testing
 struct ReasonTests {
     private let client = CurlClient.forTests(stallTimeout: .milliseconds(200))
 
-    private func reason(_ url: String) async throws -> CurlError.Reason {
+    private func reason(_ url: String) async throws -> ConnectionCause {
         try #require(
             await #expect(throws: CurlError.self) {
                 try await client.send(.init(method: .get, url: url))
@@ -31,9 +32,9 @@ struct ReasonTests {
         #expect(try await reason("http://a..b/") == .nameNotFound)
     }
 
-    @Test(arguments: [(true, CurlError.Reason.reset), (false, .closed)])
+    @Test(arguments: [(true, ConnectionCause.reset), (false, .closed)])
     func `a connection that ends before the answer is reported as reset or closed`(
-        isReset: Bool, reason: CurlError.Reason
+        isReset: Bool, reason: ConnectionCause
     ) async throws {
         let server = ScriptedServer { connection in
             _ = connection.readRequest()
@@ -58,13 +59,13 @@ struct ReasonTests {
 
     @Test(
         arguments: [
-            (0, CurlError.Reason.certificateWrongHost), (1, .certificateWrongHost),
+            (0, ConnectionCause.certificateWrongHost), (1, .certificateWrongHost),
             (62, .certificateWrongHost),
             (9, .certificateNotYetValid), (10, .certificateExpired), (18, .certificateUntrusted),
             (20, .certificateUntrusted),
         ])
     func `a refused certificate has the reason that OpenSSL found`(
-        verification: Int, reason: CurlError.Reason
+        verification: Int, reason: ConnectionCause
     ) {
         #expect(CurlFailure.certificateReason(verification) == reason)
     }

@@ -106,11 +106,11 @@ extension TransportError {
 extension ConnectionFailure {
     /// Translates curl's facts about the connection; nil if the connection did not fail.
     fileprivate init?(_ error: CurlError, url: String) {
-        guard let host = error.host, let port = error.port,
-            let cause = ConnectionCause(rawValue: error.reason.rawValue), cause != .other
-        else { return nil }
+        guard let host = error.host, let port = error.port, error.reason != .other else {
+            return nil
+        }
         let proxy = EnvironmentProxy.named(
             for: url, in: ProcessInfo.processInfo.environment)
-        self.init(cause, host: host, port: port, proxy: proxy?.address)
+        self.init(error.reason, host: host, port: port, proxy: proxy?.address)
     }
 }
