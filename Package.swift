@@ -83,7 +83,7 @@ let package = Package(
             name: "KedgeS3",
             dependencies: [
                 "KedgeCurl", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeLocks", "KedgeModel",
-                httpTypes,
+                "KedgeTransport", httpTypes,
             ]),
         .target(
             name: "KedgeMigrations",
@@ -165,7 +165,7 @@ let package = Package(
             name: "KedgeS3Tests",
             dependencies: [
                 "KedgeCurl", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeLocks", "KedgeModel",
-                "KedgeS3", "KedgeTesting", httpTypes,
+                "KedgeS3", "KedgeTesting", "KedgeTransport", httpTypes,
             ]),
 
         // The real binary as separate processes; built beside the tests.

@@ -1,5 +1,6 @@
 import CCurl
 import HTTPTypes
+import KedgeTransport
 
 /// One transfer on the curl thread: the state that libcurl's callbacks read and write.
 ///
@@ -16,7 +17,7 @@ final class ActiveTransfer {
 
     let exchange: Exchange
     let easy: EasyHandle
-    let request: CurlRequest
+    let request: TransportRequest
     let stallTimeout: Duration
 
     /// Time at which the transfer times out. Brought forward when the response is being discarded.

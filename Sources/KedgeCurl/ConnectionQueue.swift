@@ -1,3 +1,5 @@
+package import KedgeTransport
+
 /// Limits the requests that run at once per origin, and queues the rest: first come, first served.
 ///
 /// Limiting the transfers limits the connections, since libcurl opens a connection only if no kept
@@ -7,12 +9,12 @@
 package struct ConnectionQueue {
     /// A waiting request.
     package struct Entry: Sendable {
-        let request: CurlRequest
+        let request: TransportRequest
         package let exchange: Exchange
         let deadline: ContinuousClock.Instant?
 
         package init(
-            request: CurlRequest,
+            request: TransportRequest,
             exchange: Exchange,
             deadline: ContinuousClock.Instant?
         ) {

@@ -1,5 +1,6 @@
+import Foundation
 import HTTPTypes
-import KedgeTransport
+package import KedgeTransport
 
 /// A small HTTP/1.1 client over libcurl, with one thread per client.
 ///
@@ -12,12 +13,14 @@ import KedgeTransport
 /// let response = try await client.send(.init(method: .get, url: "https://example.org/"))
 /// let bytes = try await response.body.collect(upTo: 65_536)
 /// ```
-package final class CurlClient: Sendable {
+package final class CurlClient: HTTPTransport {
     private let loop: CurlLoop
+    private let usesEnvironmentProxy: Bool
 
     /// Starts the client's thread.
     package init(configuration: Configuration = .init()) {
         self.loop = CurlLoop(configuration: configuration)
+        self.usesEnvironmentProxy = configuration.usesEnvironmentProxy
         loop.start()
     }
 
@@ -29,11 +32,52 @@ package final class CurlClient: Sendable {
 
     /// Sends a request and returns when the final response head has arrived.
     ///
-    /// An answer that arrives before the request body is sent completely is returned all the same.
-    /// Cancelling the task ends the transfer and throws ``CurlError/Code/cancelled``.
+    /// Dot segments of the URL's path stay. `Content-Length` and `Transfer-Encoding` among the
+    /// header fields are left out: the body decides them. `HEAD` never sends a body; `POST`, `PUT`
+    /// and `PATCH` without one send an empty one.
     ///
-    /// - Throws: a ``CurlError``; statuses of 4xx and 5xx are responses and do not throw.
-    package func send(_ request: CurlRequest) async throws(CurlError) -> CurlResponse {
+    /// An answer that arrives before the request body is sent completely is returned all the same.
+    /// A body that was begun is never sent again automatically, not even after a kept connection
+    /// turns out to be dead; only the server knows which bytes it kept.
+    ///
+    /// Cancelling the task, or a task that reads the body, ends the transfer and throws
+    /// ``TransportError/Kind/canceled``. A body that ends before its announced length throws
+    /// ``TransportError/Kind/dropped`` after all received bytes were delivered.
+    ///
+    /// - Throws: ``TransportError``; its ``TransportError/curl`` has the details.
+    package func send(
+        _ request: TransportRequest
+    ) async throws(TransportError) -> TransportResponse {
+        do throws(CurlError) {
+            let (head, exchange) = try await begin(request)
+            let lease = ResponseLease(exchange, of: self, url: request.url)
+            return TransportResponse(
+                status: head.status.code, headerFields: head.headerFields,
+                body: TransportResponseBody(holding: lease))
+        } catch {
+            throw transportError(error, url: request.url)
+        }
+    }
+
+    /// Stops the thread and returns when it has ended. Idempotent. Exchanges under way and every
+    /// later ``send(_:)`` fail with ``TransportError/Kind/canceled``.
+    package func shutdown() async {
+        loop.stop()
+        await loop.waitUntilStopped()
+    }
+
+    /// Translates a failed exchange with a URL.
+    func transportError(_ error: CurlError, url: String) -> TransportError {
+        let proxy =
+            usesEnvironmentProxy
+            ? EnvironmentProxy.named(for: url, in: ProcessInfo.processInfo.environment) : nil
+        return TransportError(error, proxy: proxy?.address)
+    }
+
+    /// Starts an exchange and waits for the head of its response.
+    private func begin(
+        _ request: TransportRequest
+    ) async throws(CurlError) -> (head: HTTPResponse, exchange: Exchange) {
         let operation = request.method.rawValue
         guard let origin = URLOrigin(request.url) else {
             throw CurlError(
@@ -42,8 +86,7 @@ package final class CurlClient: Sendable {
         }
         let exchange = Exchange(operation: operation, origin: origin, loop: loop)
         do throws(CurlError) {
-            let head = try await exchange.start(request)
-            return CurlResponse(head: head, body: CurlResponseBody(of: exchange, from: self))
+            return (try await exchange.start(request), exchange)
         } catch {
             guard error.reason == .nameUnresolved, await NameLookup.isMissing(origin.host) else {
                 throw error
@@ -52,12 +95,5 @@ package final class CurlClient: Sendable {
                 error.code, for: exchange.subject, reason: .nameNotFound,
                 curlCode: error.curlCode, detail: error.detail)
         }
-    }
-
-    /// Stops the thread and returns when it has ended. Idempotent. Exchanges under way and every
-    /// later ``send(_:)`` fail with ``CurlError/Code/cancelled``.
-    package func shutdown() async {
-        loop.stop()
-        await loop.waitUntilStopped()
     }
 }

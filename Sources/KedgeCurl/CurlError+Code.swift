@@ -43,7 +43,7 @@ extension CurlError {
         package static let tlsFailed = Code(kind: .tlsFailed)
         /// The peer does not speak valid HTTP.
         package static let protocolError = Code(kind: .protocolError)
-        /// The head, or a collected body, is larger than the caller allowed.
+        /// The response head is larger than the configuration allows.
         package static let responseTooLarge = Code(kind: .responseTooLarge)
         /// The body source threw, or ended before its stated size.
         package static let bodyReadFailed = Code(kind: .bodyReadFailed)

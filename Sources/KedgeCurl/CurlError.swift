@@ -1,6 +1,7 @@
 package import KedgeTransport
 
-/// A failure of an exchange made with ``CurlClient``.
+/// A failure of an exchange made with ``CurlClient``, in libcurl's terms. Callers get it as the
+/// cause of a ``TransportError``.
 ///
 /// An HTTP status is never an error here: a 404 is a response. Two errors are equal when their
 /// codes are equal, so callers and tests compare kinds instead of wording.

@@ -1,10 +1,11 @@
 import KedgeLocks
+import KedgeTransport
 
 /// The thread that runs libcurl for one client, and the queue of commands to it.
 package final class CurlLoop: Sendable {
     /// A command to the thread. One about an exchange that is over is ignored.
     enum Command: Sendable {
-        case start(CurlRequest, Exchange)
+        case start(TransportRequest, Exchange)
         case resume(Exchange)
         case cancel(Exchange)
         case abandon(Exchange)

@@ -1,5 +1,6 @@
 import CCurl
 import HTTPTypes
+import KedgeTransport
 
 extension EasyHandle {
     /// libcurl's largest receive buffer. One system call per buffer bounds the rate.
@@ -13,7 +14,7 @@ extension EasyHandle {
 
     /// Creates a handle with all options that do not need the transfer's address.
     static func make(
-        for request: CurlRequest, configuration: CurlClient.Configuration
+        for request: TransportRequest, configuration: CurlClient.Configuration
     ) throws(Refusal) -> EasyHandle {
         var easy = try EasyHandle()
         try easy.setConnection(configuration)
@@ -47,7 +48,7 @@ extension EasyHandle {
         if !configuration.usesEnvironmentProxy { try set(CURLOPT_PROXY, to: "") }
     }
 
-    private func setMethod(of request: CurlRequest) throws(Refusal) {
+    private func setMethod(of request: TransportRequest) throws(Refusal) {
         if request.method == .head {
             try set(CURLOPT_NOBODY, to: true)
             // Some servers send a body anyway; the next request must not take it for its answer.

@@ -1,5 +1,6 @@
 import HTTPTypes
 import KedgeLocks
+import KedgeTransport
 
 /// One request and its response, shared by the caller and the curl thread.
 ///
@@ -56,7 +57,7 @@ package final class Exchange: Sendable {
 
 extension Exchange {
     /// Starts the transfer of `request` and waits for the head of its response.
-    func start(_ request: CurlRequest) async throws(CurlError) -> HTTPResponse {
+    func start(_ request: TransportRequest) async throws(CurlError) -> HTTPResponse {
         let result: Result<HTTPResponse, CurlError> = await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in
                 let endedWith: CurlError? = state.withLock { state in

@@ -1,4 +1,5 @@
 import CCurl
+import KedgeTransport
 
 /// Runs all transfers of one client. It never leaves the curl thread.
 struct TransferDriver: ~Copyable {
@@ -77,7 +78,7 @@ struct TransferDriver: ~Copyable {
         }
     }
 
-    private mutating func start(_ request: CurlRequest, _ exchange: Exchange) {
+    private mutating func start(_ request: TransportRequest, _ exchange: Exchange) {
         guard !exchange.hasEnded else { return }
         let entry = ConnectionQueue.Entry(
             request: request, exchange: exchange,

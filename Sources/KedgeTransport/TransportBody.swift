@@ -20,6 +20,7 @@ public protocol TransportBodySource: Sendable {
     var byteCount: Int64 { get }
     /// Fills the buffer's front with bytes from `offset` on; returns their number, at least one.
     ///
-    /// Called on a thread of the transport; it may request the same offset again.
+    /// Called on a thread of the transport, on which other requests may wait meanwhile: it must not
+    /// block for longer than a read from the page cache. It may request the same offset again.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int
 }

@@ -13,6 +13,9 @@ public struct TransportRequest: Sendable {
     /// Longest time without a byte in either direction; nil for the transport's default. Calls that
     /// may take long on the server set a larger one.
     public var stallTimeout: Duration?
+    /// Longest time for the whole exchange, including waiting for a connection and reading the
+    /// response body; nil for no limit beyond the stall timeout. Only libcurl's client applies it.
+    package var timeout: Duration?
     /// Called with the number of body bytes handed to the connection so far; must return at once.
     /// The server may have kept fewer.
     public var onBytesSent: (@Sendable (Int64) -> Void)?

@@ -1,6 +1,7 @@
 import HTTPTypes
 import KedgeCurl
 import KedgeTesting
+import KedgeTransport
 import Testing
 
 @Suite(.timeLimit(.minutes(1)))
@@ -15,7 +16,7 @@ struct CancellationTests {
             hasRequest.give(())
             peerClosed.give(connection.waitUntilPeerCloses())
         }
-        let request = CurlRequest(method: .get, url: server.url())
+        let request = TransportRequest(method: .get, url: server.url())
         let task = Task { await failure(of: client, sending: request) }
         await hasRequest.wait()
         task.cancel()
@@ -33,11 +34,10 @@ struct CancellationTests {
         let response = try await client.send(.init(method: .get, url: server.url()))
         let hasBegun = Handover<Void>()
         let task = Task {
-            var iterator = response.body.makeAsyncIterator()
             // If this fails, the drain below meets the same error.
-            _ = try? await iterator.next()
+            _ = try? await response.body.next()
             hasBegun.give(())
-            return await drain(response.body).error?.code
+            return await drain(response.body).error?.curl?.code
         }
         await hasBegun.wait()
         task.cancel()
@@ -59,7 +59,7 @@ struct CancellationTests {
         }
         let (received, error) = await task.value
         #expect(received == 0)
-        #expect(error?.code == .cancelled)
+        #expect(error?.curl?.code == .cancelled)
     }
 
     @Test func `cancelling a request that waits for a connection lets the next one through`()
@@ -69,7 +69,7 @@ struct CancellationTests {
             while connection.readRequest() != nil { connection.respond("hello") }
         }
         let client = CurlClient.forTests { $0.maxConnectionsPerHost = 1 }
-        let request = CurlRequest(method: .get, url: server.url())
+        let request = TransportRequest(method: .get, url: server.url())
         let tasks = (0..<30).map { index in
             let task = Task { try await client.send(request).body.collect(upTo: 5) }
             if index.isMultiple(of: 3) { task.cancel() }
@@ -84,7 +84,7 @@ struct CancellationTests {
     @Test func `a task cancelled beforehand sends nothing`() async {
         let connectionCount = Shared(0)
         let server = ScriptedServer { _ in connectionCount.update { $0 += 1 } }
-        let request = CurlRequest(method: .get, url: server.url())
+        let request = TransportRequest(method: .get, url: server.url())
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             return await failure(of: client, sending: request)
@@ -100,7 +100,7 @@ struct CancellationTests {
             hasRequest.give(())
             connection.waitUntilPeerCloses()
         }
-        let request = CurlRequest(method: .get, url: server.url())
+        let request = TransportRequest(method: .get, url: server.url())
         let task = Task { await failure(of: client, sending: request) }
         await hasRequest.wait()
         await client.shutdown()

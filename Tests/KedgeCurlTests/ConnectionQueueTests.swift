@@ -1,5 +1,6 @@
 import HTTPTypes
 import KedgeCurl
+import KedgeTransport
 import Testing
 
 struct ConnectionQueueTests {
@@ -11,7 +12,7 @@ struct ConnectionQueueTests {
     ) throws -> ConnectionQueue.Entry {
         let origin = try #require(URLOrigin(url))
         return ConnectionQueue.Entry(
-            request: CurlRequest(method: .get, url: url),
+            request: TransportRequest(method: .get, url: url),
             exchange: Exchange(operation: "GET", origin: origin, loop: loop),
             deadline: deadline)
     }

@@ -1,6 +1,7 @@
 import HTTPTypes
 import KedgeCurl
 import KedgeTesting
+import KedgeTransport
 import Testing
 
 /// Failures of servers and networks, and the errors that the caller gets.
@@ -23,14 +24,15 @@ struct FailureTests {
             connection.resetOnClose()
         }
         let response = try await client.send(.init(method: .get, url: server.url()))
-        var iterator = response.body.makeAsyncIterator()
         var received = 0
-        while received < 300_000, let chunk = try await iterator.next() { received += chunk.count }
+        while received < 300_000, let chunk = try await response.body.next() {
+            received += chunk.count
+        }
         #expect(received == 300_000)
         mayClose.open()
         let (rest, error) = await drain(response.body)
         #expect(rest == 0)
-        #expect(error?.code == .closedEarly)
+        #expect(error?.curl?.code == .closedEarly)
         #expect(error?.isTransient == true)
     }
 
@@ -42,12 +44,12 @@ struct FailureTests {
         let response = try await client.send(.init(method: .get, url: server.url()))
         let (received, error) = await drain(response.body)
         #expect(received == 5)
-        #expect(error?.code == .closedEarly)
+        #expect(error?.curl?.code == .closedEarly)
     }
 
     @Test func `a connection closed without an answer throws closedEarly`() async {
         let server = ScriptedServer { _ = $0.readRequest() }
-        let request = CurlRequest(method: .get, url: server.url())
+        let request = TransportRequest(method: .get, url: server.url())
         #expect(await failure(of: client, sending: request) == .closedEarly)
     }
 
@@ -55,19 +57,20 @@ struct FailureTests {
         let port = try LoopbackListener.closedPort()
         let url = "http://user:secret@127.0.0.1:\(port)/?key=secret"
         let error = try #require(
-            await #expect(throws: CurlError.self) {
+            await #expect(throws: TransportError.self) {
                 try await client.send(.init(method: .get, url: url))
             })
-        #expect(error.code == .couldNotConnect)
+        #expect(error.curl?.code == .couldNotConnect)
+        #expect(error.kind == .offline)
         #expect(error.isTransient)
-        #expect(error.host == "127.0.0.1")
+        #expect(error.connection?.host == "127.0.0.1")
         #expect(!String(reflecting: error).contains("secret"))
     }
 
     @Test func `a request to a server that never answers throws stalled`() async {
         let server = ScriptedServer { $0.waitUntilPeerCloses() }
         let client = CurlClient.forTests(stallTimeout: .milliseconds(200))
-        let request = CurlRequest(method: .get, url: server.url())
+        let request = TransportRequest(method: .get, url: server.url())
         #expect(await failure(of: client, sending: request) == .stalled)
     }
 
@@ -81,13 +84,13 @@ struct FailureTests {
         let response = try await client.send(.init(method: .get, url: server.url()))
         let (received, error) = await drain(response.body)
         #expect(received == 5)
-        #expect(error?.code == .stalled)
+        #expect(error?.curl?.code == .stalled)
     }
 
     @Test func `an exchange longer than its timeout throws timedOut`() async {
         let server = ScriptedServer { $0.waitUntilPeerCloses() }
-        let request = CurlRequest(
-            method: .get, url: server.url(), timeout: .milliseconds(200))
+        let request = TransportRequest(method: .get, url: server.url())
+            .within(.milliseconds(200))
         #expect(await failure(of: client, sending: request) == .timedOut)
     }
 
@@ -99,11 +102,11 @@ struct FailureTests {
         }
         let client = CurlClient.forTests { $0.maxConnectionsPerHost = 1 }
         let unread = try await client.send(.init(method: .get, url: server.url()))
-        let request = CurlRequest(
-            method: .get, url: server.url(), timeout: .milliseconds(100))
+        let request = TransportRequest(method: .get, url: server.url())
+            .within(.milliseconds(100))
         #expect(await failure(of: client, sending: request) == .timedOut)
         // Using the response here keeps its connection taken until then.
-        #expect(unread.head.status == .ok)
+        #expect(unread.status == 200)
         withExtendedLifetime(unread.body) {}
     }
 
@@ -113,7 +116,7 @@ struct FailureTests {
             _ = connection.readRequest()
             connection.send(answer)
         }
-        let request = CurlRequest(method: .get, url: server.url())
+        let request = TransportRequest(method: .get, url: server.url())
         #expect(await failure(of: client, sending: request) == .protocolError)
     }
 
@@ -123,7 +126,7 @@ struct FailureTests {
             connection.send("HTTP/1.1 200 OK\r\n")
             while connection.send("X-Filler: 0123456789012345678901234567890123456789\r\n") {}
         }
-        let request = CurlRequest(method: .get, url: server.url())
+        let request = TransportRequest(method: .get, url: server.url())
         #expect(await failure(of: client, sending: request) == .responseTooLarge)
     }
 }

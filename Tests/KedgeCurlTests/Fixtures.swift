@@ -1,6 +1,7 @@
 import HTTPTypes
 import KedgeCurl
 import KedgeLocks
+import KedgeTransport
 import Testing
 
 extension CurlClient {
@@ -17,27 +18,35 @@ extension CurlClient {
     }
 }
 
+extension TransportRequest {
+    /// Returns the request with a limit for its whole exchange.
+    func within(_ timeout: Duration) -> TransportRequest {
+        var request = self
+        request.timeout = timeout
+        return request
+    }
+}
+
 /// Reads a body to its end or failure and counts the bytes that arrived.
-func drain(_ body: CurlResponseBody) async -> (byteCount: Int, error: CurlError?) {
+func drain(_ body: TransportResponseBody) async -> (byteCount: Int, error: TransportError?) {
     var byteCount = 0
-    do throws(CurlError) {
-        var iterator = body.makeAsyncIterator()
-        while let chunk = try await iterator.next(isolation: nil) { byteCount += chunk.count }
+    do throws(TransportError) {
+        while let chunk = try await body.next() { byteCount += chunk.count }
         return (byteCount, nil)
     } catch {
         return (byteCount, error)
     }
 }
 
-/// Returns the code of the request's error. A success records an issue and gives nil.
+/// Returns curl's code of the request's error. A success records an issue and gives nil.
 func failure(
-    of client: CurlClient, sending request: CurlRequest,
+    of client: CurlClient, sending request: TransportRequest,
     at location: SourceLocation = #_sourceLocation
 ) async -> CurlError.Code? {
-    let error = await #expect(throws: CurlError.self, sourceLocation: location) {
+    let error = await #expect(throws: TransportError.self, sourceLocation: location) {
         try await client.send(request)
     }
-    return error?.code
+    return error?.curl?.code
 }
 
 /// A value that a script hands to a waiting task, once.
@@ -60,7 +69,7 @@ struct Handover<Value: Sendable>: Sendable {
 }
 
 /// A body of one repeated byte, which can fail or end early at an offset.
-struct RepeatedByte: CurlRequestBodySource {
+struct RepeatedByte: TransportBodySource {
     struct Broken: Error {}
 
     var byteCount: Int64

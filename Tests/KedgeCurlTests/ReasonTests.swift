@@ -10,21 +10,20 @@ struct ReasonTests {
     private let client = CurlClient.forTests(stallTimeout: .milliseconds(200))
 
     private func reason(_ url: String) async throws -> ConnectionCause {
-        try #require(
-            await #expect(throws: CurlError.self) {
-                try await client.send(.init(method: .get, url: url))
-            }
-        ).reason
+        let error = await #expect(throws: TransportError.self) {
+            try await client.send(.init(method: .get, url: url))
+        }
+        return try #require(error?.connection).cause
     }
 
     @Test func `a port without a listener refuses the connection`() async throws {
         let port = try LoopbackListener.closedPort()
         let error = try #require(
-            await #expect(throws: CurlError.self) {
+            await #expect(throws: TransportError.self) {
                 try await client.send(.init(method: .get, url: "http://127.0.0.1:\(port)/"))
             })
-        #expect(error.reason == .refused)
-        #expect(error.port == Int(port))
+        #expect(error.connection?.cause == .refused)
+        #expect(error.connection?.port == Int(port))
     }
 
     // Every resolver refuses an empty label, also without a network.

@@ -1,6 +1,7 @@
 import HTTPTypes
 import KedgeCurl
 import KedgeTesting
+import KedgeTransport
 import Testing
 
 /// Refusals of a request whose body the server does not read.
@@ -41,7 +42,7 @@ struct RefusalTests {
         _ = try await refusal.body.collect(upTo: 0)
         let next = try await client.send(.init(method: .get, url: server.url("/next")))
         let text = String(decoding: try await next.body.collect(upTo: 10), as: UTF8.self)
-        return (refusal.head.status.code, text)
+        return (refusal.status, text)
     }
 
     @Test(arguments: ["404 Not Found", "503 Service Unavailable", "307 Temporary Redirect"])

@@ -1,6 +1,7 @@
 import HTTPTypes
 import KedgeCurl
 import KedgeTesting
+import KedgeTransport
 import Testing
 
 /// Requests as the server receives them.
@@ -17,7 +18,7 @@ struct RequestTests {
     }
     private let client = CurlClient.forTests()
 
-    private func lines(of request: CurlRequest) async throws -> [String] {
+    private func lines(of request: TransportRequest) async throws -> [String] {
         let response = try await client.send(request)
         let text = String(decoding: try await response.body.collect(upTo: 65_536), as: UTF8.self)
         return text.split(separator: "\n").map(String.init)
@@ -56,7 +57,7 @@ struct RequestTests {
 
     @Test func `a HEAD response ends with its head`() async throws {
         let response = try await client.send(.init(method: .head, url: server.url()))
-        #expect(response.head.headerFields[.contentLength] != nil)
+        #expect(response.headerFields[.contentLength] != nil)
         #expect(try await response.body.collect(upTo: 0) == [])
     }
 

@@ -1,8 +1,8 @@
-import KedgeCurl
 import KedgeEngine
 import KedgeFiles
 import KedgeS3
 import KedgeTesting
+import KedgeTransport
 import Testing
 
 struct SpoolTests {

@@ -56,7 +56,7 @@ check_targets() {
         'CPostgres|Dispatch|Foundation|Glibc|KedgeEngine|KedgeFiles|KedgeHash|KedgeLocks|KedgeModel' \
         'KedgePostgres knows the ports and libpq' <<<"$list"
     nothing_but 'KedgeS3' \
-        'HTTPTypes|KedgeCurl|KedgeEngine|KedgeFiles|KedgeHash|KedgeLocks|KedgeModel|Glibc' \
+        'HTTPTypes|KedgeCurl|KedgeEngine|KedgeFiles|KedgeHash|KedgeLocks|KedgeModel|KedgeTransport|Glibc' \
         'KedgeS3 knows the ports and KedgeCurl' <<<"$list"
     nothing_but 'KedgeEngine' 'KedgeModel|KedgeFiles|KedgeHash|KedgeLocks|Logging' \
         'KedgeEngine knows ports, not drivers' <<<"$list"

@@ -1,15 +1,15 @@
 internal import HTTPTypes
-internal import KedgeCurl
 internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
+internal import KedgeTransport
 
 /// The bytes of a request, and their digest for the signature.
 package struct S3Body: Sendable {
-    let content: CurlRequestBody
+    let content: TransportBody
     let digest: SHA256Digest
 
-    init(_ content: CurlRequestBody, digest: SHA256Digest) {
+    init(_ content: TransportBody, digest: SHA256Digest) {
         self.content = content
         self.digest = digest
     }

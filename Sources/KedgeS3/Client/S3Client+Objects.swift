@@ -1,7 +1,7 @@
 internal import HTTPTypes
-internal import KedgeCurl
 internal import KedgeLocks
 internal import KedgeModel
+internal import KedgeTransport
 
 /// An object's size and tag.
 package struct ObjectHead: Hashable, Sendable {
@@ -15,7 +15,7 @@ struct ObjectBytes: Sendable {
     /// The range of the object that the body contains.
     let range: ByteRange
     let tag: String?
-    let body: CurlResponseBody
+    let body: TransportResponseBody
 }
 
 extension S3Client {
@@ -62,7 +62,7 @@ extension S3Client {
     private func tag(ofSent call: S3Call, _ digest: SHA256Digest) async throws(S3Failure) -> String
     {
         try await perform(call) { (response) throws(S3Failure) in
-            let fields = response.head.headerFields
+            let fields = response.headerFields
             if let echo = fields[.named(Self.checksumField)],
                 echo != Base64.encode(digest.bytes)
             {
@@ -90,12 +90,13 @@ extension S3Client {
         call.fields.append(("range", "bytes=\(range.start)-\(range.end - 1)"))
         if let tag { call.fields.append(("if-match", tag)) }
         return try await perform(call) { (response) throws(S3Failure) in
-            guard let found = Self.range(in: response.head), found.start == range.start else {
+            let fields = response.headerFields
+            guard let found = Self.range(in: fields), found.start == range.start else {
                 throw S3Failure(
-                    code: "InvalidRange", status: response.head.status.code,
+                    code: "InvalidRange", status: response.status,
                     detail: "GetObject: the answer has another range")
             }
-            let foundTag = response.head.headerFields[.eTag]
+            let foundTag = fields[.eTag]
             // Not every store evaluates the condition.
             if let tag, let foundTag, foundTag != tag {
                 throw S3Failure(
@@ -107,9 +108,9 @@ extension S3Client {
 
     /// Returns the range that the answer contains. A store may ignore the range and send the whole
     /// object, and some send the range with status 200.
-    private static func range(in head: HTTPResponse) -> ByteRange? {
-        if let range = head.headerFields[.contentRange] { return ContentRange(range)?.range }
-        return head.headerFields[.contentLength].flatMap { WireInteger.parse($0) }
+    private static func range(in fields: HTTPFields) -> ByteRange? {
+        if let range = fields[.contentRange] { return ContentRange(range)?.range }
+        return fields[.contentLength].flatMap { WireInteger.parse($0) }
             .map { ByteRange(start: 0, end: $0) }
     }
 

@@ -2,6 +2,7 @@ internal import HTTPTypes
 internal import KedgeCurl
 internal import KedgeLocks
 internal import KedgeModel
+internal import KedgeTransport
 
 /// A multipart upload.
 package struct UploadReference: Hashable, Sendable {
@@ -104,11 +105,12 @@ extension S3Client {
     ) async throws(S3Failure) -> XMLElement {
         try await perform(call) { (response) async throws(S3Failure) in
             let body: [UInt8]
-            do {
+            do throws(TransportError) {
                 body = try await response.body.collect(upTo: 1 << 20)
             } catch {
                 throw S3Failure(
-                    code: "closedEarly", detail: "\(call.operation): \(error)", isTransient: true)
+                    code: "closedEarly", detail: "\(call.operation): \(error.code)",
+                    isTransient: true)
             }
             guard let root = XMLElement(document: body) else {
                 throw S3Failure(

@@ -3,6 +3,7 @@ internal import KedgeCurl
 internal import KedgeFiles
 internal import KedgeLocks
 internal import KedgeModel
+internal import KedgeTransport
 
 /// A client for one bucket: signs and sends requests, and retries transient failures.
 package final class S3Client: Sendable {
@@ -46,9 +47,9 @@ package final class S3Client: Sendable {
     /// Sends the call and returns the fields and the body of a successful answer.
     func answer(_ call: S3Call) async throws(S3Failure) -> (fields: HTTPFields, body: [UInt8]) {
         try await perform(call) { (response) async throws(S3Failure) in
-            do throws(CurlError) {
+            do throws(TransportError) {
                 let body = try await response.body.collect(upTo: Self.maxAnswerByteCount)
-                return (response.head.headerFields, body)
+                return (response.headerFields, body)
             } catch {
                 throw S3Failure(error, call.operation)
             }
@@ -60,7 +61,7 @@ package final class S3Client: Sendable {
     /// - Parameter take: Reads a successful answer. An error that it throws counts as a failed
     ///   request.
     func perform<Value: Sendable>(
-        _ call: S3Call, take: (CurlResponse) async throws(S3Failure) -> Value
+        _ call: S3Call, take: (TransportResponse) async throws(S3Failure) -> Value
     ) async throws(S3Failure) -> Value {
         let end = ContinuousClock.now + call.timeLimit(configuration.patience)
         var attempts = Attempts()
@@ -103,7 +104,7 @@ package final class S3Client: Sendable {
 extension S3Client {
     private func attempt<Value: Sendable>(
         _ call: S3Call, until end: ContinuousClock.Instant,
-        _ take: (CurlResponse) async throws(S3Failure) -> Value
+        _ take: (TransportResponse) async throws(S3Failure) -> Value
     ) async throws(S3Failure) -> Value {
         let used: S3Credentials
         do {
@@ -117,7 +118,7 @@ extension S3Client {
         if call.method != .get { request.timeout = end - .now }
         do throws(S3Failure) {
             let response = try await send(request, call.operation)
-            guard [200, call.success].contains(response.head.status.code) else {
+            guard [200, call.success].contains(response.status) else {
                 throw await failure(in: response, call.operation)
             }
             return try await take(response)
@@ -128,22 +129,22 @@ extension S3Client {
     }
 
     private func send(
-        _ request: CurlRequest, _ operation: String
-    ) async throws(S3Failure) -> CurlResponse {
-        do throws(CurlError) {
+        _ request: TransportRequest, _ operation: String
+    ) async throws(S3Failure) -> TransportResponse {
+        do throws(TransportError) {
             return try await http.send(request)
         } catch {
             throw S3Failure(error, operation)
         }
     }
 
-    private func failure(in response: CurlResponse, _ operation: String) async -> S3Failure {
+    private func failure(in response: TransportResponse, _ operation: String) async -> S3Failure {
         // Without the body, the status describes the failure.
         let body = try? await response.body.collect(upTo: 64 << 10)
-        return S3Failure(response.head, body: body ?? [], operation)
+        return S3Failure(response, body: body ?? [], operation)
     }
 
-    private func signed(_ call: S3Call, with credentials: S3Credentials) -> CurlRequest {
+    private func signed(_ call: S3Call, with credentials: S3Credentials) -> TransportRequest {
         let (host, path) = target(call.key)
         let time = now
         var signable = SignableRequest(
@@ -160,7 +161,7 @@ extension S3Client {
             credentials: credentials, region: learned.withLock { $0.region })
         var url = "\(configuration.endpoint.scheme)://\(host)\(path)"
         if !call.query.isEmpty { url += "?\(signable.canonicalQuery)" }
-        var request = CurlRequest(method: call.method, url: url, body: call.body?.content)
+        var request = TransportRequest(method: call.method, url: url, body: call.body?.content)
         for (name, value) in signable.fields { request.headerFields[.named(name)] = value }
         request.headerFields[.authorization] = signer.authorization(for: signable, at: time)
         return request

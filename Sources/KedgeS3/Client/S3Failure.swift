@@ -2,6 +2,7 @@ internal import HTTPTypes
 internal import KedgeCurl
 internal import KedgeEngine
 internal import KedgeModel
+internal import KedgeTransport
 
 /// A failed request, with the details that decide about a retry.
 package struct S3Failure: Error, Sendable {
@@ -46,25 +47,26 @@ package struct S3Failure: Error, Sendable {
 }
 
 extension S3Failure {
-    init(_ error: CurlError, _ operation: String) {
+    init(_ error: TransportError, _ operation: String) {
         self.init(
-            code: error.code.description, detail: "\(operation): \(error.debugDescription)",
+            code: error.code, detail: "\(operation): \(error.detail)",
             isTransient: error.isTransient)
     }
 
     /// Reads the failure from an answer.
-    init(_ head: HTTPResponse, body: [UInt8], _ operation: String) {
+    init(_ response: TransportResponse, body: [UInt8], _ operation: String) {
+        let (status, fields) = (response.status, response.headerFields)
         let error = XMLElement(document: body)?.first("Error")
-        let code = error?.text(of: "Code") ?? "HTTP\(head.status.code)"
+        let code = error?.text(of: "Code") ?? "HTTP\(status)"
         let message = error?.text(of: "Message")?.prefix(300) ?? ""
         self.init(
-            code: code, status: head.status.code,
-            detail: "\(operation): \(head.status.code) \(code) \(message)",
-            isTransient: Self.isTransient(head.status.code, code, operation),
-            retryAfter: head.headerFields[.retryAfter].flatMap { WireInteger.parse($0) }
+            code: code, status: status,
+            detail: "\(operation): \(status) \(code) \(message)",
+            isTransient: Self.isTransient(status, code, operation),
+            retryAfter: fields[.retryAfter].flatMap { WireInteger.parse($0) }
                 .map { .seconds(min($0, 3600)) },
-            region: error?.text(of: "Region") ?? head.headerFields[.named("x-amz-bucket-region")],
-            date: head.headerFields[.date].flatMap { Timestamp(httpDate: $0) })
+            region: error?.text(of: "Region") ?? fields[.named("x-amz-bucket-region")],
+            date: fields[.date].flatMap { Timestamp(httpDate: $0) })
     }
 
     private static func isTransient(_ status: Int, _ code: String, _ operation: String) -> Bool {

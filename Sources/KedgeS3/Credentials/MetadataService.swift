@@ -1,5 +1,6 @@
 internal import HTTPTypes
 internal import KedgeCurl
+internal import KedgeTransport
 
 /// A client for services that issue credentials.
 struct MetadataService: Sendable {
@@ -16,20 +17,22 @@ struct MetadataService: Sendable {
         _ method: HTTPRequest.Method, _ url: String, fields: [(String, String)] = [],
         body: String? = nil, timeout: Duration = timeout
     ) async throws -> String {
-        var request = CurlRequest(method: method, url: url, timeout: timeout)
+        var request = TransportRequest(method: method, url: url)
+        request.timeout = timeout
         for (name, value) in fields { request.headerFields[.named(name)] = value }
         request.body = body.map { .bytes(Array($0.utf8)) }
         do {
             let response = try await http.send(request)
             let bytes = try await response.body.collect(upTo: Self.maxByteCount)
-            guard response.head.status.code == 200 else {
+            guard response.status == 200 else {
                 let host = url.split(separator: "/").dropFirst().first ?? ""
                 throw CredentialsError(
-                    "\(host) answered \(response.head.status.code) to a request for credentials")
+                    "\(host) answered \(response.status) to a request for credentials")
             }
             return String(decoding: bytes, as: UTF8.self)
-        } catch let error as CurlError {
-            throw CredentialsError("no credentials from \(error.host ?? "a service"): \(error)")
+        } catch let error as TransportError {
+            let host = error.curl?.host ?? "a service"
+            throw CredentialsError("no credentials from \(host): \(error.code)")
         }
     }
 }

@@ -1,7 +1,7 @@
-internal import KedgeCurl
+internal import KedgeTransport
 
 /// A range of a spool as the body of a request. Mostly read from the page cache; can be sent again.
-package final class SpoolBody: CurlRequestBodySource {
+package final class SpoolBody: TransportBodySource {
     let byteCount: Int64
     private let start: Int64
     private let spool: Spool

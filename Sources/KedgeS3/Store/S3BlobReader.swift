@@ -1,7 +1,7 @@
-internal import KedgeCurl
 internal import KedgeEngine
 internal import KedgeFiles
 internal import KedgeModel
+internal import KedgeTransport
 
 /// Reads one object. Consecutive reads share a request, whose answer waits in the connection
 /// instead of memory.
@@ -15,7 +15,7 @@ actor S3BlobReader: BlobReader {
 
     /// A response that is being read.
     private struct Stream {
-        var body: CurlResponseBody.AsyncIterator
+        let body: TransportResponseBody
         /// Offset of the next byte to return, the first of `rest`.
         var offset: Int64
         var end: Int64
@@ -75,7 +75,7 @@ actor S3BlobReader: BlobReader {
         var current = try await stream(at: start, for: end - start)
         stream = nil
         if current.rest.isEmpty {
-            guard let bytes = try await Self.next(&current) else {
+            guard let bytes = try await Self.next(of: current) else {
                 throw S3Failure(
                     code: "closedEarly", detail: "GetObject: fewer bytes than announced",
                     isTransient: true)
@@ -88,14 +88,14 @@ actor S3BlobReader: BlobReader {
         current.offset += Int64(taken)
         let isOver = current.offset == current.end
         // A complete answer frees its connection for the next request.
-        if isOver { _ = try await Self.next(&current) }
+        if isOver { _ = try await Self.next(of: current) }
         if !isClosed, !isOver { stream = current }
         return taken
     }
 
-    private static func next(_ stream: inout Stream) async throws -> [UInt8]? {
-        do throws(CurlError) {
-            return try await stream.body.next(isolation: #isolation)
+    private static func next(of stream: Stream) async throws -> [UInt8]? {
+        do throws(TransportError) {
+            return try await stream.body.next()
         } catch {
             throw S3Failure(error, "GetObject")
         }
@@ -113,7 +113,6 @@ actor S3BlobReader: BlobReader {
         let range = ByteRange(start: offset, end: offset + min(window, byteCount - offset))
         let found = try await client.getObject(object, range, tag: tag)
         tag = tag ?? found.tag
-        return Stream(
-            body: found.body.makeAsyncIterator(), offset: offset, end: found.range.end)
+        return Stream(body: found.body, offset: offset, end: found.range.end)
     }
 }

@@ -1,8 +1,8 @@
-internal import KedgeCurl
 internal import KedgeEngine
 internal import KedgeFiles
 internal import KedgeHash
 package import KedgeModel
+internal import KedgeTransport
 
 extension S3StagingArea {
     func saveChunk(
