@@ -1,5 +1,4 @@
 internal import KedgeModel
-internal import Synchronization
 
 /// State of sending one chunk.
 struct ChunkAttempt: Sendable {
@@ -96,13 +95,4 @@ struct FailedPut: Sendable {
 
     /// True if the whole body was sent, so that only the answer may be missing.
     var isUnanswered: Bool { failure.isInterrupted && sentByteCount == part.byteCount }
-}
-
-/// Bytes of one request's body that were passed to the connection. Set by the transport's thread.
-final class SentByteCount: Sendable {
-    private let value = Atomic<Int64>(0)
-
-    var count: Int64 { value.load(ordering: .relaxed) }
-
-    func set(_ count: Int64) { value.store(count, ordering: .relaxed) }
 }
