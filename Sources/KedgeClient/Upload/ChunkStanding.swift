@@ -1,5 +1,6 @@
 /// State of a chunk on the server.
-enum ChunkStanding: Sendable, Equatable {
+package enum ChunkStanding: Sendable, Equatable {
+    /// The server has the whole chunk, or needs no more chunks.
     case received
     /// Number of bytes that the server has from the start of the chunk; zero for none.
     case partial(Int64)

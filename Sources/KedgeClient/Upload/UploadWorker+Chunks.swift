@@ -33,44 +33,91 @@ extension UploadWorker {
 
     /// Sends one chunk until the server has it, in as many parts as the link requires.
     private func deliver(_ chunk: PreparedChunk) async throws {
-        var attempt = ChunkAttempt(
-            start: partials.removeValue(forKey: chunk.index) ?? 0, pieces: pieces)
-        attempt.isRepeated = unproven.contains(chunk.index)
-        while true {
-            try Task.checkCancellation()
-            let part = attempt.nextPart(
-                ofChunk: chunk.range.byteCount, takesParts: takesPartialBodies)
-            let sent = SentByteCount()
-            let began = context.environment.now()
-            do {
-                let reply = try await put(
-                    chunk, part, asksFirst: attempt.isRepeated, counting: sent)
-                let duration = context.environment.now().duration(since: began)
-                attempt.pieces.recordSuccess(in: duration, byteCount: part.byteCount)
-                switch reply.value {
-                case .whole(let receipt):
-                    guard receipt.sha256 == chunk.digest else {
-                        throw RequestFailure(
-                            .chunkConflict, operation: "put chunk", answer: reply.answer)
-                    }
-                    pieces = attempt.pieces
-                    return try await confirm(chunk, tries: attempt.uncountedTries, reply.answer)
-                case .part(let received):
-                    try await goOn(chunk, after: part, received, reply.answer, &attempt)
-                }
-            } catch let failure as RequestFailure {
-                if failure.isCongestion { window.recordCongestion() }
-                attempt.isRepeated = true
-                let failed = FailedPut(failure: failure, part: part, sentByteCount: sent.count)
-                guard try await prepareNextTry(of: chunk, after: failed, &attempt) else { continue }
-                if unproven.contains(chunk.index) {
-                    // The server has a chunk; only a receipt proves that it is this one.
-                    try await context.coordinator.backOff(
-                        after: failure, chunk: chunk.index, isReachable: true)
-                    continue
-                }
-                return try await confirm(chunk, tries: attempt.uncountedTries, failure.answer)
+        var state = ChunkSendState(
+            chunk.range, start: partials.removeValue(forKey: chunk.index) ?? 0, pieces: pieces,
+            takesParts: takesPartialBodies, isUnproven: unproven.contains(chunk.index))
+        var latest = LatestReply.missing
+        var event: ChunkSendState.Event? = .start
+        while let current = event {
+            event = nil
+            for action in state.handle(current) {
+                event = try await perform(action, on: chunk, &latest)
             }
+        }
+    }
+
+    /// - Returns: The result, if the chunk's state depends on it.
+    private func perform(
+        _ action: ChunkSendState.Action, on chunk: PreparedChunk, _ latest: inout LatestReply
+    ) async throws -> ChunkSendState.Event? {
+        let coordinator = context.coordinator
+        switch action {
+        case .send(let part, let asksFirst):
+            return try await send(chunk, part, asksFirst: asksFirst, &latest)
+        case .requestStatus:
+            return .status(try await standing(of: chunk.index))
+        case .wait(let isReachable):
+            try await coordinator.backOff(
+                after: latest.failure, chunk: chunk.index, isReachable: isReachable)
+        case .verifySource:
+            try await source.verifyUnchanged()
+        case .recordMismatch(let actual):
+            let mismatch = DigestMismatch(
+                chunk: chunk.index, expectedSha256: chunk.digest, actualSha256: actual)
+            try await context.store.recordMismatch(mismatch, of: context.lease)
+        case .noteProgress:
+            try await coordinator.noteProgress(chunk: chunk.index)
+        case .noteAnswer:
+            try await coordinator.noteAnswer()
+        case .adoptBodySize(let size):
+            pieces = size
+        case .confirm(let tries):
+            try await confirm(chunk, tries: tries, latest.answer)
+        case .giveUp(let reason):
+            throw error(for: reason, after: latest.failure)
+        }
+        return nil
+    }
+
+    private func error(
+        for reason: ChunkSendState.Reason, after failure: RequestFailure
+    ) -> any Error {
+        switch reason {
+        case .canceled: CancellationError()
+        case .sessionGone: sessionGone(failure)
+        case .sessionClosed: SessionTrouble(remedy: .reconcile, failure: failure)
+        case .sourceChanged: SourceChanged(current: nil)
+        case .otherBytes: SessionTrouble(remedy: .fromScratch, failure: failure)
+        case .bodyRefused(let byteCount): failure.refusing(byteCount)
+        case .permanentFailure: failure
+        }
+    }
+
+    private func send(
+        _ chunk: PreparedChunk, _ part: ByteRange, asksFirst: Bool, _ latest: inout LatestReply
+    ) async throws -> ChunkSendState.Event {
+        try Task.checkCancellation()
+        let sent = SentByteCount()
+        let began = context.environment.now()
+        do {
+            let reply = try await put(chunk, part, asksFirst: asksFirst, counting: sent)
+            let duration = context.environment.now().duration(since: began)
+            if let contradiction = Self.contradiction(in: reply, to: chunk, part) {
+                latest = .failed(contradiction)
+                return .contradicted(
+                    ChunkSendState.Failure(contradiction, sentByteCount: sent.count),
+                    duration: duration)
+            }
+            latest = .answered(reply.answer)
+            return switch reply.value {
+            case .whole: .stored(duration: duration)
+            case .part(let received):
+                .accepted(byteCount: received.receivedBytes, duration: duration)
+            }
+        } catch let failure as RequestFailure {
+            if failure.isCongestion { window.recordCongestion() }
+            latest = .failed(failure)
+            return .failed(ChunkSendState.Failure(failure, sentByteCount: sent.count))
         }
     }
 
@@ -91,20 +138,23 @@ extension UploadWorker {
             })
     }
 
-    /// Continues after a part of the chunk that the server acknowledged as durable.
-    ///
-    /// - Throws: `PROTOCOL_VIOLATION` for an answer that acknowledges anything else.
-    private func goOn(
-        _ chunk: PreparedChunk, after part: ByteRange, _ received: PartialChunk,
-        _ answer: ServerAnswer, _ attempt: inout ChunkAttempt
-    ) async throws {
-        guard received.index == chunk.index, received.receivedBytes >= part.end,
-            received.receivedBytes < chunk.range.byteCount
-        else {
-            throw RequestFailure(.protocolViolation, operation: "put chunk", answer: answer)
+    /// Returns the failure for an answer that acknowledges anything else than the request's bytes:
+    /// `CHUNK_CONFLICT` for another digest, `PROTOCOL_VIOLATION` for another range.
+    private static func contradiction(
+        in reply: ServerAPI.Answered<ServerAPI.ChunkAnswer>, to chunk: PreparedChunk,
+        _ part: ByteRange
+    ) -> RequestFailure? {
+        switch reply.value {
+        case .whole(let receipt):
+            guard receipt.sha256 != chunk.digest else { return nil }
+            return RequestFailure(.chunkConflict, operation: "put chunk", answer: reply.answer)
+        case .part(let received):
+            let isExpected =
+                received.index == chunk.index && received.receivedBytes >= part.end
+                && received.receivedBytes < chunk.range.byteCount
+            guard !isExpected else { return nil }
+            return RequestFailure(.protocolViolation, operation: "put chunk", answer: reply.answer)
         }
-        _ = try await apply(.partial(received.receivedBytes), of: chunk, to: &attempt)
-        attempt.isRepeated = false
     }
 
     /// Records the chunk as confirmed, durably.
@@ -122,5 +172,28 @@ extension UploadWorker {
         touchCount = 0
         window.recordSuccess()
         try await context.coordinator.noteProgress(chunk: chunk.index)
+    }
+}
+
+/// The result of a chunk's latest request.
+private enum LatestReply {
+    case missing
+    case answered(ServerAnswer)
+    case failed(RequestFailure)
+
+    var answer: ServerAnswer? {
+        switch self {
+        case .missing: nil
+        case .answered(let answer): answer
+        case .failed(let failure): failure.answer
+        }
+    }
+
+    /// - Precondition: The request failed.
+    var failure: RequestFailure {
+        guard case .failed(let failure) = self else {
+            preconditionFailure("a chunk waits and gives up only after a failed request")
+        }
+        return failure
     }
 }
