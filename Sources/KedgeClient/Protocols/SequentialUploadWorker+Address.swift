@@ -1,9 +1,6 @@
 internal import KedgeModel
 internal import KedgeTransport
 
-/// Codes with which a server reports that an upload no longer exists.
-private let goneCodes: Set<ErrorCode> = [.sessionNotFound, .sessionExpired]
-
 extension SequentialUploadWorker {
     /// Returns the upload and its state at the server; creates an upload if there is none.
     func establishUpload() async throws -> (UploadAddress, UploadState) {
@@ -91,7 +88,7 @@ extension SequentialUploadWorker {
     ) async throws -> UploadState {
         let client = client
         while true {
-            var surfaced = goneCodes.union(surfacing).union([.methodNotAllowed])
+            var surfaced = UploadTrouble.goneCodes.union(surfacing).union([.methodNotAllowed])
             // After completion, the URL may lead to the resource made from the upload.
             if isTakenWhole { surfaced.formUnion([.protocolViolation, .redirected]) }
             let state = try await context.coordinator.retrying(surfacing: surfaced, chunk: chunk) {
@@ -150,11 +147,11 @@ extension SequentialUploadWorker {
     }
 
     static func isGone(_ failure: RequestFailure) -> Bool {
-        goneCodes.contains(failure.code) && failure.answer != nil
+        UploadTrouble.goneCodes.contains(failure.code) && failure.answer != nil
     }
 
     func trouble(_ failure: RequestFailure) -> UploadTrouble {
-        UploadTrouble(remedy: .newUpload, failure: failure)
+        UploadTrouble(remedy: .newUpload(adopt: nil), failure: failure)
     }
 
     /// Prepares the record for the next round of ``run()``, or for a later run.
@@ -171,10 +168,7 @@ extension SequentialUploadWorker {
         // Also before giving up: a later run must not trust these bytes either.
         try await forgetUpload(keepsHash: false)
         guard count > 1 else { return }
-        throw TransferError(
-            .integrityMismatch, operation: trouble.failure.operation,
-            explanation: "The server received other bytes than this file has, twice.",
-            cause: trouble.failure)
+        throw trouble.repeatedMismatch
     }
 
     private func forgetUpload(keepsHash: Bool) async throws {

@@ -145,21 +145,6 @@ actor SequentialUploadWorker {
     }
 }
 
-/// The upload at the server cannot continue; the transfer can.
-struct UploadTrouble: Error {
-    enum Remedy {
-        /// The upload is gone: create a new one.
-        case newUpload
-        /// The server has other bytes than the client read: create a new upload, and discard all
-        /// computed hashes.
-        case fromScratch
-    }
-
-    let remedy: Remedy
-    /// Failure to report if recovery does not succeed.
-    let failure: RequestFailure
-}
-
 extension ServerAPI {
     /// Returns the client for a protocol other than the native one.
     func client(_ uploadProtocol: UploadProtocol) -> any SequentialUploadClient {

@@ -85,9 +85,9 @@ extension UploadWorker {
         switch reason {
         case .canceled: CancellationError()
         case .sessionGone: sessionGone(failure)
-        case .sessionClosed: SessionTrouble(remedy: .reconcile, failure: failure)
+        case .sessionClosed: UploadTrouble(remedy: .reconcile, failure: failure)
         case .sourceChanged: SourceChanged(current: nil)
-        case .otherBytes: SessionTrouble(remedy: .fromScratch, failure: failure)
+        case .otherBytes: UploadTrouble(remedy: .fromScratch, failure: failure)
         case .bodyRefused(let byteCount): failure.refusing(byteCount)
         case .permanentFailure: failure
         }

@@ -23,7 +23,7 @@ extension UploadWorker {
             guard file.fileHashSha256 == digest, file.size == upload.identity.byteCount else {
                 var problem = ProblemDocument(code: .integrityMismatch)
                 problem.actualSha256 = file.fileHashSha256
-                throw SessionTrouble(
+                throw UploadTrouble(
                     remedy: .fromScratch,
                     failure: RequestFailure(
                         .integrityMismatch, operation: "finalize", answer: finished.answer,
@@ -40,9 +40,9 @@ extension UploadWorker {
             case .sessionNotFound, .sessionExpired:
                 throw sessionGone(failure)
             case .sessionClosed:
-                throw SessionTrouble(remedy: .reconcile, failure: failure)
+                throw UploadTrouble(remedy: .reconcile, failure: failure)
             case .integrityMismatch, .sizeMismatch:
-                throw SessionTrouble(remedy: .fromScratch, failure: failure)
+                throw UploadTrouble(remedy: .fromScratch, failure: failure)
             default:
                 throw failure
             }

@@ -1,8 +1,5 @@
 internal import KedgeModel
 
-/// Codes with which a server reports that a session no longer exists.
-private let goneCodes: Set<ErrorCode> = [.sessionNotFound, .sessionExpired]
-
 extension UploadWorker {
     /// Ensures that there is a session and that both sides agree on its chunks.
     func establishSession() async throws {
@@ -24,7 +21,7 @@ extension UploadWorker {
         let session: ServerAPI.Answered<CreateSessionResponse>
         do {
             session = try await context.coordinator.retrying(
-                surfacing: goneCodes.union([.idempotencyConflict])
+                surfacing: UploadTrouble.goneCodes.union([.idempotencyConflict])
             ) {
                 let session = try await api.createSession(request, idempotencyKey: key)
                 try Self.validate(session.value, for: request, answer: session.answer)
@@ -32,11 +29,11 @@ extension UploadWorker {
             }
         } catch let failure as RequestFailure
             where [.idempotencyConflict, .sessionExpired].contains(failure.code)
-            || (goneCodes.contains(failure.code) && upload.adoptSessionID != nil)
+            || (UploadTrouble.goneCodes.contains(failure.code) && upload.adoptSessionID != nil)
         {
             // The old session cannot be adopted, or the idempotency key was used. The latter
             // happens if the answer was lost and that session has expired. Create a new one.
-            throw SessionTrouble(remedy: .newSession(adopt: nil), failure: failure)
+            throw UploadTrouble(remedy: .newUpload(adopt: nil), failure: failure)
         }
         let response = session.value
         try await context.store.attachSession(response, answer: session.answer, to: context.lease)
@@ -85,9 +82,9 @@ extension UploadWorker {
             // Everything arrived: finalize repeats the answer that was lost.
             confirmed = ChunkSet(0..<(upload.layout.chunkCount ?? 0))
         case .failed, .canceled:
-            throw trouble(.newSession(adopt: nil), .sessionClosed)
+            throw trouble(.newUpload(adopt: nil), .sessionClosed)
         case .expired:
-            throw trouble(.newSession(adopt: upload.sessionID), .sessionExpired)
+            throw trouble(.newUpload(adopt: upload.sessionID), .sessionExpired)
         }
         isSessionOpen = status.state == .open
         takesPartialBodies = status.limits?.partialBodies == true
@@ -119,7 +116,7 @@ extension UploadWorker {
         let chunkCount = upload.layout.chunkCount ?? 0
         do {
             let answered = try await context.coordinator.retrying(
-                surfacing: goneCodes, chunk: index
+                surfacing: UploadTrouble.goneCodes, chunk: index
             ) {
                 let answered = try await api.sessionStatus(id, chunkCount: chunkCount)
                 let status = answered.value
@@ -132,30 +129,30 @@ extension UploadWorker {
                 return answered
             }
             guard answered.value.fileSize == size else {
-                throw trouble(.newSession(adopt: nil), .sizeMismatch)
+                throw trouble(.newUpload(adopt: nil), .sizeMismatch)
             }
             return (answered.value, answered.answer)
-        } catch let failure as RequestFailure where goneCodes.contains(failure.code) {
+        } catch let failure as RequestFailure where UploadTrouble.goneCodes.contains(failure.code) {
             throw sessionGone(failure)
         }
     }
 
     /// Returns the trouble for a session that no longer exists. An expired one may still be
     /// adopted.
-    func sessionGone(_ failure: RequestFailure) -> SessionTrouble {
+    func sessionGone(_ failure: RequestFailure) -> UploadTrouble {
         let adopt = failure.code == .sessionExpired ? upload.sessionID : nil
-        return SessionTrouble(remedy: .newSession(adopt: adopt), failure: failure)
+        return UploadTrouble(remedy: .newUpload(adopt: adopt), failure: failure)
     }
 
-    func trouble(_ remedy: SessionTrouble.Remedy, _ code: ErrorCode) -> SessionTrouble {
-        SessionTrouble(remedy: remedy, failure: RequestFailure(code, operation: "session"))
+    func trouble(_ remedy: UploadTrouble.Remedy, _ code: ErrorCode) -> UploadTrouble {
+        UploadTrouble(remedy: remedy, failure: RequestFailure(code, operation: "session"))
     }
 
     /// Prepares the record for the next round of ``run()``, or for a later run.
     ///
     /// - Throws: ``SourceChanged``; `INTEGRITY_MISMATCH` the second time that the server has other
     ///   bytes. The upload restarts by itself only once; then the user decides.
-    func recover(from trouble: SessionTrouble) async throws {
+    func recover(from trouble: UploadTrouble) async throws {
         if case .reconcile = trouble.remedy { return }
         // The user named this session, so only the user may give it up.
         guard upload.givenSessionID == nil else { throw trouble.failure }
@@ -165,7 +162,7 @@ extension UploadWorker {
         switch trouble.remedy {
         case .reconcile:
             return
-        case .newSession(let session):
+        case .newUpload(let session):
             (adopt, keepsHash) = (session, true)
         case .fromScratch:
             // Counted here, because several chunks may notice the same damage.
@@ -194,10 +191,7 @@ extension UploadWorker {
             upload.fileHash = nil
         }
         guard integrityFailureCount > 1 else { return }
-        throw TransferError(
-            .integrityMismatch, operation: trouble.failure.operation,
-            explanation: "The server received other bytes than this file has, twice.",
-            cause: trouble.failure)
+        throw trouble.repeatedMismatch
     }
 
     /// Returns the chunks in an answer that exist in the file.

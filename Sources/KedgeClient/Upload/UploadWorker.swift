@@ -86,7 +86,7 @@ actor UploadWorker {
                 return
             } catch let touched as SourceTouched {
                 try doubt(touched)
-            } catch let trouble as SessionTrouble {
+            } catch let trouble as UploadTrouble {
                 troubleCount += 1
                 guard troubleCount <= Self.maxSessionCount else { throw trouble.failure }
                 context.logger.notice(
@@ -131,23 +131,6 @@ actor UploadWorker {
             bufferByteCount: UploadSource.bufferByteCount(chunkSize: upload.chunkSize),
             budgetByteCount: WorkerContext.bufferBudgetByteCount)
     }
-}
-
-/// The session cannot continue as it is; the upload can.
-struct SessionTrouble: Error {
-    enum Remedy {
-        /// Request the server's state.
-        case reconcile
-        /// Create a new session, which may adopt the chunks of an expired one.
-        case newSession(adopt: SessionID?)
-        /// The server has other bytes than the client read: create a new session and discard all
-        /// computed hashes. Done once.
-        case fromScratch
-    }
-
-    let remedy: Remedy
-    /// Failure to report if recovery does not succeed.
-    let failure: RequestFailure
 }
 
 extension UploadTransfer {
