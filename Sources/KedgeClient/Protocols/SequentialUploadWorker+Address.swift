@@ -176,11 +176,7 @@ extension SequentialUploadWorker {
         upload.uploadURL = nil
         upload.interopVersion = nil
         (furthest, acknowledged, isTakenWhole) = (0, 0, false)
-        if !keepsHash {
-            wholeFile.stop()
-            wholeFile = PrefixHash(file: file, saved: nil, environment: context.environment)
-            upload.fileHash = nil
-        }
+        if !keepsHash { discardHashes() }
     }
 }
 

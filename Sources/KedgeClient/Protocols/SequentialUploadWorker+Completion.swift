@@ -1,5 +1,4 @@
 internal import KedgeModel
-internal import Logging
 
 extension SequentialUploadWorker {
     /// Completes the transfer and records whether the server's digest verifies it.
@@ -12,10 +11,7 @@ extension SequentialUploadWorker {
         } else if hasReadUnseen {
             try await source.verifyUnchanged()
         }
-        if upload.fileHash != digest {
-            try await context.store.setFileHash(digest, of: context.lease)
-            upload.fileHash = digest
-        }
+        try await recordFileHash(digest)
         if let told = state.reportedFile.digest, told != digest {
             throw UploadTrouble(
                 remedy: .fromScratch,
@@ -42,24 +38,5 @@ extension SequentialUploadWorker {
         } catch let failure as RequestFailure where Self.isGone(failure) {
             throw trouble(failure)
         }
-    }
-
-    /// Records that the server received other bytes; see
-    /// ``UploadWorker/recordIntegrityFailure(_:)``.
-    ///
-    /// - Returns: The number of integrity failures so far.
-    /// - Throws: ``SourceChanged`` if a change of the file explains it.
-    func recordIntegrityFailure(_ failure: RequestFailure) async throws -> Int {
-        try await source.verifyUntouched()
-        context.logger.error(
-            "integrity mismatch",
-            metadata: [
-                "transfer": "\(context.lease.id)", "code": "\(failure.code.rawValue)",
-                "computed": "\(upload.fileHash?.hex ?? "-")",
-                "error": "\(String(reflecting: failure))",
-            ])
-        return try await context.store.recordIntegrityFailure(
-            context.lease, message: "The server has other bytes than this file; starting over.",
-            answer: failure.answer)
     }
 }

@@ -3,20 +3,11 @@ internal import Logging
 
 /// Comparison of a file of which only the ctime differs; see ``UploadWorker/compareSource()``.
 extension SequentialUploadWorker {
-    /// Limit of attribute changes between two acknowledgements.
-    private static let maxTouchCount = 8
-
     /// Adopts the identity of a touched file, whose bytes are compared before more are sent.
     ///
     /// - Throws: ``SourceChanged`` for a file that is touched repeatedly.
     func doubt(_ touched: SourceTouched) throws {
-        touchCount += 1
-        guard touchCount <= Self.maxTouchCount else {
-            throw SourceChanged(current: touched.current)
-        }
-        upload.identity = touched.current
-        upload.fileHash = nil
-        isInDoubt = true
+        try adoptIdentity(of: touched)
         source = Self.makeSource(upload, file: file, pieces: pieces, context: context)
     }
 
@@ -29,8 +20,7 @@ extension SequentialUploadWorker {
         context.logger.notice(
             "comparing touched file", metadata: ["transfer": "\(context.lease.id)"])
         let saved = wholeFile.saved
-        wholeFile.stop()
-        wholeFile = PrefixHash(file: file, saved: nil, environment: context.environment)
+        restartHash()
         if offset > 0 {
             guard saved.offsetBytes >= offset else {
                 throw SourceChanged(current: upload.identity)

@@ -6,7 +6,7 @@ internal import Logging
 ///
 /// It requests the server's offset before it sends anything, so the same code starts, resumes and
 /// recovers. The server's state is authoritative, and is recorded before the next request.
-actor SequentialUploadWorker {
+actor SequentialUploadWorker: UploadRun {
     /// Limit of uploads that one run creates, against a server that keeps forgetting them.
     private static let maxUploadCount = 5
     /// Limit of rounds in which the server accepts all bytes and then reports that some are

@@ -4,20 +4,12 @@ internal import Logging
 /// Comparison of a file of which only the ctime differs. A change of mode and a hard link look like
 /// an edit whose modification time was set back.
 extension UploadWorker {
-    /// Limit of attribute changes between two confirmed chunks.
-    private static let maxTouchCount = 8
-
     /// Adopts the identity of a touched file, whose bytes are compared before more are sent.
     ///
     /// - Throws: ``SourceChanged`` for a file that is touched repeatedly.
     func doubt(_ touched: SourceTouched) throws {
-        touchCount += 1
-        guard touchCount <= Self.maxTouchCount else {
-            throw SourceChanged(current: touched.current)
-        }
-        upload.identity = touched.current
-        upload.fileHash = nil
-        (isInDoubt, isIdentityRecorded) = (true, false)
+        try adoptIdentity(of: touched)
+        isIdentityRecorded = false
         adoptSessionShape()
     }
 
@@ -35,8 +27,7 @@ extension UploadWorker {
         let known = try await context.store.chunkDigests(of: context.lease.id)
             .merging(sentDigests) { $1 }
         let saved = wholeFile.saved
-        wholeFile.stop()
-        wholeFile = PrefixHash(file: file, saved: nil, environment: context.environment)
+        restartHash()
         let hasUnknown = confirmed.indexes.contains { known[$0] == nil }
         if hasUnknown, saved.offsetBytes > 0 {
             _ = try await wholeFile.digest(ofFile: saved.offsetBytes)

@@ -13,10 +13,7 @@ extension UploadWorker {
         let digest = try await wholeFile.digest(ofFile: upload.identity.byteCount)
         try await source.verifyUnchanged()
         try await recordIdentity()
-        if upload.fileHash != digest {
-            try await context.store.setFileHash(digest, of: context.lease)
-            upload.fileHash = digest
-        }
+        try await recordFileHash(digest)
         do {
             let finished = try await pollFinalize(session, digest: digest)
             let file = finished.file
@@ -78,30 +75,23 @@ extension UploadWorker {
         }
     }
 
-    /// Records that the server has other bytes than the client read.
+    /// Records that the server has other bytes than the client read, and the digests if known.
     ///
     /// - Returns: The number of integrity failures so far.
     /// - Throws: ``SourceChanged`` if a change of the file may explain it.
-    func recordIntegrityFailure(_ failure: RequestFailure) async throws -> Int {
-        try await source.verifyUntouched()
-        context.logger.error(
-            "integrity mismatch",
-            metadata: [
-                "transfer": "\(context.lease.id)", "code": "\(failure.code.rawValue)",
-                "session": "\(upload.sessionID?.text ?? "-")",
-                "computed": "\(upload.fileHash?.hex ?? "-")",
-                "server": "\(failure.problem?.actualSha256?.hex ?? "-")",
-                "chunks": "\(confirmed.ranges)", "error": "\(String(reflecting: failure))",
-            ])
+    func recordOtherBytes(_ failure: RequestFailure) async throws -> Int {
+        var mismatch: DigestMismatch?
         if let actual = failure.problem?.actualSha256, let expected = upload.fileHash,
             failure.code == .integrityMismatch
         {
-            try await context.store.recordMismatch(
-                DigestMismatch(chunk: nil, expectedSha256: expected, actualSha256: actual),
-                of: context.lease)
+            mismatch = DigestMismatch(chunk: nil, expectedSha256: expected, actualSha256: actual)
         }
-        return try await context.store.recordIntegrityFailure(
-            context.lease, message: "The server has other bytes than this file; starting over.",
-            answer: failure.answer)
+        return try await recordIntegrityFailure(
+            failure, mismatch: mismatch,
+            facts: [
+                "session": "\(upload.sessionID?.text ?? "-")",
+                "server": "\(failure.problem?.actualSha256?.hex ?? "-")",
+                "chunks": "\(confirmed.ranges)",
+            ])
     }
 }

@@ -69,8 +69,7 @@ extension UploadWorker {
     private func compare(
         with status: SessionStatus, _ answer: ServerAnswer
     ) async throws -> [Int: SHA256Digest] {
-        wholeFile.stop()
-        wholeFile = PrefixHash(file: file, saved: nil, environment: context.environment)
+        restartHash()
         var digests: [Int: SHA256Digest] = [:]
         if status.state == .open {
             digests = try received(of: status, answer)

@@ -166,7 +166,7 @@ extension UploadWorker {
             (adopt, keepsHash) = (session, true)
         case .fromScratch:
             // Counted here, because several chunks may notice the same damage.
-            integrityFailureCount = try await recordIntegrityFailure(trouble.failure)
+            integrityFailureCount = try await recordOtherBytes(trouble.failure)
             (adopt, keepsHash) = (nil, false)
             if let session = upload.sessionID {
                 // Also the last time, because no run will continue it. Best effort: an abandoned
@@ -184,12 +184,7 @@ extension UploadWorker {
         confirmed = ChunkSet()
         partials = [:]
         if adopt == nil { (unproven, sentDigests) = ([], [:]) }
-        if !keepsHash {
-            wholeFile.stop()
-            wholeFile = PrefixHash(
-                file: file, saved: nil, environment: context.environment)
-            upload.fileHash = nil
-        }
+        if !keepsHash { discardHashes() }
         guard integrityFailureCount > 1 else { return }
         throw trouble.repeatedMismatch
     }

@@ -7,7 +7,7 @@ internal import Logging
 /// Session, chunks, finalize: each step first asks for the existing state, so the same code starts,
 /// resumes and recovers. Every confirmed chunk is recorded at once. Stopping the task loses no
 /// confirmed byte.
-actor UploadWorker {
+actor UploadWorker: UploadRun {
     /// Limit of recoveries in one run, against a server that forgets sessions faster than bytes
     /// arrive.
     private static let maxSessionCount = 5
