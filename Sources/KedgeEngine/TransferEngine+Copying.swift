@@ -11,33 +11,33 @@ extension TransferEngine {
     ///   session was declared with another size; the errors of appending; for each partial upload
     ///   the errors of reading it, and `FILE_GONE`.
     func fill(_ id: SessionID, from ids: [SessionID], owner: OwnerID) async throws {
-        let context = try await sourceUploads(ids, owner: owner)
-        let sum = context.last?.end ?? 0
+        let sources = try await sourceUploads(ids, owner: owner)
+        let sum = sources.last?.end ?? 0
         let rest = try await registry.withSession(id, owner: owner) { session in
             try await session.requireOpen()
             try await session.declareSize(sum)
             let ledger = await session.ledger
-            return self.context.roomNeeded(
+            return context.roomNeeded(
                 for: sum - ledger.contiguousOffset, chunkSize: ledger.record.chunkSize)
         }
         // Only checks for room. The appends reserve it, and it must not be counted twice.
-        try await self.context.space.reserving(rest, of: self.context.bytes) {}
-        for part in context { try await copy(part, to: id, owner: owner) }
+        try await context.space.reserving(rest, of: context.bytes) {}
+        for part in sources { try await copy(part, to: id, owner: owner) }
     }
 
     /// Returns the partial uploads with their offsets in the final upload.
     ///
     /// - Throws: `FILE_TOO_LARGE`, and for a partial upload the errors of ``fill(_:from:owner:)``.
     func sourceUploads(_ ids: [SessionID], owner: OwnerID) async throws -> [SourceUpload] {
-        var context: [SourceUpload] = []
+        var sources: [SourceUpload] = []
         for id in ids {
             try await commitLast(of: id, owner: owner)
             let byteCount = try await completeByteCount(of: id, owner: owner)
-            let start = context.last?.end ?? 0
+            let start = sources.last?.end ?? 0
             guard byteCount <= configuration.maxFileSize - start else { throw tooLarge() }
-            context.append(SourceUpload(id: id, start: start, byteCount: byteCount))
+            sources.append(SourceUpload(id: id, start: start, byteCount: byteCount))
         }
-        return context
+        return sources
     }
 
     private func completeByteCount(of id: SessionID, owner: OwnerID) async throws -> Int64 {
