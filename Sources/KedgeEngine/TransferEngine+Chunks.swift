@@ -34,7 +34,8 @@ extension TransferEngine {
         let (chunk, range) = try put.validate(
             before.layout, bodyByteCount: body.announcedByteCount)
         if let outcome = try await answer(put, chunk, known: before, session) { return outcome }
-        return try await writing(.chunk(put.index), of: session, in: place) { writer in
+        return try await sessionWriter.writing(.chunk(put.index), of: session, in: place) {
+            writer in
             // The chunk may have been committed by the writer that this one waited for.
             let view = try await session.view(ofChunk: put.index)
             if let outcome = try await self.answer(put, chunk, known: view, session) {

@@ -55,7 +55,7 @@ extension TransferEngine {
                     if (error as? EngineError)?.endsConcatenation == true {
                         waitingConcatenations.remove(id)
                     }
-                    logger.warning(
+                    context.logger.warning(
                         "an upload cannot be made of its parts",
                         metadata: [
                             "session.id": "\(id)", "error": "\(String(reflecting: error))",
@@ -135,7 +135,7 @@ extension TransferEngine {
                 sum = sum.flatMap { sum in
                     view.fileSize.map { sum.addingReportingOverflow($0).partialValue }
                 }
-                if let sum, sum < 0 || sum > configuration.maxFileSize { throw tooLarge() }
+                if let sum, sum < 0 || sum > configuration.maxFileSize { throw context.tooLarge() }
             } catch let error as EngineError where error.meansGone {
                 throw EngineError(.sessionExpired, "A part of the upload is gone.")
             }
@@ -160,7 +160,7 @@ extension TransferEngine {
                 return
             } catch {
                 guard !isEnding else { return }
-                logger.warning(
+                context.logger.warning(
                     "an upload was not made of its parts yet",
                     metadata: ["session.id": "\(id)", "error": "\(String(reflecting: error))"])
                 await discardFinalize(of: id)
@@ -214,7 +214,7 @@ extension TransferEngine {
             waitingConcatenations.remove(record.id)
             await discardFinalize(of: record.id)
         } catch {
-            logger.warning(
+            context.logger.warning(
                 "an upload that is made of others was not looked at",
                 metadata: ["session.id": "\(record.id)", "error": "\(String(reflecting: error))"])
         }

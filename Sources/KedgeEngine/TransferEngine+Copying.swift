@@ -34,7 +34,7 @@ extension TransferEngine {
             try await commitLast(of: id, owner: owner)
             let byteCount = try await completeByteCount(of: id, owner: owner)
             let start = sources.last?.end ?? 0
-            guard byteCount <= configuration.maxFileSize - start else { throw tooLarge() }
+            guard byteCount <= configuration.maxFileSize - start else { throw context.tooLarge() }
             sources.append(SourceUpload(id: id, start: start, byteCount: byteCount))
         }
         return sources
@@ -123,7 +123,7 @@ extension TransferEngine {
             // Before taking the slot: if chunks are missing, this stops all writers and readers of
             // the area and waits for them.
             if context.bytes.assembles { try await assemble(session) }
-            try await writing(.reading(context.makeID()), of: session) { _ in
+            try await sessionWriter.writing(.reading(context.makeID()), of: session) { _ in
                 let area = try await session.stagingArea()
                 let ledger = await session.ledger
                 let bytes = PartBytes(
@@ -149,7 +149,8 @@ extension TransferEngine {
                 try await session.stagingArea().noteCopies(of: source, at: part.start)
             }
             let body = SourceBody(bytes: bytes, start: offset - part.start, context: context)
-            _ = try await append(AppendPut(offset: offset), to: session, body: body)
+            _ = try await sessionWriter.append(
+                AppendPut(offset: offset), to: session, body: body)
         }
     }
 }

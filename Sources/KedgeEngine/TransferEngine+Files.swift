@@ -129,7 +129,7 @@ extension TransferEngine {
                 var put = AppendPut(offset: 0, checksum: checksum, completes: true)
                 put.isResumable = false
                 _ = try await registry.withSession(id, owner: owner) { session in
-                    try await append(put, to: session, in: place, body: body)
+                    try await sessionWriter.append(put, to: session, in: place, body: body)
                 }
             }
             return id

@@ -255,7 +255,7 @@ extension TransferEngine {
     func invalidate(
         _ session: LiveSession, _ record: SessionRecord, only index: Int? = nil, cause: String
     ) async throws -> EngineError {
-        logger.critical(
+        context.logger.critical(
             "received bytes are missing or damaged",
             metadata: ["session.id": "\(record.id)", "cause": "\(cause)"])
         if record.state == .finalizing { try await context.metadata.reopen(record.id) }

@@ -54,7 +54,7 @@ extension TransferEngine {
             } catch is CancellationError {
                 return
             } catch {
-                logger.warning(
+                context.logger.warning(
                     "a promised finalize stopped",
                     metadata: [
                         "session.id": "\(id)", "error": "\(String(reflecting: error))",

@@ -38,7 +38,8 @@ extension TransferEngine {
             guard ledger.record.state == .open, ledger.lacksOnlyLastCommit,
                 let end = ledger.record.fileSize
             else { return }
-            _ = try await append(AppendPut(offset: end), to: session, body: NoBytes())
+            _ = try await sessionWriter.append(
+                AppendPut(offset: end), to: session, body: NoBytes())
         }
     }
 }

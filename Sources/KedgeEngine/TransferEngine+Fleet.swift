@@ -33,7 +33,7 @@ extension TransferEngine {
                 // Not left to the sweep, which runs once a minute: a client waits for the file.
                 try await takeOverFinalizes()
             } catch {
-                logger.warning(
+                context.logger.warning(
                     "leases of finalizes were not renewed",
                     metadata: ["error": "\(String(reflecting: error))"])
             }
@@ -50,7 +50,7 @@ extension TransferEngine {
             let wanted = try await fleet.renewWriters(tokens, lease: configuration.writerLease)
             for token in wanted { context.leases.stop(token) }
         } catch {
-            logger.warning(
+            context.logger.warning(
                 "leases were not renewed", metadata: ["error": "\(String(reflecting: error))"])
         }
     }
@@ -62,7 +62,7 @@ extension TransferEngine {
             try await session.handleChange()
         } catch {
             // The next request for the session asks the store itself.
-            logger.debug(
+            context.logger.debug(
                 "a hint was of no use", metadata: ["error": "\(String(reflecting: error))"])
         }
     }

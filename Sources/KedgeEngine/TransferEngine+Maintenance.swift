@@ -22,7 +22,7 @@ extension TransferEngine {
             }
             for key in try await local.stagingKeys()
             where try await !context.metadata.isKnown(key) {
-                logger.error(
+                context.logger.error(
                     "bytes without a session were put aside", metadata: ["staging.key": "\(key)"])
                 try await local.quarantine(key)
             }
@@ -48,7 +48,7 @@ extension TransferEngine {
             if let indexes = counted[name.key] {
                 if !indexes.contains(name.index) { try await local.removeRival(name) }
             } else if try await !context.metadata.isKnown(name.key) {
-                logger.error(
+                context.logger.error(
                     "bytes without a session were put aside",
                     metadata: ["staging.key": "\(name.key)"])
                 try await local.quarantine(name.key)
@@ -59,7 +59,7 @@ extension TransferEngine {
     private func finishInterrupted(_ record: SessionRecord) async {
         do {
             _ = try await finalize(record.id, owner: record.owner)
-            logger.notice("finished an upload", metadata: ["session.id": "\(record.id)"])
+            context.logger.notice("finished an upload", metadata: ["session.id": "\(record.id)"])
         } catch let error as EngineError where error.code == .missingChunks {
             // Already logged, and the session is open again.
             return
@@ -71,7 +71,7 @@ extension TransferEngine {
         } catch {
             // A full disk, for example. The session stays finalizing; the client asks again, or the
             // next sweep retries. Other sessions do not wait for it.
-            logger.error(
+            context.logger.error(
                 "an upload could not be finished yet",
                 metadata: [
                     "session.id": "\(record.id)", "error": "\(String(reflecting: error))",
@@ -91,7 +91,7 @@ extension TransferEngine {
         let lost = progress.chunks.filter { chunk in
             (record.layout.range(ofChunk: chunk.index)?.start ?? 0) + chunk.byteCount > byteCount
         }
-        logger.critical(
+        context.logger.critical(
             "acknowledged bytes are missing on disk",
             metadata: [
                 "session.id": "\(record.id)", "expected": "\(session.claimedEnd)",
@@ -126,7 +126,7 @@ extension TransferEngine {
             do {
                 try await registry.session(inMemory: id)?.stayAliveWhileEmpty()
             } catch {
-                logger.warning(
+                context.logger.warning(
                     "a session that is being written was not renewed",
                     metadata: ["session.id": "\(id)", "error": "\(String(reflecting: error))"])
             }
@@ -153,7 +153,7 @@ extension TransferEngine {
                 now: now, leaseUntil: end, limit: context.bytes.assembles ? 20 : 200)
             for item in items { await tryToRemove(item, claimedUntil: end) }
         } catch {
-            logger.error(
+            context.logger.error(
                 "removing unneeded bytes failed",
                 metadata: ["error": "\(String(reflecting: error))"])
         }
@@ -171,7 +171,7 @@ extension TransferEngine {
         do {
             try await remove(garbage, claimedUntil: end)
         } catch {
-            logger.error(
+            context.logger.error(
                 "removing unneeded bytes failed",
                 metadata: ["error": "\(String(reflecting: error))"])
         }

@@ -69,7 +69,7 @@ extension TransferEngine {
     /// Logs the counts of the scrub since this process started, and its backlog.
     package func logScrub() async throws {
         let (backlog, counts) = (try await context.metadata.scrubBacklog(), scrubbed)
-        logger.info(
+        context.logger.info(
             "scrub",
             metadata: [
                 "verified": "\(counts.verifiedCount)", "damaged": "\(counts.damagedCount)",
@@ -84,7 +84,7 @@ extension TransferEngine {
         let now = context.clock.now()
         guard now > oldest.advanced(by: configuration.scrubNewFilesWithin) else { return }
         let lag = now.millisecondsSinceEpoch - oldest.millisecondsSinceEpoch
-        logger.warning(
+        context.logger.warning(
             "the scrub of new files is behind",
             metadata: [
                 "files": "\(backlog.newCount)", "lag.seconds": "\(lag / 1000)",
@@ -144,7 +144,7 @@ extension TransferEngine {
         guard isCurrent else { return }
         scrubCounts.withLock { $0.verifiedCount += 1 }
         guard file.damagedAt != nil else { return }
-        logger.notice(
+        context.logger.notice(
             "a file that was damaged is whole again", metadata: ["file.sha256": "\(target.digest)"])
     }
 
@@ -232,7 +232,7 @@ extension TransferEngine {
     /// Logs every file that has the bytes, up to a thousand.
     private func logDamage(of digest: SHA256Digest, _ what: Logger.Message) async throws {
         for file in try await context.metadata.liveFiles(with: digest, limit: 1000) {
-            logger.critical(
+            context.logger.critical(
                 what, metadata: ["file.id": "\(file.id)", "file.sha256": "\(digest)"])
         }
     }

@@ -66,7 +66,7 @@ extension TransferEngine {
                 return try await begin(record, new)
             case .createdInstead(let record, let ended):
                 await registry.drop(ended)
-                logger.debug(
+                context.logger.debug(
                     "a session without a byte made room", metadata: ["session.id": "\(ended)"])
                 await collectGarbageSoon()
                 return try await begin(record, new)
@@ -137,7 +137,7 @@ extension TransferEngine {
             try await cancelSession(id, owner: owner)
         } catch {
             // The sweep removes it when it expires.
-            logger.warning(
+            context.logger.warning(
                 "a failed upload stays until it expires",
                 metadata: ["error": "\(String(reflecting: error))"])
         }
@@ -185,7 +185,7 @@ extension TransferEngine {
         }
         if let size = new.fileSize {
             guard size >= 0 else { throw EngineError(.badRequest, "fileSize is below zero.") }
-            guard size <= configuration.maxFileSize else { throw tooLarge() }
+            guard size <= configuration.maxFileSize else { throw context.tooLarge() }
         }
         let wish = new.chunkSize ?? configuration.defaultChunkSize
         guard wish > 0 else { throw EngineError(.badRequest, "chunkSize is not above zero.") }
@@ -199,12 +199,6 @@ extension TransferEngine {
         // Doubling may exceed an upper limit that would have been enough.
         let upper = sizes.upperBound
         return doubled > upper && configuration.fits(largest, inChunksOf: upper) ? upper : doubled
-    }
-
-    func tooLarge() -> EngineError {
-        var error = EngineError(.fileTooLarge)
-        error.maxBytes = configuration.maxFileSize
-        return error
     }
 
     /// Whether the text is `type/subtype` of token characters, with parameters of printable ASCII

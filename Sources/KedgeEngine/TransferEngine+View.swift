@@ -24,7 +24,7 @@ extension TransferEngine {
     /// writer of the chunk in which the contiguous bytes end.
     private func stopAppend(to session: LiveSession) async throws {
         do {
-            try await writing(.append, of: session) { [context] writer in
+            try await sessionWriter.writing(.append, of: session) { [context] writer in
                 guard context.fleet != nil else { return }
                 var stopped: Int?
                 // During the claim, the chunk may be committed and the next one begun.

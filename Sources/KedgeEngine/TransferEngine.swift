@@ -17,7 +17,6 @@ package final class TransferEngine: Sendable {
     let waitingConcatenations = WaitingConcatenations()
     /// The open final upload after which the next sweep continues; nil to start over.
     let lastConcatenation = Mutex<SessionID?>(nil)
-    let logger: Logger
     let backgroundFinalizes = BackgroundTasks<SessionID>()
     let concatenationChecks = BackgroundTasks<SessionID>()
     let garbageCollections = BackgroundTasks<Int>()
@@ -28,7 +27,7 @@ package final class TransferEngine: Sendable {
     /// Finalizes for which this node holds the lease, with the number of requests that use it.
     let heldFinalizes = Mutex<[SessionID: Int]>([:])
     private let places: WritePlaces
-    private let isDraining = Mutex(false)
+    let sessionWriter: SessionWriter
 
     package init(
         metadata: any MetadataStore, bytes: any ByteStore,
@@ -45,14 +44,15 @@ package final class TransferEngine: Sendable {
             timer: timer, pool: pool, makeGenerator: makeGenerator,
             buffers: BufferPool(
                 bufferCapacity: configuration.bufferCapacity, minCapacity: 16 << 10,
-                budget: configuration.bufferByteCount))
+                budget: configuration.bufferByteCount),
+            logger: logger)
         registry = SessionRegistry(context: context)
+        sessionWriter = SessionWriter(context: context)
         places = WritePlaces(configuration)
         healthProbe = HealthProbe(clock: timer) {
             try await metadata.checkHealth()
             try await bytes.checkHealth()
         }
-        self.logger = logger
     }
 
     /// The current time of the stores' clock.
@@ -78,7 +78,7 @@ package final class TransferEngine: Sendable {
         of body: some ByteBody, to session: SessionID?, owner: OwnerID, isEvictable: Bool,
         _ write: (WritePlace) async throws -> Result
     ) async throws -> Result {
-        guard !isDraining.withLock({ $0 }) else {
+        guard !isEnding else {
             throw EngineError(.unavailable, "The service is stopping.")
         }
         let origin = body.origin
@@ -101,7 +101,7 @@ package final class TransferEngine: Sendable {
     func hold(_ place: WritePlace) { places.hold(place) }
 
     /// True once the bodies under way are being stopped.
-    var isEnding: Bool { isDraining.withLock { $0 } }
+    var isEnding: Bool { context.isEnding }
 
     /// Number of bodies being written now.
     package var activeWriteCount: Int { places.count }
@@ -114,42 +114,9 @@ package final class TransferEngine: Sendable {
 
     /// Refuses new bodies, stops those under way and saves their bytes as partials.
     package func interruptWriters() async {
-        isDraining.withLock { $0 = true }
+        context.drain.begin()
         for session in await registry.sessions {
             await session.interruptWriters(.draining)
-        }
-    }
-
-    /// Runs a write in a task of its own, so that another writer, a cancel or a shutdown can stop
-    /// it without cancelling the caller.
-    func writing<Result: Sendable>(
-        _ slot: WriterSlot, of session: LiveSession, in place: WritePlace? = nil,
-        _ body: @escaping @Sendable (ActiveWriter) async throws -> Result
-    ) async throws -> Result {
-        let writer = ActiveWriter()
-        context.busySessions.enter(session.id)
-        defer { context.busySessions.leave(session.id) }
-        place?.attach(writer)
-        do {
-            try await session.claim(slot, for: writer)
-        } catch {
-            writer.finish()
-            throw error
-        }
-        // Awaited below; cancelled by this task or through the writer.
-        let task = Task { try await body(writer) }
-        writer.attach { task.cancel() }
-        let result = await withTaskCancellationHandler {
-            await task.result
-        } onCancel: {
-            task.cancel()
-        }
-        await session.release(slot, writer)
-        do {
-            return try result.get()
-        } catch is CancellationError {
-            // Stopped while it read; the interruption has the reason.
-            throw writer.interruption?.error ?? CancellationError()
         }
     }
 }

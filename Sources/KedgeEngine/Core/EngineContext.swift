@@ -1,5 +1,6 @@
 internal import KedgeFiles
 internal import KedgeModel
+internal import Logging
 
 /// The dependencies and state that the components of the engine share.
 struct EngineContext: Sendable {
@@ -11,6 +12,7 @@ struct EngineContext: Sendable {
     let pool: BlockingPool
     let makeGenerator: @Sendable () -> AnyGenerator
     let buffers: BufferPool
+    let logger: Logger
     /// The metadata store if other nodes share it; nil in a single-node deployment.
     let fleet: (any FleetMetadataStore)?
     /// Random name of this process among the nodes.
@@ -19,11 +21,12 @@ struct EngineContext: Sendable {
     let leases = WriterLeases()
     let busySessions = BusySessions()
     let openAreas = OpenAreaCount()
+    let drain = Drain()
 
     init(
         metadata: any MetadataStore, bytes: any ByteStore, configuration: EngineConfiguration,
         clock: any WallClock, timer: any Clock<Duration>, pool: BlockingPool,
-        makeGenerator: @escaping @Sendable () -> AnyGenerator, buffers: BufferPool
+        makeGenerator: @escaping @Sendable () -> AnyGenerator, buffers: BufferPool, logger: Logger
     ) {
         self.metadata = metadata
         self.bytes = bytes
@@ -33,6 +36,7 @@ struct EngineContext: Sendable {
         self.pool = pool
         self.makeGenerator = makeGenerator
         self.buffers = buffers
+        self.logger = logger
         fleet = bytes.isShared ? metadata as? any FleetMetadataStore : nil
         var generator = makeGenerator()
         nodeName = SessionID.random(using: &generator).text
@@ -48,6 +52,16 @@ struct EngineContext: Sendable {
     /// elsewhere needs room only for bytes in transit, at most one chunk.
     func roomNeeded(for byteCount: Int64, chunkSize: Int64) -> Int64 {
         bytes.assembles ? min(byteCount, chunkSize) : byteCount
+    }
+
+    /// True once the bodies under way are being stopped.
+    var isEnding: Bool { drain.isUnderWay }
+
+    /// Returns the error for a file that is larger than allowed.
+    func tooLarge() -> EngineError {
+        var error = EngineError(.fileTooLarge)
+        error.maxBytes = configuration.maxFileSize
+        return error
     }
 
     /// The expiry of a session that is active now.
