@@ -98,7 +98,7 @@ extension TransferEngine {
         guard let ids = view.parts else { throw EngineError(.badRequest, "It has no parts.") }
         if view.state == .completed, let file = view.fileID {
             waitingConcatenations.remove(id)
-            return (.file(try await self.file(file, owner: owner)), true)
+            return (.file(try await fileService.file(file, owner: owner)), true)
         }
         // A session with all of its bytes no longer needs its partial uploads.
         if view.state == .finalizing || view.fileSize == view.offset {
@@ -129,7 +129,7 @@ extension TransferEngine {
             do {
                 let view = try await uploadView(of: id, owner: owner)
                 if view.state == .completed, let file = view.fileID {
-                    _ = try await self.file(file, owner: owner)
+                    _ = try await fileService.file(file, owner: owner)
                 }
                 isReady = isReady && view.fileSize == view.offset
                 sum = sum.flatMap { sum in

@@ -103,9 +103,9 @@ extension TransferEngine {
         guard record.state == .completed, let fileID = record.fileID else {
             return try await copyStaged(part, to: id, owner: owner)
         }
-        let file = try await file(fileID, owner: owner)
-        let digests = try await chunkDigests(of: file)
-        let opened = try await openFile(file)
+        let file = try await fileService.file(fileID, owner: owner)
+        let digests = try await fileService.chunkDigests(of: file)
+        let opened = try await fileService.openFile(file)
         let bytes = PartBytes(
             byteCount: part.byteCount, chunkSize: file.chunkSize, digests: digests,
             source: opened.reader.read, copySource: opened.reader.copySource)

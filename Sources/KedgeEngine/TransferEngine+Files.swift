@@ -1,11 +1,4 @@
-internal import KedgeFiles
 package import KedgeModel
-
-/// A file that is open for reading.
-package struct OpenedFile: Sendable {
-    package let record: FileRecord
-    package let reader: any BlobReader
-}
 
 extension TransferEngine {
     /// Returns the file's record.
@@ -13,14 +6,7 @@ extension TransferEngine {
     /// - Throws: `FILE_NOT_FOUND`, `FILE_GONE` after its deletion, `FILE_DAMAGED` while its bytes
     ///   are known to be wrong or missing.
     package func file(_ id: FileID, owner: OwnerID) async throws -> FileRecord {
-        try await translating {
-            guard let record = try await context.metadata.file(id, owner: owner) else {
-                throw EngineError(.fileNotFound)
-            }
-            guard record.deletedAt == nil else { throw EngineError(.fileGone) }
-            guard record.damagedAt == nil else { throw EngineError(.fileDamaged) }
-            return record
-        }
+        try await fileService.file(id, owner: owner)
     }
 
     /// Opens the bytes of a file. They stay readable until closed, even if the file is deleted
@@ -29,36 +15,7 @@ extension TransferEngine {
     /// - Throws: `FILE_GONE`; `FILE_DAMAGED` when the blob is missing or has the wrong size. The
     ///   file is then marked as damaged, and the scrub looks for another copy.
     package func openFile(_ record: FileRecord) async throws -> OpenedFile {
-        try await translating {
-            if let reader = try await openWhole(record) {
-                return OpenedFile(record: record, reader: reader)
-            }
-            // Not damage if the file was deleted, or its blob has moved, since the record was read.
-            // The lock waits for an upload of the same bytes that replaces the blob.
-            return try await digestLocks.withLock(record.digest) {
-                let now = try await file(record.id, owner: record.owner)
-                if let reader = try await openWhole(now) {
-                    return OpenedFile(record: now, reader: reader)
-                }
-                try await reportDamage(of: now)
-                throw EngineError(.fileDamaged)
-            }
-        }
-    }
-
-    /// Opens the blob of a file; returns nil when there is none, or one of another size.
-    func openWhole(_ record: FileRecord) async throws -> (any BlobReader)? {
-        do {
-            let reader = try await context.bytes.openBlob(record.blob)
-            guard reader.byteCount == record.byteCount else {
-                await reader.close()
-                return nil
-            }
-            openBlobs.add(reader, at: record.location)
-            return reader
-        } catch ByteStoreError.notFound {
-            return nil
-        }
+        try await fileService.openFile(record)
     }
 
     /// Returns a URL that serves the file without credentials for some minutes; nil when this
@@ -68,9 +25,7 @@ extension TransferEngine {
     package func publicURL(
         of record: FileRecord, responseFields fields: [String: String]
     ) async throws -> String? {
-        try await translating {
-            try await context.bytes.publicURL(of: record.blob, responseFields: fields)
-        }
+        try await fileService.publicURL(of: record, responseFields: fields)
     }
 
     /// Returns files of an owner, newest first.
@@ -79,22 +34,13 @@ extension TransferEngine {
     package func files(
         of owner: OwnerID, after cursor: FileCursor?, limit: Int, onlyDamaged: Bool = false
     ) async throws -> [FileRecord] {
-        try await translating {
-            onlyDamaged
-                ? try await context.metadata.damagedFiles(of: owner, after: cursor, limit: limit)
-                : try await context.metadata.files(of: owner, after: cursor, limit: limit)
-        }
+        try await fileService.files(
+            of: owner, after: cursor, limit: limit, onlyDamaged: onlyDamaged)
     }
 
     /// Returns the digests of a file's chunks in order.
     package func chunkDigests(of record: FileRecord) async throws -> [SHA256Digest] {
-        try await translating {
-            do {
-                return try await context.metadata.chunkDigests(of: record)
-            } catch MetadataError.notFound {
-                throw EngineError(.fileGone)
-            }
-        }
+        try await fileService.chunkDigests(of: record)
     }
 
     /// Deletes a file. Requests for it fail with `FILE_GONE` from now on. Its bytes are removed
@@ -102,12 +48,7 @@ extension TransferEngine {
     ///
     /// - Throws: `FILE_NOT_FOUND`.
     package func deleteFile(_ id: FileID, owner: OwnerID) async throws {
-        try await translating {
-            guard try await context.metadata.file(id, owner: owner) != nil else {
-                throw EngineError(.fileNotFound)
-            }
-            try await context.metadata.deleteFile(id, owner: owner, at: context.clock.now())
-        }
+        try await fileService.deleteFile(id, owner: owner)
         await collectGarbageSoon()
     }
 
@@ -164,28 +105,17 @@ extension TransferEngine {
         _ file: OpenedFile, at offset: Int64, upTo limit: Int64,
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) async throws -> Result {
-        try await translating {
-            guard !isEnding else { throw EngineError(.unavailable, "The service is stopping.") }
-            transferClock.tick()
-            let buffer = context.buffers.take()
-            defer { context.buffers.give(buffer) }
-            try await file.reader.read(into: buffer, at: offset, byteCount: limit)
-            return try body(buffer.bytes)
-        }
+        try await fileService.read(file, at: offset, upTo: limit, body)
     }
 
     /// Prefetches the next bytes of an open file, so that sending them does not wait for a disk.
     package func prefetch(_ file: OpenedFile, at offset: Int64, byteCount: Int64) async throws {
-        try await translating {
-            guard !isEnding else { throw EngineError(.unavailable, "The service is stopping.") }
-            transferClock.tick()
-            try await file.reader.prefetch(byteCount, at: offset)
-        }
+        try await fileService.prefetch(file, at: offset, byteCount: byteCount)
     }
 
     /// Returns a descriptor from which the kernel can send an open file; nil when the bytes are not
     /// in a local file. The caller closes it.
     package func duplicateDescriptor(of file: OpenedFile) async throws -> Int32? {
-        try await translating { try await file.reader.duplicateDescriptor() }
+        try await fileService.duplicateDescriptor(of: file)
     }
 }

@@ -35,7 +35,7 @@ extension TransferEngine {
     /// warning when the scrub of new files is behind. Called about once a minute.
     package func tendScrub() async throws {
         let now = context.clock.now()
-        let open = openBlobs.locations
+        let open = fileService.openLocations
         if !open.isEmpty {
             try await context.metadata.keepSuperseded(
                 at: open, until: now.advanced(by: configuration.supersededLifetime))
@@ -126,7 +126,7 @@ extension TransferEngine {
         }
         let keeper = LeaseKeeper(engine: self, target: target)
         let verdict = try await reading.verdict(
-            opening: { try await openWhole(file) }, from: target.checkedByteCount,
+            opening: { try await fileService.openWhole(file) }, from: target.checkedByteCount,
             proceed: { try await keeper.proceed(checked: $0) })
         switch verdict {
         case .right?: try await confirm(target, file)
@@ -171,7 +171,7 @@ extension TransferEngine {
                 proceed: { _ in try await keeper.proceed(checked: 0, untilDone: true) })
             guard verdict == .right, try await restore(copy, target) else { continue }
             scrubCounts.withLock { $0.restoredCount += 1 }
-            try await logDamage(
+            try await damageReports.logDamage(
                 of: target.digest,
                 "the bytes of a file were damaged, and replaced by an earlier copy")
             return
@@ -184,7 +184,7 @@ extension TransferEngine {
             nextAt: context.clock.now().advanced(by: configuration.damagedScrubPeriod))
         guard isCurrent, !wasMarked else { return }
         scrubCounts.withLock { $0.damagedCount += 1 }
-        try await logDamage(of: target.digest, "a file is damaged")
+        try await damageReports.logDamage(of: target.digest, "a file is damaged")
     }
 
     /// - Returns: False when the copy is gone, or the blob was replaced meanwhile.
@@ -220,20 +220,6 @@ extension TransferEngine {
             }
             try await context.bytes.removeSuperseded(copy)
             try await context.metadata.forgetSuperseded(copy)
-        }
-    }
-
-    /// Marks a file as damaged whose blob turned out to be missing or of the wrong size.
-    func reportDamage(of file: FileRecord) async throws {
-        let isNew = try await context.metadata.markDamaged(file, at: context.clock.now())
-        if isNew { try await logDamage(of: file.digest, "a file is damaged") }
-    }
-
-    /// Logs every file that has the bytes, up to a thousand.
-    private func logDamage(of digest: SHA256Digest, _ what: Logger.Message) async throws {
-        for file in try await context.metadata.liveFiles(with: digest, limit: 1000) {
-            context.logger.critical(
-                what, metadata: ["file.id": "\(file.id)", "file.sha256": "\(digest)"])
         }
     }
 }

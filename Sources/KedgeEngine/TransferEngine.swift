@@ -12,6 +12,8 @@ package final class TransferEngine: Sendable {
     let context: EngineContext
     package let registry: SessionRegistry
     let digestLocks = KeyedLock<SHA256Digest>()
+    let damageReports: DamageReports
+    let fileService: FileService
     let finalizeLocks = KeyedLock<SessionID>()
     let copyLocks = KeyedLock<Int>()
     let waitingConcatenations = WaitingConcatenations()
@@ -20,7 +22,6 @@ package final class TransferEngine: Sendable {
     let backgroundFinalizes = BackgroundTasks<SessionID>()
     let concatenationChecks = BackgroundTasks<SessionID>()
     let garbageCollections = BackgroundTasks<Int>()
-    let openBlobs = OpenBlobs()
     let transferClock = TransferClock()
     let scrubCounts = Mutex(ScrubCounts())
     private let healthProbe: HealthProbe
@@ -48,6 +49,10 @@ package final class TransferEngine: Sendable {
             logger: logger)
         registry = SessionRegistry(context: context)
         sessionWriter = SessionWriter(context: context)
+        damageReports = DamageReports(context: context)
+        fileService = FileService(
+            context: context, digestLocks: digestLocks, transferClock: transferClock,
+            damageReports: damageReports)
         places = WritePlaces(configuration)
         healthProbe = HealthProbe(clock: timer) {
             try await metadata.checkHealth()
