@@ -79,14 +79,14 @@ extension TransferEngine {
     private func waitForConcatenation(of id: SessionID, _ timeout: Duration) async throws
         -> Duration
     {
-        let isOurs = backgroundFinalizes.isRunning(id)
+        let isOurs = finalizer.isRunningInBackground(id)
         var step = Duration.milliseconds(5)
         var waited = Duration.zero
         while waited < timeout, !isEnding {
             try await context.timer.sleep(for: step)
             waited += step
             step = min(step * 2, .milliseconds(250))
-            if isOurs ? !backgroundFinalizes.isRunning(id) : waited >= .seconds(1) { break }
+            if isOurs ? !finalizer.isRunningInBackground(id) : waited >= .seconds(1) { break }
         }
         return waited
     }
@@ -147,7 +147,7 @@ extension TransferEngine {
 // Background execution of concatenations.
 extension TransferEngine {
     private func beginConcatenating(_ id: SessionID, of ids: [SessionID], owner: OwnerID) {
-        backgroundFinalizes.start(id) { [self] in
+        finalizer.startInBackground(id) { [self] in
             do {
                 // Few at a time, and outside the limit of bodies: copying must not keep clients
                 // from uploading.
@@ -172,17 +172,17 @@ extension TransferEngine {
     private func makeFinalUpload(_ id: SessionID, of ids: [SessionID], owner: OwnerID) async throws
     {
         do {
-            guard try await takeWork(on: id, nil) else { return }
+            guard try await finalizer.leases.takeWork(on: id, nil) else { return }
         } catch MetadataError.wrongState(.completed) {
             return try await registry.withSession(id, owner: owner) { try await $0.refresh() }
         }
-        defer { releaseLease(of: id) }
+        defer { finalizer.leases.releaseLease(of: id) }
         try await translating {
             let view = try await uploadView(of: id, owner: owner)
             if view.state == .open, view.fileSize != view.offset || view.fileSize == nil {
                 try await fill(id, from: ids, owner: owner)
             }
-            _ = try await finish(id, owner: owner, timeout: .seconds(24 * 3600))
+            _ = try await finalizer.finish(id, owner: owner, timeout: .seconds(24 * 3600))
         }
         waitingConcatenations.remove(id)
     }
@@ -190,7 +190,7 @@ extension TransferEngine {
     /// Drops the pending finalize, so that the session can expire. A failure here leaves that to
     /// the sweep.
     private func discardFinalize(of id: SessionID) async {
-        try? await context.metadata.dropFinalize(of: id, by: workLease)
+        try? await context.metadata.dropFinalize(of: id, by: finalizer.leases.workLease)
     }
 
     /// Resumes concatenations that no request asks for. They were interrupted by a crash, or this
@@ -205,7 +205,7 @@ extension TransferEngine {
 
     /// Starts the concatenation of a session that is ready, and lets one that is not expire.
     func resumeConcatenating(_ record: SessionRecord) async {
-        guard !backgroundFinalizes.isRunning(record.id) else { return }
+        guard !finalizer.isRunningInBackground(record.id) else { return }
         do {
             let concatenation = try await concatenation(
                 of: record.id, owner: record.owner, keepsAlive: false)

@@ -31,7 +31,7 @@ extension TransferEngine {
     func sourceUploads(_ ids: [SessionID], owner: OwnerID) async throws -> [SourceUpload] {
         var sources: [SourceUpload] = []
         for id in ids {
-            try await commitLast(of: id, owner: owner)
+            try await finalizer.commitLast(of: id, owner: owner)
             let byteCount = try await completeByteCount(of: id, owner: owner)
             let start = sources.last?.end ?? 0
             guard byteCount <= configuration.maxFileSize - start else { throw context.tooLarge() }
@@ -63,7 +63,7 @@ extension TransferEngine {
             // If the part became a file meanwhile, its bytes are in another place. The lock waits
             // for a finalize under way. An error of this query is dropped, because the first one is
             // more useful.
-            let state = try? await finalizeLocks.withLock(part.id) {
+            let state = try? await finalizer.withoutFinalize(of: part.id) {
                 try await sessionStatus(part.id, owner: owner).state
             }
             switch error {
@@ -89,7 +89,7 @@ extension TransferEngine {
         _ id: SessionID, owner: OwnerID, only index: Int? = nil, cause: String
     ) async throws -> EngineError {
         try await registry.withSession(id, owner: owner) { session in
-            try await invalidate(
+            try await finalizer.sessionBytes.invalidate(
                 session, await session.ledger.record, only: context.bytes.assembles ? nil : index,
                 cause: cause)
         }
@@ -122,7 +122,7 @@ extension TransferEngine {
         try await registry.withSession(part.id, owner: owner) { session in
             // Before taking the slot: if chunks are missing, this stops all writers and readers of
             // the area and waits for them.
-            if context.bytes.assembles { try await assemble(session) }
+            if context.bytes.assembles { try await finalizer.sessionBytes.assemble(session) }
             try await sessionWriter.writing(.reading(context.makeID()), of: session) { _ in
                 let area = try await session.stagingArea()
                 let ledger = await session.ledger

@@ -29,7 +29,7 @@ extension TransferEngine {
             }
             await renew(context.leases.tokens(), in: fleet)
             do {
-                try await renewFinalizes()
+                try await finalizer.leases.renewFinalizes()
                 // Not left to the sweep, which runs once a minute: a client waits for the file.
                 try await takeOverFinalizes()
             } catch {

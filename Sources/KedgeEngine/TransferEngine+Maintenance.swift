@@ -139,7 +139,7 @@ extension TransferEngine {
         for record in try await context.metadata.finalizingSessions() {
             guard !isEnding else { return }
             // A finalize under way needs no help, and the sweep does not wait for it.
-            if await finalizeLocks.isHeld(record.id) { continue }
+            if await finalizer.isFinalizing(record.id) { continue }
             await finishInterrupted(record)
         }
     }
@@ -201,7 +201,7 @@ extension TransferEngine {
     package func close() async throws {
         await interruptWriters()
         await concatenationChecks.close()
-        await backgroundFinalizes.close()
+        await finalizer.close()
         await garbageCollections.close()
         await finishHealthCheck()
         try await translating {

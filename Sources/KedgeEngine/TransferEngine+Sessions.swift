@@ -123,7 +123,7 @@ extension TransferEngine {
     /// - Throws: `SESSION_CLOSED` when it is completed: delete the file instead.
     package func cancelSession(_ id: SessionID, owner: OwnerID) async throws {
         try await translating {
-            try await finalizeLocks.withLock(id) {
+            try await finalizer.withoutFinalize(of: id) {
                 try await context.metadata.cancelSession(id, owner: owner)
                 await registry.drop(id, ofOwner: owner)
             }

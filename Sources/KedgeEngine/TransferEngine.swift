@@ -14,19 +14,16 @@ package final class TransferEngine: Sendable {
     let digestLocks = KeyedLock<SHA256Digest>()
     let damageReports: DamageReports
     let fileService: FileService
-    let finalizeLocks = KeyedLock<SessionID>()
+    let finalizer: Finalizer
     let copyLocks = KeyedLock<Int>()
     let waitingConcatenations = WaitingConcatenations()
     /// The open final upload after which the next sweep continues; nil to start over.
     let lastConcatenation = Mutex<SessionID?>(nil)
-    let backgroundFinalizes = BackgroundTasks<SessionID>()
     let concatenationChecks = BackgroundTasks<SessionID>()
     let garbageCollections = BackgroundTasks<Int>()
     let transferClock = TransferClock()
     let scrubCounts = Mutex(ScrubCounts())
     private let healthProbe: HealthProbe
-    /// Finalizes for which this node holds the lease, with the number of requests that use it.
-    let heldFinalizes = Mutex<[SessionID: Int]>([:])
     private let places: WritePlaces
     let sessionWriter: SessionWriter
 
@@ -53,10 +50,16 @@ package final class TransferEngine: Sendable {
         fileService = FileService(
             context: context, digestLocks: digestLocks, transferClock: transferClock,
             damageReports: damageReports)
+        finalizer = Finalizer(
+            context: context, registry: registry, sessionWriter: sessionWriter,
+            digestLocks: digestLocks)
         places = WritePlaces(configuration)
         healthProbe = HealthProbe(clock: timer) {
             try await metadata.checkHealth()
             try await bytes.checkHealth()
+        }
+        finalizer.observeCompletions { [weak self] id, owner in
+            self?.startFinalUploads(of: id, owner: owner)
         }
     }
 

@@ -1,0 +1,184 @@
+internal import KedgeFiles
+internal import KedgeLocks
+internal import KedgeModel
+internal import Logging
+
+/// The outcome of a finalize.
+package enum FinalizeOutcome: Sendable {
+    case completed(FileRecord)
+    /// The whole-file hash is still being computed and covers this many bytes. The client asks
+    /// again.
+    case pending(verifiedBytes: Int64)
+}
+
+/// Turns complete sessions into files: within a request, or in the background under a lease.
+final class Finalizer: Sendable {
+    let leases: FinalizeLeases
+    let sessionBytes: SessionBytes
+    private let context: EngineContext
+    private let registry: SessionRegistry
+    private let sessionWriter: SessionWriter
+    private let hashWait: FileHashWait
+    private let promoter: Promoter
+    private let finalizeLocks = KeyedLock<SessionID>()
+    private let backgroundFinalizes = BackgroundTasks<SessionID>()
+    private let completionObserver = Mutex<(@Sendable (SessionID, OwnerID) -> Void)?>(nil)
+
+    init(
+        context: EngineContext, registry: SessionRegistry, sessionWriter: SessionWriter,
+        digestLocks: KeyedLock<SHA256Digest>
+    ) {
+        self.context = context
+        self.registry = registry
+        self.sessionWriter = sessionWriter
+        leases = FinalizeLeases(context: context)
+        sessionBytes = SessionBytes(context: context, registry: registry)
+        hashWait = FileHashWait(
+            context: context, registry: registry, leases: leases, sessionBytes: sessionBytes)
+        promoter = Promoter(
+            context: context, digestLocks: digestLocks, sessionBytes: sessionBytes)
+    }
+
+    /// Sets the closure that gets each session that this node has turned into a file. It must not
+    /// retain the finalizer.
+    func observeCompletions(_ observer: @escaping @Sendable (SessionID, OwnerID) -> Void) {
+        completionObserver.withLock { $0 = observer }
+    }
+
+    /// Turns a complete session into a file that is verified, durable and atomically visible.
+    /// Idempotent.
+    func finalize(
+        _ id: SessionID, owner: OwnerID, expecting expected: SHA256Digest? = nil
+    ) async throws -> FinalizeOutcome {
+        try await translating {
+            var hasWork = false
+            defer { if hasWork { leases.releaseLease(of: id) } }
+            try await commitLast(of: id, owner: owner)
+            if let verified = try await hashWait.bytesStillUnverified(
+                id, owner: owner, expected, taking: &hasWork)
+            {
+                if context.bytes.assembles { finishInBackground(id, owner: owner, expected) }
+                return .pending(verifiedBytes: verified)
+            }
+            do {
+                let outcome = try await finalizeLocked(id, owner: owner, expecting: expected)
+                // This may be the last partial upload that a final upload waits for.
+                if case .completed = outcome { completionObserver.withLock { $0 }?(id, owner) }
+                return outcome
+            } catch let error as EngineError where error.isAnswerToFinalize {
+                // The client gets this error, so the finalize is no longer pending.
+                if context.bytes.assembles {
+                    try await context.metadata.dropFinalize(of: id, by: leases.workLease)
+                }
+                throw error
+            }
+        }
+    }
+
+    private func finalizeLocked(
+        _ id: SessionID, owner: OwnerID, expecting expected: SHA256Digest?
+    ) async throws -> FinalizeOutcome {
+        try await finalizeLocks.withLock(id) {
+            try await registry.withSession(id, owner: owner) { session in
+                let record = await session.ledger.record
+                if record.state == .completed || record.state == .finalizing {
+                    return .completed(
+                        try await promoter.finishAgain(session, record, expecting: expected))
+                }
+                return try await promoter.finalizeOpen(session, expecting: expected)
+            }
+        }
+    }
+
+    /// Turns a complete session into a file and waits for it. Idempotent.
+    ///
+    /// - Parameter timeout: ``EngineConfiguration/finishTimeout`` when nil.
+    /// - Throws: The errors of ``finalize(_:owner:expecting:)``; `UNAVAILABLE` after the timeout.
+    func finish(
+        _ id: SessionID, owner: OwnerID, expecting expected: SHA256Digest? = nil,
+        timeout: Duration? = nil
+    ) async throws -> FileRecord {
+        try await translating {
+            var waited = Duration.zero
+            var step = Duration.milliseconds(20)
+            while true {
+                var outcome: FinalizeOutcome?
+                waited += try await context.timer.measure {
+                    outcome = try await finalize(id, owner: owner, expecting: expected)
+                }
+                if case .completed(let file) = outcome { return file }
+                guard waited < timeout ?? context.configuration.finishTimeout else {
+                    throw EngineError(.unavailable, "The file is still being verified; ask again.")
+                }
+                // While another node has the lease, `finalize` returns without waiting.
+                try await context.timer.sleep(for: step)
+                waited += step
+                step = min(step * 2, .seconds(1))
+            }
+        }
+    }
+
+    /// Commits the last chunk of a session if only this commit is missing.
+    func commitLast(of id: SessionID, owner: OwnerID) async throws {
+        try await registry.withSession(id, owner: owner) { session in
+            let ledger = await session.ledger
+            guard ledger.record.state == .open, ledger.lacksOnlyLastCommit,
+                let end = ledger.record.fileSize
+            else { return }
+            _ = try await sessionWriter.append(
+                AppendPut(offset: end), to: session, body: NoBytes())
+        }
+    }
+
+    /// Runs the body while the session is not being finalized.
+    func withoutFinalize<Result: Sendable>(
+        of id: SessionID, _ body: () async throws -> Result
+    ) async throws -> Result {
+        try await finalizeLocks.withLock(id, body)
+    }
+
+    /// True while the session is being finalized.
+    func isFinalizing(_ id: SessionID) async -> Bool { await finalizeLocks.isHeld(id) }
+
+    /// Continues a finalize whose request was answered "pending". Each round renews the lease. The
+    /// result is a file, or an error that the client gets when it asks again.
+    func finishInBackground(_ id: SessionID, owner: OwnerID, _ expected: SHA256Digest?) {
+        backgroundFinalizes.start(id) { [self] in
+            do {
+                while !Task.isCancelled, !context.isEnding {
+                    guard case .pending = try await finalize(id, owner: owner, expecting: expected)
+                    else { return }
+                    // While another node has the lease, the call returns at once.
+                    try await context.timer.sleep(for: .seconds(1))
+                }
+            } catch is CancellationError {
+                return
+            } catch {
+                context.logger.warning(
+                    "a promised finalize stopped",
+                    metadata: [
+                        "session.id": "\(id)", "error": "\(String(reflecting: error))",
+                    ])
+            }
+        }
+    }
+
+    /// Starts work in the background that ends in a finalize, unless some is under way for the
+    /// session.
+    func startInBackground(_ id: SessionID, _ work: @escaping @Sendable () async -> Void) {
+        backgroundFinalizes.start(id, work)
+    }
+
+    /// True while work for the session is under way in the background.
+    func isRunningInBackground(_ id: SessionID) -> Bool { backgroundFinalizes.isRunning(id) }
+
+    /// Cancels the work in the background and waits for it.
+    func close() async { await backgroundFinalizes.close() }
+}
+
+extension EngineError {
+    /// True when the client learns from the error that the session cannot become a file as it is.
+    fileprivate var isAnswerToFinalize: Bool {
+        [.missingChunks, .sizeMismatch, .integrityMismatch].contains(code)
+    }
+}

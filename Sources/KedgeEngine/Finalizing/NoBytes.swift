@@ -1,0 +1,12 @@
+internal import KedgeFiles
+
+/// A body without bytes.
+struct NoBytes: ByteBody {
+    var announcedByteCount: Int64? { 0 }
+
+    func makeReader() async throws -> any ByteReader { Reader() }
+
+    private final class Reader: ByteReader {
+        func fill(_ buffer: IOBuffer, limit: Int) async throws -> Bool { false }
+    }
+}
