@@ -1,232 +1,27 @@
-internal import KedgeLocks
 package import KedgeModel
-internal import Logging
 
-/// The progress of a final upload.
-package enum Concatenation: Sendable {
-    case file(FileRecord)
-    /// A partial upload lacks bytes, or the bytes are being copied.
-    ///
-    /// - Parameter byteCount: The size of the final upload; nil while unknown.
-    case waiting(byteCount: Int64?)
-}
-
-// Concatenation: clients send the parts of a file in parallel, as partial uploads of their own. One
-// node makes the final upload from them in the background, once all of them are complete. Another
-// node takes over if that one fails.
 extension TransferEngine {
     /// Returns the progress of a final upload. Starts the concatenation when all partial uploads
     /// are complete.
     ///
     /// A call keeps the session and its open partial uploads from expiring.
     ///
-    /// - Parameter patience: Timeout for a concatenation that can run now. It goes on afterwards.
+    /// - Parameter timeout: Timeout for a concatenation that can run now. It goes on afterwards.
     /// - Throws: `BAD_REQUEST` when the session is not a final upload, `SESSION_EXPIRED` when it or
     ///   a partial upload is gone, `FILE_GONE` when its file was deleted, `FILE_TOO_LARGE`, and the
     ///   errors of ``uploadView(of:owner:stopsAppend:)``.
     package func concatenate(
         _ id: SessionID, owner: OwnerID, timeout: Duration = .zero
     ) async throws -> Concatenation {
-        try await translating {
-            var last = try await concatenation(of: id, owner: owner, keepsAlive: true)
-            var waited = Duration.zero
-            while waited < timeout, !isEnding, last.isReady, case .waiting = last.result {
-                waited += try await waitForConcatenation(of: id, timeout - waited)
-                last = try await concatenation(of: id, owner: owner, keepsAlive: true)
-            }
-            return last.result
-        }
+        try await concatenator.concatenate(id, owner: owner, timeout: timeout)
     }
 
     /// Starts the concatenations for which a completed session was the last missing partial upload.
     ///
-    /// - Parameter patience: Timeout for all of them together.
+    /// - Parameter timeout: Timeout for all of them together.
     package func completedPartialUpload(
         _ part: SessionID, owner: OwnerID, timeout: Duration = .zero
     ) async {
-        var left = timeout
-        for id in waitingConcatenations.waiting(for: part, owner: owner) {
-            left -= await context.timer.measure {
-                do {
-                    _ = try await concatenate(id, owner: owner, timeout: left)
-                } catch {
-                    // The partial upload is durable, so its own request succeeds. A request for the
-                    // final upload gets this error.
-                    if (error as? EngineError)?.endsConcatenation == true {
-                        waitingConcatenations.remove(id)
-                    }
-                    context.logger.warning(
-                        "an upload cannot be made of its parts",
-                        metadata: [
-                            "session.id": "\(id)", "error": "\(String(reflecting: error))",
-                        ])
-                }
-            }
-        }
+        await concatenator.completedPartialUpload(part, owner: owner, timeout: timeout)
     }
-
-    /// Checks in the background for final uploads that wait for a session that became a file.
-    func startFinalUploads(of part: SessionID, owner: OwnerID) {
-        guard !waitingConcatenations.waiting(for: part, owner: owner).isEmpty else { return }
-        concatenationChecks.start(part) { [self] in await completedPartialUpload(part, owner: owner)
-        }
-    }
-
-    /// Waits until this node has ended the concatenation. While another node runs it, waits for a
-    /// second at most.
-    ///
-    /// - Returns: The time waited.
-    private func waitForConcatenation(of id: SessionID, _ timeout: Duration) async throws
-        -> Duration
-    {
-        let isOurs = finalizer.isRunningInBackground(id)
-        var step = Duration.milliseconds(5)
-        var waited = Duration.zero
-        while waited < timeout, !isEnding {
-            try await context.timer.sleep(for: step)
-            waited += step
-            step = min(step * 2, .milliseconds(250))
-            if isOurs ? !finalizer.isRunningInBackground(id) : waited >= .seconds(1) { break }
-        }
-        return waited
-    }
-
-    private func concatenation(
-        of id: SessionID, owner: OwnerID, keepsAlive: Bool
-    ) async throws -> (result: Concatenation, isReady: Bool) {
-        let view = try await uploadView(of: id, owner: owner)
-        guard let ids = view.parts else { throw EngineError(.badRequest, "It has no parts.") }
-        if view.state == .completed, let file = view.fileID {
-            waitingConcatenations.remove(id)
-            return (.file(try await fileService.file(file, owner: owner)), true)
-        }
-        // A session with all of its bytes no longer needs its partial uploads.
-        if view.state == .finalizing || view.fileSize == view.offset {
-            beginConcatenating(id, of: ids, owner: owner)
-            return (.waiting(byteCount: view.fileSize), true)
-        }
-        // Added before the check, so that a partial upload that completes during the check finds
-        // it.
-        waitingConcatenations.add(id, ids, owner: owner)
-        let (byteCount, isReady) = try await sourcesState(of: ids, owner: owner)
-        if keepsAlive {
-            for id in [id] + ids {
-                try await registry.withSession(id, owner: owner) { try await $0.stayAlive() }
-            }
-        }
-        if isReady { beginConcatenating(id, of: ids, owner: owner) }
-        return (.waiting(byteCount: view.fileSize ?? byteCount), isReady)
-    }
-
-    /// - Returns: The total size, nil while unknown, and whether all partial uploads are complete.
-    /// - Throws: `SESSION_EXPIRED` when one is gone, `FILE_TOO_LARGE`.
-    private func sourcesState(
-        of ids: [SessionID], owner: OwnerID
-    ) async throws -> (byteCount: Int64?, isReady: Bool) {
-        var sum: Int64? = 0
-        var isReady = true
-        for id in ids {
-            do {
-                let view = try await uploadView(of: id, owner: owner)
-                if view.state == .completed, let file = view.fileID {
-                    _ = try await fileService.file(file, owner: owner)
-                }
-                isReady = isReady && view.fileSize == view.offset
-                sum = sum.flatMap { sum in
-                    view.fileSize.map { sum.addingReportingOverflow($0).partialValue }
-                }
-                if let sum, sum < 0 || sum > configuration.maxFileSize { throw context.tooLarge() }
-            } catch let error as EngineError where error.meansGone {
-                throw EngineError(.sessionExpired, "A part of the upload is gone.")
-            }
-        }
-        return (sum, isReady)
-    }
-}
-
-// Background execution of concatenations.
-extension TransferEngine {
-    private func beginConcatenating(_ id: SessionID, of ids: [SessionID], owner: OwnerID) {
-        finalizer.startInBackground(id) { [self] in
-            do {
-                // Few at a time, and outside the limit of bodies: copying must not keep clients
-                // from uploading.
-                let slot = abs(id.hashValue % configuration.maxConcurrentCopies)
-                try await copyLocks.withLock(slot) {
-                    try Task.checkCancellation()
-                    try await makeFinalUpload(id, of: ids, owner: owner)
-                }
-            } catch is CancellationError {
-                return
-            } catch {
-                guard !isEnding else { return }
-                context.logger.warning(
-                    "an upload was not made of its parts yet",
-                    metadata: ["session.id": "\(id)", "error": "\(String(reflecting: error))"])
-                await discardFinalize(of: id)
-            }
-        }
-    }
-
-    /// Copies the bytes into the session and finalizes it, unless another node does so.
-    private func makeFinalUpload(_ id: SessionID, of ids: [SessionID], owner: OwnerID) async throws
-    {
-        do {
-            guard try await finalizer.leases.takeWork(on: id, nil) else { return }
-        } catch MetadataError.wrongState(.completed) {
-            return try await registry.withSession(id, owner: owner) { try await $0.refresh() }
-        }
-        defer { finalizer.leases.releaseLease(of: id) }
-        try await translating {
-            let view = try await uploadView(of: id, owner: owner)
-            if view.state == .open, view.fileSize != view.offset || view.fileSize == nil {
-                try await fill(id, from: ids, owner: owner)
-            }
-            _ = try await finalizer.finish(id, owner: owner, timeout: .seconds(24 * 3600))
-        }
-        waitingConcatenations.remove(id)
-    }
-
-    /// Drops the pending finalize, so that the session can expire. A failure here leaves that to
-    /// the sweep.
-    private func discardFinalize(of id: SessionID) async {
-        try? await context.metadata.dropFinalize(of: id, by: finalizer.leases.workLease)
-    }
-
-    /// Resumes concatenations that no request asks for. They were interrupted by a crash, or this
-    /// node did not know of them when their last partial upload completed. Each call takes up to a
-    /// hundred, in turn.
-    func resumeConcatenations() async throws {
-        let batch = try await context.metadata.openConcatenations(
-            after: lastConcatenation.withLock { $0 }, limit: 100)
-        lastConcatenation.withLock { $0 = batch.count == 100 ? batch.last?.id : nil }
-        for record in batch where !isEnding { await resumeConcatenating(record) }
-    }
-
-    /// Starts the concatenation of a session that is ready, and lets one that is not expire.
-    func resumeConcatenating(_ record: SessionRecord) async {
-        guard !finalizer.isRunningInBackground(record.id) else { return }
-        do {
-            let concatenation = try await concatenation(
-                of: record.id, owner: record.owner, keepsAlive: false)
-            if !concatenation.isReady { await discardFinalize(of: record.id) }
-        } catch let error as EngineError where error.endsConcatenation {
-            waitingConcatenations.remove(record.id)
-            await discardFinalize(of: record.id)
-        } catch {
-            context.logger.warning(
-                "an upload that is made of others was not looked at",
-                metadata: ["session.id": "\(record.id)", "error": "\(String(reflecting: error))"])
-        }
-    }
-}
-
-extension EngineError {
-    /// True when the session or file is gone, or never existed.
-    fileprivate var meansGone: Bool {
-        [.sessionNotFound, .sessionExpired, .sessionClosed, .fileGone].contains(code)
-    }
-
-    /// True when the concatenation can never succeed.
-    fileprivate var endsConcatenation: Bool { meansGone || code == .fileTooLarge }
 }

@@ -9,7 +9,7 @@ extension TransferEngine {
             if job.record.parts == nil {
                 finalizer.finishInBackground(job.record.id, owner: job.record.owner, job.expected)
             } else {
-                await resumeConcatenating(job.record)
+                await concatenator.resumeConcatenating(job.record)
             }
         }
     }

@@ -116,7 +116,7 @@ extension TransferEngine {
         await collectGarbage()
         try await translating {
             try await finishLeftBehind()
-            try await resumeConcatenations()
+            try await concatenator.resumeConcatenations()
         }
     }
 
@@ -200,7 +200,7 @@ extension TransferEngine {
     /// Stops all work and closes the stores. The engine must not be used afterwards.
     package func close() async throws {
         await interruptWriters()
-        await concatenationChecks.close()
+        await concatenator.close()
         await finalizer.close()
         await garbageCollections.close()
         await finishHealthCheck()

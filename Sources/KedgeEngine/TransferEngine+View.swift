@@ -40,13 +40,3 @@ extension TransferEngine {
         }
     }
 }
-
-extension LiveSession {
-    fileprivate func uploadView() throws -> UploadView {
-        try requireCurrent()
-        switch ledger.record.state {
-        case .open, .finalizing, .completed: return UploadView(ledger)
-        default: throw EngineError.closed(ledger.record.state)
-        }
-    }
-}

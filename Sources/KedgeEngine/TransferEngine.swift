@@ -15,11 +15,7 @@ package final class TransferEngine: Sendable {
     let damageReports: DamageReports
     let fileService: FileService
     let finalizer: Finalizer
-    let copyLocks = KeyedLock<Int>()
-    let waitingConcatenations = WaitingConcatenations()
-    /// The open final upload after which the next sweep continues; nil to start over.
-    let lastConcatenation = Mutex<SessionID?>(nil)
-    let concatenationChecks = BackgroundTasks<SessionID>()
+    let concatenator: Concatenator
     let garbageCollections = BackgroundTasks<Int>()
     let transferClock = TransferClock()
     let scrubCounts = Mutex(ScrubCounts())
@@ -53,13 +49,16 @@ package final class TransferEngine: Sendable {
         finalizer = Finalizer(
             context: context, registry: registry, sessionWriter: sessionWriter,
             digestLocks: digestLocks)
+        concatenator = Concatenator(
+            context: context, registry: registry, sessionWriter: sessionWriter,
+            fileService: fileService, finalizer: finalizer)
         places = WritePlaces(configuration)
         healthProbe = HealthProbe(clock: timer) {
             try await metadata.checkHealth()
             try await bytes.checkHealth()
         }
-        finalizer.observeCompletions { [weak self] id, owner in
-            self?.startFinalUploads(of: id, owner: owner)
+        finalizer.observeCompletions { [weak concatenator = self.concatenator] id, owner in
+            concatenator?.startFinalUploads(of: id, owner: owner)
         }
     }
 

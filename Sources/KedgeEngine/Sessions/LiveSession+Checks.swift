@@ -26,6 +26,17 @@ extension LiveSession {
         return withDigests ? ledger.statusWithDigests : ledger.status
     }
 
+    /// Returns the upload as clients see it that may resume it.
+    ///
+    /// - Throws: `SESSION_EXPIRED`, `SESSION_CLOSED` for a canceled or failed session.
+    func uploadView() throws -> UploadView {
+        try requireCurrent()
+        switch ledger.record.state {
+        case .open, .finalizing, .completed: return UploadView(ledger)
+        default: throw EngineError.closed(ledger.record.state)
+        }
+    }
+
     /// Returns a snapshot of one chunk. It is small: keeping a copy of the ledger while bytes
     /// arrive would make each commit copy all of it.
     func view(ofChunk index: Int) throws -> ChunkView {

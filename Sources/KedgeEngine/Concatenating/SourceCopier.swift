@@ -1,9 +1,15 @@
 internal import KedgeModel
 
-// Copies the bytes of partial uploads into their final upload. The bytes are read once more for the
-// hashes of the file and its chunks. Then the store copies them itself if it can; otherwise they
-// are written.
-extension TransferEngine {
+/// Copies the bytes of partial uploads into their final upload. The bytes are read once more for
+/// the hashes of the file and its chunks. Then the store copies them itself if it can; otherwise
+/// they are written.
+struct SourceCopier: Sendable {
+    let context: EngineContext
+    let registry: SessionRegistry
+    let sessionWriter: SessionWriter
+    let fileService: FileService
+    let finalizer: Finalizer
+
     /// Copies the bytes of complete sessions into an open one, in their order. Continues after the
     /// bytes that are there already. Idempotent. Only one caller at a time, on all nodes.
     ///
@@ -28,13 +34,15 @@ extension TransferEngine {
     /// Returns the partial uploads with their offsets in the final upload.
     ///
     /// - Throws: `FILE_TOO_LARGE`, and for a partial upload the errors of ``fill(_:from:owner:)``.
-    func sourceUploads(_ ids: [SessionID], owner: OwnerID) async throws -> [SourceUpload] {
+    private func sourceUploads(_ ids: [SessionID], owner: OwnerID) async throws -> [SourceUpload] {
         var sources: [SourceUpload] = []
         for id in ids {
             try await finalizer.commitLast(of: id, owner: owner)
             let byteCount = try await completeByteCount(of: id, owner: owner)
             let start = sources.last?.end ?? 0
-            guard byteCount <= configuration.maxFileSize - start else { throw context.tooLarge() }
+            guard byteCount <= context.configuration.maxFileSize - start else {
+                throw context.tooLarge()
+            }
             sources.append(SourceUpload(id: id, start: start, byteCount: byteCount))
         }
         return sources
@@ -64,7 +72,9 @@ extension TransferEngine {
             // for a finalize under way. An error of this query is dropped, because the first one is
             // more useful.
             let state = try? await finalizer.withoutFinalize(of: part.id) {
-                try await sessionStatus(part.id, owner: owner).state
+                try await registry.withSession(part.id, owner: owner) {
+                    try await $0.currentStatus().state
+                }
             }
             switch error {
             case let damage as DamagedPart:
@@ -75,7 +85,7 @@ extension TransferEngine {
             case ByteStoreError.notFound where state == .open:
                 throw try await invalidate(part.id, owner: owner, cause: "bytes of a part are gone")
             default:
-                guard state == .completed, !isEnding else { throw error }
+                guard state == .completed, !context.isEnding else { throw error }
                 try await copyNow(part, to: id, owner: owner)
             }
         }
@@ -96,7 +106,7 @@ extension TransferEngine {
     }
 
     private func copyNow(_ part: SourceUpload, to id: SessionID, owner: OwnerID) async throws {
-        guard !isEnding else { throw EngineError(.unavailable, "The service is stopping.") }
+        guard !context.isEnding else { throw EngineError(.unavailable, "The service is stopping.") }
         let record = try await registry.withSession(part.id, owner: owner) {
             await $0.ledger.record
         }
