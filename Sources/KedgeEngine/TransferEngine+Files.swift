@@ -49,7 +49,7 @@ extension TransferEngine {
     /// - Throws: `FILE_NOT_FOUND`.
     package func deleteFile(_ id: FileID, owner: OwnerID) async throws {
         try await fileService.deleteFile(id, owner: owner)
-        await collectGarbageSoon()
+        await garbageCollector.collectGarbageSoon()
     }
 
     /// Creates a file from one body: the short way for small files. Nothing is kept when it fails.

@@ -31,7 +31,7 @@ extension TransferEngine {
             do {
                 try await finalizer.leases.renewFinalizes()
                 // Not left to the sweep, which runs once a minute: a client waits for the file.
-                try await takeOverFinalizes()
+                try await resumption.takeOverFinalizes()
             } catch {
                 context.logger.warning(
                     "leases of finalizes were not renewed",

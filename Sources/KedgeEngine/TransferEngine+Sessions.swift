@@ -68,7 +68,7 @@ extension TransferEngine {
                 await registry.drop(ended)
                 context.logger.debug(
                     "a session without a byte made room", metadata: ["session.id": "\(ended)"])
-                await collectGarbageSoon()
+                await garbageCollector.collectGarbageSoon()
                 return try await begin(record, new)
             case .full:
                 throw EngineError(.tooManySessions)
@@ -128,7 +128,7 @@ extension TransferEngine {
                 await registry.drop(id, ofOwner: owner)
             }
         }
-        await collectGarbageSoon()
+        await garbageCollector.collectGarbageSoon()
     }
 
     /// Cancels a session that no client will resume. A failure is only logged.

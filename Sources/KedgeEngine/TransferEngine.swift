@@ -16,7 +16,10 @@ package final class TransferEngine: Sendable {
     let fileService: FileService
     let finalizer: Finalizer
     let concatenator: Concatenator
-    let garbageCollections = BackgroundTasks<Int>()
+    let garbageCollector: GarbageCollector
+    let resumption: FinalizeResumption
+    let recovery: Recovery
+    let sweeper: Sweeper
     let transferClock = TransferClock()
     let scrubCounts = Mutex(ScrubCounts())
     private let healthProbe: HealthProbe
@@ -52,6 +55,13 @@ package final class TransferEngine: Sendable {
         concatenator = Concatenator(
             context: context, registry: registry, sessionWriter: sessionWriter,
             fileService: fileService, finalizer: finalizer)
+        garbageCollector = GarbageCollector(context: context, digestLocks: digestLocks)
+        resumption = FinalizeResumption(
+            context: context, finalizer: finalizer, concatenator: concatenator)
+        recovery = Recovery(context: context, resumption: resumption)
+        sweeper = Sweeper(
+            context: context, registry: registry, garbageCollector: garbageCollector,
+            resumption: resumption, concatenator: concatenator)
         places = WritePlaces(configuration)
         healthProbe = HealthProbe(clock: timer) {
             try await metadata.checkHealth()

@@ -1,0 +1,57 @@
+internal import KedgeModel
+internal import Logging
+
+/// Resumes finalizes and concatenations that no request and no node continues.
+struct FinalizeResumption: Sendable {
+    let context: EngineContext
+    let finalizer: Finalizer
+    let concatenator: Concatenator
+
+    /// Finishes one finalizing session. A failure is only logged.
+    func finishInterrupted(_ record: SessionRecord) async {
+        do {
+            _ = try await finalizer.finalize(record.id, owner: record.owner)
+            context.logger.notice("finished an upload", metadata: ["session.id": "\(record.id)"])
+        } catch let error as EngineError where error.code == .missingChunks {
+            // Already logged, and the session is open again.
+            return
+        } catch let error as EngineError
+            where error.code == .sessionClosed || error.code == .sessionNotFound
+        {
+            // Canceled since it was listed.
+            return
+        } catch {
+            // A full disk, for example. The session stays finalizing; the client asks again, or the
+            // next sweep retries. Other sessions do not wait for it.
+            context.logger.error(
+                "an upload could not be finished yet",
+                metadata: [
+                    "session.id": "\(record.id)", "error": "\(String(reflecting: error))",
+                ])
+        }
+    }
+
+    /// Finishes sessions whose finalize failed, or whose client did not ask again.
+    func finishLeftBehind() async throws {
+        if context.bytes.assembles { return try await takeOverFinalizes() }
+        for record in try await context.metadata.finalizingSessions() {
+            guard !context.isEnding else { return }
+            // A finalize under way needs no help, and the sweep does not wait for it.
+            if await finalizer.isFinalizing(record.id) { continue }
+            await finishInterrupted(record)
+        }
+    }
+
+    /// Takes over finalizes whose nodes no longer renew the lease.
+    func takeOverFinalizes() async throws {
+        let jobs = try await context.metadata.takeAbandonedFinalizes(
+            lease: finalizer.leases.workLease, limit: 10)
+        for job in jobs where !context.isEnding {
+            if job.record.parts == nil {
+                finalizer.finishInBackground(job.record.id, owner: job.record.owner, job.expected)
+            } else {
+                await concatenator.resumeConcatenating(job.record)
+            }
+        }
+    }
+}
