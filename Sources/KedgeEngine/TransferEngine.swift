@@ -1,5 +1,4 @@
 package import KedgeFiles
-internal import KedgeLocks
 package import KedgeModel
 package import Logging
 
@@ -11,8 +10,6 @@ package import Logging
 package final class TransferEngine: Sendable {
     let context: EngineContext
     package let registry: SessionRegistry
-    let digestLocks = KeyedLock<SHA256Digest>()
-    let damageReports: DamageReports
     let fileService: FileService
     let finalizer: Finalizer
     let concatenator: Concatenator
@@ -20,8 +17,8 @@ package final class TransferEngine: Sendable {
     let resumption: FinalizeResumption
     let recovery: Recovery
     let sweeper: Sweeper
-    let transferClock = TransferClock()
-    let scrubCounts = Mutex(ScrubCounts())
+    let scrubber: BlobScrubber
+    private let transferClock: TransferClock
     private let healthProbe: HealthProbe
     private let places: WritePlaces
     let sessionWriter: SessionWriter
@@ -45,7 +42,10 @@ package final class TransferEngine: Sendable {
             logger: logger)
         registry = SessionRegistry(context: context)
         sessionWriter = SessionWriter(context: context)
-        damageReports = DamageReports(context: context)
+        let places = WritePlaces(configuration)
+        let transferClock = TransferClock()
+        let digestLocks = KeyedLock<SHA256Digest>()
+        let damageReports = DamageReports(context: context)
         fileService = FileService(
             context: context, digestLocks: digestLocks, transferClock: transferClock,
             damageReports: damageReports)
@@ -62,7 +62,12 @@ package final class TransferEngine: Sendable {
         sweeper = Sweeper(
             context: context, registry: registry, garbageCollector: garbageCollector,
             resumption: resumption, concatenator: concatenator)
-        places = WritePlaces(configuration)
+        self.places = places
+        self.transferClock = transferClock
+        scrubber = BlobScrubber(
+            context: context, fileService: fileService, damageReports: damageReports,
+            digestLocks: digestLocks,
+            isTransferring: { places.count > 0 || transferClock.isRecent })
         healthProbe = HealthProbe(clock: timer) {
             try await metadata.checkHealth()
             try await bytes.checkHealth()
