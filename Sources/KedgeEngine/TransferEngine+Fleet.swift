@@ -1,7 +1,3 @@
-internal import KedgeModel
-internal import Logging
-
-// Work of a node in a fleet besides answering requests.
 extension TransferEngine {
     /// True when other nodes use the same stores.
     package var isInFleet: Bool { context.fleet != nil }
@@ -9,61 +5,6 @@ extension TransferEngine {
     /// Renews the leases of this node and handles change notifications of other nodes, until the
     /// task is cancelled.
     package func runInFleet() async {
-        guard let fleet = context.fleet else { return }
-        await withTaskGroup { group in
-            group.addTask { await self.renewLeasesRegularly(in: fleet) }
-            group.addTask {
-                for await id in fleet.changeNotifications() {
-                    await self.handleChange(id, in: fleet)
-                }
-            }
-        }
-    }
-
-    private func renewLeasesRegularly(in fleet: any FleetMetadataStore) async {
-        while !Task.isCancelled {
-            do {
-                try await context.timer.sleep(for: configuration.writerLease / 4)
-            } catch {
-                return
-            }
-            await renew(context.leases.tokens(), in: fleet)
-            do {
-                try await finalizer.leases.renewFinalizes()
-                // Not left to the sweep, which runs once a minute: a client waits for the file.
-                try await resumption.takeOverFinalizes()
-            } catch {
-                context.logger.warning(
-                    "leases of finalizes were not renewed",
-                    metadata: ["error": "\(String(reflecting: error))"])
-            }
-        }
-    }
-
-    /// Renews leases of writers. A writer whose lease is not renewed goes on: its commit checks
-    /// whether another writer has taken over.
-    private func renew(
-        _ tokens: [(id: SessionID, token: FencingToken)], in fleet: any FleetMetadataStore
-    ) async {
-        guard !tokens.isEmpty else { return }
-        do {
-            let wanted = try await fleet.renewWriters(tokens, lease: configuration.writerLease)
-            for token in wanted { context.leases.stop(token) }
-        } catch {
-            context.logger.warning(
-                "leases were not renewed", metadata: ["error": "\(String(reflecting: error))"])
-        }
-    }
-
-    private func handleChange(_ id: SessionID, in fleet: any FleetMetadataStore) async {
-        guard let session = await registry.session(inMemory: id) else { return }
-        await renew(context.leases.tokens(of: id), in: fleet)
-        do {
-            try await session.handleChange()
-        } catch {
-            // The next request for the session asks the store itself.
-            context.logger.debug(
-                "a hint was of no use", metadata: ["error": "\(String(reflecting: error))"])
-        }
+        await fleetNode.runInFleet()
     }
 }

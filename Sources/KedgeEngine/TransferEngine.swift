@@ -14,10 +14,10 @@ package final class TransferEngine: Sendable {
     let finalizer: Finalizer
     let concatenator: Concatenator
     let garbageCollector: GarbageCollector
-    let resumption: FinalizeResumption
     let recovery: Recovery
     let sweeper: Sweeper
     let scrubber: BlobScrubber
+    let fleetNode: FleetNode
     private let transferClock: TransferClock
     private let healthProbe: HealthProbe
     private let places: WritePlaces
@@ -56,12 +56,14 @@ package final class TransferEngine: Sendable {
             context: context, registry: registry, sessionWriter: sessionWriter,
             fileService: fileService, finalizer: finalizer)
         garbageCollector = GarbageCollector(context: context, digestLocks: digestLocks)
-        resumption = FinalizeResumption(
+        let resumption = FinalizeResumption(
             context: context, finalizer: finalizer, concatenator: concatenator)
         recovery = Recovery(context: context, resumption: resumption)
         sweeper = Sweeper(
             context: context, registry: registry, garbageCollector: garbageCollector,
             resumption: resumption, concatenator: concatenator)
+        fleetNode = FleetNode(
+            context: context, registry: registry, leases: finalizer.leases, resumption: resumption)
         self.places = places
         self.transferClock = transferClock
         scrubber = BlobScrubber(
@@ -100,7 +102,7 @@ package final class TransferEngine: Sendable {
         of body: some ByteBody, to session: SessionID?, owner: OwnerID, isEvictable: Bool,
         _ write: (WritePlace) async throws -> Result
     ) async throws -> Result {
-        guard !isEnding else {
+        guard !context.isEnding else {
             throw EngineError(.unavailable, "The service is stopping.")
         }
         let origin = body.origin
@@ -121,9 +123,6 @@ package final class TransferEngine: Sendable {
 
     /// Marks a body as not evictable, because none of it counts before its end.
     func hold(_ place: WritePlace) { places.hold(place) }
-
-    /// True once the bodies under way are being stopped.
-    var isEnding: Bool { context.isEnding }
 
     /// Number of bodies being written now.
     package var activeWriteCount: Int { places.count }
