@@ -4,7 +4,8 @@ package import Logging
 
 /// The core of the server: sessions, chunks, offsets, finalize, expiry.
 ///
-/// Every front end (native, tus, IETF) calls it. It depends on two ports and on no protocol.
+/// Every front end (native, tus, IETF) calls it. It depends on two ports and on no protocol. It
+/// keeps sessions, admission, drain and writing, and forwards the rest to owners.
 /// Acknowledged bytes are durable: bytes reach stable storage first, then the row, then the client
 /// gets the response.
 package final class TransferEngine: Sendable {
