@@ -6,7 +6,8 @@ extension TransferEngine {
     ///
     /// A call keeps the session and its open partial uploads from expiring.
     ///
-    /// - Parameter timeout: Timeout for a concatenation that can run now. It goes on afterwards.
+    /// - Parameter timeout: Limit of the wait for a concatenation that can run now. It goes on
+    ///   afterwards.
     /// - Throws: `BAD_REQUEST` when the session is not a final upload, `SESSION_EXPIRED` when it or
     ///   a partial upload is gone, `FILE_GONE` when its file was deleted, `FILE_TOO_LARGE`, and the
     ///   errors of ``uploadView(of:owner:stopsAppend:)``.
@@ -18,7 +19,7 @@ extension TransferEngine {
 
     /// Starts the concatenations for which a completed session was the last missing partial upload.
     ///
-    /// - Parameter timeout: Timeout for all of them together.
+    /// - Parameter timeout: Limit of the wait for all of them together.
     package func completedPartialUpload(
         _ part: SessionID, owner: OwnerID, timeout: Duration = .zero
     ) async {

@@ -2,17 +2,21 @@ internal import KedgeLocks
 
 /// The SHA-256 of a file's contiguous prefix, computed while chunks arrive in parallel.
 ///
-/// A file is hashed from its start, so chunks are hashed in order:
+/// A file is hashed from its start, so chunks are hashed in order. Each chunk is one *step* of the
+/// file's hash:
 ///
-/// - The writer of a chunk borrows the hash and updates it together with the chunk's own.
-/// - When the chunk's digest has matched, the writer announces the result as a step. The next chunk
-///   can continue from there, although this one is not durable yet.
-/// - The step counts when it and all earlier steps are accepted.
+/// - The writer of a chunk copies the hash (``makeHasher(at:)``) and updates the copy together with
+///   the chunk's own hash.
+/// - When the chunk's digest has matched, the writer proposes the step (``propose(_:from:)``). The
+///   next chunk can continue from its result, although this chunk is not durable yet.
+/// - When the chunk is durable, the writer accepts the step (``accept(stepAt:)``). The step counts
+///   once all earlier steps are accepted.
+/// - When the chunk cannot become durable, the writer rolls the step back (``rollBack(stepAt:)``).
 ///
-/// Chunks that arrive out of order are read back by another task (``readBack(_:)``), between
-/// ``beginReadingBack()`` and ``endReadingBack()``.
+/// Chunks that arrive out of order have no step. Another task reads them back (``readBack(_:)``)
+/// between ``beginReadingBack()`` and ``endReadingBack()``.
 package final class OrderedHashing: Sendable {
-    /// The change of the hash by one chunk.
+    /// The file's hash before and after one chunk.
     fileprivate struct Step {
         let before: SHA256Hasher
         let after: SHA256Hasher
@@ -22,9 +26,9 @@ package final class OrderedHashing: Sendable {
     fileprivate struct State {
         var hasher: SHA256Hasher
         var isReadingBack = false
-        /// Announced steps that do not count yet, by start offset.
+        /// Proposed steps that do not count yet, by start offset.
         var steps: [Int64: Step] = [:]
-        /// Ends of the chunks that are being written and may announce a step.
+        /// Ends of the chunks that are being written and may propose a step.
         var comingEnds: Set<Int64> = []
         var waiting: [(offset: Int64, continuation: CheckedContinuation<Void, Never>)] = []
     }
@@ -48,9 +52,12 @@ package final class OrderedHashing: Sendable {
     }
 
     /// Returns a copy of the hash at exactly this offset. Waits for it while the preceding chunk is
-    /// being written, up to the timeout `timeout`.
+    /// being written.
     ///
-    /// - Parameter sleep: Sleeps for the timeout; ends early when its task is cancelled.
+    /// - Parameters:
+    ///   - timeout: Limit of the wait; zero does not wait.
+    ///   - sleep: Sleeps for the timeout; ends early when its task is cancelled.
+    /// - Returns: Nil when no such hash is available in time.
     package func makeHasher(
         at offset: Int64, timeout: Duration,
         sleep: @escaping @Sendable (Duration) async throws -> Void
@@ -81,19 +88,19 @@ package final class OrderedHashing: Sendable {
     /// Registers a chunk that is about to be written, by its end; ``leave(end:)`` must follow.
     package func enter(end: Int64) { state.withLock { _ = $0.comingEnds.insert(end) } }
 
-    /// Removes the chunk with this end: it has announced its step, or never will.
+    /// Removes the chunk with this end: its step was proposed, or never will be.
     package func leave(end: Int64) {
         state.withLock { _ = $0.comingEnds.remove(end) }
         wake(at: end)
     }
 
-    /// Announces the step of a chunk whose digest has matched.
+    /// Proposes the step of a chunk whose digest has matched. The next chunk can continue from it.
     package func propose(_ after: SHA256Hasher, from before: SHA256Hasher) {
         state.withLock { $0.steps[before.byteCount] = Step(before: before, after: after) }
         wake(at: after.byteCount)
     }
 
-    /// Accepts the step of a chunk that is durable. It counts after all earlier steps.
+    /// Accepts the proposed step of a chunk that is durable. It counts after all earlier steps.
     package func accept(stepAt start: Int64) {
         state.withLock { state in
             state.steps[start]?.isAccepted = true
@@ -101,14 +108,14 @@ package final class OrderedHashing: Sendable {
         }
     }
 
-    /// Withdraws the step of a chunk that will not become durable.
+    /// Rolls back the proposed step of a chunk that will not become durable.
     package func rollBack(stepAt start: Int64) { state.withLock { $0.steps[start] = nil } }
 
-    /// Starts hashing by other means; ``endReadingBack()`` must follow. Until then the running
-    /// hash is not lent, and no step counts.
+    /// Begins to read bytes back for the hash; ``endReadingBack()`` must follow. Until then the
+    /// hash at its current offset is not available to writers, and no step counts.
     package func beginReadingBack() { state.withLock { $0.isReadingBack = true } }
 
-    /// Sets the hash computed by other means.
+    /// Sets the hash after bytes that were read back.
     package func readBack(_ hasher: SHA256Hasher) { state.withLock { $0.hasher = hasher } }
 
     package func endReadingBack() {

@@ -31,7 +31,7 @@ struct SessionRow {
         }
         record = SessionRecord(
             id: id, owner: OwnerID(row["owner"]),
-            // A session that gave up its bytes reads back with its default key. In such a state no
+            // A session that released its bytes reads back with its default key. In such a state no
             // code uses the bytes.
             stagingKey: stagingKey.map { StagingKey($0) } ?? StagingKey(id),
             fileName: row["file_name"], mimeType: row["mime_type"], fileSize: row["file_size"],

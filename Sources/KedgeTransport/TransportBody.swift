@@ -2,7 +2,7 @@
 public enum TransportBody: Sendable {
     /// Bytes in memory.
     case bytes([UInt8])
-    /// Bytes that are read in pieces while they are sent.
+    /// Bytes that are read one buffer at a time while they are sent.
     case source(any TransportBodySource)
 
     /// Number of bytes that will be sent.

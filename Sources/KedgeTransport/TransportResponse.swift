@@ -17,17 +17,17 @@ public struct TransportResponse: Sendable {
     }
 }
 
-/// The body of a response, pulled in pieces by one reader. Dropping it cancels the exchange.
+/// The body of a response, pulled by one reader as it arrives. Dropping it cancels the exchange.
 public struct TransportResponseBody: Sendable {
     private let pull: @Sendable () async throws(TransportError) -> [UInt8]?
 
-    /// Wraps a function that returns the next piece, or nil after the last. A body that ends before
+    /// Wraps a function that returns the next bytes, or nil after the last. A body that ends before
     /// its announced length must throw, after every byte that arrived was returned.
     public init(_ pull: @escaping @Sendable () async throws(TransportError) -> [UInt8]?) {
         self.pull = pull
     }
 
-    /// Returns the next piece, or nil after the last.
+    /// Returns the next bytes, or nil after the last.
     public func next() async throws(TransportError) -> [UInt8]? { try await pull() }
 
     /// Reads to the end; throws ``TransportError/Kind/other`` after more than `maxBytes`.

@@ -42,8 +42,8 @@ struct AdaptiveBodySizeTests {
         #expect(size.carriesChecksum)
     }
 
-    /// Sends pieces over a link that dies after each of these byte counts, to a server that
-    /// discards broken pieces.
+    /// Sends bodies over a link that dies after each of these byte counts, to a server that
+    /// discards broken bodies.
     ///
     /// - Returns: The ratio of bytes that crossed the link to bytes that counted.
     private func lossyRatio(lives: [Int64], startingWith first: AdaptiveBodySize) -> Double {
@@ -138,7 +138,7 @@ struct AdaptiveBodySizeTests {
         #expect(size.byteCount == AdaptiveBodySize.initial / 2)
         size.adopt(capabilities { $0.maxAppendSize = 1000 })
         #expect(size.byteCount == 1000)
-        // The server takes no smaller piece in any case.
+        // The server takes no smaller body in any case.
         size.adopt(capabilities { $0.minAppendSize = 20 << 20 })
         #expect(size.byteCount == 20 << 20)
     }

@@ -120,13 +120,13 @@ struct ForeignResumableServerTests {
             #expect(try await run.value.pauseReason == .shutdown)
             try await client.close()
             let carried = server.now.carriedByteCount
-            // More than the record has: the piece in flight was never acknowledged.
+            // More than the record has: the body in flight was never acknowledged.
             #expect(carried == 5 << 20)
 
             server.set(.whole)
             let next = try await self.client(url)
             #expect(try await enqueue(next) == id)
-            // The first piece and one of twice its size.
+            // The first body and one of twice its size.
             #expect(try await next.transfer(id).bytesTransferred == 3 * AdaptiveBodySize.initial)
             expectArrived(try await next.run(id), bytes, at: server)
             #expect(server.now.carriedByteCount < bytes.count + Self.headsByteCount)

@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(2)))
 struct SequentialUploadTests {
     private let bytes = TransferEnvironment.bytes(600_000)
-    /// More bytes than the first piece.
+    /// More bytes than the first request sends.
     private let large = TransferEnvironment.bytes(9 << 20)
 
     @Test(arguments: SequentialUploadEnvironment.protocols)
@@ -207,7 +207,7 @@ struct SequentialUploadTests {
         uploadProtocol: UploadProtocol
     ) async throws {
         let fixture = try SequentialUploadEnvironment(uploadProtocol)
-        // The piece in flight when the file changes is not the last one.
+        // The request in flight when the file changes is not the last one.
         try fixture.base.write("source.bin", TransferEnvironment.bytes(13 << 20))
         let gate = Gate()
         let counter = Counter()

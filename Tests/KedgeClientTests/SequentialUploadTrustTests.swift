@@ -71,7 +71,7 @@ struct SequentialUploadTrustTests {
         #expect(snapshot.id == failed.id)
     }
 
-    // R117, R118. Pieces that are larger than one read are read while they are sent.
+    // R117, R118. Bodies that are larger than one read are read while they are sent.
     @Test func `a file that changes while its last bytes are sent is uploaded anew`()
         async throws
     {

@@ -170,10 +170,10 @@ struct SourceEditTests {
 /// Edits of the file during uploads in the protocols that take bytes in order.
 @Suite(.timeLimit(.minutes(2)))
 struct SequentialSourceEditTests {
-    /// Bytes that are sent in several pieces.
+    /// Bytes that are sent in several requests.
     private let bytes = TransferEnvironment.bytes(16 << 20)
 
-    /// Begins an upload whose second piece waits, with the first one acknowledged.
+    /// Begins an upload whose second request waits, with the first one acknowledged.
     private func begin(
         _ fixture: SequentialUploadEnvironment
     ) async throws -> (TransferClient, TransferID, Gate, Task<TransferSnapshot, any Error>) {
@@ -252,7 +252,7 @@ struct SequentialSourceEditTests {
         #expect(fixture.seen("POST").count == 1)
     }
 
-    // The kill comes before the answer to a piece. The hash is recorded before the piece is sent.
+    // The kill comes before the answer to a request. The hash is recorded before the body is sent.
     @Test(arguments: SequentialUploadEnvironment.protocols)
     func `an upload of a touched file continues after a kill in the middle of a piece`(
         uploadProtocol: UploadProtocol

@@ -21,7 +21,7 @@ struct OrderedHashingTests {
         return hasher
     }
 
-    /// Updates the borrowed hash with a chunk and announces the result as a step.
+    /// Updates a copy of the hash with a chunk and proposes the step.
     private func propose(_ index: Int) throws {
         let before = try #require(fileHashing.makeHasher(at: Int64(index * 100)))
         var after = before

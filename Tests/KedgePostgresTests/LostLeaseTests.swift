@@ -7,7 +7,7 @@ import Testing
 /// Writer leases are in an unlogged table: a crash of the database loses them while their writers
 /// live. The acknowledged bytes of a partial must stay all the same.
 @Suite(.timeLimit(.minutes(2))) struct LostLeaseTests {
-    /// A node's writer of a chunk, which does the same as a live session.
+    /// A node's writer of a chunk, which does the same as a `LiveSession`.
     private struct Writer: Sendable {
         let store: PostgresStore
         var token: FencingToken

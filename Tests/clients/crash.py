@@ -1,4 +1,4 @@
-"""Kills the service in the middle of a PATCH, in tus and in the IETF dialect."""
+"""Kills the service in the middle of a PATCH, in tus and in the IETF protocol."""
 
 import random
 import threading
@@ -101,7 +101,7 @@ class Trial:
 
     def round(self) -> None:
         """Kills the service in the middle of a PATCH that goes on from an announced offset."""
-        # Asking makes the service announce what came before, which it must then not take back.
+        # Asking makes the service acknowledge what came before, which it must not invalidate afterwards.
         with self._sending():
             self._announce(self.announced, self.source.byte_count)
         promised = self.announced

@@ -1,4 +1,4 @@
-"""Shows that the dialects keep their promises on every mix of stores.
+"""Shows that the protocols keep their promises on every mix of stores.
 
     every_mix.py --binary PATH_TO_KEDGE [--mib 6] [--seed N] [--only MIX]
 
@@ -50,7 +50,7 @@ SLOW = ("append-progress", "expired")
 EXTENSIONS = {
     "creation", "creation-with-upload", "creation-defer-length", "expiration", "checksum",
     "checksum-trailer", "termination", "concatenation", "concatenation-unfinished"}
-# Checks that need not have anything to check, and the dialects in which that is so.
+# Checks that need not have anything to check, and the versions in which that is so.
 EXCUSED = {
     # The drafts forbid a 104 to those who name no version.
     "104-location": ("final",), "104-limits": ("final",), "104-resumes": ("final",),

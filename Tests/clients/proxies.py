@@ -43,7 +43,7 @@ NEVER = 1 << 62
 @dataclass(frozen=True)
 class Case:
     kind: ProxyKind
-    # A dialect of `kedge upload`, or the name of another program.
+    # A protocol of `kedge upload`, or the name of another program.
     program: str
     is_before: bool
     life: int
@@ -87,14 +87,14 @@ class Outcome:
         return min(self.front, self.behind)
 
 
-# Proxies that the short form tries with every dialect: each stands for others that do as it does.
+# Proxies that the short form tries with every protocol: each stands for others that do as it does.
 EXAMPLES = {"direct", "nginx", "nginx-buffering", "haproxy"}
 # The same for programs of others.
 OTHERS = {"nginx", "nginx-buffering"}
 CHUNK = 4 << 20
 
 
-# The life that shows most: it is less than a chunk, and more than a piece.
+# The life that shows most: it is less than a chunk, and more than the body of an append.
 TELLING = 2560 * KIBIBYTE
 
 

@@ -72,7 +72,7 @@ def final_echo(tus: TusServer) -> None:
        "Parts are named by absolute or by relative addresses", needs=NEEDS)
 def final_addresses(tus: TusServer) -> None:
     for forms in ((str, str), (path, path), (str, path)):
-        # New parts each time: a server may delete them once they are used.
+        # New partial uploads each time: a server may delete them once they are used.
         parts = part(tus, FIRST), part(tus, SECOND)
         tus.location(join(tus, *(form(url) for form, url in zip(forms, parts, strict=True))))
 

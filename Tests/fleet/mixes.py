@@ -3,7 +3,7 @@
     mixes.py --binary KEDGE [--mib M]
 
 Each takes a file while its node is killed, gives it back, and is found whole by `kedge fsck` and `kedge scrub`. Rows
-that are about other bytes are refused. What the dialects promise on every mix is shown by
+that are about other bytes are refused. What the protocols promise on every mix is shown by
 `Tests/clients/every_mix.py`.
 """
 

@@ -5,7 +5,7 @@
 Several nodes share a PostgreSQL and a bucket behind a load balancer that sends each request to the next of
 them. While files are uploaded, a node at random is killed every few seconds and started again, PostgreSQL is
 killed once, and the object store answers 503 for ten seconds. One upload is given up half-way. Then every file
-is downloaded and deleted, and the housekeeping has to remove all that there was. Every upload has to complete
+is downloaded and deleted, and the sweep has to remove all that there was. Every upload has to complete
 with the right SHA-256 in the session in which it began, no acknowledged chunk may be sent again, nothing may be
 left over, and no node may take more memory than it is allowed.
 """

@@ -37,7 +37,7 @@ FILE_SYSTEMS = {
             "noatime,noauto_da_alloc,commit=300"),
         FileSystem(
             "xfs", 320 << 20, ("mkfs.xfs", "-q", "-f", "-K"), "noatime,nouuid",
-            # An earlier one may still be known when a process was slow to let go of it.
+            # An earlier one may still be known when a process was slow to release it.
             image_options="noatime,nouuid"),
         FileSystem(
             "btrfs", 256 << 20, ("mkfs.btrfs", "-q", "-f", "-K"),

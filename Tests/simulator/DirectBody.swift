@@ -2,8 +2,8 @@ import KedgeEngine
 import KedgeFiles
 import KedgeModel
 
-/// A body that reaches the engine without the routes of a front end, piece by piece and with
-/// delays.
+/// A body that reaches the engine without the routes of a front end, a few bytes at a time and
+/// with delays.
 struct DirectBody: ByteBody {
     let bytes: [UInt8]
     /// Number of bytes that arrive before the link breaks; nil when it holds.

@@ -49,7 +49,7 @@ final class Exchange: Sendable {
         }
     }
 
-    /// Waits for the next piece of the answer's body; nil at its end.
+    /// Waits for the next bytes of the answer's body; nil at its end.
     func nextPiece() async throws -> [UInt8]? {
         while true {
             let (state, piece) = state.withLock { state -> (State, [UInt8]?) in

@@ -40,7 +40,7 @@ struct Trouble: Sendable {
         }
     }
 
-    /// Starts the upkeep, which is no trouble and goes on in good weather.
+    /// Starts the sweeps, which are no trouble and go on in good weather.
     func beginUpkeep() {
         // The task ends with its world.
         Task.detached { [self] in

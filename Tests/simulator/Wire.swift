@@ -4,7 +4,8 @@ import KedgeClient
 import KedgeLocks
 import NIOCore
 
-/// A request's body as it reaches the server: piece by piece, with delays, and perhaps incomplete.
+/// A request's body as it reaches the server: a few bytes at a time, with delays, and perhaps
+/// incomplete.
 struct ArrivingBody: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 

@@ -4,7 +4,7 @@
 
 The short form takes one mix. Of each mix: a good upload over a damaged blob is served as it was sent; an earlier copy comes back when the
 later one is damaged; damage is found, refused on every route, listed, and healed by the same content in every
-dialect; damage between a chunk and the finalize is found. No download ever gets other bytes after detection.
+protocol; damage between a chunk and the finalize is found. No download ever gets other bytes after detection.
 """
 
 import argparse
@@ -61,7 +61,7 @@ class Trial:
     def say(self, what: str) -> None:
         print(f"  {what}", flush=True)
 
-    # Uploads, one for each dialect.
+    # Uploads, one for each protocol.
 
     def upload_natively(self, source: Source) -> str:
         upload = Client(self._binary, self._directory, f"http://127.0.0.1:{self.node.port}").upload(source)

@@ -20,7 +20,8 @@ struct BodyWriter: ~Copyable {
     /// - Parameters:
     ///   - start: Offset in the file of the first hashed byte.
     ///   - part: Hashes of the bytes already present, when this body continues an earlier one.
-    ///   - turn: Lets the file's hash include a chunk that is received from its first byte.
+    ///   - fileHashStep: The step of a chunk that is received from its first byte, in the file's
+    ///     hash.
     init(
         file: any OpenFile, start: Int64, part: ChunkPart = ChunkPart(),
         fileHashStep: FileHashStep? = nil, buffers: BufferPool, context: WorkerContext

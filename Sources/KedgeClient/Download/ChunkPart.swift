@@ -31,7 +31,7 @@ struct ChunkPart: Sendable {
     }
 }
 
-/// A chunk's turn in the ordered hashing of a downloaded file.
+/// A chunk's step in the ordered hashing of a downloaded file.
 struct FileHashStep: Sendable {
     /// Limit for the first bytes of a chunk. A faster chunk waits for those before it; a slower one
     /// comes over a slow link.

@@ -103,7 +103,7 @@ final class PrefixHash: Sendable {
         defer { fileHashing.endReadingBack() }
         // A chunk from here on is already hashed, but not durable yet. Its writer calls this again.
         while !isOver, !fileHashing.hasStepAhead, fileHashing.hasher.byteCount < end {
-            // While following, only this thread advances the hash.
+            // Until `endReadingBack()`, only this thread advances the hash.
             var hasher = fileHashing.hasher
             do {
                 buffer.removeAll()

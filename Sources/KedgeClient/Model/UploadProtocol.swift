@@ -5,9 +5,10 @@
 ///
 /// - With ``native``, SHA-256 verifies every chunk and the file. Several chunks are in flight at
 ///   once, and requests are idempotent: a lost answer never makes a second copy.
-/// - With ``tus`` and ``resumableUpload``, bytes are sent one piece after the other from the offset
-///   that the server acknowledges. If the answer to the creation is lost, an empty upload remains
-///   on the server. The result is ``Verification/unverified`` unless the server reports a SHA-256.
+/// - With ``tus`` and ``resumableUpload``, bytes are sent in one request after the other, each from
+///   the offset that the server acknowledged. If the answer to the creation is lost, an empty
+///   upload remains on the server. The result is ``Verification/unverified`` unless the server
+///   reports a SHA-256.
 ///
 /// For the latter two, ``ClientConfiguration/serverURL`` is the exact URL at which uploads are
 /// created, for example `https://example.org/files/`.
@@ -19,7 +20,7 @@ public enum UploadProtocol: String, CaseIterable, Sendable, Codable {
     case tus
     /// IETF resumable uploads (draft-ietf-httpbis-resumable-upload). Starts with interop version 9,
     /// which the RFC will use. If the server refuses it, the client uses the newest of 8 to 3, or
-    /// the form without a version. Sends the digests of pieces as `Content-Digest`.
+    /// the form without a version. Sends the digest of each body as `Content-Digest`.
     case resumableUpload = "resumable-upload"
 }
 

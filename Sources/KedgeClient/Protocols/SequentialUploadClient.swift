@@ -77,7 +77,7 @@ struct UploadPiece: Sendable {
     let body: TransportBody
     /// Checksum of the bytes, if one is sent.
     let checksum: PieceChecksum?
-    /// True for the last piece.
+    /// True for the last body.
     let isLast: Bool
 }
 

@@ -4,7 +4,7 @@ internal import KedgeModel
 internal import KedgeTransport
 
 extension SequentialUploadWorker {
-    /// Sends the missing bytes, one piece after the other.
+    /// Sends the missing bytes, one request after the other.
     ///
     /// - Returns: The state in which the upload is complete.
     func sendRest(
@@ -26,7 +26,7 @@ extension SequentialUploadWorker {
         // The server completes the file with its last byte: this is the last chance to check.
         if isLast { try await source.verifyUnchanged() }
         let piece = try await prepare(range, isLast: isLast)
-        // All pieces of a chunk count as one attempt.
+        // All requests for a chunk count as one attempt.
         let chunkStart = upload.layout.range(ofChunk: chunk)?.start
         uncountedTries = !range.isEmpty && range.start == chunkStart ? 1 : 0
         let began = context.environment.now()

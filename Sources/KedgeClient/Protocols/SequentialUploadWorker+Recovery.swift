@@ -2,11 +2,11 @@ internal import KedgeModel
 internal import KedgeTransport
 
 extension SequentialUploadWorker {
-    /// Limit of consecutive size refusals. More than enough halvings to reach the smallest piece;
-    /// bounds a server that asks for larger pieces in between.
+    /// Limit of consecutive size refusals. More than enough halvings to reach the smallest body;
+    /// bounds a server that asks for larger bodies in between.
     private static let maxRefusalCount = 16
 
-    /// Determines where to continue after a failed piece, and waits as long as necessary.
+    /// Determines where to continue after a failed request, and waits as long as necessary.
     ///
     /// - Throws: ``UploadTrouble`` if the upload is gone; the failure if a retry cannot help.
     func goOn(
@@ -21,7 +21,7 @@ extension SequentialUploadWorker {
         case .integrityMismatch:
             throw UploadTrouble(remedy: .fromScratch, failure: failure)
         case .uploadChecksumMismatch, .chunkHashMismatch:
-            // The server discarded this piece only.
+            // The server discarded this body only.
             mismatchCount += 1
             if mismatchCount >= 3 { try await source.verifyUnchanged() }
         case .fileTooLarge, .requestTooLarge:
@@ -59,7 +59,7 @@ extension SequentialUploadWorker {
         return try await lookAgain(address)
     }
 
-    /// Waits after a piece without progress, which counts as an attempt of its chunk.
+    /// Waits after a request without progress, which counts as an attempt of its chunk.
     func backOff(after failure: RequestFailure, isReachable: Bool = false) async throws {
         uncountedTries = 0
         try await context.coordinator.backOff(
@@ -87,8 +87,7 @@ extension SequentialUploadWorker {
         return state
     }
 
-    /// Continues with smaller pieces after the server or an intermediary refused the body as too
-    /// large.
+    /// Continues with smaller bodies after the server or an intermediary refused one as too large.
     private func sendLess(
         after failure: RequestFailure, of range: ByteRange, to address: UploadAddress
     ) async throws -> UploadState {

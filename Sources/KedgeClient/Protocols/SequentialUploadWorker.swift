@@ -30,11 +30,11 @@ actor SequentialUploadWorker: UploadRun {
     /// True while the latest state from the server is complete. If such an upload disappears, its
     /// consumer has taken it; it is not sent again.
     var isTakenWhole: Bool
-    /// Consecutive pieces with a checksum mismatch.
+    /// Consecutive bodies with a checksum mismatch.
     var mismatchCount = 0
-    /// Consecutive pieces that were refused as too large.
+    /// Consecutive bodies that were refused as too large.
     var refusalCount = 0
-    /// Consecutive pieces that an intermediary answered as if their bodies had broken off.
+    /// Consecutive requests that an intermediary answered as if their bodies had broken off.
     var cutShortCount = 0
     /// Attempts of the current chunk that are not in the record yet.
     var uncountedTries = 0
@@ -47,7 +47,7 @@ actor SequentialUploadWorker: UploadRun {
     var touchCount = 0
 
     var size: Int64 { upload.identity.byteCount }
-    /// Chunk of the furthest byte, to which the record attributes a piece.
+    /// Chunk of the furthest byte, to which the record attributes a request.
     var chunk: Int { upload.layout.index(ofByteAt: min(furthest, max(0, size - 1))) }
 
     /// Opens the file and compares it with the record.
@@ -130,7 +130,7 @@ actor SequentialUploadWorker: UploadRun {
         throw RequestFailure(.sizeMismatch, operation: "complete upload", answer: state.answer)
     }
 
-    /// Adopts the server's limits, which determine the sizes of pieces and buffers.
+    /// Adopts the server's limits, which determine the sizes of bodies and buffers.
     func adopt(_ newer: ServerCapabilities?) {
         guard let newer else { return }
         let before = capabilities

@@ -3,7 +3,7 @@ package import KedgeModel
 /// Adaptive size of the next request's body.
 ///
 /// The bytes of a broken request may be lost: a server keeps nothing of a body with a checksum, and
-/// a buffering proxy forwards nothing of it. Pieces shrink until several get through between two
+/// a buffering proxy forwards nothing of it. Bodies shrink until several get through between two
 /// breaks of the link, and grow again where it lasts. A value without a clock, for testing.
 package struct AdaptiveBodySize: Sendable, Equatable {
     package static let initial: Int64 = 1 << 20
@@ -13,15 +13,15 @@ package struct AdaptiveBodySize: Sendable, Equatable {
     package static let minimum: Int64 = 16 << 10
     /// Up to this size, a body that breaks without any progress turns checksums off.
     private static let smallByteCount: Int64 = 64 << 10
-    /// Pieces that arrive faster than this may grow.
+    /// Bodies that arrive faster than this may grow.
     private static let shortDuration = Duration.seconds(2)
-    /// Pieces that take longer risk the timeouts of servers and proxies.
+    /// Bodies that take longer risk the timeouts of servers and proxies.
     private static let longDuration = Duration.seconds(10)
-    /// Target number of pieces between two breaks if each break loses the piece in flight: half a
-    /// piece on average.
+    /// Target number of bodies between two breaks if each break loses the body in flight: half a
+    /// body on average.
     private static let lossyPiecesPerLife: Int64 = 8
-    /// Target number of pieces between two breaks if the server keeps the first bytes of a broken
-    /// piece. A proxy may still lose the bytes that it buffered.
+    /// Target number of bodies between two breaks if the server keeps the first bytes of a broken
+    /// one. A proxy may still lose the bytes that it buffered.
     private static let lastingPiecesPerLife: Int64 = 3
 
     private var floor: Int64
@@ -29,7 +29,7 @@ package struct AdaptiveBodySize: Sendable, Equatable {
     /// Upper bound learned from refusals by the server or an intermediary.
     private var learntCeiling = Int64.max
     package private(set) var byteCount: Int64
-    /// Whether requests carry a checksum. False if even small pieces break: a server keeps part of
+    /// Whether requests carry a checksum. False if even small bodies break: a server keeps part of
     /// a body only if it has no checksum to wait for.
     package private(set) var carriesChecksum = true
     /// False if a slow request is no reason to shrink.
@@ -73,7 +73,7 @@ package struct AdaptiveBodySize: Sendable, Equatable {
         return (floor, max(floor, min(most, max(maximum, least), learntCeiling)))
     }
 
-    /// Maximum size of a piece.
+    /// Maximum size of a body.
     var maxByteCount: Int64 { ceiling }
 
     /// Returns the range of the next request, from an offset.
@@ -81,7 +81,7 @@ package struct AdaptiveBodySize: Sendable, Equatable {
         ByteRange(start: offset, end: offset + min(byteCount, size - offset))
     }
 
-    /// Records that a piece arrived completely.
+    /// Records that a body arrived completely.
     package mutating func recordSuccess(in duration: Duration, byteCount sent: Int64) {
         unservedCount = 0
         carriedByteCount += min(sent, Int64.max - carriedByteCount)

@@ -31,7 +31,7 @@ extension UploadWorker {
         guard earlier == nil || earlier == chunk.digest else { throw SourceChanged(current: nil) }
     }
 
-    /// Sends one chunk until the server has it, in as many parts as the link requires.
+    /// Sends one chunk until the server has it, in as many requests as the link requires.
     private func deliver(_ chunk: PreparedChunk) async throws {
         var state = ChunkSendState(
             chunk.range, start: partials.removeValue(forKey: chunk.index) ?? 0, pieces: pieces,

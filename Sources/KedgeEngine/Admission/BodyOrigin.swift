@@ -45,7 +45,7 @@ package final class BodyProgress: Sendable {
 
     /// Starts the measurement of a request.
     ///
-    /// - Parameter isHeldBack: Whether the client waits for `100 Continue`. The time before the
+    /// - Parameter awaitsContinue: Whether the client waits for `100 Continue`. The time before the
     ///   server sends it does not count.
     package func begin(awaitsContinue: Bool = false) {
         state.withLock { $0 = State(isOpen: true, awaitsContinue: awaitsContinue) }

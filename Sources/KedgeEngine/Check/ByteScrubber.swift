@@ -3,7 +3,7 @@ internal import KedgeHash
 internal import KedgeLocks
 internal import KedgeModel
 
-/// The hash of one piece, and a running hash over several pieces.
+/// The hash of one range, and a running hash over several ranges.
 struct RunningHashes: Sendable {
     var piece = SHA256Hasher()
     /// Nil after a gap: later bytes cannot belong to it.
@@ -52,7 +52,7 @@ package final class ByteScrubber: Sendable {
         buffers = BufferPool(bufferCapacity: bufferCapacity, keptCount: 1)
     }
 
-    /// Hashes a range of bytes as one piece.
+    /// Hashes a range of bytes.
     ///
     /// - Throws: `notFound` when the bytes end early, `CancellationError` within one buffer.
     func hash(

@@ -68,9 +68,9 @@ struct SourceCopier: Sendable {
         do {
             try await copyNow(part, to: id, owner: owner)
         } catch {
-            // If the part became a file meanwhile, its bytes are in another place. The lock waits
-            // for a finalize under way. An error of this query is dropped, because the first one is
-            // more useful.
+            // If the partial upload became a file meanwhile, its bytes are elsewhere. The lock
+            // waits for a finalize under way. An error of this query is dropped, because the first
+            // one is more useful.
             let state = try? await finalizer.withoutFinalize(of: part.id) {
                 try await registry.withSession(part.id, owner: owner) {
                     try await $0.currentStatus().state
@@ -127,7 +127,7 @@ struct SourceCopier: Sendable {
     }
 
     /// Copies from a partial upload that is not a file. Its staging area stays open meanwhile: a
-    /// finalize or cancel of the part stops the copy first.
+    /// finalize or cancel of the partial upload stops the copy first.
     private func copyStaged(_ part: SourceUpload, to id: SessionID, owner: OwnerID) async throws {
         try await registry.withSession(part.id, owner: owner) { session in
             // Before taking the slot: if chunks are missing, this stops all writers and readers of
@@ -168,7 +168,7 @@ struct SourceCopier: Sendable {
 /// A partial upload and its range in the final upload.
 struct SourceUpload: Sendable {
     let id: SessionID
-    /// Offset of the part's first byte in the final upload.
+    /// Offset of the partial upload's first byte in the final upload.
     let start: Int64
     let byteCount: Int64
 

@@ -53,8 +53,8 @@ package struct EngineConfiguration: Sendable {
     /// Memory for all buffers, in bytes. When it is used up, only buffers of the smallest size are
     /// lent.
     package var bufferByteCount = 6 << 20
-    /// Timeout of the first bytes of a chunk that wait for their turn in the ordered hashing of the
-    /// file.
+    /// Timeout of the first bytes of a chunk that wait for the chunk before them in the ordered
+    /// hashing of the file.
     package var hashStepTimeout: Duration = .milliseconds(100)
     /// Time that a writer may go on after a newer request wants the same bytes. A hung writer
     /// delays the newer request by this time. A writer whose bytes still arrive gets up to four

@@ -106,7 +106,7 @@ package enum Garbage: Hashable, Sendable {
     case blob(SHA256Digest)
 }
 
-/// One node's lease on a piece of work.
+/// One node's lease on some work.
 package struct WorkLease: Hashable, Sendable {
     /// Name of the node; a restarted node has a new one.
     package var holder: String

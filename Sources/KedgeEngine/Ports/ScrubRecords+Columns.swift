@@ -1,6 +1,6 @@
 // The database columns of a blob's scrub state, equal in the schemas of all databases.
 extension ScrubVerdict {
-    /// Returns the assignments that record the verdict, given the names of two parameters.
+    /// Returns the assignments that record the result, given the names of two parameters.
     package func changes(now: String, next: String) -> String {
         switch self {
         case .right:

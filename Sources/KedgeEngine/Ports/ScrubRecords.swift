@@ -36,7 +36,7 @@ package struct SupersededBlob: Hashable, Sendable {
 package struct ScrubTarget: Hashable, Sendable {
     package var digest: SHA256Digest
     package var byteCount: Int64
-    /// Grows when other bytes become the blob, so that a verdict on earlier bytes does not count.
+    /// Grows when other bytes become the blob, so that a result for earlier bytes does not count.
     package var generation: Int64
     /// True until these bytes were read once.
     package var isNew: Bool
@@ -132,7 +132,7 @@ package protocol ScrubRecords: Sendable {
     func renewScrub(
         _ target: ScrubTarget, lease: WorkLease, checkedByteCount: Int64
     ) async throws -> Bool
-    /// Records a verdict and the next due time; ends the lease.
+    /// Records the result and the next due time; ends the lease.
     ///
     /// - Returns: False when the blob has changed, or another node has the lease. Nothing is
     ///   changed then.

@@ -2,7 +2,7 @@ package import KedgeModel
 
 // The database column of the partial uploads of a final upload.
 extension SessionRecord {
-    /// The ids, separated by spaces; nil for a session without parts.
+    /// The ids, separated by spaces; nil for a session that is not a final upload.
     package var partsText: String? { parts?.map(\.text).joined(separator: " ") }
 
     /// Parses ``partsText``.

@@ -14,7 +14,7 @@ struct BlobReading {
     /// list are wrong.
     let whole: SHA256Digest
 
-    /// Reads the bytes and returns the verdict.
+    /// Reads the bytes and returns the result of the comparison.
     ///
     /// - Parameters:
     ///   - start: Number of bytes from the start that are already verified.

@@ -15,7 +15,7 @@ extension LiveSession {
         guard let (before, after) = step else {
             return try await commitDurably([chunk], staging: staging)
         }
-        // Announced before the sync, so that the next chunk need not wait for it.
+        // Proposed before the sync, so that the next chunk need not wait for it.
         prefix.fileHashing.propose(after, from: before)
         do {
             try await commitDurably([chunk], staging: staging)
@@ -105,7 +105,7 @@ extension LiveSession {
         }
     }
 
-    /// Returns the place of a chunk's first bytes.
+    /// Returns the range of a chunk's first bytes.
     private func place(of index: Int, byteCount: Int64) -> ChunkRange {
         let layout = ledger.record.layout
         return ChunkRange(

@@ -6,8 +6,8 @@ internal import KedgeModel
 /// The SHA-256 of the file's contiguous prefix, updated as chunks are committed, so that finalize
 /// finds it done.
 ///
-/// Chunks are hashed for the file in order while they are written (``fileHashing``). Bytes that arrive in
-/// another order are read back.
+/// Chunks are hashed for the file in order while they are written (``fileHashing``). Bytes that
+/// arrive in another order are read back.
 actor PrefixHash {
     /// The ordered hashing of chunks while they are written.
     nonisolated let fileHashing: OrderedHashing
@@ -40,8 +40,8 @@ actor PrefixHash {
     /// The digest of the first ``offset`` bytes.
     var digest: SHA256Digest { fileHashing.hasher.digest() }
 
-    /// Accepts the step of the committed chunk that starts at the offset. It counts once all steps
-    /// before it do.
+    /// Accepts the proposed step of the committed chunk that starts at the offset. It counts once
+    /// all steps before it do.
     func accept(stepAt start: Int64) {
         fileHashing.accept(stepAt: start)
         wake()

@@ -1,7 +1,7 @@
 internal import KedgeHash
 package import KedgeModel
 
-/// The state of one session: a value without clock, I/O or waiting. The live session owns one and
+/// The state of one session: a value without clock, I/O or waiting. ``LiveSession`` owns one and
 /// changes it only after the store has changed.
 package struct SessionLedger: Sendable {
     package private(set) var record: SessionRecord

@@ -4,7 +4,7 @@ internal import KedgeHash
 struct ChunkHashes: Sendable {
     /// Hash of the chunk.
     var chunk: SHA256Hasher
-    /// Hash of the file up to here, if it is the chunk's turn.
+    /// Hash of the file up to here, if it is computed with this chunk.
     var file: SHA256Hasher?
     /// Checksums of an append's whole body, across chunks.
     var append: AppendHash?
@@ -12,7 +12,7 @@ struct ChunkHashes: Sendable {
     /// Hashes these bytes. Blocks the calling thread.
     mutating func update(_ bytes: UnsafeRawBufferPointer) {
         if var append {
-            // A body that may still be refused takes no turn in the file's hash.
+            // A body that may still be refused has no step in the file's hash.
             append.update(bytes, beside: &chunk)
             self.append = append
         } else if var file {

@@ -28,10 +28,10 @@ struct ChunkPass {
     let context: EngineContext
     /// The hashes up to the last written byte.
     private var hashes: ChunkHashes
-    /// The file's hash before the chunk, once the chunk has its turn.
+    /// The file's hash before the chunk, once it is computed with this chunk.
     private var fileHashBefore: SHA256Hasher?
-    /// The chunk's turn in the file's hash; nil if the hash is not computed with this chunk, or is
-    /// already being computed.
+    /// The chunk's step in the file's hash, until it begins; nil if the hash is not computed with
+    /// this chunk, or is already being computed.
     private var fileHashStep: FileHashStep?
     /// Time spent reading the chunk from the body.
     private var age = Duration.zero
@@ -41,8 +41,8 @@ struct ChunkPass {
     private let writer: ActiveWriter?
     private var pace: CopyBatchSize
 
-    /// - Parameter turn: The chunk's turn in the file's hash; only for a chunk written from its
-    ///   start.
+    /// - Parameter fileHashStep: The chunk's step in the file's hash; only for a chunk written from
+    ///   its start.
     init(
         chunk: ByteRange, resuming partial: PartialRecord?, staging: any StagingArea,
         context: EngineContext, fileHashStep: FileHashStep? = nil, appendHash: AppendHash? = nil,
@@ -178,9 +178,9 @@ struct ChunkPass {
         }
     }
 
-    /// Takes the chunk's turn in the file's hash if it has come. The first bytes of a chunk from a
-    /// fast link wait briefly for it. The body is not read meanwhile, which leaves the processor to
-    /// the chunks before it.
+    /// Begins the chunk's step if the file's hash up to the chunk is available. The first bytes of
+    /// a chunk from a fast link wait briefly for the hash. The body is not read meanwhile, which
+    /// leaves the processor to the chunks before it.
     private mutating func makeHashStep() async {
         guard let fileHashStep else { return }
         let mayWait = verified.byteCount == 0 && age < FileHashStep.fastAge

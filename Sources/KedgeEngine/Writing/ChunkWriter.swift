@@ -20,7 +20,7 @@ struct ChunkWriter {
         _ put: ChunkPut, chunk: ByteRange, range: ByteRange, resuming partial: PartialRecord?,
         body: some ByteBody
     ) async throws {
-        // A part of a chunk takes no turn in the file's hash, so no other chunk should wait for it.
+        // A part of a chunk has no step in the file's hash, so no other chunk should wait for it.
         if range == chunk, partial == nil { session.prefix.fileHashing.enter(end: chunk.end) }
         let result = await Result {
             try await pass(put, chunk: chunk, range: range, resuming: partial, body: body)

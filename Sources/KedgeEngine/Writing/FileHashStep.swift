@@ -1,10 +1,11 @@
 internal import KedgeFiles
 internal import KedgeHash
 
-/// A chunk's turn in the ordered hashing of its file. In its turn, the chunk's bytes are hashed for
-/// the chunk and the file at once. Otherwise they are read back later.
+/// A chunk's step in the ordered hashing of its file. When the file's hash up to the chunk is
+/// available, the chunk's bytes are hashed for the chunk and the file at once. Otherwise they are
+/// read back later.
 struct FileHashStep: Sendable {
-    /// Longest time to receive the first bytes of a chunk that waits for its turn. A slower link
+    /// Longest time to receive the first bytes of a chunk that waits for the hash. A slower link
     /// leaves enough time for reading back.
     static let fastAge = Duration.milliseconds(250)
 
@@ -19,7 +20,7 @@ struct FileHashStep: Sendable {
         context = session.context
     }
 
-    /// Returns the file's hash up to the chunk; nil before the chunk's turn.
+    /// Returns the file's hash up to the chunk; nil while it is not available.
     func take() -> SHA256Hasher? { fileHashing.makeHasher(at: start) }
 
     /// Waits for the file's hash up to the chunk; returns nil if it does not come in time.

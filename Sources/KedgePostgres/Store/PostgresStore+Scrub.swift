@@ -156,7 +156,7 @@ extension PostgresStore {
     }
 
     /// A second run after an unacknowledged commit finds its lease ended and returns false. The
-    /// verdict counts; the log has one entry less.
+    /// result counts; the log has one entry less.
     package func finishScrub(
         _ target: ScrubTarget, _ verdict: ScrubVerdict, lease: WorkLease, nextAt: Timestamp
     ) async throws -> Bool {

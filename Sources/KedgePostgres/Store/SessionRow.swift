@@ -36,7 +36,7 @@ package struct SessionRow {
         hasStaging = stagingKey != nil
         record = SessionRecord(
             id: id, owner: owner,
-            // A session that gave up its bytes reads back with its default key. In such a state no
+            // A session that released its bytes reads back with its default key. In such a state no
             // code uses the bytes.
             stagingKey: stagingKey.map { StagingKey($0) } ?? StagingKey(id),
             fileName: try row.text(), mimeType: row.optionalText(),

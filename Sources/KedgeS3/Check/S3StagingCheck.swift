@@ -4,7 +4,7 @@ internal import KedgeModel
 
 /// Checks the staged bytes of one session in the bucket.
 struct S3StagingCheck: CheckedStaging {
-    /// The place where the chunks are collected.
+    /// The location in which the chunks are collected.
     enum Collector: Sendable {
         /// Nothing was begun, or it is gone.
         case nothing

@@ -1,4 +1,4 @@
-/// The place of a complete chunk's bytes, as recorded in its row.
+/// The location of a complete chunk's bytes, as recorded in its row.
 package enum ChunkLocation: Hashable, Sendable {
     /// A part of the session's multipart upload. Its number follows from the chunk's index.
     case part(tag: String)

@@ -6,13 +6,13 @@ internal import NIOHTTPTypes
 
 /// Moves request bodies from a connection straight into the buffers of their readers.
 ///
-/// Bodies bypass Hummingbird's queue of parts. That queue wakes a task for every piece of a few
+/// Bodies bypass Hummingbird's queue of parts. That queue wakes a task for every buffer of a few
 /// kilobytes, which costs more than moving its bytes. Here a reader hands over a buffer and is
 /// woken once, when the buffer is full. Without a waiting reader, no more is read from the socket
 /// than one read brings.
 ///
 /// Confined to its event loop. Comes after the handlers that measure time, because they must see
-/// every piece.
+/// every buffer.
 final class BodyIntake: ChannelDuplexHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
@@ -61,7 +61,7 @@ final class BodyIntake: ChannelDuplexHandler {
             bodies.append(IncomingBody())
             context.fireChannelRead(data)
         case .body(let piece):
-            // A piece without an open request is the rest of a body that was already answered.
+            // Bytes without an open request are the rest of a body that was already answered.
             guard !bodies.isEmpty else { return }
             bodies[bodies.index(before: bodies.endIndex)].pieces.append(piece)
             heldByteCount += piece.readableBytes

@@ -5,7 +5,7 @@ internal import KedgeModel
 internal import Logging
 internal import NIOCore
 
-/// Streams pieces of an open file into a response, one buffer at a time.
+/// Streams ranges of an open file, and text between them, into a response, one buffer at a time.
 struct FileBody: Sendable {
     enum Piece: Sendable {
         case file(ByteRange)

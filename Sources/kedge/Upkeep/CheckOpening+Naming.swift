@@ -4,7 +4,7 @@ internal import KedgePostgres
 internal import KedgeSQLite
 
 extension CheckOpening {
-    /// Runs the body; a failure names the place that could not be opened, and why.
+    /// Runs the body; a failure names the store that could not be opened, and why.
     static func naming<Result>(
         _ place: String, _ body: () async throws -> Result
     ) async throws -> Result {

@@ -80,7 +80,7 @@ struct CheckOpening {
     }
 }
 
-// MARK: - Looking
+// MARK: - Opening unchanged
 
 extension CheckOpening {
     private func holdDirectory(_ open: inout OpenThings) async throws -> DiskInspection {

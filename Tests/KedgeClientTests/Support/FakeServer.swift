@@ -217,7 +217,7 @@ struct Reply: Sendable {
     var body: [UInt8] = []
     /// The connection ends after this many bytes of the body.
     var cutsAfter: Int?
-    /// The size of the pieces in which the body arrives.
+    /// The number of bytes of the body that arrive at a time.
     var pieceByteCount = 10_000
 
     init(status: Int, fields: HTTPFields = [:], body: [UInt8] = []) {

@@ -8,7 +8,8 @@ import KedgeModel
 import KedgeTesting
 import Logging
 
-/// A directory, a server and a network for one test; the directory is removed with the scene.
+/// A directory, a server and a network for one test; the directory is removed with the
+/// environment.
 final class TransferEnvironment: Sendable {
     let directory: String
     let server = FakeServer()
@@ -40,7 +41,7 @@ final class TransferEnvironment: Sendable {
             makeGenerator: { AnyGenerator(SystemRandomNumberGenerator()) })
     }
 
-    /// Makes a client on the scene's records; a second one stands for a second process.
+    /// Makes a client on the environment's records; a second one stands for a second process.
     func client(
         limits: PartialLimits = PartialLimits(),
         _ change: (inout ClientConfiguration) -> Void = { _ in }

@@ -42,7 +42,7 @@ final class CommandEnvironment: Sendable {
         ]
     }
 
-    /// Starts any program; it ends with the scene.
+    /// Starts any program; it ends with the environment.
     func start(
         program: String, _ arguments: [String], environment extra: [String: String] = [:],
         output: Int32? = nil, endsGently: Bool = false

@@ -6,7 +6,7 @@ import KedgeSQLite
 import KedgeTesting
 import Testing
 
-/// Paths at which a test plants damage, and checks of a stopped place.
+/// Paths at which a test plants damage, and checks of a stopped environment.
 extension EngineEnvironment {
     var databasePath: String { directory.path + "/kedge.sqlite" }
 

@@ -69,7 +69,7 @@ struct FleetEnvironment: Sendable {
         return false
     }
 
-    /// Keys of the objects and multipart uploads of this place in the bucket.
+    /// Keys of the objects and multipart uploads of this environment in the bucket.
     func leftovers() async throws -> [String] {
         let state = try await bucket.state()
         return state.objects.map(\.key).filter { $0.hasPrefix(prefix) }
@@ -108,7 +108,7 @@ struct FleetNode: EngineHolder {
     }
 }
 
-/// Runs the body with `count` nodes at a new place, and stops them after a success.
+/// Runs the body with `count` nodes in a new environment, and stops them after a success.
 func withNodes(
     _ count: Int, _ configure: (inout EngineConfiguration) -> Void = { _ in },
     _ body: (FleetEnvironment, [FleetNode]) async throws -> Void

@@ -200,7 +200,7 @@ import Testing
         async throws
     {
         let fixture = try await FleetEnvironment()
-        // The request does not wait, so its promise is all that is left of it.
+        // The request does not wait, so its finalize job is all that is left of it.
         let dying = try await fixture.start { $0.finalizeTimeout = .zero }
         let upload = try await dying.begin(sampleBytes(5500))
         for index in (0..<6).reversed() { try await dying.put(index, of: upload) }
@@ -212,7 +212,7 @@ import Testing
         try await dying.kill()
         _ = await request.result
         let alive = try await fixture.start()
-        // No client asks again: the promise alone must suffice.
+        // No client asks again: the finalize job alone must suffice.
         var state = try await alive.status(of: upload).state
         let end = ContinuousClock.now + .seconds(30)
         while state != .completed, ContinuousClock.now < end {

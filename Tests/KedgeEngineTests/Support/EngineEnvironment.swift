@@ -24,7 +24,8 @@ extension EngineConfiguration {
     }()
 }
 
-/// A place for an engine over SQLite and a disk, with a clock and a disk that a test controls.
+/// An environment for an engine over SQLite and a disk, with a clock and a disk that a test
+/// controls.
 final class EngineEnvironment: Sendable {
     let directory: TemporaryDirectory
     let clock = ManualClock()
@@ -42,7 +43,7 @@ final class EngineEnvironment: Sendable {
 
     var dataPath: String { directory.path + "/data" }
 
-    /// Opens the stores at this place, recovers, and starts an engine over them. A call after
+    /// Opens the environment's stores, recovers, and starts an engine over them. A call after
     /// ``Node/kill()`` is a restart.
     func start() async throws -> Node {
         let bytes = try await DiskStore.open(
@@ -74,7 +75,7 @@ struct Node: EngineHolder {
         await bytes.close()
     }
 
-    /// Ends this process and starts another at the same place.
+    /// Ends this process and starts another in the same environment.
     func restart() async throws -> Node {
         try await kill()
         return try await fixture.start()

@@ -13,7 +13,7 @@ import Testing
         case append
     }
 
-    /// Makes a place where time alone causes checkpoints, unless a byte count is given.
+    /// Makes an environment where time alone causes checkpoints, unless a byte count is given.
     private static func fixture(afterBytes byteCount: Int64 = 1 << 20) throws -> EngineEnvironment {
         try EngineEnvironment {
             $0.minCheckpointByteCount = 256
@@ -83,7 +83,7 @@ import Testing
         try await expectContinuation(upload, at: 512, through: door, on: node)
     }
 
-    /// The later chunk waits for its turn in the file's hash. Its bytes are recorded meanwhile.
+    /// The later chunk waits for its step in the file's hash. Its bytes are recorded meanwhile.
     @Test func `a chunk that stalls while the one before it hangs is recorded all the same`()
         async throws
     {

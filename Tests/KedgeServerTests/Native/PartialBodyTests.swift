@@ -8,7 +8,7 @@ import Testing
         try await SharedServer.use { server in
             let upload = try await server.begin(sampleBytes(2500))
             #expect(try await server.ask(upload.put(0)).status == 201)
-            // Repeats the last part, as after a lost answer.
+            // Repeats the last range, as after a lost answer.
             for (start, end) in [(0, 400), (400, 999), (400, 999)] {
                 let answer = try await server.ask(upload.put(1, from: start, upTo: end))
                 #expect(answer.status == 202)

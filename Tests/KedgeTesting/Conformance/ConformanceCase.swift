@@ -6,7 +6,7 @@ internal import Testing
 /// Each adapter's tests run the whole list as one parameterised test, so a behaviour added here is
 /// required of every store.
 package struct ConformanceCase<Store: Sendable>: Sendable, CustomTestStringConvertible {
-    /// Opens the store at one place. A call after a close opens the store that is there.
+    /// Opens the store at one location. A call after a close opens the store that is there.
     package typealias Opener = @Sendable () async throws -> Store
 
     /// The behaviour, as a sentence.
@@ -23,7 +23,7 @@ package struct ConformanceCase<Store: Sendable>: Sendable, CustomTestStringConve
 
     package var testDescription: String { name }
 
-    /// Checks the behaviour with a store at an empty place.
+    /// Checks the behaviour with a store at an empty location.
     package func run(_ open: @escaping Opener) async throws { try await body(open) }
 }
 

@@ -159,7 +159,7 @@ extension MetadataStoreConformance {
             #expect(progress.chunks.isEmpty)
             #expect(progress.record.prefix == nil)
             #expect(try await store.stagingState(of: record.stagingKey) == nil)
-            // A promised finalize, or another state of the session, prevents the invalidation.
+            // A finalize job, or another state of the session, prevents the invalidation.
             try await store.fill(record)
             _ = try await store.takeFinalize(
                 of: record.id, expecting: nil, lease: lease("a", at: 0))

@@ -9,7 +9,7 @@ struct MetadataRows: Sendable {
         var hasStaging = true
         /// The state that the byte store recorded for the bytes.
         var stagingState: String?
-        /// The finalize that was promised, if any.
+        /// The finalize job, if any.
         var job: Job?
         var chunks: [Int: CommittedChunk] = [:] {
             didSet { if !chunks.isEmpty { isEmpty = false } }

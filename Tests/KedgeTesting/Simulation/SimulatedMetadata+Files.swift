@@ -50,7 +50,7 @@ extension SimulatedMetadata {
     package func reopen(_ id: SessionID) async throws {
         try write { rows in
             let session = try rows.session(id, in: .open, .finalizing)
-            // The promised finalize of an open session ends here, too.
+            // The finalize job of an open session ends here, too.
             rows.sessions[id]?.job = nil
             guard session.record.state == .finalizing else { return }
             rows.sessions[id]?.record.state = .open
