@@ -62,7 +62,7 @@ actor HealthProbe {
 
     /// Waits for an attempt, at most until the timeout.
     private func wait(for task: Task<Void, any Error>, atMost timeout: Duration) async throws {
-        let hangs = EngineError(.unavailable, cause: "the check of the stores hangs")
+        let hangs = EngineError(.unavailable, cause: "the check of the stores timed out")
         guard timeout > .zero else { throw hangs }
         let (ends, end) = AsyncStream.makeStream(of: Result<Void, any Error>.self)
         // Both tasks end by themselves: with the attempt, and with the timeout.

@@ -67,14 +67,14 @@ extension TransferEngine {
             case .createdInstead(let record, let ended):
                 await registry.drop(ended)
                 context.logger.debug(
-                    "a session without a byte made room", metadata: ["session.id": "\(ended)"])
+                    "empty session evicted", metadata: ["session.id": "\(ended)"])
                 await garbageCollector.collectGarbageSoon()
                 return try await begin(record, new)
             case .full:
                 throw EngineError(.tooManySessions)
             case .partUsedUp:
                 let limit = configuration.maxConcatenationsPerPartialUpload
-                throw EngineError(.badRequest, "An upload can be a part of \(limit) others.")
+                throw EngineError(.badRequest, "An upload can be used in at most \(limit) final uploads.")
             case .replayed(let record):
                 return try await sessionStatus(record.id, owner: owner)
             case .keyConflict:
@@ -138,7 +138,7 @@ extension TransferEngine {
         } catch {
             // The sweep removes it when it expires.
             context.logger.warning(
-                "a failed upload stays until it expires",
+                "cancellation of a failed upload failed",
                 metadata: ["error": "\(String(reflecting: error))"])
         }
     }
@@ -160,7 +160,7 @@ extension TransferEngine {
         guard FileName.isValid(new.fileName) else {
             throw EngineError(
                 .badRequest,
-                "fileName is 1 to \(FileName.maxByteCount) bytes without separators.")
+                "fileName must be 1 to \(FileName.maxByteCount) bytes without path separators.")
         }
         if let mimeType = new.mimeType, !Self.isPlausible(mimeType: mimeType) {
             throw EngineError(.badRequest, "mimeType is not a media type.")
@@ -180,15 +180,15 @@ extension TransferEngine {
             else {
                 throw EngineError(
                     .badRequest,
-                    "An upload is made of 1 to \(configuration.maxPartCount) different others.")
+                    "A final upload needs 1 to \(configuration.maxPartCount) different uploads.")
             }
         }
         if let size = new.fileSize {
-            guard size >= 0 else { throw EngineError(.badRequest, "fileSize is below zero.") }
+            guard size >= 0 else { throw EngineError(.badRequest, "fileSize is negative.") }
             guard size <= configuration.maxFileSize else { throw context.tooLarge() }
         }
         let wish = new.chunkSize ?? configuration.defaultChunkSize
-        guard wish > 0 else { throw EngineError(.badRequest, "chunkSize is not above zero.") }
+        guard wish > 0 else { throw EngineError(.badRequest, "chunkSize is not positive.") }
         let sizes = configuration.chunkSizes
         let preferred = min(max(wish, sizes.lowerBound), sizes.upperBound)
         let largest = new.fileSize ?? configuration.maxFileSize

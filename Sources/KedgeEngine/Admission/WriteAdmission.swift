@@ -98,7 +98,7 @@ package struct WriteAdmission: Equatable, Sendable {
     private var proven = RecentSet<SessionID>(capacity: maxProvenCount)
 
     package init(placeCount: Int) {
-        precondition(placeCount > 0, "without places nothing can be written")
+        precondition(placeCount > 0, "there is at least one write place")
         self.placeCount = placeCount
     }
 

@@ -5,14 +5,14 @@
 package struct RatePacer: Hashable, Sendable {
     /// Maximum rate; may change between two reads.
     package var bytesPerSecond: Int64 {
-        didSet { precondition(bytesPerSecond > 0, "a rate lets something pass") }
+        didSet { precondition(bytesPerSecond > 0, "a rate is positive") }
     }
     /// The time at which the bytes read so far fit the rate.
     private var paidAt = Duration.zero
 
     /// - Precondition: `bytesPerSecond > 0`.
     package init(bytesPerSecond: Int64) {
-        precondition(bytesPerSecond > 0, "a rate lets something pass")
+        precondition(bytesPerSecond > 0, "a rate is positive")
         self.bytesPerSecond = bytesPerSecond
     }
 

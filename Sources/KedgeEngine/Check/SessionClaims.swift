@@ -81,9 +81,9 @@ struct SessionClaims {
         let isMissing = !isPresent && isEmpty
         return CheckFinding(
             isMissing ? .stagingMissing : .stagingShort, record.id.text,
-            "of what was received up to byte \(claimedEnd), \(uncovered.count) chunks and "
-                + "\(uncoveredPartials.count) partials are not there as recorded"
-                + "\(isMissing ? ", nor anything else" : "") (\(record.state.rawValue) session)",
+            "of the bytes received up to \(claimedEnd), \(uncovered.count) chunks and "
+                + "\(uncoveredPartials.count) partials are not stored as recorded"
+                + "\(isMissing ? ", nothing is stored" : "") (\(record.state.rawValue) session)",
             chunks: uncovered)
     }
 
@@ -100,21 +100,22 @@ struct SessionClaims {
     func chunkFinding(_ chunks: ChunkSet) -> CheckFinding {
         CheckFinding(
             .chunkDamaged, record.id.text,
-            "\(chunks.count) chunks do not have their SHA-256 (\(record.state.rawValue) session)",
+            "\(chunks.count) chunks do not match their SHA-256 (\(record.state.rawValue) session)",
             chunks: chunks)
     }
 
     func partialFinding(_ chunks: ChunkSet) -> CheckFinding {
         CheckFinding(
             .partialDamaged, record.id.text,
-            "\(chunks.count) partials do not fit their saved hash (\(record.state.rawValue) session)",
+            "\(chunks.count) partials do not match their saved hash "
+                + "(\(record.state.rawValue) session)",
             chunks: chunks)
     }
 
     var prefixFinding: CheckFinding {
         CheckFinding(
             .prefixDamaged, record.id.text,
-            "the saved hash of the first \(record.prefix?.offset ?? 0) bytes is not theirs "
+            "the saved hash of the first \(record.prefix?.offset ?? 0) bytes does not match them "
                 + "(\(record.state.rawValue) session)")
     }
 }

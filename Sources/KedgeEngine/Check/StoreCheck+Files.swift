@@ -41,7 +41,7 @@ extension StoreCheck {
         let isListed = try await hasWholeList(content)
         if !isListed {
             try await report(
-                CheckFinding(.chunkListWrong, content.id, "the rows do not list every chunk once"),
+                CheckFinding(.chunkListWrong, content.id, "the rows do not list each chunk once"),
                 about: file)
         }
         if let finding = try await sizeFinding(about: file) {
@@ -58,13 +58,13 @@ extension StoreCheck {
         guard let byteCount = try await bytes.byteCount(of: file.blob) else {
             return CheckFinding(
                 .blobMissing, file.id.text,
-                "there is no blob \(file.digest); upload the same bytes again to cure it")
+                "blob \(file.digest) is missing; upload the same file again to repair it")
         }
         guard byteCount != file.byteCount else { return nil }
         return CheckFinding(
             .blobSizeWrong, file.id.text,
             "blob \(file.digest) has \(byteCount) bytes instead of \(file.byteCount)"
-                + "; upload the same bytes again to cure it")
+                + "; upload the same file again to repair it")
     }
 
     /// Reports a finding, unless another process has deleted the file since. With repairs, marks a
@@ -119,14 +119,14 @@ extension StoreCheck {
             return [
                 CheckFinding(
                     .blobDamaged, content.id,
-                    "blob \(content.blob.digest) does not have its SHA-256", chunks: wrong)
+                    "blob \(content.blob.digest) does not match its SHA-256", chunks: wrong)
             ]
         }
         guard wrong.count > 0 else { return [] }
         return [
             CheckFinding(
                 .chunkListWrong, content.id,
-                "the file is whole, but \(wrong.count) digests of its chunk list are not of its bytes",
+                "the file is intact, but \(wrong.count) digests of its chunk list do not match it",
                 chunks: wrong)
         ]
     }

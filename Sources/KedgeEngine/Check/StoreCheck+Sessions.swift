@@ -90,7 +90,7 @@ extension StoreCheck {
             return finding
         }
         finding.isRepaired = true
-        finding.detail += "; taken back, the client sends it again"
+        finding.detail += "; invalidated, the client sends it again"
         return finding
     }
 

@@ -93,13 +93,13 @@ package struct StoreCheck: Sendable {
             case .bytes(let stored): try await checkOwner(of: stored)
             case .quarantined(let name):
                 tally.report(
-                    CheckFinding(.quarantined, name, "put aside before; nothing needs it"))
+                    CheckFinding(.quarantined, name, "quarantined earlier; not needed"))
             case .leftover(let name):
                 tally.report(
-                    CheckFinding(.leftover, name, "the service made it for a moment; harmless"))
+                    CheckFinding(.leftover, name, "temporary file of the service; harmless"))
             case .unknown(let name):
                 tally.report(
-                    CheckFinding(.nameUnknown, name, "the service gives no such name; left alone"))
+                    CheckFinding(.nameUnknown, name, "not a name of the service; left in place"))
             }
         }
     }
@@ -117,11 +117,11 @@ package struct StoreCheck: Sendable {
         var finding =
             switch stored {
             case .staging(let key):
-                CheckFinding(.stagingOrphaned, key.text, "no session has these bytes")
+                CheckFinding(.stagingOrphaned, key.text, "no session refers to these bytes")
             case .blob(let digest):
-                CheckFinding(.blobOrphaned, digest.hex, "no file has these bytes")
+                CheckFinding(.blobOrphaned, digest.hex, "no file refers to these bytes")
             case .superseded(let digest, _):
-                CheckFinding(.blobOrphaned, digest.hex, "no row knows this superseded copy")
+                CheckFinding(.blobOrphaned, digest.hex, "no row refers to this superseded copy")
             }
         if let bytes = repairs?.bytes {
             switch stored {

@@ -72,7 +72,7 @@ final class Concatenator: Sendable {
                         waitingConcatenations.remove(id)
                     }
                     context.logger.warning(
-                        "an upload cannot be made of its parts",
+                        "concatenation start failed",
                         metadata: [
                             "session.id": "\(id)", "error": "\(String(reflecting: error))",
                         ])
@@ -111,7 +111,7 @@ final class Concatenator: Sendable {
         of id: SessionID, owner: OwnerID, keepsAlive: Bool
     ) async throws -> (result: Concatenation, isReady: Bool) {
         let view = try await uploadView(of: id, owner: owner)
-        guard let ids = view.parts else { throw EngineError(.badRequest, "It has no parts.") }
+        guard let ids = view.parts else { throw EngineError(.badRequest, "The upload is not a final upload.") }
         if view.state == .completed, let file = view.fileID {
             waitingConcatenations.remove(id)
             return (.file(try await fileService.file(file, owner: owner)), true)
@@ -155,7 +155,7 @@ final class Concatenator: Sendable {
                     throw context.tooLarge()
                 }
             } catch let error as EngineError where error.meansGone {
-                throw EngineError(.sessionExpired, "A part of the upload is gone.")
+                throw EngineError(.sessionExpired, "A partial upload of this upload is missing.")
             }
         }
         return (sum, isReady)
@@ -176,7 +176,7 @@ final class Concatenator: Sendable {
             } catch {
                 guard !context.isEnding else { return }
                 context.logger.warning(
-                    "an upload was not made of its parts yet",
+                    "concatenation failed",
                     metadata: ["session.id": "\(id)", "error": "\(String(reflecting: error))"])
                 await discardFinalize(of: id)
             }
@@ -230,7 +230,7 @@ final class Concatenator: Sendable {
             await discardFinalize(of: record.id)
         } catch {
             context.logger.warning(
-                "an upload that is made of others was not looked at",
+                "concatenation check failed",
                 metadata: ["session.id": "\(record.id)", "error": "\(String(reflecting: error))"])
         }
     }

@@ -56,7 +56,7 @@ struct SourceCopier: Sendable {
                 throw EngineError.closed(ledger.record.state)
             }
             guard ledger.isComplete, let byteCount = ledger.record.fileSize else {
-                var error = EngineError(.missingChunks, "A part is not complete.")
+                var error = EngineError(.missingChunks, "A partial upload is not complete.")
                 error.missing = ledger.missing
                 throw error
             }
@@ -78,12 +78,13 @@ struct SourceCopier: Sendable {
             }
             switch error {
             case let damage as DamagedPart:
-                let cause = "chunk \(damage.index) of a part is not what it was when it came"
+                let cause = "chunk \(damage.index) of a partial upload changed after receipt"
                 if damage.isCopied { _ = try await invalidate(id, owner: owner, cause: cause) }
                 guard state == .open else { throw EngineError(.internalError, cause: cause) }
                 throw try await invalidate(part.id, owner: owner, only: damage.index, cause: cause)
             case ByteStoreError.notFound where state == .open:
-                throw try await invalidate(part.id, owner: owner, cause: "bytes of a part are gone")
+                throw try await invalidate(
+                    part.id, owner: owner, cause: "bytes of a partial upload are missing")
             default:
                 guard state == .completed, !context.isEnding else { throw error }
                 try await copyNow(part, to: id, owner: owner)
@@ -153,7 +154,8 @@ struct SourceCopier: Sendable {
             let offset = await session.ledger.contiguousOffset
             guard offset < part.end else { return }
             guard offset >= part.start else {
-                throw EngineError(.unavailable, cause: "bytes of parts before this one are gone")
+                throw EngineError(
+                    .unavailable, cause: "bytes of earlier partial uploads are missing")
             }
             if let source = try await bytes.copySource() {
                 try await session.stagingArea().noteCopies(of: source, at: part.start)

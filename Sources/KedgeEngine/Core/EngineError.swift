@@ -48,7 +48,7 @@ extension EngineError {
         case let error as ByteStoreError:
             self.init(bytes: error)
         case is CancellationError:
-            self.init(.unavailable, cause: "the request was abandoned")
+            self.init(.unavailable, cause: "the request was canceled")
         default:
             self.init(.internalError, cause: String(reflecting: error))
         }
@@ -60,7 +60,7 @@ extension EngineError {
         case .wrongState(let state): self = .closed(state)
         case .writerReplaced: self.init(.writerReplaced)
         case .foreignBytes(let place):
-            self.init(.internalError, cause: "the rows are about bytes at \(place)")
+            self.init(.internalError, cause: "the rows belong to bytes at \(place)")
         case .unavailable(let cause): self.init(.unavailable, cause: cause)
         case .full(let cause): self.init(.storageFull, cause: cause)
         case .failed(let cause): self.init(.internalError, cause: cause)
@@ -69,7 +69,7 @@ extension EngineError {
 
     private init(bytes error: ByteStoreError) {
         switch error {
-        case .notFound: self.init(.internalError, cause: "bytes that a row names are missing")
+        case .notFound: self.init(.internalError, cause: "bytes that a row refers to are missing")
         case .notAssembled:
             self.init(.unavailable, cause: "the file's bytes are not assembled yet")
         case .full(let cause): self.init(.storageFull, cause: cause)
@@ -80,7 +80,7 @@ extension EngineError {
 
     /// The error for a slow body that is stopped to make room. Its received bytes are kept.
     static var crowded: EngineError {
-        var error = EngineError(.busy, "Others wait; what came is kept. Come back for the rest.")
+        var error = EngineError(.busy, "Other uploads wait; received bytes are kept. Resume later.")
         error.retryAfterSeconds = 2
         return error
     }

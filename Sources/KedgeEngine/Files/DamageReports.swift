@@ -9,7 +9,7 @@ struct DamageReports: Sendable {
     /// Marks a file as damaged whose blob turned out to be missing or of the wrong size.
     func reportDamage(of file: FileRecord) async throws {
         let isNew = try await context.metadata.markDamaged(file, at: context.clock.now())
-        if isNew { try await logDamage(of: file.digest, "a file is damaged") }
+        if isNew { try await logDamage(of: file.digest, "file is damaged") }
     }
 
     /// Logs every file that has the bytes, up to a thousand.

@@ -49,7 +49,7 @@ struct FileHashWait: Sendable {
                 for: size, timeout: context.configuration.finalizeTimeout)
         } catch ByteStoreError.notFound {
             throw try await sessionBytes.invalidate(
-                session, await session.ledger.record, cause: "the assembled bytes are gone")
+                session, await session.ledger.record, cause: "the assembled bytes are missing")
         }
     }
 }

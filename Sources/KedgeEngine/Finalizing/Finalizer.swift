@@ -108,7 +108,7 @@ final class Finalizer: Sendable {
                 }
                 if case .completed(let file) = outcome { return file }
                 guard waited < timeout ?? context.configuration.finishTimeout else {
-                    throw EngineError(.unavailable, "The file is still being verified; ask again.")
+                    throw EngineError(.unavailable, "The file is still being verified; try again.")
                 }
                 // While another node has the lease, `finalize` returns without waiting.
                 try await context.timer.sleep(for: step)
@@ -155,7 +155,7 @@ final class Finalizer: Sendable {
                 return
             } catch {
                 context.logger.warning(
-                    "a promised finalize stopped",
+                    "background finalize failed",
                     metadata: [
                         "session.id": "\(id)", "error": "\(String(reflecting: error))",
                     ])

@@ -26,7 +26,7 @@ struct Promoter: Sendable {
 
     private static func completeSize(_ ledger: SessionLedger) throws -> Int64 {
         guard let size = ledger.record.fileSize else {
-            throw EngineError(.sizeMismatch, "The size of the file was never declared.")
+            throw EngineError(.sizeMismatch, "The file size was not declared.")
         }
         guard ledger.isComplete else {
             var error = EngineError(.missingChunks)
@@ -35,7 +35,7 @@ struct Promoter: Sendable {
         }
         guard ledger.committedByteCount == size else {
             throw EngineError(
-                .sizeMismatch, "\(ledger.committedByteCount) bytes arrived, \(size) were declared.")
+                .sizeMismatch, "Received \(ledger.committedByteCount) of \(size) bytes.")
         }
         return size
     }
@@ -53,12 +53,12 @@ struct Promoter: Sendable {
         _ session: LiveSession, _ record: SessionRecord, expecting expected: SHA256Digest?
     ) async throws -> FileRecord {
         guard let digest = record.finalDigest else {
-            throw EngineError(.internalError, cause: "a finalizing session without a digest")
+            throw EngineError(.internalError, cause: "a finalizing session has no digest")
         }
         try Self.require(digest, matches: expected)
         if record.state == .finalizing, await !session.ledger.isComplete {
             throw try await sessionBytes.invalidate(
-                session, record, cause: "rows of chunks are gone while finalizing")
+                session, record, cause: "rows of chunks are missing while finalizing")
         }
         return try await complete(session, digest: digest)
     }
@@ -127,7 +127,7 @@ struct Promoter: Sendable {
             // Another node was faster, and the area is a blob already.
             if await session.ledger.record.state == .completed { return nil }
             throw try await sessionBytes.invalidate(
-                session, record, cause: "the staging area is gone")
+                session, record, cause: "the staging area is missing")
         }
     }
 }

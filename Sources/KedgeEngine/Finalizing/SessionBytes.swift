@@ -13,7 +13,7 @@ struct SessionBytes: Sendable {
             try await context.bytes.assemble(await stagedFile(session))
         } catch ByteStoreError.notFound {
             throw try await invalidate(
-                session, await session.ledger.record, cause: "saved chunks are gone")
+                session, await session.ledger.record, cause: "saved chunks are missing")
         }
     }
 

@@ -37,7 +37,7 @@ struct FleetNode: Sendable {
                 try await resumption.takeOverFinalizes()
             } catch {
                 context.logger.warning(
-                    "leases of finalizes were not renewed",
+                    "finalize lease renewal failed",
                     metadata: ["error": "\(String(reflecting: error))"])
             }
         }
@@ -55,7 +55,7 @@ struct FleetNode: Sendable {
             for token in wanted { context.leases.stop(token) }
         } catch {
             context.logger.warning(
-                "leases were not renewed", metadata: ["error": "\(String(reflecting: error))"])
+                "lease renewal failed", metadata: ["error": "\(String(reflecting: error))"])
         }
     }
 
@@ -67,7 +67,7 @@ struct FleetNode: Sendable {
         } catch {
             // The next request for the session asks the store itself.
             context.logger.debug(
-                "a hint was of no use", metadata: ["error": "\(String(reflecting: error))"])
+                "change notification failed", metadata: ["error": "\(String(reflecting: error))"])
         }
     }
 }

@@ -101,7 +101,7 @@ final class BlobScrubber: Sendable {
         guard now > oldest.advanced(by: context.configuration.scrubNewFilesWithin) else { return }
         let lag = now.millisecondsSinceEpoch - oldest.millisecondsSinceEpoch
         context.logger.warning(
-            "the scrub of new files is behind",
+            "scrub of new files is behind",
             metadata: [
                 "files": "\(backlog.newCount)", "lag.seconds": "\(lag / 1000)",
                 "target.seconds": "\(context.configuration.scrubNewFilesWithin.components.seconds)",
@@ -162,7 +162,7 @@ final class BlobScrubber: Sendable {
         scrubCounts.withLock { $0.verifiedCount += 1 }
         guard file.damagedAt != nil else { return }
         context.logger.notice(
-            "a file that was damaged is whole again", metadata: ["file.sha256": "\(target.digest)"])
+            "damaged file is intact again", metadata: ["file.sha256": "\(target.digest)"])
     }
 
     /// Ends the work without a result.
@@ -190,7 +190,7 @@ final class BlobScrubber: Sendable {
             scrubCounts.withLock { $0.restoredCount += 1 }
             try await damageReports.logDamage(
                 of: target.digest,
-                "the bytes of a file were damaged, and replaced by an earlier copy")
+                "damaged file was replaced by an earlier copy")
             return
         }
         let wasMarked =
@@ -201,7 +201,7 @@ final class BlobScrubber: Sendable {
             nextAt: context.clock.now().advanced(by: context.configuration.damagedScrubPeriod))
         guard isCurrent, !wasMarked else { return }
         scrubCounts.withLock { $0.damagedCount += 1 }
-        try await damageReports.logDamage(of: target.digest, "a file is damaged")
+        try await damageReports.logDamage(of: target.digest, "file is damaged")
     }
 
     /// - Returns: False when the copy is gone, or the blob was replaced meanwhile.

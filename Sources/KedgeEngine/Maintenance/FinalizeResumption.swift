@@ -11,7 +11,7 @@ struct FinalizeResumption: Sendable {
     func finishInterrupted(_ record: SessionRecord) async {
         do {
             _ = try await finalizer.finalize(record.id, owner: record.owner)
-            context.logger.notice("finished an upload", metadata: ["session.id": "\(record.id)"])
+            context.logger.notice("interrupted finalize finished", metadata: ["session.id": "\(record.id)"])
         } catch let error as EngineError where error.code == .missingChunks {
             // Already logged, and the session is open again.
             return
@@ -24,7 +24,7 @@ struct FinalizeResumption: Sendable {
             // A full disk, for example. The session stays finalizing; the client asks again, or the
             // next sweep retries. Other sessions do not wait for it.
             context.logger.error(
-                "an upload could not be finished yet",
+                "interrupted finalize failed",
                 metadata: [
                     "session.id": "\(record.id)", "error": "\(String(reflecting: error))",
                 ])

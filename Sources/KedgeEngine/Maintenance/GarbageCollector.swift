@@ -23,7 +23,7 @@ final class GarbageCollector: Sendable {
             for item in items { await tryToRemove(item, claimedUntil: end) }
         } catch {
             context.logger.error(
-                "removing unneeded bytes failed",
+                "garbage collection failed",
                 metadata: ["error": "\(String(reflecting: error))"])
         }
     }
@@ -41,7 +41,7 @@ final class GarbageCollector: Sendable {
             try await remove(garbage, claimedUntil: end)
         } catch {
             context.logger.error(
-                "removing unneeded bytes failed",
+                "garbage collection failed",
                 metadata: ["error": "\(String(reflecting: error))"])
         }
     }

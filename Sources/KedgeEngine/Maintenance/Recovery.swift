@@ -23,7 +23,7 @@ struct Recovery: Sendable {
             for key in try await local.stagingKeys()
             where try await !context.metadata.isKnown(key) {
                 context.logger.error(
-                    "bytes without a session were put aside", metadata: ["staging.key": "\(key)"])
+                    "bytes without a session quarantined", metadata: ["staging.key": "\(key)"])
                 try await local.quarantine(key)
             }
         }
@@ -49,7 +49,7 @@ struct Recovery: Sendable {
                 if !indexes.contains(name.index) { try await local.removeRival(name) }
             } else if try await !context.metadata.isKnown(name.key) {
                 context.logger.error(
-                    "bytes without a session were put aside",
+                    "bytes without a session quarantined",
                     metadata: ["staging.key": "\(name.key)"])
                 try await local.quarantine(name.key)
             }

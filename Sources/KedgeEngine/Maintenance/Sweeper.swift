@@ -37,7 +37,7 @@ struct Sweeper: Sendable {
                 try await registry.session(inMemory: id)?.stayAliveWhileEmpty()
             } catch {
                 context.logger.warning(
-                    "a session that is being written was not renewed",
+                    "session renewal failed",
                     metadata: ["session.id": "\(id)", "error": "\(String(reflecting: error))"])
             }
         }

@@ -35,7 +35,7 @@ extension Garbage {
         } else if kind == "blob", let digest = SHA256Digest(hex: key) {
             self = .blob(digest)
         } else {
-            throw .failed("a garbage row names nothing")
+            throw .failed("a garbage row refers to nothing")
         }
     }
 }

@@ -11,7 +11,7 @@ extension SessionRecord {
     package static func parts(_ text: String?) throws -> [SessionID]? {
         try text?.split(separator: " ").map { name in
             guard let id = SessionID(name) else {
-                throw MetadataError.failed("a part of a session has no identifier")
+                throw MetadataError.failed("the parts of a session hold an invalid identifier")
             }
             return id
         }

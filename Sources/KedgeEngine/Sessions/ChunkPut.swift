@@ -43,17 +43,18 @@ extension ChunkPut {
     ) throws -> (chunk: ByteRange, body: ByteRange) {
         guard let chunk = layout.range(ofChunk: index) else {
             throw EngineError(
-                .chunkOutOfBounds, "The file has chunks below \(layout.chunkCount ?? 0).")
+                .chunkOutOfBounds, "The chunk index is not below \(layout.chunkCount ?? 0).")
         }
         guard let range = contentRange.range, contentRange.total == layout.fileSize,
             range.start >= chunk.start, range.start < chunk.end, range.end <= chunk.end
         else {
             let expected = ContentRange(range: chunk, total: layout.fileSize)
-            throw EngineError(.rangeMismatch, "Chunk \(index) is \"\(expected)\".")
+            throw EngineError(
+                .rangeMismatch, "The Content-Range of chunk \(index) is \"\(expected)\".")
         }
         if isBodyDigest, range != chunk {
             throw EngineError(
-                .chunkHashRequired, "A part of a chunk needs X-Chunk-Hash: the whole chunk's.")
+                .chunkHashRequired, "A part of a chunk needs X-Chunk-Hash of the whole chunk.")
         }
         if let bodyByteCount, bodyByteCount != range.byteCount {
             throw EngineError(

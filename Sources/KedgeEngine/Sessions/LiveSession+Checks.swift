@@ -14,7 +14,9 @@ extension LiveSession {
     /// - Throws: `SESSION_EXPIRED`, `SESSION_CLOSED`, `UNAVAILABLE` while the session is reloaded.
     func requireOpen() throws {
         try requireCurrent()
-        guard !isRetired else { throw EngineError(.unavailable, "The session is changing hands.") }
+        guard !isRetired else {
+            throw EngineError(.unavailable, "The session is being reloaded; try again.")
+        }
         guard ledger.record.state == .open else { throw EngineError.closed(ledger.record.state) }
     }
 
@@ -50,7 +52,7 @@ extension LiveSession {
     func partialReceipt(for put: ChunkPut, chunk: ByteRange) throws -> PartialChunk {
         let known = Resumption(of: put, try view(ofChunk: put.index), chunk: chunk).partial
         guard let known else {
-            throw EngineError(.internalError, cause: "a part of a chunk was not saved")
+            throw EngineError(.internalError, cause: "a partial chunk was not saved")
         }
         return PartialChunk(index: put.index, receivedBytes: known.byteCount)
     }

@@ -61,7 +61,8 @@ extension LiveSession {
         let layout = ledger.record.layout
         for chunk in chunks
         where layout.range(ofChunk: chunk.index)?.byteCount != chunk.byteCount {
-            throw EngineError(.chunkOutOfBounds, "The size of the file was declared meanwhile.")
+            throw EngineError(
+                .chunkOutOfBounds, "The file size was declared during this request.")
         }
     }
 
@@ -119,7 +120,7 @@ extension LiveSession {
     private func invalidatePartial(of index: Int) async throws -> EngineError {
         try await discardPartial(index)
         return EngineError(
-            .unavailable, cause: "the first bytes of chunk \(index) of session \(id) are gone")
+            .unavailable, cause: "the first bytes of chunk \(index) of session \(id) are missing")
     }
 
     /// Invalidates all chunks, because acknowledged bytes of the file are gone.
@@ -128,7 +129,7 @@ extension LiveSession {
     private func invalidateEverything(writing index: Int) async throws -> EngineError {
         becomeStale()
         try await context.metadata.invalidateChunks(touching: await touch(writing: [index]))
-        return EngineError(.unavailable, cause: "the saved chunks of session \(id) are gone")
+        return EngineError(.unavailable, cause: "the saved chunks of session \(id) are missing")
     }
 
     /// Saves the first bytes of a chunk if possible.

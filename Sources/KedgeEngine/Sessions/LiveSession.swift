@@ -207,13 +207,13 @@ package actor LiveSession {
         let known = ledger.record.fileSize
         guard known != byteCount else { return }
         guard known == nil, byteCount >= ledger.claimedEnd else {
-            throw EngineError(.sizeMismatch, "The file has another size than \(byteCount) bytes.")
+            throw EngineError(.sizeMismatch, "The size of the file is not \(byteCount) bytes.")
         }
         do {
             try await context.metadata.declareSize(byteCount, of: id)
         } catch MetadataError.wrongState(.open) {
             // Another node has just recorded another size.
-            throw EngineError(.sizeMismatch, "The file has another size than \(byteCount) bytes.")
+            throw EngineError(.sizeMismatch, "The size of the file is not \(byteCount) bytes.")
         }
         changeCount += 1
         ledger.declareSize(byteCount)

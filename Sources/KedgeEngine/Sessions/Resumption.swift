@@ -63,5 +63,5 @@ enum Resumption: Equatable {
 extension EngineError {
     /// The error for a part of a chunk that already has the maximum number of unfinished bodies.
     static let onlyWhole = EngineError(
-        .rangeMismatch, "Other bodies for this chunk are here: send the whole chunk.")
+        .rangeMismatch, "Too many partial bodies of this chunk: send the whole chunk.")
 }

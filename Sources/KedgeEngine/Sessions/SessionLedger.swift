@@ -42,7 +42,7 @@ package struct SessionLedger: Sendable {
     /// Applies the changes since ``revision``. Ignores changes that are not newer.
     package mutating func apply(_ changes: SessionChanges) {
         guard changes.revision > revision else { return }
-        precondition(!changes.isWhole, "who knew what is gone begins anew")
+        precondition(!changes.isWhole, "a reset session is loaded again")
         record = changes.record
         revision = changes.revision
         for chunk in changes.chunks { insert(chunk) }

@@ -37,7 +37,7 @@ struct AppendHash: Sendable {
         guard actual != expected.bytes else { return }
         var error = EngineError(
             .chunkHashMismatch,
-            "The bytes do not have this \(expected.algorithm.rawValue) checksum.")
+            "The bytes do not match the \(expected.algorithm.rawValue) checksum.")
         if expected.algorithm == .sha256 {
             error.expectedDigest = SHA256Digest(bytes: expected.bytes)
             error.actualDigest = actual.flatMap { SHA256Digest(bytes: $0) }

@@ -10,7 +10,7 @@ extension Appender {
             index: index, byteCount: pass.verified.byteCount, digest: pass.verified.digest())
         guard !put.countsAtItsEnd else {
             guard deferredStaging.map({ $0 === pass.staging }) ?? true else {
-                throw EngineError(.unavailable, cause: "the staging area failed meanwhile")
+                throw EngineError(.unavailable, cause: "the staging area failed during the append")
             }
             deferredStaging = pass.staging
             deferredChunks.append(chunk)

@@ -36,7 +36,7 @@ extension Appender {
                 // Without a size, the last chunk is not compared with a declared digest. The client
                 // must not continue after bytes that are known to be different.
                 guard hadSize else {
-                    throw EngineError(.chunkConflict, "Other bytes of this chunk are here.")
+                    throw EngineError(.chunkConflict, "This chunk was received with other bytes.")
                 }
             }
             throw await offsetMismatch()
@@ -57,7 +57,7 @@ extension Appender {
             let same = try await digestOfStored(chunk.start, byteCount: passed.byteCount)
             guard passed.digest() == same else {
                 throw EngineError(
-                    .chunkConflict, "The bytes are others than those of a chunk that is here.")
+                    .chunkConflict, "The bytes differ from those of a received chunk.")
             }
             return false
         }

@@ -81,10 +81,10 @@ struct Appender {
         guard await session.ledger.record.fileSize != limit else {
             return EngineError(.lengthMismatch, Self.beyondEnd)
         }
-        return EngineError(.fileTooLarge, "The body is larger than this service takes.")
+        return EngineError(.fileTooLarge, "The body is larger than this service accepts.")
     }
 
-    private static let beyondEnd = "The body goes on after the file's end."
+    private static let beyondEnd = "The body continues after the end of the file."
 
     /// Writes up to the end of the chunk that holds the offset.
     ///

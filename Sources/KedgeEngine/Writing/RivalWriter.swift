@@ -179,7 +179,8 @@ struct RivalWriter {
             // The disk cannot read the bytes.
         }
         if isKept { try await session.discardPartial(put.index, isRival: true) }
-        throw EngineError(.unavailable, cause: "the bytes of a rival are not what was saved")
+        throw EngineError(
+            .unavailable, cause: "the bytes of a rival partial do not match its digest")
     }
 
     /// Copies the verified bytes to the chunk's place and commits the chunk.
@@ -196,7 +197,7 @@ struct RivalWriter {
         guard copied == put.digest else {
             if isKept { try await session.discardPartial(put.index, isRival: true) }
             throw EngineError(
-                .unavailable, cause: "the bytes of a rival were not what had been written")
+                .unavailable, cause: "the copied bytes of a rival partial do not match")
         }
         let committed = CommittedChunk(
             index: put.index, byteCount: chunk.byteCount, digest: put.digest)
@@ -241,6 +242,6 @@ func requireEnd(
         return
     }
     guard isOver else {
-        throw EngineError(.lengthMismatch, "The body goes on after the chunk's end.")
+        throw EngineError(.lengthMismatch, "The body continues after the end of the chunk.")
     }
 }

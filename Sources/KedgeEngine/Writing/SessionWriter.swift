@@ -72,14 +72,14 @@ struct SessionWriter: Sendable {
             guard declared >= ledger.claimedEnd, declared == ledger.record.fileSize ?? declared
             else {
                 throw EngineError(
-                    .sizeMismatch, "The file has another size than \(declared) bytes.")
+                    .sizeMismatch, "The size of the file is not \(declared) bytes.")
             }
         }
         let (end, overflow) = put.offset.addingReportingOverflow(announced ?? 0)
         let limit = ledger.record.fileSize ?? put.declaredSize ?? context.configuration.maxFileSize
         guard !overflow, end <= limit else { throw context.tooLarge() }
         if put.countsAtItsEnd, end - put.offset > context.configuration.maxCheckedByteCount {
-            var error = EngineError(.fileTooLarge, "A body with a checksum is larger than allowed.")
+            var error = EngineError(.fileTooLarge, "The body is too large for a request with a checksum.")
             error.maxBytes = context.configuration.maxCheckedByteCount
             throw error
         }
