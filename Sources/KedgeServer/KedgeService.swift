@@ -29,8 +29,9 @@ package struct KedgeService: Service {
     ) throws {
         guard configuration.isLoopback else {
             throw ConfigurationError(
-                "host is \(configuration.host): without identities the server listens on loopback "
-                    + "only (127.0.0.1, ::1, localhost). Put a proxy that authenticates in front.")
+                "host is \(configuration.host): without authentication the service listens on "
+                    + "loopback only (127.0.0.1, ::1, localhost). Put an authenticating proxy in "
+                    + "front.")
         }
         self.engine = engine
         self.configuration = configuration
@@ -72,16 +73,16 @@ package struct KedgeService: Service {
     private func warnOfOpenPages() {
         logger.warning(
             """
-            cors.allowedOrigins is *: every page that a browser on this machine opens can list, read and \
-            delete all files and uploads
+            cors.allowedOrigins is *: any page opened in a browser on this machine can list, read \
+            and delete all files and uploads
             """, metadata: ["cors.allowedOrigins": "*"])
     }
 
     private func warnOfAnyHost() {
         logger.warning(
             """
-            allowedHosts is *: every page that a browser on this machine opens can list, read and delete all \
-            files and uploads, by DNS rebinding
+            allowedHosts is *: any page opened in a browser on this machine can list, read and \
+            delete all files and uploads, by DNS rebinding
             """, metadata: ["allowedHosts": "*"])
     }
 
@@ -129,7 +130,7 @@ package struct KedgeService: Service {
             }.get()
         } catch {
             // A closed channel accepts no connections.
-            logger.debug("the server stopped at its start", metadata: ["error": "\(error)"])
+            logger.debug("server stopped during startup", metadata: ["error": "\(error)"])
         }
     }
 }
@@ -158,7 +159,7 @@ private final class DrainTimer: Sendable {
             Task { [engine, timeout, logger, drain] in
                 try await Task.sleep(for: timeout)
                 logger.notice(
-                    "saving what is under way", metadata: ["writes": "\(engine.activeWriteCount)"])
+                    "drain timeout reached", metadata: ["writes": "\(engine.activeWriteCount)"])
                 drain.beginEnding()
                 await engine.interruptWriters()
             })

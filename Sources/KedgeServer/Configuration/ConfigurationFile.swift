@@ -71,9 +71,9 @@ enum ConfigurationFile {
 
     private static func reason(_ error: any Error) -> String {
         switch (error as? CocoaError)?.code {
-        case .fileReadNoSuchFile, .fileNoSuchFile: "there is no such file"
-        case .fileReadNoPermission: "this user may not read it"
-        default: "it is no file that can be read"
+        case .fileReadNoSuchFile, .fileNoSuchFile: "no such file"
+        case .fileReadNoPermission: "permission denied"
+        default: "not a readable file"
         }
     }
 

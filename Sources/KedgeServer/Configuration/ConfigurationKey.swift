@@ -87,59 +87,60 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     /// A description of the setting, for help and for the printed configuration.
     package var summary: String {
         switch self {
-        case .host: "Address to listen on; anonymous use is allowed on loopback only."
-        case .port: "Port to listen on; 0 takes a free one."
+        case .host:
+            "Address to listen on; must be a loopback address, because clients are anonymous."
+        case .port: "Port to listen on; 0 picks a free one."
         case .allowedHosts:
-            "Names in Host, by comma, that are answered besides loopback; * for all, with allowAnyHost."
+            "Host names to serve besides loopback, comma-separated; * for all, with allowAnyHost."
         case .allowAnyHost:
-            "on lets allowedHosts be *: then every page that a browser on this machine opens has every right."
+            "on permits allowedHosts *, which gives any page in a local browser all rights."
         case .publicAddress:
-            "Where clients find the service, such as https://files.example; empty: as requests tell."
+            "Address of the service, such as https://files.example; empty: taken from each request."
         case .trustedProxies:
-            "Addresses or networks, by comma, of proxies whose X-Forwarded-For counts; empty: none."
+            "Addresses or networks of proxies whose X-Forwarded-For is trusted, comma-separated."
         case .data: "Directory of the embedded database and files."
-        case .metadata: "Where rows are kept: sqlite (in the data directory), or postgresql://…"
-        case .bytes: "Where bytes are kept: disk (in the data directory), or s3://bucket/prefix?…"
+        case .metadata: "Where to keep rows: sqlite (in the data directory), or postgresql://…"
+        case .bytes: "Where to keep bytes: disk (in the data directory), or s3://bucket/prefix?…"
         case .durability:
             "on; or off, for measuring only: acknowledged data can be lost in a power cut."
         case .logLevel: "trace, debug, info, notice, warning, error or critical."
-        case .logFormat: "text, or json for one object a line."
-        case .maxFileSize: "Largest file taken, in bytes."
+        case .logFormat: "text, or json for one object per line."
+        case .maxFileSize: "Largest file accepted, in bytes."
         case .minChunkSize: "Smallest chunk size a session may have, in bytes."
         case .maxChunkSize: "Largest chunk size a session may have, in bytes."
-        case .defaultChunkSize: "Chunk size of sessions that ask for none, in bytes."
-        case .maxConcurrentWrites: "Bodies written at once; more are answered BUSY."
+        case .defaultChunkSize: "Chunk size of sessions that request none, in bytes."
+        case .maxConcurrentWrites: "Request bodies written at once; others are answered BUSY."
         case .maxConnections:
-            "Connections held at once, give or take three, or auto for as many as there are file "
-                + "descriptors for, 10000 at most; more wait to be accepted."
+            "Open connections, give or take three; auto for as many as file descriptors permit, at "
+                + "most 10000. Others wait to be accepted."
         case .maxOpenSessions:
-            "Uploads that are open at once; the oldest without a byte make room for others."
-        case .emptySessionLifetime: "Seconds after which a session expires that never had a byte."
-        case .sessionLifetime: "Seconds after its last activity at which a session expires."
+            "Open uploads; the oldest ones without a byte make room for new ones."
+        case .emptySessionLifetime: "Seconds after which a session without a byte expires."
+        case .sessionLifetime: "Seconds after its last activity when a session expires."
         case .sessionGrace: "Seconds for which an expired session's bytes can be adopted."
         case .idleTimeout: "Seconds without a byte after which a connection is closed."
-        case .minBodyRate: "Bytes a second below which a body is cut."
+        case .minBodyRate: "Bytes per second below which a request body is cut off."
         case .minAnswerRate:
-            "Bytes a second below which a reader may be cut while connections are scarce; 0 for none."
-        case .drainTimeout: "Seconds that running bodies get when the server stops."
-        case .storageReserve: "Bytes of the disk that uploads never use."
+            "Bytes per second below which readers are cut off if connections are scarce; 0: never."
+        case .drainTimeout: "Seconds for request bodies to finish when the server stops."
+        case .storageReserve: "Bytes of disk space that uploads never use."
         case .storageAllow:
-            "Data directories to take that are refused otherwise, by comma: shared (group or others may "
-                + "write), network (on a network file system)."
-        case .sweepInterval: "Seconds between two rounds of housekeeping."
+            "Data directories to accept that are refused by default, comma-separated: shared "
+                + "(group or others may write), network (on a network file system)."
+        case .sweepInterval: "Seconds between two rounds of maintenance."
         case .scrubNewFilesWithin:
-            "Seconds within which a new file is to be read back; when it takes longer, a log line says so."
+            "Seconds within which a new file should be read back; a longer delay is logged."
         case .scrubPeriod: "Seconds within which every file is read back again; 0 for never."
         case .scrubRate:
-            "Most bytes a second that are read back; an eighth of them while transfers are under way."
+            "Bytes read back per second, at most; an eighth of it while transfers are under way."
         case .tusPath: "Path of the tus endpoint, such as /tus/, and not below /files or /uploads."
-        case .uploadTargets: "Paths, by comma, that take uploads as POST /files does."
+        case .uploadTargets: "Paths that accept uploads as POST /files does, comma-separated."
         case .interim:
-            "104 answers to IETF uploads: always, never, or auto for not where a proxy shows itself; "
-                + "nginx and Varnish take a 104 for the final answer."
+            "104 responses to IETF uploads: always, never, or auto for none behind a visible "
+                + "proxy; nginx and Varnish take a 104 for the final response."
         case .corsOrigins:
-            "Origins of pages, by comma, such as https://app.example, that may use everything, listing "
-                + "and deleting included; * for every page."
+            "Origins of pages with all rights, including listing and deleting, comma-separated, "
+                + "such as https://app.example; * for every page."
         }
     }
 

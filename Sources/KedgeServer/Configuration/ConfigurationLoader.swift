@@ -83,7 +83,7 @@ package struct ConfigurationLoader {
         if let mapping = node.mapping {
             for (key, value) in mapping {
                 guard let key = key.string else {
-                    throw ConfigurationError("The configuration file has a key that is no text.")
+                    throw ConfigurationError("The configuration file has a key that is not text.")
                 }
                 try refuseUnknown(value, path: path + [key])
             }
@@ -155,9 +155,9 @@ package struct ConfigurationLoader {
         let allowsAny = try choice(.allowAnyHost) { ["on": true, "off": false][$0] }
         guard allowsAny || !hosts.contains("*") else {
             throw ConfigurationError(
-                "allowedHosts is *: every page that a browser on this machine opens could then list, read "
-                    + "and delete all files, by DNS rebinding. Name the hosts, or set allowAnyHost to on "
-                    + "where no browser runs.")
+                "allowedHosts is *: any page opened in a browser on this machine could list, "
+                    + "read and delete all files, by DNS rebinding. Name the hosts, or set "
+                    + "allowAnyHost to on where no browser runs.")
         }
         return Set(hosts)
     }
@@ -174,7 +174,8 @@ package struct ConfigurationLoader {
 
     private func bytes(_ key: ConfigurationKey, atLeast minimum: Int64) throws -> Int64 {
         guard let value = WireInteger.parse(text(key)), value >= minimum else {
-            throw ConfigurationError("\(key.rawValue) is a whole number of at least \(minimum).")
+            throw ConfigurationError(
+                "\(key.rawValue) must be a whole number of at least \(minimum).")
         }
         return value
     }
@@ -184,8 +185,8 @@ package struct ConfigurationLoader {
             range.contains(number)
         else {
             throw ConfigurationError(
-                "\(key.rawValue) is a whole number from \(range.lowerBound) to \(range.upperBound)."
-            )
+                "\(key.rawValue) must be a whole number from \(range.lowerBound) to "
+                    + "\(range.upperBound).")
         }
         return number
     }
@@ -199,7 +200,7 @@ package struct ConfigurationLoader {
         let value = try bytes(key, atLeast: minimum)
         // A hundred years. Larger values would only overflow in arithmetic.
         guard value <= 3_153_600_000 else {
-            throw ConfigurationError("\(key.rawValue) is at most 3153600000 seconds.")
+            throw ConfigurationError("\(key.rawValue) must be at most 3153600000 seconds.")
         }
         return .seconds(value)
     }

@@ -191,14 +191,14 @@ private final class BodyWait: Sendable {
             begin()
         }
         guard let result = state.withLock({ $0.result }) else {
-            preconditionFailure("a wait for bytes was ended without a result")
+            preconditionFailure("a wait for bytes ended without a result")
         }
         return try result.get()
     }
 
     func end(with result: BodyIntake.FillResult) {
         let continuation = state.withLock { state in
-            precondition(state.result == nil, "a wait for bytes was ended twice")
+            precondition(state.result == nil, "a wait for bytes ended twice")
             state.result = result
             defer { state.continuation = nil }
             return state.continuation

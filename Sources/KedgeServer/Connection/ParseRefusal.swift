@@ -15,7 +15,7 @@ struct ParseRefusal {
         let isTooLarge = error == .headerOverflow
         document = ProblemDocument(
             code: .badRequest,
-            detail: isTooLarge ? "The head is larger than this server takes." : nil,
+            detail: isTooLarge ? "The request head is larger than this server accepts." : nil,
             requestId: requestID)
         body = JSONOutput.encode(document)
     }

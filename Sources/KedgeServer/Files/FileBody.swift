@@ -72,7 +72,7 @@ struct FileBody: Sendable {
                 // Too late for another status: the response is cut, and only the log can state the
                 // reason. Usually the client has disconnected; an engine error is the exception.
                 logger.log(
-                    level: error is EngineError ? .error : .debug, "a download was cut",
+                    level: error is EngineError ? .error : .debug, "download aborted",
                     metadata: [
                         "file.id": "\(file.record.id)", "error": "\(String(reflecting: error))",
                     ])

@@ -38,7 +38,7 @@ struct FileRoutes: Sendable {
     ) async throws -> Response {
         let limitText = request.uri.queryParameters.get("limit") ?? "100"
         guard let limit = WireInteger.parse(limitText), (1...1000).contains(limit) else {
-            throw EngineError(.badRequest, "limit is a number from 1 to 1000.")
+            throw EngineError(.badRequest, "limit must be a number from 1 to 1000.")
         }
         let cursor = try request.uri.queryParameters.get("after").map { text in
             guard let cursor = FileCursor(opaque: String(text)) else {
@@ -58,7 +58,7 @@ struct FileRoutes: Sendable {
         switch request.uri.queryParameters.get("damaged") {
         case nil, "false": false
         case "true": true
-        default: throw EngineError(.badRequest, "damaged is true or false.")
+        default: throw EngineError(.badRequest, "damaged must be true or false.")
         }
     }
 

@@ -11,8 +11,8 @@ final class ForwardingWarning: Sendable {
         guard !isGiven.exchange(true, ordering: .relaxed) else { return }
         logger.warning(
             """
-            X-Forwarded-For is ignored: the peer is not named in trustedProxies. If it is a proxy, \
-            name it; otherwise all its clients share the limits of one
+            X-Forwarded-For ignored: peer is not in trustedProxies; if it is a proxy, all its \
+            clients share the limits of one until it is listed there
             """, metadata: ["peer": "\(peer?.ipAddress ?? "unknown")"])
     }
 }

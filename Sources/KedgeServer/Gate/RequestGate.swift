@@ -34,10 +34,10 @@ package struct RequestGate: Sendable {
         let host = try namedHost(of: request)
         if isOfAllowedPage(request) { return Principal.anonymous }
         if let site = request.headers[.secFetchSite], site != "same-origin", site != "none" {
-            throw EngineError(.badRequest, "Pages of other sites are not answered.")
+            throw EngineError(.badRequest, "Requests by pages of other sites are refused.")
         }
         if let origin = request.headers[.origin], !isOwn(origin, at: host) {
-            throw EngineError(.badRequest, "Pages of other origins are not answered.")
+            throw EngineError(.badRequest, "Requests by pages of other origins are refused.")
         }
         return Principal.anonymous
     }
@@ -59,7 +59,7 @@ package struct RequestGate: Sendable {
         guard let coding = request.headers[.transferEncoding] else { return }
         let names = coding.split(separator: ",", omittingEmptySubsequences: false)
         guard names.allSatisfy({ $0.contains { $0 != " " && $0 != "\t" } }) else {
-            throw EngineError(.badRequest, "Transfer-Encoding names a coding.")
+            throw EngineError(.badRequest, "Transfer-Encoding has an empty coding.")
         }
         guard coding.lowercased() == "chunked" else {
             throw EngineError(.unsupportedTransferCoding)
@@ -79,10 +79,10 @@ package struct RequestGate: Sendable {
         guard request.headers[.host] == nil, let text = request.head.authority,
             let host = Authority(text)
         else {
-            throw EngineError(.badRequest, "A request names one host.")
+            throw EngineError(.badRequest, "A request must have exactly one valid Host.")
         }
         guard isConfigured(host) || Loopback.contains(host.host) else {
-            throw EngineError(.badRequest, "This server does not answer to the name in Host.")
+            throw EngineError(.badRequest, "This server does not serve the name in Host.")
         }
         return host
     }

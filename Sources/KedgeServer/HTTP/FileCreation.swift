@@ -18,7 +18,7 @@ extension ContentDisposition {
             let name = fileName(in: header)
                 ?? fileName(in: named)
         else {
-            throw EngineError(.badRequest, "Content-Disposition holds no readable file name.")
+            throw EngineError(.badRequest, "Content-Disposition has no readable file name.")
         }
         return FileName.sanitized(name)
     }

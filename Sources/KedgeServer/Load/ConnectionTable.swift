@@ -108,7 +108,7 @@ final class ConnectionTable: Sendable {
         guard !channels.isEmpty else { return }
         for channel in channels { channel.close(promise: nil) }
         logger.notice(
-            "slow readers cut",
+            "slow readers disconnected",
             metadata: ["readers": "\(channels.count)", "connections": "\(count)"])
     }
 }

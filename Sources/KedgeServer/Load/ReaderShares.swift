@@ -22,7 +22,7 @@ package struct ReaderShares: Equatable, Sendable {
 
     /// - Parameter minBytesPerSecond: Rate below which a reader is slow; 0 for none.
     package init(maxConnectionCount: Int, minBytesPerSecond: Int) {
-        precondition(maxConnectionCount > 0, "without connections nobody reads")
+        precondition(maxConnectionCount > 0, "there is at least one connection")
         self.maxConnectionCount = maxConnectionCount
         self.minBytesPerSecond = minBytesPerSecond
     }

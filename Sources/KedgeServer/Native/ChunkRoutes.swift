@@ -36,12 +36,14 @@ struct ChunkRoutes: Sendable {
         guard let value = WireInteger.parse(text), let index = Int(exactly: value),
             index < ChunkLayout.maxChunkCount
         else {
-            throw EngineError(.chunkOutOfBounds, "The index is a decimal number below the count.")
+            throw EngineError(
+                .chunkOutOfBounds, "The index must be a decimal number below the chunk count.")
         }
         guard let rangeText = request.headers[.contentRange],
             let contentRange = ContentRange(rangeText)
         else {
-            throw EngineError(.rangeMismatch, "Content-Range is \"bytes first-last/total\".")
+            throw EngineError(
+                .rangeMismatch, "Content-Range must be \"bytes first-last/total\".")
         }
         // `X-Chunk-Hash` covers the whole chunk, `Content-Digest` this body. They differ when the
         // body is a part of a chunk. The hash of the chunk takes precedence.
@@ -60,7 +62,7 @@ struct ChunkRoutes: Sendable {
 
     private static func require(_ digest: SHA256Digest?, _ header: String) throws -> SHA256Digest {
         guard let digest else {
-            throw EngineError(.chunkHashRequired, "\(header) holds no SHA-256.")
+            throw EngineError(.chunkHashRequired, "\(header) has no valid SHA-256.")
         }
         return digest
     }

@@ -45,14 +45,14 @@ package struct HealthRoutes: Sendable {
             throw Self.unready(Reason.stopping, "The service is stopping.")
         }
         if let reason = acceptance.reason {
-            throw Self.unready(reason.rawValue, "No connections can be taken.")
+            throw Self.unready(reason.rawValue, "No connections can be accepted.")
         }
         do {
             try await engine.checkHealth()
         } catch {
             let cause = EngineError(translating: error)
             throw Self.unready(
-                Reason.store, "A store does not answer or takes no writes.",
+                Reason.store, "A store does not answer or accepts no writes.",
                 cause: cause.debugDescription)
         }
         return .json(

@@ -15,7 +15,7 @@ struct SessionRoutes: Sendable {
         let message = try await JSONBody.decode(CreateSessionRequest.self, from: request, context)
         guard message.metadata?.keys.contains(where: { $0.hasPrefix("kedge.") }) != true else {
             throw EngineError(
-                .badRequest, "Metadata keys that begin with \"kedge.\" are the service's own.")
+                .badRequest, "Metadata keys that begin with \"kedge.\" are reserved.")
         }
         let status = try await engine.createSession(
             NewSession(
@@ -92,7 +92,7 @@ struct SessionRoutes: Sendable {
         case []: return .full
         case ["ranges"]: return .ranges
         case ["digests"]: return .digests
-        default: throw EngineError(.badRequest, "chunks can only be ranges or digests.")
+        default: throw EngineError(.badRequest, "chunks must be ranges or digests.")
         }
     }
 }

@@ -19,7 +19,7 @@ extension IdempotencyKey {
             key.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
         else {
             throw EngineError(
-                .badRequest, "Idempotency-Key is 1 to 255 visible ASCII characters.")
+                .badRequest, "Idempotency-Key must be 1 to 255 visible ASCII characters.")
         }
         return key
     }

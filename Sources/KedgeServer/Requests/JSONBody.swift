@@ -38,7 +38,7 @@ enum JSONBody {
     }
 
     private static var notJSON: EngineError {
-        EngineError(.unsupportedMediaType, "The body is application/json.")
+        EngineError(.unsupportedMediaType, "Content-Type must be application/json.")
     }
 
     private static func collect(_ body: RequestByteBody) async throws -> [UInt8] {
@@ -65,6 +65,6 @@ enum JSONBody {
                 []
             }
         guard !path.isEmpty else { return "The body is not a JSON object of the expected form." }
-        return "The member \(path.map(\.stringValue).joined(separator: ".")) is missing or wrong."
+        return "The member \(path.map(\.stringValue).joined(separator: ".")) is missing or invalid."
     }
 }

@@ -131,7 +131,8 @@ private func translating<Value>(_ read: () async throws -> Value) async throws -
         throw CancellationError()
     } catch {
         throw EngineError(
-            .lengthMismatch, "The body broke off.", cause: String(reflecting: error))
+            .lengthMismatch, "The body ended before it was complete.",
+            cause: String(reflecting: error))
     }
 }
 
@@ -155,7 +156,7 @@ struct ContinueAnswer: Sendable {
             try await channel.writeAndFlush(head)
         } catch {
             throw EngineError(
-                .lengthMismatch, "The connection is gone.", cause: String(reflecting: error))
+                .lengthMismatch, "The connection was lost.", cause: String(reflecting: error))
         }
     }
 }

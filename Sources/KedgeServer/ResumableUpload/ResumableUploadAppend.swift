@@ -20,7 +20,7 @@ extension ResumableUploadRoutes {
         try Self.requireMediaType(of: request, call)
         guard let offset = call.offset, let completes = call.completes else {
             let name = call.interopVersion.completenessField
-            throw EngineError(.badRequest, "An append has Upload-Offset and \(name).")
+            throw EngineError(.badRequest, "An append needs Upload-Offset and \(name).")
         }
         context.logMetadata.set("upload.offset", offset)
         let body = try RequestByteBody(request, context: context)

@@ -22,7 +22,7 @@ enum ResumableUploadDigests {
                 return AppendChecksum(algorithm: algorithm, bytes: bytes)
             }
         }
-        throw EngineError(.badRequest, "Content-Digest holds neither sha-256 nor sha-512.")
+        throw EngineError(.badRequest, "Content-Digest has neither sha-256 nor sha-512.")
     }
 
     /// The digest of the whole file.
@@ -33,7 +33,7 @@ enum ResumableUploadDigests {
         guard case .bytes(let bytes) = StructuredField.dictionary(value)?["sha-256"],
             let digest = SHA256Digest(bytes: bytes)
         else {
-            throw EngineError(.badRequest, "Repr-Digest holds no sha-256.")
+            throw EngineError(.badRequest, "Repr-Digest has no valid sha-256.")
         }
         return digest
     }
@@ -49,7 +49,7 @@ enum ResumableUploadDigests {
         guard let body = try content(headers) else { return (file, nil) }
         guard body.algorithm == .sha256 else { return (file, body) }
         guard file == nil || file?.bytes == body.bytes else {
-            throw EngineError(.badRequest, "Repr-Digest and Content-Digest disagree.")
+            throw EngineError(.badRequest, "Repr-Digest and Content-Digest differ.")
         }
         return (SHA256Digest(bytes: body.bytes), nil)
     }

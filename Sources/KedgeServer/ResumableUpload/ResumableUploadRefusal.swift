@@ -78,7 +78,7 @@ struct ResumableUploadErrors {
         case .wrongMediaType:
             let type = call.interopVersion.requiredAppendMediaType ?? "*/*"
             var failure = protocolError(
-                EngineError(.unsupportedMediaType, "An append is \(type)."))
+                EngineError(.unsupportedMediaType, "Content-Type must be \(type)."))
             failure.fields[.acceptPatch] = type
             throw failure
         case .failedProcessing(let error):

@@ -94,7 +94,8 @@ struct UploadTransfer: Sendable {
                 expected: expected, provided: put.offset)
         case .chunkConflict:
             // After a 409 the client would continue behind bytes that are not its own.
-            return EngineError(.badRequest, error.detail ?? "A chunk with other bytes is here.")
+            return EngineError(
+                .badRequest, error.detail ?? "A chunk was received with other bytes.")
         case .sizeMismatch:
             return ResumableUploadRefusal.inconsistentLength
         case .lengthMismatch where goesBeyond:

@@ -103,7 +103,7 @@ struct RequestMiddleware: RouterMiddleware {
                 .unsupportedMediaType, "Send the bytes as they are, without Content-Encoding.")
         case is HTTPParserError:
             EngineError(
-                .badRequest, "The body breaks off.", cause: String(reflecting: error))
+                .badRequest, "The body is malformed.", cause: String(reflecting: error))
         case is NIOTooManyBytesError, is TooLargeBodyError:
             EngineError(.requestTooLarge)
         case is SlowBodyError:

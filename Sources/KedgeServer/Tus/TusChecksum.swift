@@ -28,7 +28,8 @@ enum TusChecksum {
             return isAnnounced ? .trailer : .none
         }
         guard !isAnnounced else {
-            throw EngineError(.badRequest, "Upload-Checksum comes before the body or after it.")
+            throw EngineError(
+                .badRequest, "Upload-Checksum must be a header or a trailer, not both.")
         }
         return .field(try parse(text))
     }
@@ -37,7 +38,7 @@ enum TusChecksum {
     static func parse(trailer: HTTPFields?) throws -> AppendChecksum {
         guard let text = trailer?[TusField.checksum] else {
             throw EngineError(
-                .badRequest, "The trailer Upload-Checksum was announced, and is missing.")
+                .badRequest, "The announced trailer Upload-Checksum is missing.")
         }
         return try parse(text)
     }
@@ -46,10 +47,11 @@ enum TusChecksum {
         let parts = text.split(separator: " ", omittingEmptySubsequences: false)
         guard parts.count == 2, let algorithm = ChecksumAlgorithm(rawValue: String(parts[0])) else {
             throw EngineError(
-                .badRequest, "Upload-Checksum is one of \(algorithms), a space and base64.")
+                .badRequest, "Upload-Checksum must be one of \(algorithms), a space and base64.")
         }
         guard let bytes = Base64.decode(parts[1]), bytes.count == algorithm.byteCount else {
-            throw EngineError(.badRequest, "Upload-Checksum holds no \(algorithm.rawValue).")
+            throw EngineError(
+                .badRequest, "Upload-Checksum has no valid \(algorithm.rawValue).")
         }
         return AppendChecksum(algorithm: algorithm, bytes: bytes)
     }

@@ -15,25 +15,26 @@ enum TusConcatenation: Hashable, Sendable {
             return
         }
         guard text.hasPrefix("final;") else {
-            throw EngineError(.badRequest, "Upload-Concat is partial, or final; and uploads.")
+            throw EngineError(
+                .badRequest, "Upload-Concat must be \"partial\", or \"final;\" and uploads.")
         }
         let parts = try text.dropFirst("final;".count).split(separator: " ").map { address in
             // Only the id counts, because proxies may change the address before it.
             let name = address.split(separator: "/").last ?? ""
             guard let id = SessionID(name) else {
-                throw EngineError(.badRequest, "Upload-Concat names what is no upload.")
+                throw EngineError(.badRequest, "Upload-Concat has an invalid address.")
             }
             return id
         }
         guard !parts.isEmpty else {
-            throw EngineError(.badRequest, "Upload-Concat names no uploads.")
+            throw EngineError(.badRequest, "Upload-Concat has no uploads.")
         }
         guard parts.count <= maxPartCount else {
             throw EngineError(
-                .badRequest, "Upload-Concat names more than \(maxPartCount) uploads.")
+                .badRequest, "Upload-Concat has more than \(maxPartCount) uploads.")
         }
         guard Set(parts).count == parts.count else {
-            throw EngineError(.badRequest, "Upload-Concat names an upload twice.")
+            throw EngineError(.badRequest, "Upload-Concat has an upload twice.")
         }
         self = .final(parts)
     }

@@ -20,7 +20,8 @@ extension TusRoutes {
         let append = try TusAppend(request, context)
         let fields = TusRequestFields(fields: request.headers)
         guard append.isEmpty || fields.isAppend else {
-            throw EngineError(.unsupportedMediaType, "The body is \(TusField.mediaType).")
+            throw EngineError(
+                .unsupportedMediaType, "Content-Type must be \(TusField.mediaType).")
         }
         var new = NewSession(
             fileName: metadata.fileName, fileSize: nil, mimeType: metadata.mimeType,
@@ -30,7 +31,7 @@ extension TusRoutes {
         if case .final(let parts) = concatenation {
             guard append.isEmpty, fields.fields[TusField.length] == nil else {
                 throw EngineError(
-                    .badRequest, "A final upload has the length and the bytes of its parts.")
+                    .badRequest, "A final upload has neither Upload-Length nor a body.")
             }
             return try await createFinal(new, of: parts, request, context)
         }

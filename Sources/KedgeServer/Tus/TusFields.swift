@@ -41,7 +41,7 @@ struct TusRequestFields: Sendable {
     /// - Throws: `BAD_REQUEST` when the field is missing or not a number.
     func offset() throws -> Int64 {
         guard let text = fields[TusField.offset], let offset = WireInteger.parse(text) else {
-            throw EngineError(.badRequest, "Upload-Offset is a number of bytes.")
+            throw EngineError(.badRequest, "Upload-Offset must be a number of bytes.")
         }
         return offset
     }
@@ -53,7 +53,7 @@ struct TusRequestFields: Sendable {
         guard let text = fields[TusField.length] else { return nil }
         if let length = WireInteger.parse(text), length <= limit { return length }
         guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else {
-            throw EngineError(.badRequest, "Upload-Length is a number of bytes.")
+            throw EngineError(.badRequest, "Upload-Length must be a number of bytes.")
         }
         var error = EngineError(.fileTooLarge)
         error.maxBytes = limit
@@ -66,7 +66,7 @@ struct TusRequestFields: Sendable {
     func defersLength() throws -> Bool {
         guard let text = fields[TusField.deferLength] else { return false }
         guard text == "1" else {
-            throw EngineError(.badRequest, "Upload-Defer-Length can only be 1.")
+            throw EngineError(.badRequest, "Upload-Defer-Length must be 1.")
         }
         return true
     }

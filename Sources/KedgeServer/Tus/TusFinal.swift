@@ -48,7 +48,7 @@ extension TusRoutes {
                 continue
             }
         }
-        throw EngineError(.unavailable, "The same upload was made and deleted too often.")
+        throw EngineError(.unavailable, "The same upload was created and deleted too often.")
     }
 
     /// Derives an idempotency key from the request, because clients repeat a request when they miss
@@ -76,7 +76,7 @@ extension TusRoutes {
                 where [.sessionNotFound, .sessionExpired, .fileGone].contains(error.code)
             {}
             throw EngineError(
-                .badRequest, "Upload-Concat names \(id), which is no partial upload.")
+                .badRequest, "Upload-Concat has \(id), which is not a partial upload.")
         }
     }
 }

@@ -41,7 +41,7 @@ struct TusMetadata: Hashable, Sendable {
                 throw EngineError(.badRequest, "A value of Upload-Metadata is not base64.")
             }
             guard values.updateValue(value, forKey: String(key)) == nil else {
-                throw EngineError(.badRequest, "Upload-Metadata has a key twice.")
+                throw EngineError(.badRequest, "Upload-Metadata has a duplicate key.")
             }
         }
         self.values = values

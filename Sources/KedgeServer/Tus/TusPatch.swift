@@ -16,7 +16,7 @@ extension TusRoutes {
     ) async throws -> Response {
         let fields = TusRequestFields(fields: request.headers)
         guard fields.isAppend else {
-            throw EngineError(.unsupportedMediaType, "The body is \(TusField.mediaType).")
+            throw EngineError(.unsupportedMediaType, "Content-Type must be \(TusField.mediaType).")
         }
         let offset = try fields.offset()
         let length = try fields.length(limit: engine.configuration.maxFileSize)
@@ -51,7 +51,7 @@ extension TusRoutes {
         } catch let error as EngineError where error.code == .lengthMismatch {
             // Otherwise the body was interrupted, and the received bytes count.
             guard let size, body.readByteCount > size - offset else { throw error }
-            throw Self.tooLarge("The body goes on after the end of the upload.", size)
+            throw Self.tooLarge("The body continues after the end of the upload.", size)
         }
         return try await finished(try await self.upload(upload.view.id, context), context)
     }
