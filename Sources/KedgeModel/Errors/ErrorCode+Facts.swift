@@ -38,13 +38,13 @@ extension ErrorCode {
         case .sessionExpired:
             Self.row(410, ExitStatus.notFound, "The upload session has expired.")
         case .sessionClosed:
-            Self.row(409, ExitStatus.failure, "The upload session takes no more bytes.")
+            Self.row(409, ExitStatus.failure, "The upload session accepts no more bytes.")
         case .chunkOutOfBounds:
             Self.row(400, ExitStatus.failure, "The file has no chunk with this index.")
         case .chunkHashRequired:
             Self.row(400, ExitStatus.failure, "A chunk needs its SHA-256 in a header.")
         case .rangeMismatch:
-            Self.row(400, ExitStatus.failure, "Content-Range does not fit this chunk.")
+            Self.row(400, ExitStatus.failure, "Content-Range does not match this chunk.")
         case .lengthMismatch:
             Self.row(
                 400, ExitStatus.network, retry: true,
@@ -52,26 +52,27 @@ extension ErrorCode {
         case .chunkHashMismatch:
             Self.row(
                 422, ExitStatus.integrity, retry: true,
-                "The bytes of the chunk do not have the announced SHA-256.")
+                "The chunk does not match the announced SHA-256.")
         case .chunkConflict:
-            Self.row(409, ExitStatus.integrity, "The chunk was received before with other bytes.")
+            Self.row(409, ExitStatus.integrity, "The chunk was already received with other bytes.")
         case .offsetMismatch:
             Self.row(
                 409, ExitStatus.failure, retry: true,
-                "The bytes do not start where the last ended.")
+                "The offset does not match the received bytes.")
         case .writerReplaced:
             Self.row(
-                409, ExitStatus.busy, retry: true, "A newer request took over writing these bytes.")
+                409, ExitStatus.busy, retry: true, "A newer request has replaced this one.")
         case .missingChunks:
             Self.row(409, ExitStatus.failure, retry: true, "Some chunks have not been received.")
         case .sizeMismatch:
-            Self.row(409, ExitStatus.integrity, "The received bytes are not as many as declared.")
+            Self.row(
+                409, ExitStatus.integrity, "Size mismatch between received and declared bytes.")
         case .integrityMismatch:
-            Self.row(422, ExitStatus.integrity, "The file does not have the expected SHA-256.")
+            Self.row(422, ExitStatus.integrity, "The file does not match the expected SHA-256.")
         case .idempotencyConflict:
             Self.row(422, ExitStatus.failure, "The Idempotency-Key was used for another request.")
         case .fileTooLarge:
-            Self.row(413, ExitStatus.tooLarge, "The file is larger than this server takes.")
+            Self.row(413, ExitStatus.tooLarge, "The file is larger than this server accepts.")
         case .tooManySessions:
             Self.row(
                 429, ExitStatus.busy, retry: true, "Too many uploads are open; try again later.")
@@ -86,13 +87,13 @@ extension ErrorCode {
         case .uploadChecksumMismatch:
             Self.row(
                 460, ExitStatus.integrity, retry: true,
-                "The bytes of the request do not have the announced checksum.")
+                "The request body does not match the announced checksum.")
         case .uploadIsFinal:
             Self.row(
-                403, ExitStatus.failure, "The upload is made of other uploads and takes no bytes.")
+                403, ExitStatus.failure, "The upload is a final upload and accepts no bytes.")
         default:
             Self.row(
-                412, ExitStatus.failure, "The server does not speak this version of the protocol.")
+                412, ExitStatus.failure, "The server does not support this protocol version.")
         }
     }
 
@@ -103,34 +104,36 @@ extension ErrorCode {
         case .fileDamaged:
             Self.row(
                 500, ExitStatus.integrity,
-                "The server's copy of the file is damaged; upload the same file again to heal it.")
+                "The server's copy of the file is damaged; upload the same file to repair it.")
         case .preconditionFailed:
-            Self.row(412, ExitStatus.remoteChanged, "The file is not the version asked for.")
+            Self.row(412, ExitStatus.remoteChanged, "The file is not the requested version.")
         case .rangeNotSatisfiable:
-            Self.row(416, ExitStatus.failure, "The file has no bytes in the range asked for.")
-        case .badRequest: Self.row(400, ExitStatus.failure, "The request is not well formed.")
+            Self.row(416, ExitStatus.failure, "The file has no bytes in the requested range.")
+        case .badRequest: Self.row(400, ExitStatus.failure, "The request is malformed.")
         case .routeNotFound: Self.row(404, ExitStatus.notFound, "There is nothing at this address.")
         case .methodNotAllowed:
-            Self.row(405, ExitStatus.failure, "This address does not take this method.")
+            Self.row(405, ExitStatus.failure, "Method not allowed at this address.")
         case .unsupportedMediaType:
-            Self.row(415, ExitStatus.failure, "The body is not of a type this address takes.")
+            Self.row(415, ExitStatus.failure, "Unsupported media type for this address.")
         case .unsupportedTransferCoding:
-            Self.row(501, ExitStatus.failure, "The body's Transfer-Encoding is not chunked alone.")
+            Self.row(501, ExitStatus.failure, "Transfer-Encoding supports only chunked.")
         case .expectationFailed:
-            Self.row(417, ExitStatus.failure, "Expect asks for something else than 100-continue.")
+            Self.row(417, ExitStatus.failure, "Expect supports only 100-continue.")
         case .requestTooLarge:
-            Self.row(413, ExitStatus.tooLarge, "The body is larger than this address takes.")
+            Self.row(413, ExitStatus.tooLarge, "The body is larger than this address accepts.")
         case .requestTimeout:
             Self.row(
                 408, ExitStatus.network, retry: true,
-                "The body arrived too slowly to go on waiting.")
+                "The body arrived too slowly.")
         case .busy:
-            Self.row(429, ExitStatus.busy, retry: true, "Too much is in flight; try again soon.")
+            Self.row(
+                429, ExitStatus.busy, retry: true, "Too many concurrent uploads; try again soon.")
         case .unavailable:
             Self.row(
-                503, ExitStatus.network, retry: true, "The service cannot answer now; try again.")
+                503, ExitStatus.network, retry: true,
+                "The service is temporarily unavailable; try again.")
         default:
-            Self.row(500, ExitStatus.failure, retry: true, "The service failed; it was logged.")
+            Self.row(500, ExitStatus.failure, retry: true, "Internal server error; it was logged.")
         }
     }
 
@@ -140,21 +143,21 @@ extension ErrorCode {
         case .nameNotFound:
             Self.row(nil, ExitStatus.network, "There is no host with this name.")
         case .tlsRefused:
-            Self.row(nil, ExitStatus.network, "There is no secure connection to the server.")
+            Self.row(nil, ExitStatus.network, "The secure connection to the server failed.")
         case .certificateRejected:
-            Self.row(nil, ExitStatus.network, "The server's certificate is not accepted.")
+            Self.row(nil, ExitStatus.network, "The server's certificate was rejected.")
         case .notKedge:
-            Self.row(nil, ExitStatus.usage, "What answers at this address is no Kedge server.")
+            Self.row(nil, ExitStatus.usage, "The server at this address is not a Kedge server.")
         case .redirected:
             Self.row(
                 nil, ExitStatus.usage, retry: true,
-                "The server points to an address that is not followed.")
+                "The server redirects to an address that is not followed.")
         case .redirectLoop:
-            Self.row(nil, ExitStatus.failure, "The server redirects in circles.")
+            Self.row(nil, ExitStatus.failure, "The server redirects in a loop.")
         default:
             Self.row(
                 nil, ExitStatus.failure,
-                "The server sends the file in a coding that was not asked for.")
+                "The server sends the file in a content coding that was not requested.")
         }
     }
 
@@ -171,14 +174,15 @@ extension ErrorCode {
                 nil, ExitStatus.sourceChanged, "The upload session was begun with another file.")
         case .diskFull: Self.row(nil, ExitStatus.diskFull, "The local disk is full.")
         case .destinationExists:
-            Self.row(nil, ExitStatus.usage, "The destination exists; say overwrite to replace it.")
+            Self.row(nil, ExitStatus.usage, "The destination exists; use overwrite to replace it.")
         case .remoteChanged:
             Self.row(nil, ExitStatus.remoteChanged, "The file changed on the server.")
         case .offline:
             Self.row(nil, ExitStatus.network, retry: true, "The server cannot be reached.")
         case .protocolViolation:
             Self.row(
-                nil, ExitStatus.failure, retry: true, "The server's answer is not what was asked.")
+                nil, ExitStatus.failure, retry: true,
+                "The server's response violates the protocol.")
         case .transferNotFound: Self.row(nil, ExitStatus.notFound, "There is no such transfer.")
         case .illegalTransition:
             Self.row(nil, ExitStatus.usage, "The transfer's state does not allow this.")
@@ -188,7 +192,7 @@ extension ErrorCode {
         case .nameNotFound, .tlsRefused, .certificateRejected, .notKedge, .redirected,
             .redirectLoop, .contentEncoded:
             addressFacts
-        default: Self.row(nil, ExitStatus.usage, "The command line is not understood.")
+        default: Self.row(nil, ExitStatus.usage, "The command line is invalid.")
         }
     }
 }
