@@ -6,16 +6,16 @@ package enum FailureAdvice {
         guard let code = record.status.lastErrorCode else { return nil }
         return local(code, record) ?? remote(code, record)
             ?? (code.facts.isRetryable && code != .protocolViolation
-                ? "Retry to go on from where it stopped." : nil)
+                ? "Retry to resume where it stopped." : nil)
     }
 
     /// Advice about local files and disks.
     private static func local(_ code: ErrorCode, _ record: TransferRecord) -> String? {
         switch code {
         case .fileMissing: "Put the file back or select it again, then retry."
-        case .fileChanged: "Retry once nobody writes to the file."
+        case .fileChanged: "Retry when no program writes to the file."
         case .diskFull where record.confirmedByteCount == 0: "Free some space, then retry."
-        case .diskFull: "Free some space, then retry: what arrived is kept."
+        case .diskFull: "Free some space, then retry: received bytes are kept."
         case .destinationExists: "Choose another name, or overwrite."
         case .sessionFileMismatch:
             "Choose the file that the session was begun with, or upload without naming a session."
@@ -29,17 +29,17 @@ package enum FailureAdvice {
         switch code {
         case .storageFull: return "Retry once the server has space."
         case .chunkHashMismatch where isDownload:
-            return "Retry, over another network if you can: what arrived is kept."
+            return "Retry, over another network if possible: received bytes are kept."
         case .integrityMismatch, .chunkHashMismatch, .chunkConflict:
             return record.hasGivenSession ? nil : "Retry from scratch."
         case .fileDamaged:
-            return isDownload ? "Or fetch it from another place." : nil
+            return isDownload ? "Or download it from another source." : nil
         case .fileNotFound, .fileGone: return isDownload ? "Check the id or address." : nil
-        case .fileTooLarge, .requestTooLarge: return "The server's limit has to be raised."
+        case .fileTooLarge, .requestTooLarge: return "Ask for a higher limit on the server."
         case .nameNotFound: return "Check the address."
         case .redirected: return nil
         case .tlsRefused, .certificateRejected, .notKedge, .redirectLoop, .contentEncoded:
-            return "Retry once that is set right."
+            return "Correct this, then retry."
         case .remoteChanged: return "Retry to fetch the new version."
         case .sessionNotFound, .sessionExpired, .sessionClosed:
             return record.hasGivenSession

@@ -47,10 +47,10 @@ extension TransferClient {
             attempt = error.failedAttempt()
         case is SourceChanged:
             code = .fileChanged
-            message = "The file changed while it was uploaded."
+            message = "The file changed during the upload."
         default:
             code = .internalError
-            message = "Something unexpected went wrong; it was logged."
+            message = "An unexpected error occurred; it was logged."
         }
         let record = try await store.record(lease.id)
         // Once the hash is recorded, the file may already have its final name. Only the record then
@@ -61,7 +61,7 @@ extension TransferClient {
             let isGone =
                 [.fileNotFound, .fileGone].contains(code) && !download.reference.isURL
             if isGone, record.confirmedByteCount > 0 {
-                message = "The file is not on the server any more; what had arrived was removed."
+                message = "The file is no longer on the server; received bytes were removed."
             }
             // Without a confirmed byte there is nothing to resume.
             if isGivenUp || isGone || record.confirmedByteCount == 0 {
@@ -111,7 +111,7 @@ extension TransferClient {
         newer.replaces = old.status.id
         try await store.replaceChangedUpload(lease, with: newer)
         configuration.logger.notice(
-            "file changed",
+            "source changed",
             metadata: ["transfer": "\(lease.id)", "replacedBy": "\(newer.status.id)"])
         await clearUp(after: .upload(old))
         return .replaced(newer.status.id)
@@ -134,7 +134,7 @@ extension TransferClient {
             }
         } catch {
             configuration.logger.info(
-                "could not clear up",
+                "cleanup failed",
                 metadata: [
                     "transfer": "\(record.status.id)", "error": "\(String(reflecting: error))",
                 ])

@@ -96,7 +96,7 @@ public final class TransferClient: Sendable {
         guard options.sessionID == nil || options.uploadProtocol == .native else {
             throw TransferError(
                 .usage, operation: "upload",
-                explanation: "Only the native protocol continues a session.")
+                explanation: "Only the native protocol can resume a session.")
         }
         let path = LocalPath.absolute(path)
         let identity = try await UploadSource.identity(
@@ -183,7 +183,8 @@ public final class TransferClient: Sendable {
         guard case .url(let url) = reference else { return reference }
         guard URLText.origin(of: url) != nil else {
             throw TransferError(
-                .usage, operation: "download", explanation: "Only http and https can be fetched.")
+                .usage, operation: "download",
+                explanation: "Only http and https URLs can be downloaded.")
         }
         let prefix = "\(serverURL)/files/"
         if url.hasPrefix(prefix), let id = FileID(url.dropFirst(prefix.count)) { return .file(id) }
@@ -212,7 +213,7 @@ public final class TransferClient: Sendable {
         guard hasParent, isDirectory || !destination.hasSuffix("/") else {
             throw TransferError(
                 .usage, operation: "download", resource: path,
-                explanation: "The folder of the destination does not exist; make it first.")
+                explanation: "The folder of the destination does not exist; create it first.")
         }
         guard isDirectory else { return path }
         let name: String

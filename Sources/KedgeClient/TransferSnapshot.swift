@@ -99,7 +99,7 @@ extension TransferSnapshot {
         self.attempts = attempts
         message =
             isInterrupted
-            ? "The process that moved it was ended; run it again to go on." : Self.message(record)
+            ? "The process that ran it ended; run it again to resume." : Self.message(record)
         let done = record.confirmedByteCount
         let total: Int64?
         switch record {
@@ -165,9 +165,9 @@ extension TransferSnapshot {
             return status.lastErrorMessage ?? (isUpload ? "Uploading" : "Downloading")
         case .paused:
             switch status.pauseReason {
-            case .shutdown: return "Paused because kedge stopped; it goes on with the next run."
+            case .shutdown: return "Paused because kedge stopped; it resumes with the next run."
             case .constraint: return "Paused until the network allows it."
-            case .user, nil: return "Paused; resume to go on."
+            case .user, nil: return "Paused; resume to continue."
             }
         case .failed:
             let cause = status.lastErrorMessage ?? "It failed."
@@ -175,7 +175,7 @@ extension TransferSnapshot {
         case .completed:
             guard status.verification == .unverified else { return "Completed and verified." }
             return isUpload
-                ? "Completed; unverified, because the server told no SHA-256."
+                ? "Completed; unverified, because the server reported no SHA-256."
                 : "Completed; unverified, because no SHA-256 was known."
         case .canceled:
             return status.lastErrorCode == .fileChanged

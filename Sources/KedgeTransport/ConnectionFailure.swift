@@ -51,13 +51,13 @@ public enum ConnectionCause: String, CaseIterable, Codable, Hashable, Sendable {
     var words: String? {
         switch self {
         case .nameNotFound: "no such host"
-        case .nameUnresolved: "its name cannot be looked up just now"
-        case .proxyUnresolved: "the proxy's name cannot be looked up"
+        case .nameUnresolved: "temporary failure in name resolution"
+        case .proxyUnresolved: "the proxy's name cannot be resolved"
         case .proxyRefused: "the proxy refused the connection"
         case .refused: "connection refused"
         case .unreachable: "no route to the host"
         case .timedOut: "timed out"
-        case .stalled: "the connection carries no bytes"
+        case .stalled: "the connection stalled"
         case .reset: "connection reset"
         case .closed: "the connection was closed before the answer was complete"
         case .certificateExpired: "its certificate has expired"
@@ -65,9 +65,9 @@ public enum ConnectionCause: String, CaseIterable, Codable, Hashable, Sendable {
             "its certificate is not valid yet; check the clock of this machine"
         case .certificateWrongHost: "its certificate is for another name; check the address"
         case .certificateUntrusted:
-            "its certificate is not from an authority that is trusted here; name one by a CA file"
+            "its certificate is not from a trusted authority; name the authority with a CA file"
         case .trustFileUnreadable: "the file of trusted authorities cannot be read"
-        case .tlsRefused: "it refused a secure connection; check whether it speaks HTTPS"
+        case .tlsRefused: "it refused a secure connection; check whether it supports HTTPS"
         case .notHTTP: "it does not speak HTTP"
         case .other: nil
         }

@@ -100,7 +100,7 @@ struct PartialBodyTests {
         let snapshot = try await upload()
         #expect(snapshot.errorCode == .requestTooLarge)
         let message = snapshot.message
-        #expect(message.contains("before the service") && message.contains("16384"))
+        #expect(message.contains("in front of the service") && message.contains("16384"))
     }
 
     // An older server refuses partial bodies, and its limits do not mention them.

@@ -119,7 +119,7 @@ extension DownloadWorker {
         throw TransferError(
             .chunkHashMismatch, operation: "get file",
             explanation: "Chunk \(chunk.index) (bytes \(chunk.range.start) to \(last)) arrived"
-                + " \(chunk.sameDigestCount) times with the same bytes, and they do not have the"
+                + " \(chunk.sameDigestCount) times with the same bytes, which do not match the"
                 + " SHA-256 that the server announced.",
             cause: failure)
     }

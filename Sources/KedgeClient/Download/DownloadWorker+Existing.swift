@@ -38,7 +38,7 @@ extension DownloadWorker {
     private static func anotherFile(at path: String) -> TransferError {
         TransferError(
             .destinationExists, operation: "download", resource: path,
-            explanation: "The destination exists and is another file.")
+            explanation: "The destination exists and is a different file.")
     }
 
     /// Completes the download with a file found at the destination, once that file is durable.

@@ -65,16 +65,16 @@ extension DownloadWorker {
 
     private static let otherFile = TransferError(
         .integrityMismatch, operation: "verify",
-        explanation: "Every chunk has the SHA-256 that the server announced for it, and the file"
-            + " has another one than expected. What arrived is kept.")
+        explanation: "Every chunk matches the SHA-256 that the server announced for it, but the"
+            + " file does not match the expected one. Received bytes are kept.")
 
     private static func damaged(_ chunks: [Int]) -> TransferError {
         let names = chunks.prefix(5).map(String.init).joined(separator: ", ")
         let more = chunks.count > 5 ? " and \(chunks.count - 5) more" : ""
         return TransferError(
             .integrityMismatch, operation: "verify",
-            explanation: "These chunks had another SHA-256 than the server announced, each time"
-                + " they were fetched: \(names)\(more). The others are kept.")
+            explanation: "These chunks did not match the SHA-256 that the server announced, each"
+                + " time they were fetched: \(names)\(more). The others are kept.")
     }
 
     private func wrongChunks(in temp: TempFile) async throws -> [Int] {
@@ -92,7 +92,7 @@ extension DownloadWorker {
     private func integrityError(cause: (any Error)?) -> TransferError {
         TransferError(
             .integrityMismatch, operation: "verify",
-            explanation: "The file arrived with another SHA-256 than announced, twice;"
+            explanation: "The file did not match the announced SHA-256, twice;"
                 + " another network may help.",
             cause: cause)
     }
@@ -141,7 +141,7 @@ extension DownloadWorker {
             throw DownloadRestart(
                 error: TransferError(
                     .integrityMismatch, operation: "promote", resource: download.destinationPath,
-                    explanation: "Another program put a file in the place of this download."))
+                    explanation: "Another program put a file at the destination."))
         }
     }
 

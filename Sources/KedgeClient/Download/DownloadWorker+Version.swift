@@ -21,12 +21,12 @@ extension DownloadWorker {
         let isUndated = remote.hasRanges && remote.validator.isWeak && !mayGoOnWeakly
         let reason =
             isUndated
-            ? "the server gives it no strong ETag and no date that is old enough; --sha256 or"
-                + " --resume-unverified lets it go on"
-            : "the server does not serve parts of it"
-        let text = "The file is fetched from its first byte again: \(reason)."
+            ? "the server sends no strong ETag and no date that is old enough; use --sha256 or"
+                + " --resume-unverified to resume"
+            : "the server does not serve ranges of it"
+        let text = "The download restarts from the first byte: \(reason)."
         context.logger.notice(
-            "download begins again", metadata: ["transfer": "\(context.lease.id)"])
+            "download restarted from the first byte", metadata: ["transfer": "\(context.lease.id)"])
         try await context.store.recordAttempt(
             context.lease, chunk: nil, code: failure?.code ?? .preconditionFailed, message: text,
             answer: failure?.answer)

@@ -71,7 +71,7 @@ extension DownloadWorker {
     private static func otherLength(_ answer: ServerAnswer) -> RequestFailure {
         RequestFailure(
             .lengthMismatch, operation: "get file", answer: answer,
-            transport: TransportError(.dropped, detail: "another length than announced"))
+            transport: TransportError(.dropped, detail: "the length is not the announced one"))
     }
 
     /// Adopts the head of an answer in place of all earlier metadata: one answer is one version.

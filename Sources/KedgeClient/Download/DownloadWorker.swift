@@ -85,7 +85,7 @@ actor DownloadWorker {
                     guard count <= 1 else { throw restart.error }
                 }
                 context.logger.notice(
-                    "download starts over",
+                    "download restarted",
                     metadata: [
                         "transfer": "\(context.lease.id)", "code": "\(restart.error.code.rawValue)",
                     ])

@@ -60,7 +60,7 @@ struct FileFetcher: Sendable {
         var failure = RequestFailure(
             .contentEncoded, operation: "get file", answer: response.answer)
         failure.explanation =
-            "The server sends the file with the coding \(coding.prefix(40)), which was not asked for."
+            "The server sends the content coding \(coding.prefix(40)), which was not requested."
         return failure
     }
 

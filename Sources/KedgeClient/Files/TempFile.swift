@@ -81,7 +81,7 @@ package struct TempFile: Sendable {
         guard try files.availableBytes(at: path) < byteCount else { return }
         throw TransferError(
             .diskFull, operation: "check space", resource: path,
-            explanation: "The disk has too little space for this file.")
+            explanation: "The disk has not enough space for this file.")
     }
 
     /// Returns the SHA-256 of a range of a file, read in blocks.

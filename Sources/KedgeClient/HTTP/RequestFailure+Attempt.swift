@@ -23,7 +23,7 @@ extension RequestFailure {
     func message(gaveUpAfter wait: Duration) -> String {
         let tries = attempt == 1 ? "1 attempt" : "\(attempt) attempts"
         return "\(openMessage); gave up after \(tries) in \(Int(wait / .seconds(1))) s;"
-            + " run it again to go on"
+            + " run it again to resume"
     }
 
     private var openMessage: String {

@@ -88,11 +88,11 @@ package struct RequestFailure: Error, Sendable {
     /// A short cause with advice, safe for strangers.
     package var message: String {
         if let refusedByteCount {
-            return "Something before the service refused a body of \(refusedByteCount) bytes as too"
-                + " large."
+            return "A proxy in front of the service refused a body of \(refusedByteCount) bytes as"
+                + " too large."
         }
         if isBodyRefused, code == .requestTooLarge {
-            return "Something before the service refused the request as too large (\(source))."
+            return "A proxy in front of the service refused the request as too large (\(source))."
         }
         if let explanation {
             // The other server may explain the cause itself.
@@ -119,7 +119,7 @@ package struct RequestFailure: Error, Sendable {
         switch transport?.kind {
         case .offline: "The server cannot be reached."
         case .dropped: "The connection was lost."
-        case .stalled, .timedOut: "The connection carries no bytes."
+        case .stalled, .timedOut: "The connection timed out."
         case .tls: "No secure connection to the server; check its certificate and its address."
         case .bodyUnreadable: "The local file cannot be read."
         case .canceled, .other, nil:
@@ -133,17 +133,16 @@ package struct RequestFailure: Error, Sendable {
         let who = answer.place ?? "The server"
         switch answer.status {
         case 401 where lacksToken:
-            return "\(who) asks for a token (status 401), and none was sent: set one."
+            return "\(who) requires a token (status 401), and none was sent: set one."
         case 403 where lacksToken:
             return "\(who) does not allow this without a token (status 403): set one."
         case 401:
-            return "\(who) asks for a valid token (status 401): check the one that is set."
+            return "\(who) requires a valid token (status 401): check the one that is set."
         case 403:
             return "\(who) does not allow this with the token that is set (status 403); check it."
         default:
             if isFromIntermediary {
-                return "\(who) answers with status \(answer.status), and not as a Kedge server"
-                    + " does."
+                return "\(who) answers with status \(answer.status), but not as a Kedge server."
             }
             guard isForeign || code == .protocolViolation else { return code.facts.sentence }
             return "\(code.facts.sentence.dropLast()) (\(source))."

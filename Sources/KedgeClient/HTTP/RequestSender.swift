@@ -113,7 +113,7 @@ private struct Redirect {
     func target(_ rule: RequestSender.RedirectRule) throws(RequestFailure) -> String {
         guard let location = reply.headerFields[.location], !location.isEmpty,
             let resolved = URLText.resolve(location, against: from)
-        else { throw refusal("The server redirects, and does not say where to over HTTP.") }
+        else { throw refusal("The server redirects without a valid Location.") }
         let target = String(resolved.prefix { $0 != "#" })
         switch rule {
         case .refused:
@@ -121,11 +121,11 @@ private struct Redirect {
                 " If that is the same server, its address is \(shown($0))."
             }
             throw refusal(
-                "\(shown(from)) points to \(shown(target)), which is not followed."
+                "\(shown(from)) redirects to \(shown(target)), which is not followed."
                     + (advice ?? ""))
         case .followed where URLText.isEncrypted(from) && !URLText.isEncrypted(target):
             throw refusal(
-                "\(shown(from)) points to \(shown(target)), which is not encrypted;"
+                "\(shown(from)) redirects to \(shown(target)), which is not encrypted;"
                     + " it is not followed.")
         case .followed:
             return target
@@ -135,7 +135,7 @@ private struct Redirect {
     func loop(to target: String) -> RequestFailure {
         failure(
             .redirectLoop,
-            "\(shown(from)) points to \(shown(target)): these redirects lead nowhere.")
+            "\(shown(from)) redirects to \(shown(target)): too many redirects.")
     }
 
     /// Returns the server's new base URL if the redirect changes only that, as to https.

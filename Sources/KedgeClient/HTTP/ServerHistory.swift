@@ -32,7 +32,7 @@ extension RequestFailure {
         guard !isOfGateway, !isOfFailingGateway else { return nil }
         return with(
             .notKedge,
-            "\(URLText.redacted(url)) answers with status \(status), and not as a Kedge server does;"
+            "\(URLText.redacted(url)) answers with status \(status), but not as a Kedge server;"
                 + " check the address.")
     }
 }

@@ -97,7 +97,7 @@ struct ServerProbe: Sendable {
         return error(
             .notKedge,
             "No Kedge answers at \(address): \(answer). Check the address, and whether the network"
-                + " asks for a log-in first.")
+                + " requires a login first.")
     }
 
     private static let operation = "examine server"

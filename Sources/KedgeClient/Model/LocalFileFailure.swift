@@ -15,7 +15,7 @@ extension TransferError {
             explanation = "The local disk is full."
         case .notFound where role == "download's folder":
             code = .usage
-            explanation = "The folder of the destination does not exist; make it first."
+            explanation = "The folder of the destination does not exist; create it first."
         case .other where error.number == ENOTDIR:
             code = .usage
             explanation = "A part of the path of the \(role) is a file, not a folder."
@@ -27,7 +27,7 @@ extension TransferError {
             explanation = "The destination exists."
         case .permission:
             code = .usage
-            explanation = "This user may not read or write the \(role)."
+            explanation = "No permission to read or write the \(role)."
         case .readOnly:
             // File systems also become read-only when their device reports an error.
             code = .usage

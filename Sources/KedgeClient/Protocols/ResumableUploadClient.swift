@@ -66,8 +66,8 @@ struct ResumableUploadClient: SequentialUploadClient {
     static func unsupported(_ operation: String) -> TransferError {
         TransferError(
             .uploadVersionUnsupported, operation: operation,
-            explanation: "The server does not speak resumable uploads at this address;"
-                + " it may have made an empty file.")
+            explanation: "The server does not support resumable uploads at this address;"
+                + " it may have created an empty file.")
     }
 
     func state(of address: UploadAddress) async throws -> UploadState {

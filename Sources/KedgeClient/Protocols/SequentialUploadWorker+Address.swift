@@ -76,7 +76,7 @@ extension SequentialUploadWorker {
         guard let most = capabilities.maxSize, size > most else { return }
         throw TransferError(
             .fileTooLarge, operation: "create upload",
-            explanation: "The server takes files of at most \(most) bytes.")
+            explanation: "The server accepts files of at most \(most) bytes.")
     }
 
     /// Requests the server's state, validates it and records it.
@@ -113,11 +113,11 @@ extension SequentialUploadWorker {
     func validate(_ state: UploadState) throws {
         let explanation: String
         if state.offset > size {
-            explanation = "The server says that it has more bytes than the file."
+            explanation = "The server reports more bytes than the file has."
         } else if let told = state.byteCount, told != size {
-            explanation = "The upload at the server is of another size than the file."
+            explanation = "The upload on the server has another size than the file."
         } else if state.isComplete, state.offset < size {
-            explanation = "The server ended the upload before all bytes were there."
+            explanation = "The server completed the upload before it had all bytes."
         } else {
             return
         }

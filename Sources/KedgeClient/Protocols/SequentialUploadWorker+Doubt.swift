@@ -18,7 +18,7 @@ extension SequentialUploadWorker {
     func compareSource(upTo offset: Int64) async throws {
         guard isInDoubt else { return }
         context.logger.notice(
-            "comparing touched file", metadata: ["transfer": "\(context.lease.id)"])
+            "comparing modified source", metadata: ["transfer": "\(context.lease.id)"])
         let saved = wholeFile.saved
         restartHash()
         if offset > 0 {

@@ -110,7 +110,7 @@ actor SequentialUploadWorker: UploadRun {
             } catch let trouble as UploadTrouble {
                 troubleCount += 1
                 context.logger.notice(
-                    "upload trouble",
+                    "upload interrupted",
                     metadata: [
                         "transfer": "\(context.lease.id)",
                         "code": "\(trouble.failure.code.rawValue)",

@@ -26,7 +26,7 @@ struct TusClient: SequentialUploadClient {
         if let versions = reply.fields[.tusVersion], !Self.words(versions).contains(Self.version) {
             throw TransferError(
                 .uploadVersionUnsupported, operation: call.operation,
-                explanation: "The server does not speak tus \(Self.version).")
+                explanation: "The server does not support tus \(Self.version).")
         }
         let extensions = reply.fields[.tusExtension].map(Self.words)
         var capabilities = ServerCapabilities()

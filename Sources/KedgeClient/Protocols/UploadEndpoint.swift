@@ -75,10 +75,10 @@ struct UploadEndpoint: Sendable {
     func target(_ location: String?, from base: String, _ operation: String) throws -> String {
         guard let location, !location.isEmpty,
             let url = URLText.resolve(location, against: base)
-        else { throw Self.violation(operation, "The server does not say where the upload is.") }
+        else { throw Self.violation(operation, "The server sent no address of the upload.") }
         guard URLText.isEncrypted(url) || !URLText.isEncrypted(base) else {
             throw Self.violation(
-                operation, "The server sends the upload to an address without encryption.")
+                operation, "The server sent an unencrypted address of the upload.")
         }
         return URLText.withoutUserInfo(String(url.prefix { $0 != "#" }))
     }

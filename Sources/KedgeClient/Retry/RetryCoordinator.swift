@@ -106,7 +106,7 @@ package actor RetryCoordinator {
         failure.attempt = count
         let delay = delay(failureCount: count, retryAfter: failure.retryAfter)
         logger.info(
-            "try failed",
+            "attempt failed",
             metadata: [
                 "transfer": "\(lease.id)", "chunk": "\(chunk.map(String.init) ?? "-")",
                 "code": "\(failure.code.rawValue)", "count": "\(count)",

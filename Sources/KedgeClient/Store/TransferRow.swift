@@ -55,7 +55,7 @@ struct TransferRow {
         guard let value else {
             throw TransferError(
                 .storeDamaged, operation: "read", resource: column,
-                explanation: "A transfer record holds something this program does not know.")
+                explanation: "A transfer record has a value that this version does not know.")
         }
         return value
     }

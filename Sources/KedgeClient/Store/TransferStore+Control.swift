@@ -183,7 +183,7 @@ extension TransferStore {
         guard try Int.fetchOne(database, sql: sql, arguments: arguments) == nil else {
             throw TransferError(
                 .illegalTransition, operation: "retry", resource: id,
-                explanation: "Another unfinished transfer has taken the place of this one.")
+                explanation: "Another unfinished transfer has replaced this one.")
         }
     }
 
@@ -192,8 +192,8 @@ extension TransferStore {
         guard case .download(let download) = record, download.isURLRedacted else { return }
         throw TransferError(
             .illegalTransition, operation: "retry", resource: download.status.id.text,
-            explanation: "The password or query of its address is not kept of a canceled transfer;"
-                + " begin the download again with the address.")
+            explanation: "A canceled transfer does not keep the password or query of its URL;"
+                + " start the download again with the URL.")
     }
 
     private static func record(_ row: TransferRow) throws -> TransferRecord {

@@ -69,7 +69,7 @@ extension UploadRun {
         context.logger.error("integrity mismatch", metadata: common.merging(facts) { $1 })
         if let mismatch { try await context.store.recordMismatch(mismatch, of: context.lease) }
         return try await context.store.recordIntegrityFailure(
-            context.lease, message: "The server has other bytes than this file; starting over.",
+            context.lease, message: "The bytes on the server differ from this file; starting over.",
             answer: failure.answer)
     }
 }

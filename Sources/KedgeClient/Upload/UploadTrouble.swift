@@ -23,7 +23,7 @@ struct UploadTrouble: Error {
     var repeatedMismatch: TransferError {
         TransferError(
             .integrityMismatch, operation: failure.operation,
-            explanation: "The server received other bytes than this file has, twice.",
+            explanation: "The server received bytes that differ from this file, twice.",
             cause: failure)
     }
 }

@@ -23,7 +23,7 @@ extension UploadWorker {
     func compareSource() async throws {
         guard isInDoubt else { return }
         context.logger.notice(
-            "comparing touched file", metadata: ["transfer": "\(context.lease.id)"])
+            "comparing modified source", metadata: ["transfer": "\(context.lease.id)"])
         let known = try await context.store.chunkDigests(of: context.lease.id)
             .merging(sentDigests) { $1 }
         let saved = wholeFile.saved

@@ -38,8 +38,8 @@ extension UploadWorker {
             guard failure.problem != nil else { throw failure }
             throw TransferError(
                 .badRequest, operation: "take up session",
-                explanation: "The server does not tell the digests of a session's chunks, so the"
-                    + " file cannot be compared with it. It takes a newer server, or an upload"
+                explanation: "The server does not report the digests of a session's chunks, so the"
+                    + " file cannot be compared with it. Use a newer server, or upload"
                     + " without naming a session.", cause: failure)
         }
         switch answered.value.state {
@@ -53,7 +53,7 @@ extension UploadWorker {
     private func adoptShape(of status: SessionStatus, _ answer: ServerAnswer) throws {
         let size = upload.identity.byteCount
         guard status.fileSize == size else {
-            let known = status.fileSize.map { "is one of \($0) bytes" } ?? "is not known"
+            let known = status.fileSize.map { "is \($0) bytes" } ?? "is unknown"
             throw mismatch("its size \(known), and this one has \(size)")
         }
         guard let count = Self.chunkCount(ofFile: size, chunkSize: status.chunkSize),
@@ -78,7 +78,7 @@ extension UploadWorker {
         }
         if let declared = status.fileHashSha256 {
             let digest = try await wholeFile.digest(ofFile: upload.identity.byteCount)
-            guard digest == declared else { throw mismatch("its SHA-256 is another one") }
+            guard digest == declared else { throw mismatch("its SHA-256 differs") }
         } else if status.state != .open {
             throw refusal(.protocolViolation, answer)
         }

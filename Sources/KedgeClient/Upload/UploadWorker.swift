@@ -90,7 +90,7 @@ actor UploadWorker: UploadRun {
                 troubleCount += 1
                 guard troubleCount <= Self.maxSessionCount else { throw trouble.failure }
                 context.logger.notice(
-                    "session trouble",
+                    "session interrupted",
                     metadata: [
                         "transfer": "\(context.lease.id)",
                         "code": "\(trouble.failure.code.rawValue)",
