@@ -6,13 +6,13 @@ internal import KedgeModel
 struct Kedge: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "kedge",
-        abstract: "Moves large files over links that fail, and resumes where it stopped.",
+        abstract: "Transfer large files over unreliable links, and resume where they stopped.",
         discussion: """
             kedge serve                                  start the service
             kedge upload video.mp4 --server URL          run the same command again to resume
             kedge download FILE_ID -o video.mp4 --server URL
 
-            Data goes to standard output, talk and progress to standard error.
+            Data goes to standard output, messages and progress to standard error.
             """,
         version: KedgeVersion.current,
         subcommands: [

@@ -71,7 +71,7 @@ class Mix:
         assert self.node.child is not None
         if not wait_for(lambda: self.node.child is not None and not self.node.child.is_running, 30):
             raise Violation(f"a node started on {what}")
-        if "rows are about bytes in" not in self.node.log.read_text():
+        if "rows belong to bytes in" not in self.node.log.read_text():
             raise Violation(f"a node ended for another reason: {self.node.log.read_text()}")
         print(f"  {what}: refused")
 

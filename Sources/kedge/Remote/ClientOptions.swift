@@ -7,18 +7,18 @@ internal import Logging
 
 /// Options shared by all commands that use a server or the transfer records.
 struct ClientOptions: ParsableArguments {
-    @Option(help: "URL of the server (or KEDGE_SERVER).") var server: String?
-    @Option(help: "Token for the server (better: KEDGE_TOKEN).") var token: String?
+    @Option(help: "URL of the server (or set KEDGE_SERVER).") var server: String?
+    @Option(help: "Token for the server (better: set KEDGE_TOKEN).") var token: String?
     @Option(help: "Directory of the transfer records (default: $XDG_STATE_HOME/kedge).")
     var stateDirectory: String?
     @Option(
         help: "PEM file of the certificate authorities to trust (or SSL_CERT_FILE).",
         completion: .file())
     var caFile: String?
-    @Flag(help: "Writes JSON, one object a line, to standard output.") var json = false
-    @Flag(name: .shortAndLong, help: "Says nothing but errors.") var quiet = false
+    @Flag(help: "Write JSON to standard output, one object per line.") var json = false
+    @Flag(name: .shortAndLong, help: "Print only errors.") var quiet = false
 
-    @Flag(help: "Writes the client's log to standard error.") var verbose = false
+    @Flag(help: "Write the client's log to standard error.") var verbose = false
 
     /// Placeholder where no server is contacted: the address of `make run`.
     private static let localServer = "http://127.0.0.1:8080"
@@ -38,7 +38,7 @@ struct ClientOptions: ParsableArguments {
             return try await makeClient(of: namedServer, adjust)
         }
         throw CommandFailure(
-            "kedge: name the server with --server or KEDGE_SERVER.", exitStatus: ExitStatus.usage)
+            "kedge: no server; set --server or KEDGE_SERVER.", exitStatus: ExitStatus.usage)
     }
 
     /// Creates a client for an existing transfer: of the named server, or else of the transfer's

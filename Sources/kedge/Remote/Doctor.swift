@@ -6,11 +6,10 @@ internal import KedgeModel
 /// `kedge doctor`
 struct Doctor: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Checks that this machine and the server are ready for transfers.",
+        abstract: "Check that this machine and the server are ready for transfers.",
         discussion: """
-            Tells whether a Kedge answers at the address, its version, what it speaks and takes,
-            how long an answer takes, how far the clocks are apart, what stands in between, and
-            how much space there is here.
+            Prints whether a Kedge answers at the address, its version, protocols and limits, the
+            latency, the clock difference, proxies on the way, and the free space on this machine.
             """)
     @OptionGroup var options: ClientOptions
 
@@ -38,16 +37,16 @@ struct Doctor: AsyncParsableCommand {
     /// - Returns: The exit status for the server's state.
     private func print(_ report: ServerReport, _ client: TransferClient) -> Int32 {
         say("address", report.address)
-        say("server", report.trouble.map { "a Kedge that is not ready: \($0)" } ?? "ready")
-        say("versions", "client \(KedgeVersion.current), server \(report.version ?? "not told")")
+        say("server", report.trouble.map { "not ready: \($0)" } ?? "ready")
+        say("versions", "client \(KedgeVersion.current), server \(report.version ?? "unknown")")
         if let protocols = report.protocols {
             say("protocols", protocols.map(Self.text).joined(separator: "; "))
         }
         if let limits = report.limits { say("limits", Self.text(limits)) }
         say("latency", String(format: "%.1f ms", report.latencyMilliseconds))
-        say("clock difference", report.clockDifferenceSeconds.map(Self.clockText) ?? "not told")
+        say("clock difference", report.clockDifferenceSeconds.map(Self.clockText) ?? "unknown")
         let proxy = report.proxy.map { "\($0.address) (\($0.variable))" }
-        say("proxy", [proxy, report.via.map { "via \($0)" }].compacted ?? "none seen")
+        say("proxy", [proxy, report.via.map { "via \($0)" }].compacted ?? "none detected")
         if let server = report.server { say("answered by", server) }
         if options.json {
             let line = ReportLine(
@@ -88,9 +87,9 @@ struct Doctor: AsyncParsableCommand {
 
     /// The server reports whole seconds, so smaller differences are unknown.
     private static func clockText(_ seconds: Double) -> String {
-        guard abs(seconds) >= 1 else { return "below a second" }
+        guard abs(seconds) >= 1 else { return "less than a second" }
         let side = seconds > 0 ? "ahead of" : "behind"
-        return String(format: "the server's is %.0f s \(side) this one", abs(seconds))
+        return String(format: "the server is %.0f s \(side) this machine", abs(seconds))
     }
 
     private struct Finding: Encodable {

@@ -5,12 +5,12 @@ internal import KedgeModel
 /// `kedge files`
 struct Files: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Shows and removes files on the server.",
+        abstract: "Show and remove files on the server.",
         subcommands: [List.self, Show.self, Remove.self], defaultSubcommand: List.self)
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lists the files, newest first.")
-        @Flag(help: "Lists only files of which the server knows that its copy is damaged.")
+        static let configuration = CommandConfiguration(abstract: "List the files, newest first.")
+        @Flag(help: "List only files whose copy on the server is known to be damaged.")
         var damaged = false
         @OptionGroup var options: ClientOptions
 
@@ -25,7 +25,7 @@ struct Files: AsyncParsableCommand {
                     cursor = page.next
                     if let next = page.next, !seen.insert(next).inserted {
                         throw CommandFailure(
-                            "kedge: the server repeats a page of its list; the list ends here.")
+                            "kedge: the server repeats a page of its list; stopping here.")
                     }
                 } while cursor != nil
             }
@@ -39,7 +39,7 @@ struct Files: AsyncParsableCommand {
     }
 
     struct Show: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Shows one file as JSON.")
+        static let configuration = CommandConfiguration(abstract: "Show one file as JSON.")
         @Argument(help: "Id of the file.") var id: String
         @OptionGroup var options: ClientOptions
 
@@ -54,7 +54,7 @@ struct Files: AsyncParsableCommand {
 
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "rm", abstract: "Deletes files on the server.")
+            commandName: "rm", abstract: "Delete files on the server.")
         @Argument(help: "Ids of the files.") var ids: [String]
         @OptionGroup var options: ClientOptions
 
@@ -87,11 +87,11 @@ struct Files: AsyncParsableCommand {
 /// `kedge session`
 struct Session: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Shows upload sessions on the server.", subcommands: [Show.self])
+        abstract: "Show upload sessions on the server.", subcommands: [Show.self])
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Shows what the server has of one session, as JSON.")
+            abstract: "Show the status of one session as JSON.")
         @Argument(help: "Id of the session.") var id: String
         @OptionGroup var options: ClientOptions
 

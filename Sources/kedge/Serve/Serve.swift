@@ -7,11 +7,11 @@ internal import KedgeServer
 /// `kedge serve`
 struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Starts the service.",
-        discussion: "Flags beat KEDGE_* variables, which beat the file, which beats the defaults.")
+        abstract: "Start the service.",
+        discussion: "Flags override KEDGE_* variables, which override the file and the defaults.")
 
     @Option(help: "YAML file with settings.") var config: String?
-    @Flag(help: "Prints the settings in force as YAML and ends.") var printConfig = false
+    @Flag(help: "Print the settings in force as YAML and exit.") var printConfig = false
     @OptionGroup var settings: ServerSettings
 
     func run() async throws {
@@ -28,7 +28,7 @@ struct Serve: AsyncParsableCommand {
 /// `kedge migrate`
 struct Migrate: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Brings the database to this version's schema and ends.")
+        abstract: "Migrate the database to the schema of this version and exit.")
 
     @Option(help: "YAML file with settings.") var config: String?
     @OptionGroup var settings: ServerSettings

@@ -77,8 +77,8 @@ struct ServerProcess {
         logger.logLevel = .warning
         logger.warning(
             """
-            durability is off: nothing is synced, so a power cut or a crash of the system can lose \
-            acknowledged data and damage the database; this is for measuring only
+            durability is off, for measuring only: a power cut or system crash can lose \
+            acknowledged data and damage the database
             """, metadata: ["durability": "off"])
     }
 

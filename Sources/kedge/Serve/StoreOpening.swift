@@ -55,13 +55,13 @@ struct StoreOpening {
         case .writableByOthers(let permissions):
             let mode = String(permissions, radix: 8)
             return
-                "can be written by others than its owner (mode \(mode)), who could then replace what "
-                + "is kept. Run: chmod go-w \(ShellText.quoted(directory)). If it is meant, set "
+                "is writable by others than its owner (mode \(mode)), who could replace the stored "
+                + "data. Run: chmod go-w \(ShellText.quoted(directory)). If this is intended, set "
                 + "storage.allow to shared."
         case .onNetwork(let name):
             return
-                "is on a network file system (\(name)), whose locks and syncs do not keep what the "
-                + "service promises. Use a local disk. If it is meant, set storage.allow to network."
+                "is on a network file system (\(name)), whose locks and syncs may not be "
+                + "reliable. Use a local disk. If this is intended, set storage.allow to network."
         }
     }
 
@@ -142,8 +142,8 @@ struct StoreOpening {
             try await metadata.bind(toBytesAt: identity)
         } catch MetadataError.foreignBytes(let place) {
             throw CommandFailure(
-                "kedge: the rows are about bytes in \"\(place)\", not in \"\(identity)\". Two nodes that "
-                    + "share rows must share bytes, and rows cannot be used with other bytes.",
+                "kedge: the rows belong to bytes in \"\(place)\", not in \"\(identity)\". Nodes "
+                    + "that share rows must share bytes, and rows cannot be used with other bytes.",
                 exitStatus: ExitStatus.configuration)
         }
     }

@@ -65,7 +65,7 @@ enum EngineLimits {
         let sizes = S3Store.chunkSizes
         guard settings.chunkSizes.upperBound >= sizes.lowerBound else {
             throw CommandFailure(
-                "kedge: limits.maxChunkSize is below \(sizes.lowerBound), the smallest part that S3 takes",
+                "kedge: limits.maxChunkSize is below \(sizes.lowerBound), the smallest part in S3",
                 exitStatus: ExitStatus.configuration)
         }
         let upper = min(settings.chunkSizes.upperBound, sizes.upperBound)

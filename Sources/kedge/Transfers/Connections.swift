@@ -3,12 +3,12 @@ internal import KedgeClient
 
 /// The limit of concurrent connections of one transfer.
 struct Connections: ParsableArguments {
-    @Option(help: "Connections of one transfer at a time, 1 to 32 (default: up to 4).")
+    @Option(help: "Concurrent connections of one transfer, 1 to 32 (default: up to 4).")
     var connections: Int?
 
     func validate() throws {
         guard (1...32).contains(connections ?? 1) else {
-            throw ValidationError("--connections is 1 to 32.")
+            throw ValidationError("--connections must be 1 to 32.")
         }
     }
 

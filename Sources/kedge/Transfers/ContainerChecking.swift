@@ -13,7 +13,7 @@ enum ContainerChecking: String, ExpressibleByArgument, CaseIterable {
     case refuse
 
     static let help: ArgumentHelp = """
-        Whether to look if JPEG, PNG, PDF and MP4 files are complete.
+        Check whether JPEG, PNG, PDF and MP4 files are complete.
         """
 
     /// Checks a file before its upload.

@@ -5,31 +5,31 @@ internal import KedgeModel
 /// `kedge download`
 struct Download: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Downloads a file. Run the same command again to go on where it stopped.",
+        abstract: "Download a file. Run the same command again to resume.",
         discussion: """
-            The destination appears once the whole file is there and verified, never before.
-            Prints the path of the finished file. The token goes to the named server only: a URL
-            that is fetched without naming one is asked without it.
+            The destination appears only when the whole file is complete and verified. Prints the
+            path of the finished file. The token is sent only to the server that --server or
+            KEDGE_SERVER names.
             """)
 
     @Argument(help: "Id of a file on the server, or any http(s) URL.") var source: String
     @Option(
-        name: .shortAndLong, help: "Destination; a directory keeps the file's own name.",
+        name: .shortAndLong, help: "Destination; in a directory, the file keeps its own name.",
         completion: .file())
     var output: String?
-    @Flag(help: "Replaces a file that is at the destination.") var overwrite = false
+    @Flag(help: "Replace an existing file at the destination.") var overwrite = false
     @Option(help: "SHA-256 that the file must have, as 64 hexadecimal digits.") var sha256: String?
     @Flag(
         help: """
-            Goes on after a break also where nothing proves that the file is still the same; the \
-            result is unverified.
+            Resume even if nothing proves that the file is still the same; the result is then \
+            unverified.
             """)
     var resumeUnverified = false
     @Option(help: ContainerChecking.help) var checkContainer = ContainerChecking.off
     @Option(
         help: """
-            Free bytes at the destination below which a full disk gets its space back, and the \
-            download begins anew; never with 0.
+            Free bytes at the destination below which a full disk removes the temporary file, and \
+            the download restarts; 0 for never.
             """)
     var closeBelow: Int64 = 0
     @OptionGroup var connections: Connections
@@ -38,13 +38,13 @@ struct Download: AsyncParsableCommand {
 
     func validate() throws {
         guard sha256.map({ SHA256Digest(hex: $0) != nil }) ?? true else {
-            throw ValidationError("--sha256 is 64 hexadecimal digits.")
+            throw ValidationError("--sha256 must be 64 hexadecimal digits.")
         }
         guard checkContainer != .refuse else {
             throw ValidationError(
-                "A download is what the server has: --check-container is off or warn.")
+                "--check-container must be off or warn for a download.")
         }
-        guard closeBelow >= 0 else { throw ValidationError("--give-back-below is 0 or more.") }
+        guard closeBelow >= 0 else { throw ValidationError("--give-back-below must be 0 or more.") }
     }
 
     func run() async throws {

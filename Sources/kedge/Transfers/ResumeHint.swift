@@ -41,8 +41,8 @@ struct ResumeHint {
         let shown = words.map { URLSecrets.hidden(in: $0) }
         let needs =
             (hasToken ? ", with the token in KEDGE_TOKEN" : "")
-            + (shown == words ? "" : ", with what *** stands for filled in")
-        return "Saved. To go on\(needs): "
+            + (shown == words ? "" : ", with *** replaced by the hidden text")
+        return "Saved. To resume\(needs): "
             + shown.map(ShellText.quoted).joined(separator: " ")
     }
 }

@@ -5,14 +5,14 @@ internal import KedgeModel
 /// `kedge transfers`
 struct Transfers: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Shows and steers transfers, also those that another process runs.",
+        abstract: "Show and control transfers, including those of other processes.",
         subcommands: [
             List.self, Show.self, Pause.self, Resume.self, Cancel.self, Retry.self, Diagnose.self,
         ],
         defaultSubcommand: List.self)
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lists all transfers.")
+        static let configuration = CommandConfiguration(abstract: "List all transfers.")
         @OptionGroup var options: ClientOptions
 
         func run() async throws {
@@ -25,7 +25,7 @@ struct Transfers: AsyncParsableCommand {
     }
 
     struct Show: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Shows one transfer.")
+        static let configuration = CommandConfiguration(abstract: "Show one transfer.")
         @OptionGroup var target: TransferTarget
 
         func run() async throws {
@@ -37,7 +37,7 @@ struct Transfers: AsyncParsableCommand {
     }
 
     struct Pause: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Pauses a transfer.")
+        static let configuration = CommandConfiguration(abstract: "Pause a transfer.")
         @OptionGroup var target: TransferTarget
 
         func run() async throws {
@@ -47,7 +47,7 @@ struct Transfers: AsyncParsableCommand {
 
     struct Resume: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Lets a paused transfer go on; runs it here when no other process does.")
+            abstract: "Resume a paused transfer; run it here if no other process does.")
         @OptionGroup var connections: Connections
         @OptionGroup var waiting: WaitOptions
         @OptionGroup var target: TransferTarget
@@ -61,7 +61,7 @@ struct Transfers: AsyncParsableCommand {
 
     struct Cancel: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Gives a transfer up and removes its partial bytes on both sides.")
+            abstract: "Cancel a transfer and remove its partial bytes on both sides.")
         @OptionGroup var target: TransferTarget
 
         func run() async throws {
@@ -71,8 +71,8 @@ struct Transfers: AsyncParsableCommand {
 
     struct Retry: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Runs a failed transfer again; here when no other process does.")
-        @Flag(help: "Throws away what was transferred and begins anew.") var fromScratch = false
+            abstract: "Retry a failed transfer; run it here if no other process does.")
+        @Flag(help: "Discard the received bytes and start over.") var fromScratch = false
         @OptionGroup var connections: Connections
         @OptionGroup var waiting: WaitOptions
         @OptionGroup var target: TransferTarget
@@ -87,7 +87,7 @@ struct Transfers: AsyncParsableCommand {
 
     struct Diagnose: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Prints what support needs to know, without secrets, as JSON.")
+            abstract: "Print diagnostics without secrets as JSON.")
         @OptionGroup var target: TransferTarget
 
         func run() async throws {

@@ -5,32 +5,32 @@ internal import KedgeModel
 /// `kedge upload`
 struct Upload: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Uploads files. Run the same command again to go on where it stopped.",
+        abstract: "Upload files and verify them. Run the same command again to resume.",
         discussion: """
             Prints the id of each finished file on the server, in the order of the files.
 
-            A file that was uploaded to this server before, has not changed since and is still there
-            is not sent again: its id is printed once more. --again uploads another copy.
+            A file that was uploaded to this server before, has not changed since and still exists
+            there is not sent again: its id is printed once more. --again uploads another copy.
 
-            --session ID goes on with an upload that another machine began, or whose records are
-            gone: the file is compared with what the server has, and only what is missing is
-            sent. A file that is another one is refused, and a session that is unknown or expired
-            is an error; no other one is begun. `kedge transfers show --json` tells the id.
+            --session ID resumes an upload that another machine began, or whose records are lost:
+            the file is compared with the bytes on the server, and only missing bytes are sent. A
+            different file is refused. A session that is unknown or expired is an error; no new one
+            is created. `kedge transfers show --json` prints the id.
 
-            With --dialect tus or resumable-upload (IETF) files go to any server that
-            speaks it; --server is then the URL at which uploads begin, for example
-            https://example.org/files/. Where the server tells no id, the address of
-            the upload is printed instead.
+            With --dialect tus or resumable-upload (IETF), files are uploaded to any server that
+            supports the protocol; --server is then the URL that creates uploads, for example
+            https://example.org/files/. If the server reports no id, the address of the upload is
+            printed instead.
             """)
 
-    @Argument(help: "Files to upload; each is a transfer of its own.", completion: .file())
+    @Argument(help: "Files to upload; each is a separate transfer.", completion: .file())
     var files: [String]
     @Option(help: "Media type to store with the files.") var mimeType: String?
-    @Option(help: "Chunk size to ask for, in bytes.") var chunkSize: Int64?
-    @Option(help: "How to speak to the server.") var dialect = UploadProtocolArgument(.native)
-    @Option(help: "Upload session to go on with; for one file.") var session: String?
-    @Option(help: "Files that are uploaded at the same time.") var parallel = 2
-    @Flag(help: "Uploads also files that the server has from an earlier upload.") var again = false
+    @Option(help: "Chunk size to request, in bytes.") var chunkSize: Int64?
+    @Option(help: "Upload protocol.") var dialect = UploadProtocolArgument(.native)
+    @Option(help: "Upload session to resume; for one file.") var session: String?
+    @Option(help: "Files to upload at the same time.") var parallel = 2
+    @Flag(help: "Upload files again that the server has from an earlier upload.") var again = false
     @Option(help: ContainerChecking.help) var checkContainer = ContainerChecking.off
     @OptionGroup var connections: Connections
     @OptionGroup var waiting: WaitOptions
@@ -38,11 +38,13 @@ struct Upload: AsyncParsableCommand {
 
     func validate() throws {
         guard !files.isEmpty else { throw ValidationError("Name at least one file.") }
-        guard (1...16).contains(parallel) else { throw ValidationError("--parallel is 1 to 16.") }
-        guard session == nil || (files.count == 1 && dialect.value == .native) else {
-            throw ValidationError("--session is for one file, and not for another --dialect.")
+        guard (1...16).contains(parallel) else {
+            throw ValidationError("--parallel must be 1 to 16.")
         }
-        guard chunkSize ?? 1 > 0 else { throw ValidationError("--chunk-size is above 0.") }
+        guard session == nil || (files.count == 1 && dialect.value == .native) else {
+            throw ValidationError("--session needs exactly one file and the native --dialect.")
+        }
+        guard chunkSize ?? 1 > 0 else { throw ValidationError("--chunk-size must be above 0.") }
     }
 
     func run() async throws {

@@ -8,15 +8,15 @@ struct WaitOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "How long to wait for a server that is away: 90, 5m, 2h or forever.",
-            discussion: "Without it: 60 seconds until a server has answered for the first time, "
-                + "and forever from then on."))
+            "How long to wait for an unavailable server: 90, 5m, 2h or forever.",
+            discussion: "By default: 60 seconds for a server that has never answered, and forever "
+                + "for others."))
     var maxWait: WaitArgument?
-    @Option(help: "Tries in a row that may bring nothing, after the first, before it fails.")
+    @Option(help: "Consecutive retries without progress before the transfer fails.")
     var retries: Int?
 
     func validate() throws {
-        guard retries ?? 0 >= 0 else { throw ValidationError("--retries is 0 or more.") }
+        guard retries ?? 0 >= 0 else { throw ValidationError("--retries must be 0 or more.") }
     }
 
     /// Applies the options to a configuration.

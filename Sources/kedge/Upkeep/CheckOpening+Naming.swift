@@ -23,7 +23,7 @@ extension CheckOpening {
             CommandFailure(
                 "kedge: \(place) is in use; stop the service first", exitStatus: ExitStatus.busy)
         case DatabaseCopyError.missing:
-            CommandFailure("kedge: \(place) is no data directory: it has no kedge.sqlite")
+            CommandFailure("kedge: \(place) is not a data directory: it has no kedge.sqlite")
         case DatabaseCopyError.otherSchema(let found, let known): otherSchema(found, known)
         case let error as OlderSchemaError: otherSchema(error.found, error.known)
         default: CommandFailure("kedge: \(place) cannot be checked: \(String(reflecting: error))")
@@ -33,6 +33,6 @@ extension CheckOpening {
     private static func otherSchema(_ found: Int, _ known: Int) -> CommandFailure {
         CommandFailure(
             "kedge: the database has schema \(found), this program checks schema \(known); "
-                + "an older one is brought up to date by kedge migrate")
+                + "kedge migrate updates an older one")
     }
 }

@@ -148,7 +148,7 @@ extension CheckOpening {
         }
         guard let bound, bound != identity else { return }
         throw CommandFailure(
-            "kedge: the rows are about bytes in \"\(bound)\", not in \"\(identity ?? directory)\"; "
+            "kedge: the rows belong to bytes in \"\(bound)\", not in \"\(identity ?? directory)\"; "
                 + "check them with the settings of the service",
             exitStatus: ExitStatus.configuration)
     }

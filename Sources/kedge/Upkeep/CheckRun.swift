@@ -41,7 +41,7 @@ struct CheckRun {
             try result.get()
         } catch DatabaseCopyError.damaged {
             tally.report(
-                CheckFinding(.databaseDamaged, "database", "SQLite does not recognise it"))
+                CheckFinding(.databaseDamaged, "database", "SQLite does not recognize the file"))
         } catch {
             throw Self.failure(error, interruption)
         }
@@ -72,9 +72,9 @@ struct CheckRun {
 
     private static func failure(_ error: any Error, _ interruption: Interruption) -> any Error {
         if let status = interruption.exitStatus, error is CancellationError {
-            return CommandFailure("kedge: stopped; what was found is above", exitStatus: status)
+            return CommandFailure("kedge: stopped; findings so far are above", exitStatus: status)
         }
         if error is CommandFailure { return error }
-        return CommandFailure("kedge: the check cannot go on: \(String(reflecting: error))")
+        return CommandFailure("kedge: the check failed: \(String(reflecting: error))")
     }
 }

@@ -6,18 +6,18 @@ internal import KedgeServer
 /// `kedge fsck`
 struct Fsck: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Compares the records of a service with its bytes.",
+        abstract: "Compare the records of a service with its bytes.",
         discussion: """
-            Compares names and sizes; kedge scrub reads every byte, too. Nothing is changed without \
-            --repair. The service may run meanwhile, except with --repair: what is wrong is then looked \
-            at twice, and a finding about an upload under way may still be gone the next time. Of a \
-            service that is stopped, the rows of SQLite are read from a copy in the directory for \
-            temporary files (TMPDIR).
+            Compares names and sizes; kedge scrub also reads every byte. Without --repair, nothing \
+            is changed and the service may be running: each finding is then checked twice, but one \
+            about an upload under way may disappear later. If the service is stopped, the rows of \
+            SQLite are read from a copy in the directory for temporary files (TMPDIR).
 
-            Settings are those of kedge serve: flags beat KEDGE_* variables, which beat the file.
+            Settings are those of kedge serve: flags override KEDGE_* variables, which override \
+            the file.
 
-            Exit status: 0 when nothing is wrong, or nothing any more; 7 when something is; 10 when a \
-            process uses the data directory that is to be repaired; 1 when the check cannot be made.
+            Exit status: 0 if there is no damage, or all of it was repaired; 7 if there is damage; \
+            10 if a process uses the data directory to repair; 1 if the check fails.
             """)
 
     @OptionGroup var options: CheckOptions
@@ -28,20 +28,21 @@ struct Fsck: AsyncParsableCommand {
 /// `kedge scrub`
 struct Scrub: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Reads every byte of a service and compares it with its SHA-256.",
+        abstract: "Read every byte of a service and compare it with its SHA-256.",
         discussion: """
-            Does all that kedge fsck does, and reads all chunks and blobs, apart from parts of \
-            unfinished uploads to S3, which nobody can read. Nothing is changed without --repair. Ctrl-C ends it cleanly; it begins anew the next time.
+            Does everything that kedge fsck does, and reads all chunks and blobs, except parts of \
+            unfinished S3 uploads, which cannot be read. Without --repair, nothing is changed. \
+            Ctrl-C ends it cleanly; the next run starts over.
 
             Exit statuses are those of kedge fsck.
             """)
 
-    @Option(help: "Most bytes to read in a second; as many as there are when not set.")
+    @Option(help: "Highest number of bytes to read per second (default: no limit).")
     var rate: Int64?
     @OptionGroup var options: CheckOptions
 
     func validate() throws {
-        guard rate ?? 1 > 0 else { throw ValidationError("--rate is above 0.") }
+        guard rate ?? 1 > 0 else { throw ValidationError("--rate must be above 0.") }
     }
 
     func run() async throws {
@@ -52,7 +53,7 @@ struct Scrub: AsyncParsableCommand {
 /// Options of both commands.
 struct CheckOptions: ParsableArguments {
     @Option(
-        help: "The data directory of the service, where rows or bytes are in it.",
+        help: "Data directory of the service, if it holds rows or bytes.",
         completion: .directory)
     var data: String?
     @Option(help: "YAML file with the settings of the service.") var config: String?
@@ -60,13 +61,13 @@ struct CheckOptions: ParsableArguments {
     @Option(help: "\(ConfigurationKey.bytes.summary)") var bytes: String?
     @Flag(
         help: """
-            Repairs what can be repaired without losing anything: open sessions ask again for chunks \
-            that are not there or wrong, and files that no row knows go to the directory quarantine. \
-            A finished file that is damaged is marked: the service refuses it from then on. Its bytes \
-            are never touched, nor is any object of a bucket.
+            Repair without losing data: open sessions request missing or damaged chunks again, \
+            and files without a row move to the directory quarantine. A damaged finished file is \
+            marked, and the service refuses it from then on. Its bytes are never changed, nor is \
+            any object of a bucket.
             """)
     var repair = false
-    @Flag(help: "One JSON object a line: the findings, then a summary.") var json = false
+    @Flag(help: "Write one JSON object per line: the findings, then a summary.") var json = false
 
     /// Loads the settings of the service.
     ///
@@ -89,7 +90,7 @@ struct CheckOptions: ParsableArguments {
         let isNeeded = configuration.metadata == .sqlite || configuration.bytes == .disk
         guard isNamed || !isNeeded else {
             throw CommandFailure(
-                "kedge: --data or --config says where the service's data is",
+                "kedge: no data directory; set --data or --config",
                 exitStatus: ExitStatus.usage)
         }
         return configuration
