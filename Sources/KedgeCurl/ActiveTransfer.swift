@@ -136,7 +136,7 @@ extension ActiveTransfer {
     func receiveBody(_ bytes: UnsafeBufferPointer<UInt8>) -> Int {
         hasMoved = true
         if isUnwanted {
-            failure = exchange.error(.cancelled, "the response is not wanted")
+            failure = exchange.error(.cancelled, "the response was declined")
             return 0
         }
         if isReaderBehind {

@@ -35,7 +35,7 @@ package struct ConnectionQueue {
     package private(set) var nextDeadline: ContinuousClock.Instant?
 
     package init(maxConnectionsPerOrigin: Int) {
-        precondition(maxConnectionsPerOrigin > 0, "without connections nothing can be sent")
+        precondition(maxConnectionsPerOrigin > 0, "there is at least one connection per origin")
         self.maxConnectionsPerOrigin = maxConnectionsPerOrigin
     }
 
@@ -57,7 +57,7 @@ package struct ConnectionQueue {
     /// Releases the place of an admitted request, and gives it to the one that waited longest.
     package mutating func leave(_ key: URLOrigin) -> Entry? {
         guard var origin = origins[key], origin.activeCount > 0 else {
-            preconditionFailure("only what has entered leaves")
+            preconditionFailure("only an admitted request can leave")
         }
         if origin.waiting.isEmpty {
             origin.activeCount -= 1

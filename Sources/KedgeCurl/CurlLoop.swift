@@ -17,7 +17,7 @@ package final class CurlLoop: Sendable {
         let detail: String
 
         static let shutdown = StopReason(code: .cancelled, detail: "the client is shut down")
-        static let noThread = StopReason(code: .internalError, detail: "no thread to be had")
+        static let noThread = StopReason(code: .internalError, detail: "no thread available")
         static let noLibrary = StopReason(code: .internalError, detail: "libcurl does not start")
     }
 

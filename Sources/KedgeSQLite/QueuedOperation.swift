@@ -19,7 +19,7 @@ final class ResultOperation<Value: Sendable>: QueuedOperation {
     let writes: Bool
     private let body: @Sendable (Database) throws -> Value
     private let continuation: CheckedContinuation<Result<Value, MetadataError>, Never>
-    private let result = Mutex(Result<Value, MetadataError>.failure(.failed("it did not run")))
+    private let result = Mutex(Result<Value, MetadataError>.failure(.failed("it was not run")))
 
     init(
         writes: Bool, body: @escaping @Sendable (Database) throws -> Value,

@@ -7,7 +7,7 @@ package struct UntestedSQLiteError: Error, Hashable, Sendable, CustomStringConve
     package init(version: String) { self.version = version }
 
     package var description: String {
-        "SQLite \(version) is older than \(SQLiteVersion.oldestTested), the oldest that is tested; "
+        "SQLite \(version) is older than \(SQLiteVersion.oldestTested), the oldest tested version; "
             + "install a newer libsqlite3"
     }
 }

@@ -72,7 +72,7 @@ extension Row {
     /// Reads an identifier; throws `failed` when the column does not hold one.
     func identifier<ID: RandomIdentifier>(_ column: String) throws -> ID {
         guard let id = ID(self[column] as String) else {
-            throw MetadataError.failed("column \(column) holds no identifier")
+            throw MetadataError.failed("column \(column) has no valid identifier")
         }
         return id
     }
@@ -81,7 +81,7 @@ extension Row {
     func digest(_ column: String) throws -> SHA256Digest? {
         guard let data = self[column] as Data? else { return nil }
         guard let digest = SHA256Digest(bytes: [UInt8](data)) else {
-            throw MetadataError.failed("column \(column) holds no digest")
+            throw MetadataError.failed("column \(column) has no valid digest")
         }
         return digest
     }

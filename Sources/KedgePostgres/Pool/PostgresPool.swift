@@ -40,7 +40,7 @@ final class PostgresPool: Sendable {
             guard isStarted else {
                 state.withLock { $0.threadCount -= 1 }
                 stopTaking()
-                throw .unavailable("the system has no thread for a connection")
+                throw .unavailable("a thread for a connection cannot be started")
             }
         }
     }

@@ -137,7 +137,7 @@ extension DatabaseLink {
                 guard !deadline.isOver else { throw failure }
             }
             guard !deadline.isOver else {
-                throw MetadataError.unavailable("a commit was not answered and is still under way")
+                throw MetadataError.unavailable("a commit got no answer and is still under way")
             }
             pause(upTo: .milliseconds(50))
         }

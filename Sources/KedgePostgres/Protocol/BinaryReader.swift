@@ -16,7 +16,7 @@ enum BinaryReader {
         var offset = 0
         func next(_ count: Int) throws -> UnsafeRawBufferPointer {
             guard count >= 0, count <= bytes.count - offset else {
-                throw PostgresFailure(kind: .nonsense, text: "an array is shorter than it says")
+                throw PostgresFailure(kind: .nonsense, text: "an array is shorter than declared")
             }
             defer { offset += count }
             return unsafe UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + count])

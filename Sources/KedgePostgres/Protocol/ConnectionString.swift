@@ -31,7 +31,7 @@ package struct ConnectionString: Sendable {
     /// - Throws: `invalidURL`. The error does not contain the URL, which may hold a password.
     package init(_ url: String) throws(PostgresStoreError) {
         guard url.hasPrefix("postgres://") || url.hasPrefix("postgresql://") else {
-            throw .invalidURL("it starts with postgres:// or postgresql://")
+            throw .invalidURL("it must start with postgres:// or postgresql://")
         }
         let halves = url.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         var items = halves.count == 2 ? halves[1].split(separator: "&").map(String.init) : []
@@ -68,7 +68,7 @@ package struct ConnectionString: Sendable {
     private static func poolSize(_ text: String?) throws(PostgresStoreError) -> Int {
         guard let text else { return 8 }
         guard let size = Int(text), (1...200).contains(size) else {
-            throw .invalidURL("pool_size is a number from 1 to 200")
+            throw .invalidURL("pool_size must be a number from 1 to 200")
         }
         return size
     }
@@ -78,7 +78,7 @@ package struct ConnectionString: Sendable {
         case nil: nil
         case "on": true
         case "off": false
-        default: throw .invalidURL("\(name) is on or off")
+        default: throw .invalidURL("\(name) must be on or off")
         }
     }
 
@@ -87,7 +87,7 @@ package struct ConnectionString: Sendable {
     ) throws(PostgresStoreError) -> [(keyword: String, value: String)] {
         // libpq's message is not requested: it quotes the URL.
         guard let options = unsafe PQconninfoParse(url, nil) else {
-            throw .invalidURL("libpq does not understand a part of it")
+            throw .invalidURL("libpq cannot parse it")
         }
         defer { unsafe PQconninfoFree(options) }
         var parameters: [(String, String)] = []

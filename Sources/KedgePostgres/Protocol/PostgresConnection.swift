@@ -40,7 +40,7 @@ internal import Glibc
         guard send(sql, values) == 1 else { throw lost() }
         let results = try results(until: .after(timeout ?? answerTimeout))
         guard let result = results.last else {
-            throw PostgresFailure(kind: .nonsense, text: "a statement has no answer")
+            throw PostgresFailure(kind: .nonsense, text: "a statement has no result")
         }
         return result
     }

@@ -45,7 +45,7 @@ import CPostgres
         _ row: Int32, _ column: Int32, _ body: (UnsafeRawBufferPointer?) throws -> Value
     ) rethrows -> Value {
         let columnCount = unsafe PQnfields(pointer)
-        precondition(column < columnCount, "a statement answers what its reader expects")
+        precondition(column < columnCount, "a column index is within the result")
         guard unsafe PQgetisnull(pointer, row, column) == 0 else { return try body(nil) }
         return try unsafe body(
             UnsafeRawBufferPointer(

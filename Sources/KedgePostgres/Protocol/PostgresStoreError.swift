@@ -16,10 +16,10 @@ extension PostgresStoreError: CustomStringConvertible {
         switch self {
         case .invalidURL(let reason): "the metadata URL cannot be used: \(reason)"
         case .serverTooOld(let found, let needed):
-            "PostgreSQL \(needed) or newer is needed, this is \(found)"
+            "PostgreSQL \(needed) or newer is required, this is \(found)"
         case .unsafeSetting(let name, let value):
             "PostgreSQL runs with \(name)=\(value) and may lose what it has acknowledged; "
-                + "allow_unsafe=on in the metadata URL accepts that"
+                + "set allow_unsafe=on in the metadata URL to accept that"
         case .newerSchema(let found, let known):
             "the database has schema \(found), this program knows schemas up to \(known)"
         case .editedMigration(let number, let name):

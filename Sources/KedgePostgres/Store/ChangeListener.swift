@@ -53,7 +53,7 @@ final class ChangeListener: Sendable {
             _ = self?.state.withLock { $0.streams.removeValue(forKey: key) }
         }
         if mustStart, !DetachedThread.start({ self.work() }) {
-            onNotice("the system has no thread to listen on; hints do not come")
+            onNotice("change notifications unavailable: no thread to listen on")
         }
         return stream
     }
@@ -82,7 +82,7 @@ final class ChangeListener: Sendable {
                 isSilent = false
                 try listen(on: connection)
             } catch {
-                if !isSilent { onNotice("hints do not come: \(error)") }
+                if !isSilent { onNotice("change notifications unavailable: \(error)") }
                 isSilent = true
                 link.disconnect()
                 link.pause(upTo: .seconds(2))

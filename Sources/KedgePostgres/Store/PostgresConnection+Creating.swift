@@ -45,7 +45,7 @@ extension PostgresConnection {
         let adopted = try insert(
             record, of: client, isEmpty: false, stagingState: old.stagingState, revision: 1)
         guard let number = adopted else {
-            throw MetadataError.failed("the id of a session is taken")
+            throw MetadataError.failed("the id of a session is in use")
         }
         _ = try query(
             "UPDATE chunk SET session = $1, revision = 1 WHERE session = $2",
@@ -80,7 +80,7 @@ extension PostgresConnection {
         if let inserted { return (inserted, record) }
         guard let stored = try session(record.id),
             stored.isFirstRun(of: record, isAdopting: isAdopting)
-        else { throw MetadataError.failed("the id of a session is taken") }
+        else { throw MetadataError.failed("the id of a session is in use") }
         return (stored.number, stored.record)
     }
 

@@ -95,7 +95,7 @@ extension PostgresStore {
                 "DELETE FROM superseded_blob WHERE staging_key = $1 RETURNING 1",
                 [.text(blob.key.text)])
             guard taken.rowCount > 0 else {
-                throw MetadataError.unavailable("another node has just released the copy")
+                throw MetadataError.unavailable("another node has released the copy")
             }
             try db.add(
                 SupersededBlob(

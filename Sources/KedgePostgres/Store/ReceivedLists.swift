@@ -58,7 +58,7 @@ extension PostgresRow {
         try unsafe array { cell in
             guard let cell = unsafe cell else { return nil }
             guard let digest = unsafe SHA256Digest(bytes: cell) else {
-                throw MetadataError.failed("an array holds something else than digests")
+                throw MetadataError.failed("an array has a value that is not a digest")
             }
             return digest
         }

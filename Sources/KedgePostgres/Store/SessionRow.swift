@@ -89,7 +89,7 @@ extension PostgresRow {
     mutating func optionalDigest() throws -> SHA256Digest? {
         guard let bytes = optionalBytes() else { return nil }
         guard let digest = SHA256Digest(bytes: bytes) else {
-            throw MetadataError.failed("a column holds no digest")
+            throw MetadataError.failed("a column has no valid digest")
         }
         return digest
     }
@@ -106,7 +106,7 @@ extension PostgresRow {
 extension RandomIdentifier {
     fileprivate init(stored text: String) throws {
         guard let id = Self(text) else {
-            throw MetadataError.failed("a column holds no identifier")
+            throw MetadataError.failed("a column has no valid identifier")
         }
         self = id
     }

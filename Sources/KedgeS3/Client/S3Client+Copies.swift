@@ -45,11 +45,11 @@ extension S3Client {
         guard let checksum = root.text(of: "ChecksumSHA256"), let tag = root.text(of: "ETag") else {
             throw S3Failure(
                 code: "NoChecksum", status: 200,
-                detail: "UploadPartCopy: an answer without checksum")
+                detail: "UploadPartCopy: a response without checksum")
         }
         guard checksum == Base64.encode(digest.bytes) else {
             throw S3Failure(
-                code: "BadDigest", status: 200, detail: "UploadPartCopy: other bytes were copied")
+                code: "BadDigest", status: 200, detail: "UploadPartCopy: the copied bytes differ")
         }
         return tag
     }

@@ -68,11 +68,12 @@ extension S3Client {
             {
                 throw S3Failure(
                     code: "BadDigest", status: 200,
-                    detail: "\(call.operation): the store has other bytes than were sent")
+                    detail: "\(call.operation): the stored bytes differ from those sent")
             }
             guard let tag = fields[.eTag] else {
                 throw S3Failure(
-                    code: "NoTag", status: 200, detail: "\(call.operation): an answer without ETag")
+                    code: "NoTag", status: 200,
+                    detail: "\(call.operation): a response without ETag")
             }
             return tag
         }
@@ -94,7 +95,7 @@ extension S3Client {
             guard let found = Self.range(in: fields), found.start == range.start else {
                 throw S3Failure(
                     code: "InvalidRange", status: response.status,
-                    detail: "GetObject: the answer has another range")
+                    detail: "GetObject: the response has another range")
             }
             let foundTag = fields[.eTag]
             // Not every store evaluates the condition.
@@ -120,7 +121,7 @@ extension S3Client {
             let (fields, _) = try await answer(S3Call("HeadObject", .head, key: key))
             guard let count = fields[.contentLength].flatMap({ WireInteger.parse($0) }) else {
                 throw S3Failure(
-                    code: "NoLength", status: 200, detail: "HeadObject: an answer without length")
+                    code: "NoLength", status: 200, detail: "HeadObject: a response without length")
             }
             return ObjectHead(byteCount: count, tag: fields[.eTag])
         } catch {
@@ -180,7 +181,7 @@ extension S3Client {
         guard let root = XMLElement(document: body) else {
             throw S3Failure(
                 code: "MalformedAnswer", status: 200,
-                detail: "\(call.operation): an answer that cannot be read")
+                detail: "\(call.operation): a malformed response")
         }
         return root
     }

@@ -56,7 +56,7 @@ extension S3Client {
         if withChecksums { call.fields.append(("x-amz-checksum-algorithm", "SHA256")) }
         guard let id = try await list(call).text(of: "UploadId"), !id.isEmpty else {
             throw S3Failure(
-                code: "NoUploadID", status: 200, detail: "CreateMultipartUpload: no id in answer")
+                code: "NoUploadID", status: 200, detail: "CreateMultipartUpload: no upload id")
         }
         return UploadReference(id: id, hasChecksums: withChecksums)
     }

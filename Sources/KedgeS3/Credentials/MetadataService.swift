@@ -41,7 +41,7 @@ extension HTTPField.Name {
     /// Makes a field's name from a literal, which must be a token.
     static func named(_ name: String) -> HTTPField.Name {
         guard let field = HTTPField.Name(name) else {
-            preconditionFailure("\(name) is not the name of a field")
+            preconditionFailure("\(name) is not a field name")
         }
         return field
     }

@@ -80,7 +80,7 @@ package enum ServiceAnswer {
     package static func credentials(in answer: String) throws -> S3Credentials {
         guard let members = JSONMembers.read(answer), let id = members["AccessKeyId"],
             let secret = members["SecretAccessKey"], let token = members["Token"]
-        else { throw CredentialsError("a service's answer has no credentials") }
+        else { throw CredentialsError("the response of a credentials service has no credentials") }
         return S3Credentials(
             accessKeyID: id, secretAccessKey: Secret(secret), sessionToken: Secret(token),
             expiresAt: members["Expiration"].flatMap { Timestamp($0) })

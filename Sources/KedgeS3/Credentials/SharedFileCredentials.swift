@@ -16,7 +16,7 @@ package struct SharedFileCredentials: CredentialsSource {
     package func load() async throws -> S3Credentials? {
         guard let path, let text = try await files.text(at: path) else {
             guard environment["AWS_SHARED_CREDENTIALS_FILE"] == nil else {
-                throw CredentialsError("the file in AWS_SHARED_CREDENTIALS_FILE is not there")
+                throw CredentialsError("the file in AWS_SHARED_CREDENTIALS_FILE does not exist")
             }
             return nil
         }

@@ -51,15 +51,15 @@ package struct S3Configuration: Hashable, Sendable {
         region =
             parameters["region"] ?? environment["AWS_REGION"] ?? environment["AWS_DEFAULT_REGION"]
             ?? "us-east-1"
-        guard Self.isName(region) else { throw S3ConfigurationError("the region is no name") }
+        guard Self.isName(region) else { throw S3ConfigurationError("the region is not valid") }
         let address = parameters["endpoint"] ?? "https://s3.\(region).amazonaws.com"
         guard let endpoint = S3Endpoint(address),
             address.split(separator: "/", omittingEmptySubsequences: true).count == 2
-        else { throw S3ConfigurationError("endpoint is not http://host or https://host") }
+        else { throw S3ConfigurationError("endpoint must be http://host or https://host") }
         self.endpoint = endpoint
         let usual = parameters["endpoint"] == nil ? "virtual" : "path"
         guard let style = AddressingStyle(rawValue: parameters["style"] ?? usual) else {
-            throw S3ConfigurationError("style is neither path nor virtual")
+            throw S3ConfigurationError("style must be path or virtual")
         }
         self.style = style
         redirectsReaders = try Self.flag("redirect", in: parameters, on: "on", usual: false)
@@ -67,7 +67,7 @@ package struct S3Configuration: Hashable, Sendable {
         // Not `/tmp`, which is in memory on many systems.
         spoolDirectory = parameters["spool"] ?? environment["TMPDIR"] ?? "/var/tmp"
         guard spoolDirectory.hasPrefix("/") else {
-            throw S3ConfigurationError("spool is not an absolute path")
+            throw S3ConfigurationError("spool must be an absolute path")
         }
     }
 
@@ -78,7 +78,9 @@ package struct S3Configuration: Hashable, Sendable {
     private static func parts(
         of url: String
     ) throws(S3ConfigurationError) -> (Substring, [String: String]) {
-        guard url.hasPrefix("s3://") else { throw S3ConfigurationError("not an s3:// address") }
+        guard url.hasPrefix("s3://") else {
+            throw S3ConfigurationError("the address must begin with s3://")
+        }
         let halves = url.dropFirst(5).split(
             separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         var parameters: [String: String] = [:]
@@ -91,7 +93,7 @@ package struct S3Configuration: Hashable, Sendable {
             guard sides.count == 2, let value = PercentEncoding.decode(sides[1]), !value.isEmpty
             else { throw S3ConfigurationError("\(name) has no value") }
             guard parameters.updateValue(value, forKey: name) == nil else {
-                throw S3ConfigurationError("\(name) is there twice")
+                throw S3ConfigurationError("\(name) is given twice")
             }
         }
         return (halves[0], parameters)
@@ -103,14 +105,14 @@ package struct S3Configuration: Hashable, Sendable {
         let parts = place.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         let bucket = String(parts[0])
         guard (3...63).contains(bucket.utf8.count), isName(bucket) else {
-            throw S3ConfigurationError("the address has no name of a bucket")
+            throw S3ConfigurationError("the address has no bucket name")
         }
         let names = parts.count > 1 ? parts[1].split(separator: "/") : []
         var prefix = ""
         for name in names {
             guard let text = PercentEncoding.decode(name), text != ".", text != "..",
                 text.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })
-            else { throw S3ConfigurationError("the prefix cannot be used") }
+            else { throw S3ConfigurationError("the prefix is not valid") }
             prefix += "\(text)/"
         }
         guard prefix.utf8.count <= 200 else { throw S3ConfigurationError("the prefix is too long") }
@@ -124,7 +126,7 @@ package struct S3Configuration: Hashable, Sendable {
         case nil: return usual
         case on: return true
         case "off": return false
-        default: throw S3ConfigurationError("\(name) is neither \(on) nor off")
+        default: throw S3ConfigurationError("\(name) must be \(on) or off")
         }
     }
 

@@ -40,7 +40,7 @@ actor MultipartUpload {
         case .upload(let other) where other != lost: return try await upload()
         case .object:
             // Another node has completed it; the writer of this part was replaced.
-            throw ByteStoreError.failed("the staging area is an object already")
+            throw ByteStoreError.failed("the staging area is already an object")
         case .upload, nil:
             // The record stays: it is invalidated together with the chunks.
             throw ByteStoreError.notFound
@@ -64,13 +64,13 @@ actor MultipartUpload {
             return upload
         }
         await abandon(made)
-        throw ByteStoreError.failed("the staging area has no state although one was set")
+        throw ByteStoreError.failed("the staging area has lost its state")
     }
 
     private static func upload(in text: String?) throws -> UploadReference? {
         switch StagingState(text) {
         case .upload(let upload): return upload
-        case .object: throw ByteStoreError.failed("the staging area is an object already")
+        case .object: throw ByteStoreError.failed("the staging area is already an object")
         case nil: return nil
         }
     }

@@ -111,7 +111,7 @@ extension S3StagingArea {
 
     private func checkHolds(_ range: Range<Int64>) throws {
         guard spool.holds(range) else {
-            throw ByteStoreError.failed("bytes that are to be saved were not written here")
+            throw ByteStoreError.failed("bytes to save were not written by this process")
         }
     }
 

@@ -36,7 +36,7 @@ extension S3Store {
                 throw error
             }
         }
-        throw ByteStoreError.failed("an upload is still there although it was aborted")
+        throw ByteStoreError.failed("an aborted upload still exists")
     }
 
     private func leakedUploads(of object: String) async throws -> [String] {
