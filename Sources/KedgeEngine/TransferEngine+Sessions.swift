@@ -74,7 +74,8 @@ extension TransferEngine {
                 throw EngineError(.tooManySessions)
             case .partUsedUp:
                 let limit = configuration.maxConcatenationsPerPartialUpload
-                throw EngineError(.badRequest, "An upload can be used in at most \(limit) final uploads.")
+                throw EngineError(
+                    .badRequest, "An upload can be used in at most \(limit) final uploads.")
             case .replayed(let record):
                 return try await sessionStatus(record.id, owner: owner)
             case .keyConflict:

@@ -111,7 +111,9 @@ final class Concatenator: Sendable {
         of id: SessionID, owner: OwnerID, keepsAlive: Bool
     ) async throws -> (result: Concatenation, isReady: Bool) {
         let view = try await uploadView(of: id, owner: owner)
-        guard let ids = view.parts else { throw EngineError(.badRequest, "The upload is not a final upload.") }
+        guard let ids = view.parts else {
+            throw EngineError(.badRequest, "The upload is not a final upload.")
+        }
         if view.state == .completed, let file = view.fileID {
             waitingConcatenations.remove(id)
             return (.file(try await fileService.file(file, owner: owner)), true)

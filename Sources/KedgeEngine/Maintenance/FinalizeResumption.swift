@@ -11,7 +11,8 @@ struct FinalizeResumption: Sendable {
     func finishInterrupted(_ record: SessionRecord) async {
         do {
             _ = try await finalizer.finalize(record.id, owner: record.owner)
-            context.logger.notice("interrupted finalize finished", metadata: ["session.id": "\(record.id)"])
+            context.logger.notice(
+                "interrupted finalize finished", metadata: ["session.id": "\(record.id)"])
         } catch let error as EngineError where error.code == .missingChunks {
             // Already logged, and the session is open again.
             return

@@ -79,7 +79,8 @@ struct SessionWriter: Sendable {
         let limit = ledger.record.fileSize ?? put.declaredSize ?? context.configuration.maxFileSize
         guard !overflow, end <= limit else { throw context.tooLarge() }
         if put.countsAtItsEnd, end - put.offset > context.configuration.maxCheckedByteCount {
-            var error = EngineError(.fileTooLarge, "The body is too large for a request with a checksum.")
+            var error = EngineError(
+                .fileTooLarge, "The body is too large for a request with a checksum.")
             error.maxBytes = context.configuration.maxCheckedByteCount
             throw error
         }
