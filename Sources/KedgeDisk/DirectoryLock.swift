@@ -1,3 +1,4 @@
+internal import Glibc
 package import KedgeFiles
 internal import KedgeLocks
 
@@ -19,7 +20,7 @@ package final class DirectoryLock: Sendable {
             let file = try await pool.run {
                 try DurableNames(fileSystem).makeRoot(path)
                 let file = try fileSystem.open(DataDirectory(root: path).lock, .openOrCreate)
-                try file.lockExclusively()
+                try file.lockWithinMoments()
                 return file
             }
             return DirectoryLock(file, pool: pool)
@@ -33,5 +34,21 @@ package final class DirectoryLock: Sendable {
     /// Releases the directory. Closing the descriptor releases the lock, so an error has no effect.
     package func release() async {
         try? await pool.run { [self] in try file.withLock { $0.take() }?.close() }
+    }
+}
+
+extension OpenFile {
+    /// Locks the file. Tries a lock that is held again for a fifth of a second: after its holder has
+    /// released it, a process that the holder is just starting has it until it executes its program.
+    func lockWithinMoments() throws(FileError) {
+        for _ in 0..<10 {
+            do throws(FileError) {
+                return try lockExclusively()
+            } catch {
+                guard error.code == .locked else { throw error }
+                usleep(20_000)
+            }
+        }
+        try lockExclusively()
     }
 }

@@ -56,7 +56,7 @@ package final class DiskInspection: CheckedFiles {
                 guard try fileSystem.status(of: directory.lock) != nil else { return .nothing }
                 let lock = try fileSystem.open(directory.lock, .read)
                 if besideOthers, try isTaken(lock) { return .otherProcess }
-                if !besideOthers { try lock.lockExclusively() }
+                if !besideOthers { try lock.lockWithinMoments() }
                 return .lock(lock)
             }
             return DiskInspection(directory, fileSystem: fileSystem, pool: pool, hold: hold)

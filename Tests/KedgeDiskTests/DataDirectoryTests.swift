@@ -21,6 +21,21 @@ import Testing
         await second.close()
     }
 
+    /// As a process that is just being started holds every lock of its parent for a moment.
+    @Test func `a store opens although the lock outlives its earlier holder for a moment`()
+        async throws
+    {
+        let fixture = try DiskEnvironment()
+        let first = try await fixture.open()
+        let release = Task {
+            try await Task.sleep(for: .milliseconds(50))
+            await first.close()
+        }
+        let second = try await fixture.open()
+        await second.close()
+        try await release.value
+    }
+
     @Test func `files are the owner's alone and lie where they are documented to lie`() async throws
     {
         let fixture = try DiskEnvironment()
