@@ -40,7 +40,7 @@ struct DownloadTests {
         let source = try fixture.sample(mebibytes: 64, plus: 4321, seed: seed)
         var server = try await fixture.serve()
         let id = try await fixture.upload(source, to: server.url)
-        let proxy = try fixture.proxy(to: server.port, Faults(bytesPerSecond: 24 << 20))
+        let proxy = try fixture.proxy(to: server.port, Faults(bytesPerSecond: 12 << 20))
         let watcher = DestinationWatcher(copy, digest: source.digest)
         let command = command(id, proxy.url)
         var clients = [try fixture.start(command)]
