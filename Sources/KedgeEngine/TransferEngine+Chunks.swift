@@ -41,11 +41,11 @@ extension TransferEngine {
             if let outcome = try await self.answer(put, chunk, known: view, session) {
                 return outcome
             }
-            let resumption = Resumption(of: put, view, chunk: chunk)
-            try resumption.require(range, chunk: chunk, awaitsContinue: body.awaitsContinue)
-            let room = range.byteCount + (resumption.isBeside ? chunk.byteCount : 0)
+            let placement = BodyPlacement(of: put, view, chunk: chunk)
+            try placement.require(range, chunk: chunk, awaitsContinue: body.awaitsContinue)
+            let room = range.byteCount + (placement.isBeside ? chunk.byteCount : 0)
             return try await self.context.space.reserving(room, of: self.context.bytes) {
-                switch resumption {
+                switch placement {
                 case .inPlace(let partial):
                     let chunkWriter = ChunkWriter(
                         session: session, context: self.context, writer: writer)
@@ -77,7 +77,7 @@ extension TransferEngine {
         _ put: ChunkPut, _ chunk: ByteRange, known view: ChunkView, _ session: LiveSession
     ) async throws -> ChunkPutOutcome? {
         guard let stored = view.digest else {
-            let known = Resumption(of: put, view, chunk: chunk).partial
+            let known = BodyPlacement(of: put, view, chunk: chunk).partial
             guard let end = put.contentRange.range?.end, end < chunk.end,
                 let known, known.byteCount >= end - chunk.start
             else { return nil }

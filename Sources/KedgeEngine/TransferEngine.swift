@@ -57,14 +57,14 @@ package final class TransferEngine: Sendable {
             context: context, registry: registry, sessionWriter: sessionWriter,
             fileService: fileService, finalizer: finalizer)
         garbageCollector = GarbageCollector(context: context, digestLocks: digestLocks)
-        let resumption = FinalizeResumption(
+        let placement = FinalizeResumption(
             context: context, finalizer: finalizer, concatenator: concatenator)
-        recovery = Recovery(context: context, resumption: resumption)
+        recovery = Recovery(context: context, placement: placement)
         sweeper = Sweeper(
             context: context, registry: registry, garbageCollector: garbageCollector,
-            resumption: resumption, concatenator: concatenator)
+            placement: placement, concatenator: concatenator)
         fleetNode = FleetNode(
-            context: context, registry: registry, leases: finalizer.leases, resumption: resumption)
+            context: context, registry: registry, leases: finalizer.leases, placement: placement)
         self.places = places
         self.transferClock = transferClock
         scrubber = BlobScrubber(

@@ -18,7 +18,7 @@ struct EngineContext: Sendable {
     /// Random name of this process among the nodes.
     let nodeName: String
     let space = SpaceReservations()
-    let leases = WriterLeases()
+    let leases = HeldFencingTokens()
     let busySessions = BusySessions()
     let openAreas = OpenAreaCount()
     let drain = Drain()

@@ -5,7 +5,7 @@ internal import Logging
 /// Reconciles rows and bytes at the start of the service.
 struct Recovery: Sendable {
     let context: EngineContext
-    let resumption: FinalizeResumption
+    let placement: FinalizeResumption
 
     /// Reconciles rows and bytes after a stop of any kind.
     func recover() async throws {
@@ -15,7 +15,7 @@ struct Recovery: Sendable {
             try await removeUncountedRivals(in: local)
             for session in try await context.metadata.unfinishedSessions() {
                 if session.record.state == .finalizing {
-                    await resumption.finishInterrupted(session.record)
+                    await placement.finishInterrupted(session.record)
                 } else {
                     try await checkBytes(of: session, in: local)
                 }

@@ -50,7 +50,7 @@ extension LiveSession {
 
     /// Returns the receipt for a body that ended before its chunk.
     func partialReceipt(for put: ChunkPut, chunk: ByteRange) throws -> PartialChunk {
-        let known = Resumption(of: put, try view(ofChunk: put.index), chunk: chunk).partial
+        let known = BodyPlacement(of: put, try view(ofChunk: put.index), chunk: chunk).partial
         guard let known else {
             throw EngineError(.internalError, cause: "a partial chunk was not saved")
         }

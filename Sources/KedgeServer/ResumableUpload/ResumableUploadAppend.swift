@@ -29,7 +29,7 @@ extension ResumableUploadRoutes {
             completes: completes)
         let digest = try ResumableUploadDigests.representation(request.headers)
         let view = try await view(known, at: offset, context)
-        let transfer = UploadTransfer(
+        let transfer = AppendOperation(
             engine: engine, call: call, context: context, id: view.id,
             expectedDigest: digest == view.declaredDigest ? nil : digest)
         guard view.state == .open else {
@@ -69,7 +69,7 @@ extension ResumableUploadRoutes {
     /// - Throws: ``ResumableUploadRefusal/inconsistentLength``.
     private func requireLength(
         _ call: ResumableUploadCall, _ body: RequestByteBody, _ view: UploadView,
-        _ transfer: UploadTransfer
+        _ transfer: AppendOperation
     ) async throws -> Int64? {
         if let size = view.fileSize, let announced = body.announcedByteCount,
             announced > size - view.offset

@@ -33,7 +33,7 @@ extension ResumableUploadRoutes {
             let id = session.sessionId
             context.logMetadata.set("session.id", id)
             announce(id, call, context)
-            let transfer = UploadTransfer(engine: engine, call: call, context: context, id: id)
+            let transfer = AppendOperation(engine: engine, call: call, context: context, id: id)
             if key != nil, let known = try await outcome(of: transfer) {
                 return answer(to: known, id, call, isNew: true)
             }
@@ -83,7 +83,7 @@ extension ResumableUploadRoutes {
     /// The outcome of an upload that an earlier request may have begun. That request may still be
     /// running. Nil when the upload has no bytes: a body that starts with the first byte can then
     /// be stored.
-    private func outcome(of transfer: UploadTransfer) async throws -> UploadTransfer.Outcome? {
+    private func outcome(of transfer: AppendOperation) async throws -> AppendOperation.Outcome? {
         let view = try await view(of: transfer.id, transfer.context, stopsAppend: true)
         guard view.state == .open else {
             return .complete(try await transfer.repeated(isEmptyEnd: true))
@@ -108,7 +108,7 @@ extension ResumableUploadRoutes {
     /// - Parameter isNew: Whether the request created the upload. The response then has its
     ///   address.
     func answer(
-        to outcome: UploadTransfer.Outcome, _ id: SessionID, _ call: ResumableUploadCall,
+        to outcome: AppendOperation.Outcome, _ id: SessionID, _ call: ResumableUploadCall,
         isNew: Bool
     ) -> Response {
         switch outcome {

@@ -4,7 +4,7 @@ internal import KedgeEngine
 internal import KedgeModel
 
 /// Appends a request's body to an upload, and creates the file after its last byte.
-struct UploadTransfer: Sendable {
+struct AppendOperation: Sendable {
     enum Outcome: Sendable {
         /// More bytes follow. Every byte below the offset is durable.
         case incomplete(offset: Int64)

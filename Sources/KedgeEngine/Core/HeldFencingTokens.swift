@@ -2,7 +2,7 @@ internal import KedgeLocks
 internal import KedgeModel
 
 /// The fencing tokens of chunks that this node writes, so that their leases are renewed together.
-final class WriterLeases: Sendable {
+final class HeldFencingTokens: Sendable {
     private struct Entry {
         let session: SessionID
         let stop: @Sendable () -> Void

@@ -6,7 +6,7 @@ internal import KedgeModel
 ///
 /// A body never overwrites acknowledged bytes that may not be its own. A body that has another
 /// digest, or cannot continue a partial in doubt, is therefore written beside the partial.
-enum Resumption: Equatable {
+enum BodyPlacement: Equatable {
     /// In the chunk's place, after the partial if there is one.
     case inPlace(PartialRecord?)
     /// Beside the partial, after the rival if there is one.
