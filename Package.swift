@@ -13,13 +13,30 @@ let strictSettings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-let configuration = Target.Dependency.product(
-    name: "Configuration", package: "swift-configuration")
-let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
-let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
-let lifecycle = Target.Dependency.product(
-    name: "ServiceLifecycle", package: "swift-service-lifecycle")
-let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+/// A product that targets depend on.
+func product(_ name: String, of package: String) -> Target.Dependency {
+    .product(name: name, package: package)
+}
+
+let argumentParser = product("ArgumentParser", of: "swift-argument-parser")
+let configuration = product("Configuration", of: "swift-configuration")
+let grdb = product("GRDB", of: "GRDB.swift")
+let httpTypes = product("HTTPTypes", of: "swift-http-types")
+let hummingbird = product("Hummingbird", of: "hummingbird")
+let lifecycle = product("ServiceLifecycle", of: "swift-service-lifecycle")
+let logging = product("Logging", of: "swift-log")
+let nioCore = product("NIOCore", of: "swift-nio")
+/// HTTP/1 on NIO, with the types of `httpTypes`.
+let nioHTTP = [
+    product("NIOHTTP1", of: "swift-nio"),
+    product("NIOHTTPTypes", of: "swift-nio-extras"),
+    product("NIOHTTPTypesHTTP1", of: "swift-nio-extras"),
+    product("NIOPosix", of: "swift-nio"),
+]
+let yams = product("Yams", of: "Yams")
+
+/// The foundation of nearly every target: locks, files, hashes and values.
+let basics: [Target.Dependency] = ["KedgeFiles", "KedgeHash", "KedgeLocks", "KedgeModel"]
 
 let package = Package(
     name: "kedge",
@@ -45,199 +62,152 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
-        // Values that both ends share. No I/O, no NIO, no C, no Foundation.
-        .target(name: "KedgeModel"),
+        // Values, hashes and files, which both ends share.
         .systemLibrary(
             name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CMalloc"),
         // Two SHA-256 computations over the same bytes for the price of one.
         .target(name: "CSHA256"),
+        // Whether files of well-known formats are all there. Values only, as KedgeModel.
+        .target(name: "KedgeContainers"),
+        // Files through one seam, and the threads on which blocking calls run.
+        .target(name: "KedgeFiles", dependencies: ["CMalloc", "KedgeLocks", "KedgeModel"]),
         .target(
             name: "KedgeHash", dependencies: ["CCrypto", "CSHA256", "KedgeLocks", "KedgeModel"]),
         .target(name: "KedgeLocks"),
-        // Files through one seam, and the threads on which blocking calls run.
-        .systemLibrary(name: "CMalloc"),
-        .target(name: "KedgeFiles", dependencies: ["CMalloc", "KedgeLocks", "KedgeModel"]),
-
-        // The heart of the server: sessions, chunks, finalize, expiry. Knows two ports.
-        .target(
-            name: "KedgeEngine",
-            dependencies: ["KedgeLocks", "KedgeFiles", "KedgeHash", "KedgeModel", logging]),
-        .target(
-            name: "KedgeDisk",
-            dependencies: ["KedgeLocks", "KedgeEngine", "KedgeFiles", "KedgeModel"]),
-        .target(
-            name: "KedgeSQLite",
-            dependencies: [
-                "KedgeLocks", "KedgeEngine", "KedgeFiles", "KedgeMigrations", "KedgeModel", grdb,
-            ],
-            plugins: ["EmbedMigrations"]),
-        .systemLibrary(
-            name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
-        .target(
-            name: "KedgePostgres",
-            dependencies: [
-                "CPostgres", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeLocks", "KedgeModel",
-            ],
-            plugins: ["EmbedMigrations"]),
-        .target(
-            name: "KedgeS3",
-            dependencies: [
-                "KedgeCurl", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeLocks", "KedgeModel",
-                "KedgeTransport", httpTypes,
-            ]),
         .target(
             name: "KedgeMigrations",
             dependencies: ["KedgeFiles", "KedgeHash", "KedgeModel", grdb]),
-        .executableTarget(name: "migration-embedder"),
+        // Values that both ends share. No I/O, no NIO, no C, no Foundation.
+        .target(name: "KedgeModel"),
         .plugin(
             name: "EmbedMigrations", capability: .buildTool(),
             dependencies: ["migration-embedder"], path: "Sources/EmbedMigrations"),
+        .executableTarget(name: "migration-embedder"),
 
-        .target(
-            name: "KedgeServer",
-            dependencies: [
-                "KedgeLocks",
-                "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel", configuration, httpTypes,
-                lifecycle, logging,
-                .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "HummingbirdCore", package: "hummingbird"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
-                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
-                .product(name: "SystemPackage", package: "swift-system"),
-                .product(name: "Yams", package: "Yams"),
-            ]),
-
-        // Requests and responses of HTTP clients, and the seam that carries them.
-        .target(name: "KedgeTransport", dependencies: [httpTypes]),
+        // HTTP to other servers.
         .systemLibrary(
             name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .target(
-            name: "KedgeCurl", dependencies: ["KedgeLocks", "KedgeTransport", "CCurl", httpTypes]),
-        // Whether files of well-known formats are all there. Values only, as KedgeModel.
-        .target(name: "KedgeContainers"),
-        // The worker: durable transfers, scheduling, retry, promotion of downloads.
+            name: "KedgeCurl", dependencies: ["CCurl", "KedgeLocks", "KedgeTransport", httpTypes]),
+        // Requests and responses of HTTP clients, and the seam that carries them.
+        .target(name: "KedgeTransport", dependencies: [httpTypes]),
+
+        // The service: its core, which knows two ports, and the stores and front ends around it.
+        .systemLibrary(
+            name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+        .target(
+            name: "KedgeDisk",
+            dependencies: ["KedgeEngine", "KedgeFiles", "KedgeLocks", "KedgeModel"]),
+        .target(name: "KedgeEngine", dependencies: basics + [logging]),
+        .target(
+            name: "KedgePostgres", dependencies: basics + ["CPostgres", "KedgeEngine"],
+            plugins: ["EmbedMigrations"]),
+        .target(
+            name: "KedgeS3",
+            dependencies: basics + ["KedgeCurl", "KedgeEngine", "KedgeTransport", httpTypes]),
+        .target(
+            name: "KedgeServer",
+            dependencies: basics + nioHTTP + [
+                "KedgeEngine", configuration, httpTypes, hummingbird, lifecycle, logging, nioCore,
+                product("HummingbirdCore", of: "hummingbird"),
+                product("SystemPackage", of: "swift-system"), yams,
+            ]),
+        .target(
+            name: "KedgeSQLite",
+            dependencies: [
+                "KedgeEngine", "KedgeFiles", "KedgeLocks", "KedgeMigrations", "KedgeModel", grdb,
+            ],
+            plugins: ["EmbedMigrations"]),
+
+        // The client: durable transfers, scheduling, retry, promotion of downloads.
         .target(
             name: "KedgeClient",
-            dependencies: [
-                "KedgeContainers",
-                "KedgeLocks",
-                "KedgeCurl", "KedgeFiles", "KedgeHash", "KedgeMigrations", "KedgeModel",
-                "KedgeTransport", grdb, httpTypes, logging,
+            dependencies: basics + [
+                "KedgeContainers", "KedgeCurl", "KedgeMigrations", "KedgeTransport", grdb,
+                httpTypes, logging,
             ], plugins: ["EmbedMigrations"]),
 
-        // The shared parts of tests: conformance kits of the stores, simulated disk and rows, faults,
-        // servers, fixtures.
-        .target(
-            name: "KedgeTesting",
-            dependencies: ["KedgeLocks", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel"],
-            path: "Tests/KedgeTesting"),
+        // The command: the service and the client as one program.
+        .executableTarget(
+            name: "kedge",
+            dependencies: [
+                "KedgeClient", "KedgeContainers", "KedgeDisk", "KedgeEngine", "KedgeFiles",
+                "KedgeLocks", "KedgeMigrations", "KedgeModel", "KedgePostgres", "KedgeS3",
+                "KedgeSQLite", "KedgeServer", argumentParser, lifecycle, logging,
+                product("UnixSignals", of: "swift-service-lifecycle"),
+            ]),
 
-        // The whole system in one process, with everything that can fail in memory; a test.
+        // What tests share, and programs that test from outside.
+
+        // Measures the release binary. Knows none of its targets, so that it builds quickly.
+        .executableTarget(
+            name: "kedge-bench", dependencies: ["CCrypto", "KedgeLocks", argumentParser],
+            path: "Tests/bench/program"),
+        // The whole system in one process, with everything that can fail in memory.
         .executableTarget(
             name: "kedge-simulator",
-            dependencies: [
-                "KedgeLocks",
-                "KedgeClient", "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel",
-                "KedgeServer", "KedgeTesting", httpTypes, logging,
-                .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
+            dependencies: basics + [
+                "KedgeClient", "KedgeDisk", "KedgeEngine", "KedgeServer", "KedgeTesting",
+                httpTypes, hummingbird, logging, nioCore,
+                product("NIOEmbedded", of: "swift-nio"),
             ], path: "Tests/simulator"),
+        // Conformance kits of the stores, simulated disk and rows, faults, servers, fixtures.
+        .target(
+            name: "KedgeTesting", dependencies: basics + ["KedgeEngine"],
+            path: "Tests/KedgeTesting"),
 
-        // Measures the release binary from outside. Knows none of its targets, so that it builds quickly.
-        .executableTarget(
-            name: "kedge-bench",
-            dependencies: [
-                "CCrypto", "KedgeLocks",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ], path: "Tests/bench/program"),
-
+        // Tests, a target for each of the above.
         .testTarget(
-            name: "KedgePostgresTests",
-            dependencies: [
-                "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeLocks", "KedgeModel",
-                "KedgePostgres", "KedgeTesting",
+            name: "KedgeClientTests",
+            dependencies: basics + nioHTTP + [
+                "KedgeClient", "KedgeTesting", grdb, httpTypes, logging, nioCore,
+                product("NIOResumableUpload", of: "swift-nio-extras"),
             ]),
-        .testTarget(
-            name: "KedgeS3Tests",
-            dependencies: [
-                "KedgeCurl", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeLocks", "KedgeModel",
-                "KedgeS3", "KedgeTesting", "KedgeTransport", httpTypes,
-            ]),
-
         // The real binary as separate processes; built beside the tests.
         .testTarget(
             name: "KedgeCommandTests",
             dependencies: ["KedgeHash", "KedgeLocks", "KedgeModel", "KedgeTesting"]),
-        .testTarget(name: "KedgeModelTests", dependencies: ["KedgeModel", "KedgeTesting"]),
         .testTarget(name: "KedgeContainersTests", dependencies: ["KedgeContainers"]),
-        .testTarget(
-            name: "KedgeHashTests",
-            dependencies: ["KedgeHash", "KedgeLocks", "KedgeModel", "KedgeTesting"]),
-        .testTarget(
-            name: "KedgeFilesTests", dependencies: ["KedgeLocks", "KedgeFiles", "KedgeTesting"]),
-        .testTarget(
-            name: "KedgeEngineTests",
-            dependencies: [
-                "KedgeLocks",
-                "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel",
-                "KedgePostgres", "KedgeS3", "KedgeSQLite", "KedgeTesting",
-                logging,
-            ]),
-        .testTarget(
-            name: "KedgeServerTests",
-            dependencies: [
-                "KedgeLocks",
-                "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel",
-                "KedgeSQLite", "KedgeServer", "KedgeTesting", lifecycle, logging,
-                .product(name: "Yams", package: "Yams"),
-            ]),
-        .testTarget(
-            name: "KedgeSQLiteTests",
-            dependencies: [
-                "KedgeLocks",
-                "KedgeEngine", "KedgeFiles", "KedgeMigrations", "KedgeModel", "KedgeSQLite",
-                "KedgeTesting", grdb,
-            ]),
-        .testTarget(
-            name: "KedgeDiskTests",
-            dependencies: [
-                "KedgeLocks",
-                "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeHash", "KedgeModel",
-                "KedgeTesting",
-            ]),
-        .testTarget(
-            name: "KedgeClientTests",
-            dependencies: [
-                "KedgeLocks",
-                "KedgeClient", "KedgeFiles", "KedgeHash", "KedgeModel", "KedgeTesting", grdb,
-                httpTypes, logging,
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
-                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOResumableUpload", package: "swift-nio-extras"),
-            ]),
         .testTarget(
             name: "KedgeCurlTests",
             dependencies: [
                 "KedgeCurl", "KedgeLocks", "KedgeTesting", "KedgeTransport", httpTypes,
             ]),
-
-        .executableTarget(
-            name: "kedge",
+        .testTarget(
+            name: "KedgeDiskTests",
+            dependencies: basics + ["KedgeDisk", "KedgeEngine", "KedgeTesting"]),
+        .testTarget(
+            name: "KedgeEngineTests",
+            dependencies: basics + [
+                "KedgeDisk", "KedgeEngine", "KedgePostgres", "KedgeS3", "KedgeSQLite",
+                "KedgeTesting", logging,
+            ]),
+        .testTarget(
+            name: "KedgeFilesTests", dependencies: ["KedgeFiles", "KedgeLocks", "KedgeTesting"]),
+        .testTarget(
+            name: "KedgeHashTests",
+            dependencies: ["KedgeHash", "KedgeLocks", "KedgeModel", "KedgeTesting"]),
+        .testTarget(name: "KedgeModelTests", dependencies: ["KedgeModel", "KedgeTesting"]),
+        .testTarget(
+            name: "KedgePostgresTests",
+            dependencies: basics + ["KedgeEngine", "KedgePostgres", "KedgeTesting"]),
+        .testTarget(
+            name: "KedgeS3Tests",
+            dependencies: basics + [
+                "KedgeCurl", "KedgeEngine", "KedgeS3", "KedgeTesting", "KedgeTransport", httpTypes,
+            ]),
+        .testTarget(
+            name: "KedgeServerTests",
+            dependencies: basics + [
+                "KedgeDisk", "KedgeEngine", "KedgeSQLite", "KedgeServer", "KedgeTesting",
+                lifecycle, logging, yams,
+            ]),
+        .testTarget(
+            name: "KedgeSQLiteTests",
             dependencies: [
-                "KedgeContainers",
-                "KedgeLocks",
-                "KedgeClient", "KedgeDisk", "KedgeEngine", "KedgeFiles", "KedgeMigrations",
-                "KedgeModel", "KedgePostgres", "KedgeS3",
-                "KedgeSQLite", "KedgeServer", lifecycle, logging,
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+                "KedgeEngine", "KedgeFiles", "KedgeLocks", "KedgeMigrations", "KedgeModel",
+                "KedgeSQLite", "KedgeTesting", grdb,
             ]),
     ]
 )
