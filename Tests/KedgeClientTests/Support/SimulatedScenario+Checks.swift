@@ -64,7 +64,8 @@ extension SimulatedScenario {
         guard let layout = download.layout else { return [] }
         let bytes = moment.image.content(at: download.tempPath) ?? []
         return partials.filter { partial in
-            let count = Int(partial.synced?.offsetBytes ?? 0)
+            // A partial that was only noted promises nothing, not even that its file has a length.
+            guard let count = (partial.synced?.offsetBytes).map({ Int($0) }) else { return false }
             guard let range = layout.range(ofChunk: partial.index) else { return true }
             let start = Int(range.start)
             guard start + count <= bytes.count else { return true }
