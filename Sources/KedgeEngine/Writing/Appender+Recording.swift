@@ -5,21 +5,17 @@ internal import KedgeModel
 // Recording of an append's bytes.
 extension Appender {
     /// Commits a whole chunk, or defers it until the checksum is verified.
-    mutating func record(_ pass: ChunkPass, index: Int) async throws {
-        let chunk = CommittedChunk(
-            index: index, byteCount: pass.verified.byteCount, digest: pass.verified.digest())
+    mutating func record(_ write: ChunkWrite) async throws {
         guard !put.countsAtItsEnd else {
-            guard deferredStaging.map({ $0 === pass.staging }) ?? true else {
+            guard deferredStaging.map({ $0 === write.staging }) ?? true else {
                 throw EngineError(.unavailable, cause: "the staging area failed during the append")
             }
-            deferredStaging = pass.staging
-            deferredChunks.append(chunk)
+            deferredStaging = write.staging
+            deferredChunks.append(write.chunk)
             return
         }
-        try await requireDeclaredDigest(chunk)
-        try await session.commitDurably(
-            chunk, staging: pass.staging, step: pass.hashStep)
-        await session.followPrefix()
+        try await requireDeclaredDigest(write.chunk)
+        try await write.commit()
     }
 
     /// Checks a chunk against the digest that a native client declared with the chunk's first
@@ -38,17 +34,14 @@ extension Appender {
     }
 
     /// Saves the chunk in which the body ended: as the file's short last chunk, or as a partial.
-    mutating func finish(_ pass: ChunkPass, isLast: Bool) async throws {
-        let index = await session.ledger.record.layout.index(ofByteAt: pass.start)
-        let endsFile = await session.ledger.record.fileSize == pass.offset
-        if isLast || endsFile, pass.verified.byteCount > 0 {
-            try await record(pass, index: index)
+    mutating func finish(_ write: ChunkWrite, isLast: Bool) async throws {
+        let endsFile = await session.ledger.record.fileSize == write.offset
+        if isLast || endsFile, write.byteCount > 0 {
+            try await record(write)
             try await commitDeferred()
             return
         }
-        let declared = try await session.view(ofChunk: index).partial?.declaredDigest
-        try await session.savePartial(
-            pass.verified, index: index, declaredDigest: declared, staging: pass.staging)
+        try await write.savePartial()
         guard await session.ledger.contiguousOffset >= offset else {
             throw EngineError(.internalError, cause: "the end of an append was not saved")
         }
@@ -57,7 +50,7 @@ extension Appender {
     /// Ends the file here: sets its size, or compares the end with the declared size.
     ///
     /// - Throws: `SIZE_MISMATCH`. The bytes are kept, and the session stays open.
-    mutating func declareEnd(keeping tail: ChunkPass?) async throws {
+    mutating func declareEnd(keeping tail: ChunkWrite?) async throws {
         let ledger = await session.ledger
         let isRight =
             ledger.record.fileSize.map { $0 == offset } ?? (ledger.claimedEnd <= offset)

@@ -54,7 +54,7 @@ struct Appender {
     }
 
     private mutating func writeAll(_ reader: any ByteReader) async throws {
-        var tail: ChunkPass?
+        var tail: ChunkWrite?
         var hasMore = true
         hadSize = await session.ledger.record.fileSize != nil
         if await session.ledger.lacksOnlyLastCommit {
@@ -88,10 +88,10 @@ struct Appender {
 
     /// Writes up to the end of the chunk that holds the offset.
     ///
-    /// - Returns: Whether the body may continue, and the pass of an incomplete chunk.
+    /// - Returns: Whether the body may continue, and the write of an incomplete chunk.
     private mutating func writeNextChunk(
         _ reader: any ByteReader
-    ) async throws -> (hasMore: Bool, tail: ChunkPass?) {
+    ) async throws -> (hasMore: Bool, tail: ChunkWrite?) {
         let layout = await session.ledger.record.layout
         let index = layout.index(ofByteAt: offset)
         guard let chunk = layout.range(ofChunk: index) else { throw EngineError(.fileTooLarge) }
@@ -119,71 +119,47 @@ struct Appender {
 
     private mutating func write(
         _ reader: any ByteReader, index: Int, chunk: ByteRange, partial: PartialRecord?
-    ) async throws -> (hasMore: Bool, tail: ChunkPass?) {
-        if let partial, offset == chunk.start, partial.byteCount > 0 {
-            let hasMore = try await passOver(partial, chunk: chunk, reader)
-            guard hasMore else {
-                // A body that ends exactly where the partial does may make it the file's last
-                // chunk.
-                let isWhole = offset == chunk.start + partial.byteCount
-                return (
-                    false,
-                    isWhole
-                        ? try ChunkPass(
-                            chunk: chunk, resuming: partial,
-                            staging: try await session.stagingArea(), context: context) : nil
-                )
-            }
+    ) async throws -> (hasMore: Bool, tail: ChunkWrite?) {
+        if let partial, offset == chunk.start, partial.byteCount > 0,
+            try await !passOver(partial, chunk: chunk, reader)
+        {
+            // A body that ends exactly where the partial does may make it the file's last chunk.
+            let isWhole = offset == chunk.start + partial.byteCount
+            return (false, isWhole ? try await makeWrite(index, chunk, partial) : nil)
         }
         // The stopped writer may have saved more bytes than this body knew of.
         guard chunk.start + (partial?.byteCount ?? 0) == offset else {
             throw await offsetMismatch()
         }
-        let writable = ByteRange(start: chunk.start, end: min(chunk.end, limit))
-        let staging = try await session.stagingArea()
-        let isFresh = partial == nil && !put.countsAtItsEnd
-        let fileHashStep = isFresh ? FileHashStep(session, start: chunk.start) : nil
-        let checkpoints =
-            put.countsAtItsEnd
-            ? nil
-            : Checkpoints(
-                session: session, context: context, index: index, chunk: writable,
-                resuming: partial,
-                declaredDigest: partial?.declaredDigest, staging: staging)
-        var pass = try ChunkPass(
-            chunk: writable, resuming: partial, staging: staging, context: context,
-            fileHashStep: fileHashStep, appendHash: appendHash, checkpoints: checkpoints,
-            writer: writer)
+        var write = try await makeWrite(index, chunk, partial)
         // Reserves the chunk only, as for a native chunk: the length of the body may be unknown.
-        let end = try await reserving(writable.end - offset) { await pass.run(reader) }
-        appendHash = pass.appendHash
-        offset = pass.offset
-        switch end {
-        case .interrupted(let error):
-            if !put.countsAtItsEnd {
-                await session.keepPartial(
-                    pass.verified, index: index, declaredDigest: partial?.declaredDigest,
-                    staging: pass.staging)
-            }
-            throw writer.interruption?.error ?? error
-        case .bodyEnded:
-            return (false, pass)
-        case .filled where chunk.end > limit:
-            // Cut off by the limit of a file of unknown size: not a whole chunk yet.
-            return (true, pass)
-        case .filled:
-            try await record(pass, index: index)
-            return (true, nil)
+        let isFilled = try await reserving(write.missingByteCount) {
+            try await write.receive(reader)
         }
+        (appendHash, offset) = (write.appendHash, write.offset)
+        // Cut off by the limit of a file of unknown size, the chunk is not whole yet.
+        guard isFilled, chunk.end <= limit else { return (isFilled, write) }
+        try await record(write)
+        return (true, nil)
+    }
+
+    private func makeWrite(
+        _ index: Int, _ chunk: ByteRange, _ partial: PartialRecord?
+    ) async throws -> ChunkWrite {
+        try ChunkWrite(
+            index, of: session, writer: writer, chunk: chunk, end: min(chunk.end, limit),
+            resuming: partial, declaredDigest: partial?.declaredDigest,
+            staging: try await session.stagingArea(), isKept: !put.countsAtItsEnd,
+            hashesFile: partial == nil && !put.countsAtItsEnd, appendHash: appendHash)
     }
 
     /// Runs the closure while space for `byteCount` bytes is reserved.
     ///
     /// - Throws: `STORAGE_FULL`.
     private func reserving(
-        _ byteCount: Int64, _ body: () async -> PassEnd
-    ) async throws -> PassEnd {
-        guard byteCount > 0 else { return await body() }
+        _ byteCount: Int64, _ body: () async throws -> Bool
+    ) async throws -> Bool {
+        guard byteCount > 0 else { return try await body() }
         return try await context.space.reserving(byteCount, of: context.bytes, body)
     }
 

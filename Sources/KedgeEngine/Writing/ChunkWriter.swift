@@ -23,13 +23,13 @@ struct ChunkWriter {
         // A part of a chunk has no step in the file's hash, so no other chunk should wait for it.
         if range == chunk, partial == nil { session.prefix.fileHashing.enter(end: chunk.end) }
         let result = await Result {
-            try await pass(put, chunk: chunk, range: range, resuming: partial, body: body)
+            try await writeRest(put, chunk: chunk, range: range, resuming: partial, body: body)
         }
         session.prefix.fileHashing.leave(end: chunk.end)
         try result.get()
     }
 
-    private func pass(
+    private func writeRest(
         _ put: ChunkPut, chunk: ByteRange, range: ByteRange, resuming partial: PartialRecord?,
         body: some ByteBody
     ) async throws {
@@ -43,56 +43,25 @@ struct ChunkWriter {
                 isKept: isKept)
             if try await beside.write(comparing: partial, reader: reader, body: body) { return }
         }
-        let staging = try await session.stagingArea()
-        let fileHashStep =
-            range == chunk && partial == nil ? FileHashStep(session, start: chunk.start) : nil
-        let checkpoints = Checkpoints(
-            session: session, context: context, index: put.index, chunk: chunk, resuming: partial,
-            declaredDigest: Self.declaredDigest(put, resuming: partial), staging: staging)
-        var pass = try ChunkPass(
-            chunk: ByteRange(start: chunk.start, end: range.end), resuming: partial,
-            staging: staging, context: context, fileHashStep: fileHashStep,
-            checkpoints: checkpoints, writer: writer)
+        var write = try ChunkWrite(
+            put.index, of: session, writer: writer, chunk: chunk, end: range.end,
+            resuming: partial, declaredDigest: Self.declaredDigest(put, resuming: partial),
+            staging: try await session.stagingArea(),
+            hashesFile: range == chunk && partial == nil)
         if range.start > chunk.start {
-            try await skip(pass.offset - range.start, of: reader, context: context)
+            try await skip(write.offset - range.start, of: reader, context: context)
         }
-        switch await pass.run(reader) {
-        case .filled:
-            break
-        case .bodyEnded:
-            await keepPartial(pass, put, resuming: partial)
-            throw EngineError(
-                .lengthMismatch, "The body ended \(pass.end - pass.offset) bytes early.")
-        case .interrupted(let error):
-            await keepPartial(pass, put, resuming: partial)
-            throw writer.interruption?.error ?? error
-        }
-        guard pass.end == chunk.end else {
+        try await write.receiveAll(reader)
+        guard range.end == chunk.end else {
             try await requireEnd(of: body, reader, context: context)
-            return try await session.savePart(
-                pass.verified, index: put.index,
-                declaredDigest: Self.declaredDigest(put, resuming: partial), staging: staging)
+            return try await write.savePart()
         }
-        let digest = pass.verified.digest()
-        guard digest == put.digest else {
+        guard write.digest == put.digest else {
             try await session.doubtPartial(put.index, of: partial)
-            throw EngineError.wrongHash(expected: put.digest, actual: digest)
+            throw EngineError.wrongHash(expected: put.digest, actual: write.digest)
         }
         try await requireEnd(of: body, reader, context: context)
-        let committed = CommittedChunk(index: put.index, byteCount: chunk.byteCount, digest: digest)
-        try await session.commitDurably(
-            committed, staging: pass.staging, step: pass.hashStep)
-        await session.followPrefix()
-    }
-
-    /// Saves the bytes that arrived before the body broke off. If that fails, the client only sends
-    /// some bytes again, so the failure does not hide the error of the body.
-    private func keepPartial(
-        _ pass: ChunkPass, _ put: ChunkPut, resuming partial: PartialRecord?
-    ) async {
-        await session.keepPartial(
-            pass.verified, index: put.index,
-            declaredDigest: Self.declaredDigest(put, resuming: partial), staging: pass.staging)
+        try await write.commit()
     }
 
     /// Returns the digest that a partial declares for its chunk. Acknowledged bytes of an append

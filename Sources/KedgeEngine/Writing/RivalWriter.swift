@@ -35,7 +35,7 @@ struct RivalWriter {
         let area = try await open(rival)
         try await lending(area) {
             let reader = try await body.makeReader()
-            let begun = try makePass(rival, area)
+            let begun = try makeWrite(rival, area)
             try await skip(begun.offset - bodyStart, of: reader, context: context)
             try await finish(begun, reader, body)
         }
@@ -53,7 +53,7 @@ struct RivalWriter {
         return try await lending(area) {
             let first = ByteRange(start: chunk.start, end: chunk.start + partial.byteCount)
             var pass = try ChunkPass(chunk: first, resuming: nil, staging: area, context: context)
-            try await require(await pass.run(reader), pass)
+            try requireFilled(await pass.run(reader), pass)
             let known = SHA256Hasher(savedState: partial.hashState)?.digest()
             guard pass.verified.digest() != known else { return false }
             guard isKept || end == chunk.end else { throw EngineError.onlyWhole }
@@ -62,7 +62,7 @@ struct RivalWriter {
                 hashState: pass.verified.savedState, declaredDigest: put.digest)
             // The room for the body is reserved already; this is for the chunk's place.
             try await context.space.reserving(chunk.byteCount, of: context.bytes) {
-                try await finish(try makePass(begun, area), reader, body)
+                try await finish(try makeWrite(begun, area), reader, body)
             }
             return true
         }
@@ -103,20 +103,15 @@ struct RivalWriter {
         ChunkRange(index: put.index, start: chunk.start, byteCount: byteCount)
     }
 
-    private func makePass(
+    private func makeWrite(
         _ begun: PartialRecord?, _ area: any StagingArea
-    ) throws -> ChunkPass {
-        let checkpoints =
-            isKept
-            ? Checkpoints(
-                session: session, context: context, index: put.index, chunk: chunk, resuming: begun,
-                declaredDigest: put.digest, staging: area, isRival: true) : nil
-        return try ChunkPass(
-            chunk: ByteRange(start: chunk.start, end: end), resuming: begun, staging: area,
-            context: context, checkpoints: checkpoints, writer: writer)
+    ) throws -> ChunkWrite {
+        try ChunkWrite(
+            put.index, of: session, writer: writer, chunk: chunk, end: end, resuming: begun,
+            declaredDigest: put.digest, staging: area, isKept: isKept, isRival: true)
     }
 
-    private func require(_ end: PassEnd, _ pass: ChunkPass) async throws {
+    private func requireFilled(_ end: PassEnd, _ pass: ChunkPass) throws {
         switch end {
         case .filled: return
         case .bodyEnded:
@@ -127,26 +122,15 @@ struct RivalWriter {
     }
 
     private func finish(
-        _ begun: ChunkPass, _ reader: any ByteReader, _ body: some ByteBody
+        _ begun: ChunkWrite, _ reader: any ByteReader, _ body: some ByteBody
     ) async throws {
-        var pass = begun
-        do {
-            try await require(await pass.run(reader), pass)
-        } catch {
-            if isKept {
-                await session.keepPartial(
-                    pass.verified, index: put.index, declaredDigest: put.digest,
-                    staging: pass.staging, isRival: true)
-            }
-            throw error
-        }
+        var write = begun
+        try await write.receiveAll(reader)
         guard end == chunk.end else {
             try await requireEnd(of: body, reader, context: context)
-            return try await session.savePart(
-                pass.verified, index: put.index, declaredDigest: put.digest,
-                staging: pass.staging, isRival: true)
+            return try await write.savePart()
         }
-        let digest = pass.verified.digest()
+        let digest = write.digest
         guard digest == put.digest else {
             if isKept { try await session.discardPartial(put.index, isRival: true) }
             throw EngineError.wrongHash(expected: put.digest, actual: digest)
@@ -154,7 +138,7 @@ struct RivalWriter {
         try await requireEnd(of: body, reader, context: context)
         // Awaited here. A task of its own, so that cancellation cannot discard the partial without
         // committing the chunk.
-        try await Task { [pass] in try await replacePartial(with: pass.staging) }.value
+        try await Task { [write] in try await replacePartial(with: write.staging) }.value
     }
 
     /// Checks that all bytes of the body are stored and match the digest. Of bytes that an earlier
