@@ -5,7 +5,7 @@ package import Logging
 /// The core of the server: sessions, chunks, offsets, finalize, expiry.
 ///
 /// Every front end (native, tus, IETF) calls it. It depends on two ports and on no protocol. It
-/// keeps sessions, admission, drain and writing, and forwards the rest to owners.
+/// keeps sessions, admission and drain, and forwards the rest to owners.
 /// Acknowledged bytes are durable: bytes reach stable storage first, then the row, then the client
 /// gets the response.
 package final class TransferEngine: Sendable {
@@ -42,8 +42,8 @@ package final class TransferEngine: Sendable {
                 budget: configuration.bufferByteCount),
             logger: logger)
         registry = SessionRegistry(context: context)
-        sessionWriter = SessionWriter(context: context)
         let places = WritePlaces(configuration)
+        sessionWriter = SessionWriter(context: context, places: places)
         let transferClock = TransferClock()
         let digestLocks = KeyedLock<SHA256Digest>()
         let damageReports = DamageReports(context: context)
@@ -121,9 +121,6 @@ package final class TransferEngine: Sendable {
             throw error
         }
     }
-
-    /// Marks a body as not evictable, because none of it counts before its end.
-    func hold(_ place: WritePlace) { places.hold(place) }
 
     /// Number of bodies being written now.
     package var activeWriteCount: Int { places.count }

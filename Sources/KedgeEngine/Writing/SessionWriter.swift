@@ -1,9 +1,11 @@
 internal import KedgeModel
 
-/// Writes to sessions: runs each write in a task that can be stopped, and appends bytes of any
-/// source.
+/// Writes to sessions: runs each write in a task that can be stopped, receives native chunks, and
+/// appends bytes of any source.
 struct SessionWriter: Sendable {
     let context: EngineContext
+    /// The places of bodies from clients.
+    let places: WritePlaces
 
     /// Runs a write in a task of its own, so that another writer, a cancel or a shutdown can stop
     /// it without cancelling the caller.
