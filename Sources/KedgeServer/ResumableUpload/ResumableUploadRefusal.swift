@@ -54,7 +54,7 @@ struct ResumableUploadErrors {
         } catch let refusal as ResumableUploadRefusal {
             return try answer(to: refusal)
         } catch let error as EngineError {
-            throw protocolError(error)
+            throw requestError(error)
         }
     }
 
@@ -63,42 +63,42 @@ struct ResumableUploadErrors {
         case .mismatchingOffset(let expected, let provided):
             var error = EngineError(.offsetMismatch)
             error.expectedOffset = expected
-            var failure = protocolError(error)
+            var failure = requestError(error)
             failure.fields[.uploadOffset] = String(expected)
             return try answer(.mismatchingOffset, failure, provided: provided)
         case .inconsistentLength:
-            let failure = protocolError(EngineError(.lengthMismatch))
+            let failure = requestError(EngineError(.lengthMismatch))
             return try answer(.inconsistentLength, failure)
         case .completedUpload where call.interopVersion.problemType(.completedUpload) != nil:
             let error = EngineError(.badRequest, "The upload is complete.")
-            return try answer(.completedUpload, protocolError(error, isComplete: true))
+            return try answer(.completedUpload, requestError(error, isComplete: true))
         case .completedUpload:
             let error = EngineError(.lengthMismatch, "The upload is complete.")
-            return try answer(.inconsistentLength, protocolError(error, isComplete: true))
+            return try answer(.inconsistentLength, requestError(error, isComplete: true))
         case .wrongMediaType:
             let type = call.interopVersion.requiredAppendMediaType ?? "*/*"
-            var failure = protocolError(
+            var failure = requestError(
                 EngineError(.unsupportedMediaType, "Content-Type must be \(type)."))
             failure.fields[.acceptPatch] = type
             throw failure
         case .failedProcessing(let error):
-            throw ProtocolError(
+            throw RequestError(
                 error: error, fields: call.stateFields(isComplete: true), reason: error.code)
         case .brokenBody(let error):
             var fields = call.stateFields(isComplete: false)
             fields[.location] = location
-            throw ProtocolError(
+            throw RequestError(
                 error: EngineError(.unavailable, error.detail, cause: error.cause),
                 fields: fields, reason: error.code)
         }
     }
 
     /// The error with the fields of the protocol version.
-    func protocolError(_ error: EngineError) -> ProtocolError {
-        protocolError(error, isComplete: isComplete)
+    func requestError(_ error: EngineError) -> RequestError {
+        requestError(error, isComplete: isComplete)
     }
 
-    private func protocolError(_ error: EngineError, isComplete: Bool) -> ProtocolError {
+    private func requestError(_ error: EngineError, isComplete: Bool) -> RequestError {
         let reason = error.code
         var error = error
         // Clients resume after a 5xx, and need not after other statuses.
@@ -112,12 +112,12 @@ struct ResumableUploadErrors {
         // Clients resume only after these statuses.
         if (error.code.facts.httpStatus ?? 0) >= 500 { fields[.location] = location }
         if error.code.facts.httpStatus == 413 { fields.set(limits) }
-        return ProtocolError(error: error, fields: fields, reason: reason)
+        return RequestError(error: error, fields: fields, reason: reason)
     }
 
     /// - Throws: `failure` when this version does not define the type.
     private func answer(
-        _ type: ResumableUploadProblemType, _ failure: ProtocolError, provided: Int64? = nil
+        _ type: ResumableUploadProblemType, _ failure: RequestError, provided: Int64? = nil
     ) throws -> Response {
         guard let uri = call.interopVersion.problemType(type) else { throw failure }
         let error = failure.error

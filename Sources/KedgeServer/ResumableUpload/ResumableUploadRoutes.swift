@@ -67,7 +67,7 @@ struct ResumableUploadRoutes: Sendable {
             let view = try await stopped(known, context)
             let isComplete = view.state == .completed
             if isComplete, let file = view.fileID {
-                try await ProtocolError.reportingDamageAsGone(fields: call.versionFields) {
+                try await RequestError.reportingDamageAsGone(fields: call.versionFields) {
                     do {
                         _ = try await engine.file(file, owner: context.principal.owner)
                     } catch let error as EngineError where error.code == .fileGone {
@@ -120,7 +120,7 @@ struct ResumableUploadRoutes: Sendable {
         do {
             view = try await self.view(of: id, context)
         } catch let error as EngineError {
-            throw errors(call, context).protocolError(error)
+            throw errors(call, context).requestError(error)
         }
         if !call.isVersionNamed, let begun = Self.interopVersion(of: view) {
             call.interopVersion = begun

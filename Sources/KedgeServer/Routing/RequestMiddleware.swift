@@ -50,7 +50,7 @@ struct RequestMiddleware: RouterMiddleware {
         } catch {
             let translated = translate(error, request)
             failure = translated
-            reason = (error as? ProtocolError)?.reason ?? translated.code
+            reason = (error as? RequestError)?.reason ?? translated.code
             response = Self.problem(translated, context)
             // Sessions end later than request bodies, for which one second is enough.
             if reason == .tooManySessions { response.headers[.retryAfter] = "10" }
@@ -64,7 +64,7 @@ struct RequestMiddleware: RouterMiddleware {
             }
             // States that the coding is the reason, not the media type (RFC 9110 section 15.5.16).
             if error is EncodedBodyError { response.headers[.acceptEncoding] = "identity" }
-            for field in (error as? ProtocolError)?.fields ?? [:] {
+            for field in (error as? RequestError)?.fields ?? [:] {
                 response.headers[field.name] = field.value
             }
         }
@@ -90,7 +90,7 @@ struct RequestMiddleware: RouterMiddleware {
 
     private func translate(_ error: any Error, _ request: Request) -> EngineError {
         switch error {
-        case let error as ProtocolError: error.error
+        case let error as RequestError: error.error
         case let error as HTTPError where error.status == .notFound:
             EngineError(
                 routes.methods(at: request.uri.path).isEmpty ? .routeNotFound : .methodNotAllowed)

@@ -27,6 +27,6 @@ enum TusErrors {
         default:
             return error
         }
-        return ProtocolError(error: error, fields: fields, reason: reason)
+        return RequestError(error: error, fields: fields, reason: reason)
     }
 }

@@ -13,7 +13,7 @@ extension TusRoutes {
     @Sendable func head(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
-        try await ProtocolError.reportingDamageAsGone { try await progress(context) }
+        try await RequestError.reportingDamageAsGone { try await progress(context) }
     }
 
     private func progress(_ context: KedgeRequestContext) async throws -> Response {

@@ -2,8 +2,8 @@ internal import HTTPTypes
 internal import KedgeEngine
 internal import KedgeModel
 
-/// An error in the form that clients of an upload protocol expect.
-struct ProtocolError: Error {
+/// A refusal of a request, with the response fields that explain it to clients.
+struct RequestError: Error {
     /// The error that the client receives.
     var error: EngineError
     /// Response fields besides the problem document.
@@ -13,7 +13,7 @@ struct ProtocolError: Error {
     var reason: ErrorCode
 }
 
-extension ProtocolError {
+extension RequestError {
     /// Turns `FILE_DAMAGED` into 410 for requests that ask for the offset of an upload. Clients
     /// then start the upload again, and the same bytes repair the file. After a 500 they would
     /// retry forever.
@@ -23,7 +23,7 @@ extension ProtocolError {
         do {
             return try await body()
         } catch let error as EngineError where error.code == .fileDamaged {
-            throw ProtocolError(
+            throw RequestError(
                 error: EngineError(.fileGone, error.code.facts.sentence), fields: fields,
                 reason: error.code)
         }
