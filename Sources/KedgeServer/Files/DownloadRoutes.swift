@@ -23,7 +23,7 @@ struct DownloadRoutes: Sendable {
         if let answer = try Self.conditional(request, file) { return answer }
         switch Self.ranges(of: request, file) {
         case .unsatisfiable:
-            throw RangeNotSatisfiable(fileSize: file.byteCount)
+            throw RequestError.rangeNotSatisfiable(fileSize: file.byteCount)
         case .whole:
             if let elsewhere = try await redirect(request, file) { return elsewhere }
             return try await whole(file, context)

@@ -14,6 +14,27 @@ struct RequestError: Error {
 }
 
 extension RequestError {
+    private init(_ error: EngineError, fields: HTTPFields = [:]) {
+        self.init(error: error, fields: fields, reason: error.code)
+    }
+
+    /// The body has a `Content-Encoding`.
+    static let encodedBody = RequestError(
+        EngineError(
+            .unsupportedMediaType, "Send the bytes as they are, without Content-Encoding."),
+        // States that the coding is the reason, not the media type (RFC 9110 section 15.5.16).
+        fields: [.acceptEncoding: "identity"])
+
+    /// A JSON body exceeds the size limit.
+    static let tooLargeBody = RequestError(EngineError(.requestTooLarge))
+
+    /// No byte of the file is in the requested range.
+    static func rangeNotSatisfiable(fileSize: Int64) -> RequestError {
+        RequestError(
+            EngineError(.rangeNotSatisfiable),
+            fields: [.contentRange: ContentRange(range: nil, total: fileSize).description])
+    }
+
     /// Turns `FILE_DAMAGED` into 410 for requests that ask for the offset of an upload. Clients
     /// then start the upload again, and the same bytes repair the file. After a 500 they would
     /// retry forever.

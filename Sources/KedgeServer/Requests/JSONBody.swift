@@ -5,9 +5,6 @@ internal import KedgeEngine
 internal import KedgeFiles
 internal import KedgeModel
 
-/// A JSON body exceeds the size limit.
-struct TooLargeBodyError: Error {}
-
 /// Reads small JSON bodies.
 enum JSONBody {
     /// Maximum size of a JSON body, in bytes.
@@ -15,8 +12,7 @@ enum JSONBody {
 
     /// Decodes the body; an empty one gives `whenEmpty`.
     ///
-    /// - Throws: `UNSUPPORTED_MEDIA_TYPE`, ``EncodedBodyError``, `REQUEST_TOO_LARGE`,
-    ///   `BAD_REQUEST`.
+    /// - Throws: `UNSUPPORTED_MEDIA_TYPE`, `REQUEST_TOO_LARGE`, `BAD_REQUEST`.
     static func decode<Value: Decodable>(
         _ type: Value.Type, from request: Request, _ context: KedgeRequestContext,
         whenEmpty: Value? = nil
@@ -43,12 +39,12 @@ enum JSONBody {
 
     private static func collect(_ body: RequestByteBody) async throws -> [UInt8] {
         let announced = body.announcedByteCount ?? Int64(maxByteCount)
-        guard announced <= maxByteCount else { throw TooLargeBodyError() }
+        guard announced <= maxByteCount else { throw RequestError.tooLargeBody }
         if announced == 0 { return [] }
         // One extra byte detects a body that is too long.
         let buffer = BufferPool(bufferCapacity: Int(announced) + 1, keptCount: 0).take()
         let isTooLarge = try await body.makeReader().fill(buffer, limit: buffer.capacity)
-        guard !isTooLarge else { throw TooLargeBodyError() }
+        guard !isTooLarge else { throw RequestError.tooLargeBody }
         return Array(buffer.bytes)
     }
 

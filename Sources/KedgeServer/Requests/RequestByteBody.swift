@@ -6,9 +6,6 @@ internal import KedgeModel
 internal import NIOCore
 internal import NIOHTTPTypes
 
-/// A request body has a `Content-Encoding`.
-struct EncodedBodyError: Error {}
-
 /// A request's body as the engine reads it.
 ///
 /// Answers `Expect: 100-continue` when the engine asks for bytes, after every check that needs
@@ -24,9 +21,9 @@ struct RequestByteBody: ByteBody {
     private let continuation: ContinueAnswer
     private let logMetadata: RequestLogMetadata
 
-    /// - Throws: `BAD_REQUEST` for a length that is not a number; ``EncodedBodyError``.
+    /// - Throws: `BAD_REQUEST` for a length that is not a number; ``RequestError/encodedBody``.
     init(_ request: Request, context: KedgeRequestContext) throws {
-        guard Self.isPlain(request) else { throw EncodedBodyError() }
+        guard Self.isPlain(request) else { throw RequestError.encodedBody }
         announcedByteCount = try Self.contentLength(of: request)
         body = request.body
         source = context.connection?.bodies

@@ -58,12 +58,6 @@ struct RequestMiddleware: RouterMiddleware {
                 response.headers[.allow] = routes.methods(at: request.uri.path).joined(
                     separator: ", ")
             }
-            if let error = error as? RangeNotSatisfiable {
-                response.headers[.contentRange] =
-                    ContentRange(range: nil, total: error.fileSize).description
-            }
-            // States that the coding is the reason, not the media type (RFC 9110 section 15.5.16).
-            if error is EncodedBodyError { response.headers[.acceptEncoding] = "identity" }
             for field in (error as? RequestError)?.fields ?? [:] {
                 response.headers[field.name] = field.value
             }
@@ -94,17 +88,12 @@ struct RequestMiddleware: RouterMiddleware {
         case let error as HTTPError where error.status == .notFound:
             EngineError(
                 routes.methods(at: request.uri.path).isEmpty ? .routeNotFound : .methodNotAllowed)
-        case is RangeNotSatisfiable:
-            EngineError(.rangeNotSatisfiable)
         case let error as HTTPError where (400..<500).contains(error.status.code):
             EngineError(.badRequest, cause: String(reflecting: error))
-        case is EncodedBodyError:
-            EngineError(
-                .unsupportedMediaType, "Send the bytes as they are, without Content-Encoding.")
         case is HTTPParserError:
             EngineError(
                 .badRequest, "The body is malformed.", cause: String(reflecting: error))
-        case is NIOTooManyBytesError, is TooLargeBodyError:
+        case is NIOTooManyBytesError:
             EngineError(.requestTooLarge)
         case is SlowBodyError:
             EngineError(.requestTimeout)

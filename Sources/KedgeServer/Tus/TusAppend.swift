@@ -9,7 +9,7 @@ struct TusAppend: Sendable {
     private let checksum: TusChecksum.Source
     private let connection: RawConnection?
 
-    /// - Throws: `BAD_REQUEST`, ``EncodedBodyError``.
+    /// - Throws: `BAD_REQUEST`, ``RequestError/encodedBody``.
     init(_ request: Request, _ context: KedgeRequestContext) throws {
         body = try RequestByteBody(request, context: context)
         checksum = try TusChecksum.source(of: request)
