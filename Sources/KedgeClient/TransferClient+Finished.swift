@@ -38,7 +38,7 @@ extension TransferClient {
         guard upload.identity != identity else { return true }
         let (file, before) = try await UploadSource.openFile(
             upload.path, files: environment.files, pool: pool)
-        let hash = PrefixHash(file: file, saved: nil, environment: environment)
+        let hash = FileHasher(file: file, saved: nil, environment: environment)
         defer { hash.stop() }
         do {
             let digest = try await hash.digest(ofFile: identity.byteCount)

@@ -44,7 +44,7 @@ struct FileHashStep: Sendable {
     private let began = ContinuousClock.now
 
     /// - Parameter start: Offset of the chunk's first byte.
-    init(_ hash: PrefixHash, start: Int64, environment: ClientEnvironment) {
+    init(_ hash: FileHasher, start: Int64, environment: ClientEnvironment) {
         fileHashing = hash.fileHashing
         self.start = start
         self.environment = environment

@@ -11,7 +11,7 @@ extension DownloadWorker {
     static let maxFetchCount = 3
 
     /// Fetches the missing chunks, several at a time.
-    func fetchMissingChunks(into temp: TempFile, hash: PrefixHash) async throws {
+    func fetchMissingChunks(into temp: TempFile, hash: FileHasher) async throws {
         guard let layout = download.layout else { return }
         window = ConcurrencyWindow(
             wish: context.configuration.connections, serverLimit: nil,
@@ -40,7 +40,7 @@ extension DownloadWorker {
     /// Fetches one chunk until it is complete, verified and durable. An interrupted chunk resumes
     /// where it stopped, also in a later run.
     private func fetch(
-        _ index: Int, range: ByteRange, into temp: TempFile, hash: PrefixHash
+        _ index: Int, range: ByteRange, into temp: TempFile, hash: FileHasher
     ) async throws {
         hash.fileHashing.enter(end: range.end)
         defer { hash.fileHashing.leave(end: range.end) }
@@ -59,7 +59,7 @@ extension DownloadWorker {
     ///
     /// - Returns: True when the chunk is complete.
     private func advance(
-        _ chunk: inout ChunkFetch, into temp: TempFile, hash: PrefixHash
+        _ chunk: inout ChunkFetch, into temp: TempFile, hash: FileHasher
     ) async throws -> Bool {
         try Task.checkCancellation()
         let before = chunk.part.byteCount

@@ -3,7 +3,7 @@ internal import KedgeModel
 internal import Logging
 
 extension DownloadWorker {
-    func wholeFileDigest(_ hash: PrefixHash, size: Int64) async throws -> SHA256Digest {
+    func wholeFileDigest(_ hash: FileHasher, size: Int64) async throws -> SHA256Digest {
         do {
             return try await withTaskCancellationHandler {
                 try await hash.digest(ofSize: size)

@@ -37,7 +37,7 @@ actor DownloadWorker {
     /// The temporary file, open and therefore locked for the length of a run.
     private(set) var temp: TempFile?
     /// The file's hash while its chunks are fetched.
-    private(set) var wholeFile: PrefixHash?
+    private(set) var wholeFile: FileHasher?
     let buffers: BufferPool
 
     init(_ download: DownloadTransfer, context: WorkerContext) {
@@ -130,7 +130,7 @@ actor DownloadWorker {
             temp = try await openTempFile()
             // Starts at the first byte, without a saved state: bytes written by an earlier run are
             // read back as they are now. Bytes of this run are hashed in order when written.
-            let wholeFile = PrefixHash(
+            let wholeFile = FileHasher(
                 file: temp.file, saved: nil, environment: context.environment)
             self.wholeFile = wholeFile
             defer { wholeFile.stop() }

@@ -60,7 +60,7 @@ final class UploadSource: Sendable {
     ///
     /// - Throws: ``SourceChanged``; ``SourceTouched``; `TransferError` if the file cannot be read.
     func prepare(
-        _ index: Int, range: ByteRange, feeding wholeFile: PrefixHash
+        _ index: Int, range: ByteRange, feeding wholeFile: FileHasher
     ) async throws -> PreparedChunk {
         let (file, buffers) = (file, buffers)
         guard isBuffered else {

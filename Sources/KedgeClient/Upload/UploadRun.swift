@@ -11,7 +11,7 @@ protocol UploadRun: Actor {
     var file: any OpenFile { get }
     var upload: UploadTransfer { get set }
     /// Running SHA-256 of the whole file.
-    var wholeFile: PrefixHash { get set }
+    var wholeFile: FileHasher { get set }
     var source: UploadSource { get }
     /// True if the ctime differs and the bytes are not compared yet.
     var isInDoubt: Bool { get set }
@@ -34,7 +34,7 @@ extension UploadRun {
     /// Starts to hash the whole file from its first byte again.
     func restartHash() {
         wholeFile.stop()
-        wholeFile = PrefixHash(file: file, saved: nil, environment: context.environment)
+        wholeFile = FileHasher(file: file, saved: nil, environment: context.environment)
     }
 
     /// Discards all computed hashes of the whole file.

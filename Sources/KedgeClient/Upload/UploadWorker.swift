@@ -18,7 +18,7 @@ actor UploadWorker: UploadRun {
     let file: any OpenFile
     var upload: UploadTransfer
     /// Running SHA-256 of the whole file.
-    var wholeFile: PrefixHash
+    var wholeFile: FileHasher
     var source: UploadSource
     /// Chunks that the server has, as it reported.
     var confirmed: ChunkSet
@@ -63,7 +63,7 @@ actor UploadWorker: UploadRun {
         self.isInDoubt = recorded.identity != identity
         self.isIdentityRecorded = recorded.identity == identity
         self.file = file
-        self.wholeFile = PrefixHash(
+        self.wholeFile = FileHasher(
             file: file, saved: upload.savedHash, environment: context.environment)
         self.confirmed = upload.uploadedChunks
         self.source = Self.makeSource(upload, file: file, context: context)

@@ -7,7 +7,7 @@ internal import KedgeModel
 ///
 /// Bytes that are in memory for sending are hashed from there; skipped bytes are read from the
 /// file. The state can be saved at any time and continued in another process.
-final class PrefixHash: Sendable {
+final class FileHasher: Sendable {
     private struct State {
         var failure: (any Error)?
         var isStopped = false
@@ -140,3 +140,6 @@ final class PrefixHash: Sendable {
 struct HashInterrupted: Error {
     let byteCount: Int64
 }
+
+/// The earlier name of ``FileHasher``, which `Protocols` still uses.
+typealias PrefixHash = FileHasher
