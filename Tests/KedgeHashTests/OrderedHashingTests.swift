@@ -105,4 +105,25 @@ struct OrderedHashingTests {
         #expect(borrowed == nil)
         #expect(asked.withLock { $0 } == [.milliseconds(3)])
     }
+
+    @Test(arguments: [nil, .milliseconds(250), .seconds(1)] as [Duration?])
+    func `later bytes, and first bytes from a slow link, do not wait for the hash`(
+        age: Duration?
+    ) async throws {
+        fileHashing.enter(end: 100)
+        let step = FileHashStep(in: fileHashing, at: 100, timeout: .seconds(1), sleep: Self.never)
+        #expect(await step.makeHasher(age: age) == nil)
+        try propose(0)
+        #expect(await step.makeHasher(age: age)?.byteCount == 100)
+    }
+
+    @Test func `the first bytes from a fast link wait for the hash, up to its timeout`() async {
+        fileHashing.enter(end: 100)
+        let asked = Mutex<[Duration]>([])
+        let step = FileHashStep(in: fileHashing, at: 100) { timeout in
+            asked.withLock { $0.append(timeout) }
+        }
+        #expect(await step.makeHasher(age: .milliseconds(249)) == nil)
+        #expect(asked.withLock { $0 } == [FileHashStep.defaultTimeout])
+    }
 }

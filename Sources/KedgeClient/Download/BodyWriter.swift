@@ -14,6 +14,7 @@ struct BodyWriter: ~Copyable {
     private let rate: RateMeter
     private let start: Int64
     private let fileHashStep: FileHashStep?
+    private let began: ContinuousClock.Instant
     /// Hashes of the bytes written so far, from `start` on.
     private(set) var part: ChunkPart
 
@@ -22,14 +23,17 @@ struct BodyWriter: ~Copyable {
     ///   - part: Hashes of the bytes already present, when this body continues an earlier one.
     ///   - fileHashStep: The step of a chunk that is received from its first byte, in the file's
     ///     hash.
+    ///   - began: The start of the chunk's fetch, of which this body may be a later try.
     init(
         file: any OpenFile, start: Int64, part: ChunkPart = ChunkPart(),
-        fileHashStep: FileHashStep? = nil, buffers: BufferPool, context: WorkerContext
+        fileHashStep: FileHashStep? = nil, began: ContinuousClock.Instant = .now,
+        buffers: BufferPool, context: WorkerContext
     ) {
         self.file = file
         self.start = start
         self.part = part
         self.fileHashStep = fileHashStep
+        self.began = began
         self.pool = context.pool
         self.rate = context.rate
         self.buffers = buffers
@@ -57,7 +61,11 @@ struct BodyWriter: ~Copyable {
     /// Writes the buffered bytes. Not durable: the caller syncs.
     mutating func flush() async throws {
         guard buffer.count > 0 else { return }
-        if part.byteCount == 0, let fileHash = await fileHashStep?.wait() { part.join(fileHash) }
+        if part.byteCount == 0,
+            let fileHash = await fileHashStep?.makeHasher(age: ContinuousClock.now - began)
+        {
+            part.join(fileHash)
+        }
         let (file, buffer, before) = (file, buffer, part)
         let offset = start + before.byteCount
         do {

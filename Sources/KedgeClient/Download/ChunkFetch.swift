@@ -6,6 +6,8 @@ struct ChunkFetch: Sendable {
     let index: Int
     let range: ByteRange
     let fileHashStep: FileHashStep
+    /// The start of the fetch.
+    let began = ContinuousClock.now
     /// Hashes of its bytes in the temporary file.
     var part = ChunkPart()
     var pace: PartialPace

@@ -30,33 +30,3 @@ struct ChunkPart: Sendable {
         file?.after = after
     }
 }
-
-/// A chunk's step in the ordered hashing of a downloaded file.
-struct FileHashStep: Sendable {
-    /// Limit for the first bytes of a chunk. A faster chunk waits for those before it; a slower one
-    /// comes over a slow link.
-    private static let fast = Duration.milliseconds(250)
-    private static let timeout = Duration.milliseconds(100)
-
-    private let fileHashing: OrderedHashing
-    private let start: Int64
-    private let environment: ClientEnvironment
-    private let began = ContinuousClock.now
-
-    /// - Parameter start: Offset of the chunk's first byte.
-    init(_ hash: FileHasher, start: Int64, environment: ClientEnvironment) {
-        fileHashing = hash.fileHashing
-        self.start = start
-        self.environment = environment
-    }
-
-    /// Returns the file's hash up to the chunk; nil if the earlier chunks take too long. The body
-    /// stays in the connection during the wait, which leaves the processor to the earlier chunks.
-    func wait() async -> SHA256Hasher? {
-        guard ContinuousClock.now - began < Self.fast else {
-            return fileHashing.makeHasher(at: start)
-        }
-        return await fileHashing.makeHasher(
-            at: start, timeout: Self.timeout, sleep: environment.pause)
-    }
-}

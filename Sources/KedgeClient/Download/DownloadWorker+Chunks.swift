@@ -44,7 +44,8 @@ extension DownloadWorker {
     ) async throws {
         hash.fileHashing.enter(end: range.end)
         defer { hash.fileHashing.leave(end: range.end) }
-        let fileHashStep = FileHashStep(hash, start: range.start, environment: context.environment)
+        let fileHashStep = FileHashStep(
+            in: hash.fileHashing, at: range.start, sleep: context.environment.pause)
         var chunk = try await takeUp(index, range: range, fileHashStep: fileHashStep, from: temp)
         do {
             while try await !advance(&chunk, into: temp, hash: hash) {}
@@ -178,8 +179,8 @@ extension DownloadWorker {
         }
         var writer = BodyWriter(
             file: temp.file, start: chunk.range.start, part: chunk.part,
-            fileHashStep: chunk.fileHashStep,
-            buffers: buffers, context: context)
+            fileHashStep: chunk.fileHashStep, began: chunk.began, buffers: buffers,
+            context: context)
         let trouble: RequestFailure?
         do {
             trouble = try await receive(

@@ -1,3 +1,4 @@
+internal import KedgeHash
 package import KedgeModel
 
 /// Limits and times of the engine.
@@ -55,7 +56,7 @@ package struct EngineConfiguration: Sendable {
     package var bufferByteCount = 6 << 20
     /// Timeout of the first bytes of a chunk that wait for the chunk before them in the ordered
     /// hashing of the file.
-    package var hashStepTimeout: Duration = .milliseconds(100)
+    package var hashStepTimeout = FileHashStep.defaultTimeout
     /// Time that a writer may go on after a newer request wants the same bytes. A hung writer
     /// delays the newer request by this time. A writer whose bytes still arrive gets up to four
     /// times as long, so that the last bytes of a closed connection are saved.

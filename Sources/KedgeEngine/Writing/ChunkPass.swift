@@ -178,13 +178,10 @@ struct ChunkPass {
         }
     }
 
-    /// Begins the chunk's step if the file's hash up to the chunk is available. The first bytes of
-    /// a chunk from a fast link wait briefly for the hash. The body is not read meanwhile, which
-    /// leaves the processor to the chunks before it.
+    /// Begins the chunk's step if the file's hash up to the chunk is available.
     private mutating func makeHashStep() async {
         guard let fileHashStep else { return }
-        let mayWait = verified.byteCount == 0 && age < FileHashStep.fastAge
-        await join(mayWait ? await fileHashStep.wait() : fileHashStep.take())
+        await join(fileHashStep.makeHasher(age: verified.byteCount == 0 ? age : nil))
     }
 
     /// Computes the file's hash with this chunk from here on, after catching up with its earlier

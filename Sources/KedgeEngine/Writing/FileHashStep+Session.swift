@@ -1,0 +1,16 @@
+internal import KedgeHash
+
+extension FileHashStep {
+    /// Makes the step of a session's chunk.
+    ///
+    /// - Parameter start: Offset of the chunk's first byte.
+    init(_ session: LiveSession, start: Int64) {
+        let timer = session.context.timer
+        self.init(
+            in: session.prefix.fileHashing, at: start,
+            timeout: session.context.configuration.hashStepTimeout
+        ) {
+            try await timer.sleep(for: $0)
+        }
+    }
+}
