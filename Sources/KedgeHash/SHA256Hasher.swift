@@ -89,6 +89,13 @@ extension SHA256Hasher {
         setLibraryLength()
     }
 
+    /// Restores a saved state that was recorded with its number of bytes; nil when the state is not
+    /// valid or covers another number.
+    package init?(savedState state: [UInt8], byteCount: Int64) {
+        self.init(savedState: state)
+        guard self.byteCount == byteCount else { return nil }
+    }
+
     /// Sets the library's length field, which counts bits in two words.
     mutating func setLibraryLength() {
         context.Nl = UInt32(truncatingIfNeeded: byteCount << 3)

@@ -93,6 +93,15 @@ struct SavedStateTests {
         #expect(SHA256Hasher(savedState: state) == nil)
     }
 
+    @Test func `a saved state is refused as that of another number of bytes`() {
+        var hasher = SHA256Hasher()
+        hasher.update([UInt8](repeating: 1, count: 70))
+        let state = hasher.savedState
+        #expect(SHA256Hasher(savedState: state, byteCount: 70)?.savedState == state)
+        #expect(SHA256Hasher(savedState: state, byteCount: 69) == nil)
+        #expect(SHA256Hasher(savedState: [], byteCount: 0) == nil)
+    }
+
     @Test(arguments: seeds)
     func `random bytes are a saved state only when length and rest fit each other`(seed: UInt64) {
         var generator = SplitMix64(seed: seed)

@@ -25,10 +25,8 @@ final class FileHasher: Sendable {
     init(file: any OpenFile, saved: SavedHash?, environment: ClientEnvironment) {
         self.pool = environment.makePool(1)
         self.file = file
-        let restored = saved.flatMap { saved in
-            SHA256Hasher(savedState: saved.state).flatMap {
-                $0.byteCount == saved.offsetBytes ? $0 : nil
-            }
+        let restored = saved.flatMap {
+            SHA256Hasher(savedState: $0.state, byteCount: $0.offsetBytes)
         }
         fileHashing = OrderedHashing(restored ?? SHA256Hasher())
     }

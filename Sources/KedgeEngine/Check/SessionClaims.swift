@@ -44,7 +44,7 @@ struct SessionClaims {
             return
         }
         coveredCount += 1
-        if SHA256Hasher(savedState: partial.hashState)?.byteCount != partial.byteCount {
+        if SHA256Hasher(savedState: partial.hashState, byteCount: partial.byteCount) == nil {
             badPartials.insert(partial.index)
         }
     }
@@ -65,7 +65,7 @@ struct SessionClaims {
     var hasUsablePrefix: Bool {
         guard let prefix = record.prefix, !isShort else { return true }
         return prefix.offset <= contiguousEnd
-            && SHA256Hasher(savedState: prefix.state)?.byteCount == prefix.offset
+            && SHA256Hasher(savedState: prefix.state, byteCount: prefix.offset) != nil
     }
 
     /// The faults that are known without reading a byte.

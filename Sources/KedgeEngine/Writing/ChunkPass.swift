@@ -58,8 +58,8 @@ struct ChunkPass {
         pace = CopyBatchSize(context.configuration)
         hashes = ChunkHashes(chunk: SHA256Hasher(), append: appendHash)
         guard let partial else { return }
-        guard let resumed = SHA256Hasher(savedState: partial.hashState),
-            resumed.byteCount == partial.byteCount
+        guard
+            let resumed = SHA256Hasher(savedState: partial.hashState, byteCount: partial.byteCount)
         else {
             throw EngineError(.internalError, cause: "the saved hash of a partial chunk is damaged")
         }
