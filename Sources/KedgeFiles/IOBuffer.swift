@@ -53,6 +53,14 @@ package final class IOBuffer: @unchecked Sendable {
         count += try body(UnsafeMutableRawBufferPointer(rebasing: memory[count..<end]))
     }
 
+    /// Empties the buffer and lends its memory, for bytes that do not stay in it.
+    package func withMemory<Failure: Error>(
+        _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
+    ) throws(Failure) {
+        removeAll()
+        try body(memory)
+    }
+
     /// Empties the buffer.
     package func removeAll() { count = 0 }
 }

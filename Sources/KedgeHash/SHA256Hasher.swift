@@ -31,6 +31,28 @@ package struct SHA256Hasher: Sendable {
         bytes.withUnsafeBytes { update($0) }
     }
 
+    /// Reads bytes and hashes them, one buffer at a time, until the hash covers `end` bytes or the
+    /// source has no more. Blocks the calling thread.
+    ///
+    /// - Parameters:
+    ///   - buffer: Memory for one read.
+    ///   - source: Fills the memory with the bytes after those hashed so far, and returns their
+    ///     number; zero at the end.
+    package mutating func update<Failure: Error>(
+        upTo end: Int64, through buffer: UnsafeMutableRawBufferPointer,
+        reading source: (
+            _ memory: UnsafeMutableRawBufferPointer, _ hashedByteCount: Int64
+        ) throws(Failure) -> Int
+    ) throws(Failure) {
+        while byteCount < end {
+            let limit = min(buffer.count, Int(clamping: end - byteCount))
+            let memory = UnsafeMutableRawBufferPointer(rebasing: buffer[..<limit])
+            let count = try source(memory, byteCount)
+            guard count > 0 else { return }
+            update(UnsafeRawBufferPointer(rebasing: memory[..<count]))
+        }
+    }
+
     /// The digest of the bytes so far; the hasher can continue.
     package func digest() -> SHA256Digest {
         var copy = context

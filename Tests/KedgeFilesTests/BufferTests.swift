@@ -47,6 +47,15 @@ struct BufferTests {
         #expect(buffer.count == 3)
     }
 
+    @Test func `a buffer that lends its memory holds no bytes`() {
+        let buffer = pool.take()
+        #expect(append([1, 2], to: buffer) == 2)
+        buffer.withMemory { memory in
+            #expect(memory.count == 8)
+        }
+        #expect(buffer.count == 0)
+    }
+
     @Test func `a returned buffer is reused, empty`() {
         let first = pool.take()
         #expect(append([1, 2, 3], to: first) == 3)

@@ -79,31 +79,23 @@ extension DownloadPartial {
     func readBack(_ range: ByteRange, in file: any OpenFile) throws -> SHA256Hasher? {
         guard noted.offsetBytes <= range.byteCount else { return nil }
         let syncedCount = synced?.offsetBytes ?? 0
-        var hasher = SHA256Hasher()
-        try Self.read(&hasher, upTo: syncedCount, from: range.start, in: file, rewriting: false)
-        if let synced, hasher.savedState != synced.state { return nil }
-        let durable = hasher
-        try Self.read(
-            &hasher, upTo: noted.offsetBytes, from: range.start, in: file, rewriting: true)
-        if hasher.savedState == noted.state { return hasher }
-        return syncedCount > 0 ? durable : nil
-    }
-
-    private static func read(
-        _ hasher: inout SHA256Hasher, upTo end: Int64, from start: Int64, in file: any OpenFile,
-        rewriting: Bool
-    ) throws {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
         defer { buffer.deallocate() }
-        while hasher.byteCount < end {
-            let limit = min(buffer.count, Int(clamping: end - hasher.byteCount))
-            let offset = start + hasher.byteCount
-            let count = try file.read(
-                into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<limit]), at: offset)
-            guard count > 0 else { return }
-            let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
-            if rewriting { try file.write(bytes, at: offset) }
-            hasher.update(bytes)
+        var hasher = SHA256Hasher()
+        try hasher.update(upTo: syncedCount, through: buffer) { memory, hashedByteCount in
+            try file.read(into: memory, at: range.start + hashedByteCount)
         }
+        if let synced, hasher.savedState != synced.state { return nil }
+        let durable = hasher
+        try hasher.update(upTo: noted.offsetBytes, through: buffer) { memory, hashedByteCount in
+            let offset = range.start + hashedByteCount
+            let count = try file.read(into: memory, at: offset)
+            if count > 0 {
+                try file.write(UnsafeRawBufferPointer(rebasing: memory[..<count]), at: offset)
+            }
+            return count
+        }
+        if hasher.savedState == noted.state { return hasher }
+        return syncedCount > 0 ? durable : nil
     }
 }

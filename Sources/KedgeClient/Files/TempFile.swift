@@ -89,13 +89,8 @@ package struct TempFile: Sendable {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
         defer { buffer.deallocate() }
         var hasher = SHA256Hasher()
-        while hasher.byteCount < range.byteCount {
-            let limit = min(buffer.count, Int(clamping: range.byteCount - hasher.byteCount))
-            let count = try file.read(
-                into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<limit]),
-                at: range.start + hasher.byteCount)
-            guard count > 0 else { break }
-            hasher.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        try hasher.update(upTo: range.byteCount, through: buffer) { memory, hashedByteCount in
+            try file.read(into: memory, at: range.start + hashedByteCount)
         }
         return hasher.digest()
     }

@@ -173,16 +173,13 @@ final class UploadSource: Sendable {
         let buffer = buffers.take()
         defer { buffers.give(buffer) }
         var hasher = SHA256Hasher()
-        while hasher.byteCount < range.byteCount {
-            buffer.removeAll()
-            let limit = Int(clamping: range.byteCount - hasher.byteCount)
-            try buffer.fillFree(limit: limit) { (free) throws(FileError) -> Int in
-                try file.read(into: free, at: range.start + hasher.byteCount)
+        try buffer.withMemory { (memory) throws(FileError) in
+            try hasher.update(upTo: range.byteCount, through: memory) {
+                (free, hashedByteCount) throws(FileError) -> Int in
+                try file.read(into: free, at: range.start + hashedByteCount)
             }
-            guard buffer.count > 0 else { return nil }
-            hasher.update(buffer.bytes)
         }
-        return hasher.digest()
+        return hasher.byteCount == range.byteCount ? hasher.digest() : nil
     }
 }
 

@@ -159,14 +159,11 @@ extension Spool {
     package func digest(of range: Range<Int64>) throws -> SHA256Digest {
         var hasher = SHA256Hasher()
         try withUnsafeTemporaryAllocation(byteCount: Self.stepByteCount, alignment: 4096) {
-            memory in
-            var offset = range.lowerBound
-            while offset < range.upperBound {
-                let count = min(memory.count, Int(range.upperBound - offset))
-                let step = UnsafeMutableRawBufferPointer(rebasing: memory[..<count])
-                try read(into: step, at: offset)
-                hasher.update(UnsafeRawBufferPointer(step))
-                offset += Int64(count)
+            buffer in
+            try hasher.update(upTo: Int64(range.count), through: buffer) {
+                memory, hashedByteCount in
+                try read(into: memory, at: range.lowerBound + hashedByteCount)
+                return memory.count
             }
         }
         return hasher.digest()
