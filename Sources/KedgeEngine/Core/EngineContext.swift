@@ -1,4 +1,5 @@
 internal import KedgeFiles
+internal import KedgeHash
 internal import KedgeModel
 internal import Logging
 
@@ -71,5 +72,41 @@ struct EngineContext: Sendable {
     var firstExpiry: Timestamp {
         clock.now().advanced(
             by: min(configuration.emptySessionLifetime, configuration.sessionLifetime))
+    }
+}
+
+extension EngineContext {
+    /// Reads bytes and hashes them on the pool, one buffer at a time, until the hash covers `end`
+    /// bytes.
+    ///
+    /// - Parameter source: Adds bytes to the empty buffer, from the number of hashed bytes on, at
+    ///   most `byteCount`. Adds at least one, or throws.
+    func hash(
+        from hasher: SHA256Hasher, upTo end: Int64,
+        reading source: (
+            _ buffer: IOBuffer, _ hashedByteCount: Int64, _ byteCount: Int64
+        ) async throws -> Void
+    ) async throws -> SHA256Hasher {
+        guard hasher.byteCount < end else { return hasher }
+        let buffer = buffers.take()
+        defer { buffers.give(buffer) }
+        var hasher = hasher
+        while hasher.byteCount < end {
+            buffer.removeAll()
+            try await source(buffer, hasher.byteCount, end - hasher.byteCount)
+            hasher = await hash(buffer, after: hasher)
+        }
+        return hasher
+    }
+
+    /// Hashes the bytes of a buffer on the pool.
+    ///
+    /// - Returns: The hash after these bytes.
+    func hash(_ buffer: IOBuffer, after hasher: SHA256Hasher) async -> SHA256Hasher {
+        await pool.compute {
+            var after = hasher
+            after.update(buffer.bytes)
+            return after
+        }
     }
 }

@@ -126,12 +126,7 @@ actor PrefixHash {
                 let start = fileHashing.hasher
                 try await staging.read(
                     into: buffer, at: start.byteCount, byteCount: target - start.byteCount)
-                let advanced = try await context.pool.run {
-                    var hasher = start
-                    hasher.update(buffer.bytes)
-                    return hasher
-                }
-                fileHashing.readBack(advanced)
+                fileHashing.readBack(await context.hash(buffer, after: start))
                 wake()
             }
         } catch ByteStoreError.notAssembled {

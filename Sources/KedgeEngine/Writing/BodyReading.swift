@@ -32,12 +32,7 @@ func readAndHash(
         buffer.removeAll()
         let rest = byteCount - hasher.byteCount
         hasMore = try await reader.fill(buffer, limit: Int(min(rest, Int64(buffer.capacity))))
-        let before = hasher
-        hasher = await context.pool.compute {
-            var after = before
-            after.update(buffer.bytes)
-            return after
-        }
+        hasher = await context.hash(buffer, after: hasher)
     }
     return (hasher, hasMore)
 }

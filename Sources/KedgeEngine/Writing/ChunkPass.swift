@@ -201,20 +201,7 @@ struct ChunkPass {
 
     /// Returns the file's hash after those bytes of the chunk that were hashed without it.
     private func caughtUp(_ fileHash: SHA256Hasher) async throws -> SHA256Hasher {
-        var hasher = fileHash
-        while hasher.byteCount < offset {
-            let buffer = context.buffers.take()
-            defer { context.buffers.give(buffer) }
-            let before = hasher
-            try await staging.read(
-                into: buffer, at: before.byteCount, byteCount: offset - before.byteCount)
-            hasher = await context.pool.compute {
-                var after = before
-                after.update(buffer.bytes)
-                return after
-            }
-        }
-        return hasher
+        try await context.hash(from: fileHash, upTo: offset, reading: staging.read)
     }
 }
 

@@ -10,20 +10,10 @@ typealias StoredByteSource =
 func digest(
     of range: Range<Int64>, context: EngineContext, _ source: StoredByteSource
 ) async throws -> SHA256Digest {
-    var hasher = SHA256Hasher()
-    let buffer = context.buffers.take()
-    defer { context.buffers.give(buffer) }
-    while hasher.byteCount < Int64(range.count) {
+    let hasher = try await context.hash(from: SHA256Hasher(), upTo: Int64(range.count)) {
+        buffer, hashedByteCount, byteCount in
         try Task.checkCancellation()
-        buffer.removeAll()
-        let offset = range.lowerBound + hasher.byteCount
-        try await source(buffer, offset, range.upperBound - offset)
-        let before = hasher
-        hasher = await context.pool.compute {
-            var after = before
-            after.update(buffer.bytes)
-            return after
-        }
+        try await source(buffer, range.lowerBound + hashedByteCount, byteCount)
     }
     return hasher.digest()
 }
