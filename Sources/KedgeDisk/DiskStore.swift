@@ -1,4 +1,4 @@
-internal import KedgeEngine
+package import KedgeEngine
 package import KedgeFiles
 internal import KedgeModel
 
@@ -95,6 +95,13 @@ package final class DiskStore: LocalByteStore {
             try names.sync(directory.root)
             return "disk:\(text)"
         }
+    }
+
+    package var traits: ByteStoreTraits {
+        ByteStoreTraits(
+            needsAssembly: false, needsChunkList: false, stagingNeedsFullSize: true,
+            overwritesPartials: true, replacesSingleChunks: true, leavesLateBytes: false,
+            sharesCheckpoints: false, removesInBackground: false, garbageBatchSize: 200)
     }
 
     package func availableBytes() async throws -> Int64 {

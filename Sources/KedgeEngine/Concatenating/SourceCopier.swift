@@ -101,8 +101,8 @@ struct SourceCopier: Sendable {
     ) async throws -> EngineError {
         try await registry.withSession(id, owner: owner) { session in
             try await finalizer.sessionBytes.invalidate(
-                session, await session.ledger.record, only: context.bytes.assembles ? nil : index,
-                cause: cause)
+                session, await session.ledger.record,
+                only: context.traits.replacesSingleChunks ? index : nil, cause: cause)
         }
     }
 
@@ -133,7 +133,9 @@ struct SourceCopier: Sendable {
         try await registry.withSession(part.id, owner: owner) { session in
             // Before taking the slot: if chunks are missing, this stops all writers and readers of
             // the area and waits for them.
-            if context.bytes.assembles { try await finalizer.sessionBytes.assemble(session) }
+            if context.traits.needsAssembly {
+                try await finalizer.sessionBytes.assemble(session)
+            }
             try await sessionWriter.writing(.reading(context.makeID()), of: session) { _ in
                 let area = try await session.stagingArea()
                 let ledger = await session.ledger

@@ -7,6 +7,7 @@ internal import Logging
 struct EngineContext: Sendable {
     let metadata: any MetadataStore
     let bytes: any ByteStore
+    let traits: ByteStoreTraits
     let configuration: EngineConfiguration
     let clock: any WallClock
     let timer: any Clock<Duration>
@@ -31,6 +32,7 @@ struct EngineContext: Sendable {
     ) {
         self.metadata = metadata
         self.bytes = bytes
+        traits = bytes.traits
         self.configuration = configuration
         self.clock = clock
         self.timer = timer
@@ -49,10 +51,9 @@ struct EngineContext: Sendable {
         return .random(using: &generator)
     }
 
-    /// Returns the local space that `byteCount` bytes of a file need. A store that assembles files
-    /// elsewhere needs room only for bytes in transit, at most one chunk.
+    /// Returns the local space that `byteCount` bytes of a file need.
     func roomNeeded(for byteCount: Int64, chunkSize: Int64) -> Int64 {
-        bytes.assembles ? min(byteCount, chunkSize) : byteCount
+        traits.stagingNeedsFullSize ? byteCount : min(byteCount, chunkSize)
     }
 
     /// True once the bodies under way are being stopped.

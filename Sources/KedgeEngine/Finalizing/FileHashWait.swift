@@ -19,7 +19,7 @@ struct FileHashWait: Sendable {
             guard ledger.record.state == .open || ledger.record.state == .finalizing,
                 ledger.isComplete, let size = ledger.record.fileSize
             else { return nil }
-            if context.bytes.assembles {
+            if context.traits.needsAssembly {
                 do {
                     hasWork = try await leases.takeWork(on: id, expected)
                     guard hasWork else { return await session.prefix.offset }
@@ -33,7 +33,7 @@ struct FileHashWait: Sendable {
             await session.followPrefix()
             var isDone = try await session.prefix.wait(
                 for: size, timeout: context.configuration.finalizeTimeout)
-            if !isDone, context.bytes.assembles, await !session.prefix.isReadingBack {
+            if !isDone, context.traits.needsAssembly, await !session.prefix.isReadingBack {
                 // The missing bytes are on other nodes, or only in the store.
                 isDone = try await hashAssembled(session, size)
             }

@@ -57,7 +57,7 @@ final class Finalizer: Sendable {
             if let verified = try await hashWait.bytesStillUnverified(
                 id, owner: owner, expected, taking: &hasWork)
             {
-                if context.bytes.assembles { finishInBackground(id, owner: owner, expected) }
+                if context.traits.needsAssembly { finishInBackground(id, owner: owner, expected) }
                 return .pending(verifiedBytes: verified)
             }
             do {
@@ -67,7 +67,7 @@ final class Finalizer: Sendable {
                 return outcome
             } catch let error as EngineError where error.isAnswerToFinalize {
                 // The client gets this error, so the finalize is no longer pending.
-                if context.bytes.assembles {
+                if context.traits.needsAssembly {
                     try await context.metadata.dropFinalize(of: id, by: leases.workLease)
                 }
                 throw error

@@ -23,7 +23,7 @@ struct SessionBytes: Sendable {
         return StagedFile(
             key: ledger.record.stagingKey, byteCount: ledger.record.fileSize ?? 0,
             // Other stores find the bytes without the list, which can be long.
-            chunks: context.bytes.assembles ? ledger.chunks : [])
+            chunks: context.traits.needsChunkList ? ledger.chunks : [])
     }
 
     /// Invalidates acknowledged chunks whose bytes are missing or damaged. The session is open

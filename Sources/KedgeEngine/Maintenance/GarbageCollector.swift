@@ -19,7 +19,7 @@ final class GarbageCollector: Sendable {
             let now = context.clock.now()
             let end = now.advanced(by: .seconds(300))
             let items = try await context.metadata.claimGarbage(
-                now: now, leaseUntil: end, limit: context.bytes.assembles ? 20 : 200)
+                now: now, leaseUntil: end, limit: context.traits.garbageBatchSize)
             for item in items { await tryToRemove(item, claimedUntil: end) }
         } catch {
             context.logger.error(
@@ -28,10 +28,10 @@ final class GarbageCollector: Sendable {
         }
     }
 
-    /// Removes garbage after a request that made some. On a local disk the caller waits for it;
-    /// where it needs requests to another service, it runs in the background.
+    /// Removes garbage after a request that made some. The caller waits for it, unless removing
+    /// takes long; then it runs in the background.
     func collectGarbageSoon() async {
-        guard context.bytes.assembles else { return await collectGarbage() }
+        guard context.traits.removesInBackground else { return await collectGarbage() }
         garbageCollections.start(0) { [self] in await collectGarbage() }
     }
 

@@ -198,8 +198,8 @@ package protocol ByteStore: Sendable {
     func identity() async throws -> String
     /// True when several nodes may use the storage at once.
     var isShared: Bool { get }
-    /// True when other nodes can read the bytes of committed chunks only after ``assemble(_:)``.
-    var assembles: Bool { get }
+    /// How the store works, as far as the engine's work depends on it.
+    var traits: ByteStoreTraits { get }
 
     /// Opens the staging area, creating it when it is absent. Its name is durable on return.
     func openStaging(_ key: StagingKey) async throws -> any StagingArea
@@ -248,7 +248,6 @@ package protocol ByteStore: Sendable {
 
 extension ByteStore {
     package var isShared: Bool { false }
-    package var assembles: Bool { false }
     package func assemble(_ file: StagedFile) async throws {}
     package func openSuperseded(_ blob: SupersededBlob) async throws -> any BlobReader {
         try await openBlob(blob.blob)

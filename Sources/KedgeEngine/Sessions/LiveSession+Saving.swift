@@ -99,7 +99,7 @@ extension LiveSession {
     private func disown(after error: MetadataError) async {
         switch error {
         case .wrongState, .notFound:
-            guard context.bytes.assembles else { return }
+            guard context.traits.leavesLateBytes else { return }
             // A failure here leaves them to `kedge fsck`; the first error is the one to report.
             try? await context.metadata.leaveToSweep(ledger.record.stagingKey)
         default: return
@@ -172,7 +172,7 @@ extension LiveSession {
         guard verified.byteCount > known?.byteCount ?? 0 else { return }
         guard !isRival || known != nil || hasRoomForRival else { return }
         // In a shared store, bytes saved for a session that has ended would stay behind.
-        guard !context.bytes.assembles || ledger.record.state == .open else { return }
+        guard !context.traits.leavesLateBytes || ledger.record.state == .open else { return }
         var partial = PartialRecord(
             index: index, byteCount: verified.byteCount, hashState: verified.savedState,
             declaredDigest: declaredDigest, isRival: isRival,

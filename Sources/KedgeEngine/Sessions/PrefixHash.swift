@@ -148,7 +148,7 @@ actor PrefixHash {
     /// Saves a checkpoint if the store assembles files. Other nodes, or this one after a crash,
     /// continue from it.
     private func share(_ save: (HashCheckpoint) async throws -> Void) async throws {
-        guard context.bytes.assembles, let checkpoint = checkpointToSave() else { return }
+        guard context.traits.sharesCheckpoints, let checkpoint = checkpointToSave() else { return }
         try await save(checkpoint)
     }
 

@@ -173,7 +173,7 @@ struct RivalWriter {
         let view = try await session.view(ofChunk: put.index)
         // On a disk the partial lies in the chunk's place: its row must go before its bytes are
         // overwritten.
-        if view.partial != nil, !context.bytes.assembles {
+        if view.partial != nil, context.traits.overwritesPartials {
             try await session.discardPartial(put.index)
         }
         let staging = try await session.stagingArea()

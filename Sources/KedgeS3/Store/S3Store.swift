@@ -52,7 +52,12 @@ package final class S3Store: ByteStore {
         "s3:\(configuration.endpoint.host)/\(configuration.bucket)/\(configuration.prefix)"
     }
     package var isShared: Bool { true }
-    package var assembles: Bool { true }
+    package var traits: ByteStoreTraits {
+        ByteStoreTraits(
+            needsAssembly: true, needsChunkList: true, stagingNeedsFullSize: false,
+            overwritesPartials: false, replacesSingleChunks: false, leavesLateBytes: true,
+            sharesCheckpoints: true, removesInBackground: true, garbageBatchSize: 20)
+    }
 
     /// Opens a staging area. Creates nothing in the bucket; the first part does.
     package func openStaging(_ key: StagingKey) async throws -> any StagingArea {
