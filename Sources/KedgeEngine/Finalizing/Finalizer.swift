@@ -15,6 +15,7 @@ package enum FinalizeOutcome: Sendable {
 final class Finalizer: Sendable {
     let leases: FinalizeLeases
     let sessionBytes: SessionBytes
+    let mode: any FinalizeMode
     private let context: EngineContext
     private let registry: SessionRegistry
     private let sessionWriter: SessionWriter
@@ -33,8 +34,15 @@ final class Finalizer: Sendable {
         self.sessionWriter = sessionWriter
         leases = FinalizeLeases(context: context)
         sessionBytes = SessionBytes(context: context, registry: registry)
+        if context.traits.needsAssembly {
+            mode = LeasedFinalize(
+                configuration: context.configuration, queue: context.metadata, leases: leases,
+                sessionBytes: sessionBytes)
+        } else {
+            mode = ImmediateFinalize()
+        }
         hashWait = FileHashWait(
-            context: context, registry: registry, leases: leases, sessionBytes: sessionBytes)
+            configuration: context.configuration, registry: registry, mode: mode)
         promoter = Promoter(
             context: context, digestLocks: digestLocks, sessionBytes: sessionBytes)
     }
@@ -51,13 +59,11 @@ final class Finalizer: Sendable {
         _ id: SessionID, owner: OwnerID, expecting expected: SHA256Digest? = nil
     ) async throws -> FinalizeOutcome {
         try await translating {
-            var hasWork = false
-            defer { if hasWork { leases.releaseLease(of: id) } }
+            var attempt = FinalizeAttempt(id: id, owner: owner, expected: expected)
+            defer { if attempt.hasBegun { mode.end(attempt) } }
             try await commitLast(of: id, owner: owner)
-            if let verified = try await hashWait.bytesStillUnverified(
-                id, owner: owner, expected, taking: &hasWork)
-            {
-                if context.traits.needsAssembly { finishInBackground(id, owner: owner, expected) }
+            if let verified = try await hashWait.bytesStillUnverified(&attempt) {
+                if mode.outlivesRequest { finishInBackground(id, owner: owner, expected) }
                 return .pending(verifiedBytes: verified)
             }
             do {
@@ -67,9 +73,7 @@ final class Finalizer: Sendable {
                 return outcome
             } catch let error as EngineError where error.isAnswerToFinalize {
                 // The client gets this error, so the finalize is no longer pending.
-                if context.traits.needsAssembly {
-                    try await context.metadata.dropFinalize(of: id, by: leases.workLease)
-                }
+                try await mode.discardJob(of: attempt)
                 throw error
             }
         }

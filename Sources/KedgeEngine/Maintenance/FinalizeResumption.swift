@@ -34,7 +34,7 @@ struct FinalizeResumption: Sendable {
 
     /// Finishes sessions whose finalize failed, or whose client did not ask again.
     func finishLeftBehind() async throws {
-        if context.traits.needsAssembly { return try await takeOverFinalizes() }
+        if finalizer.mode.outlivesRequest { return try await takeOverFinalizes() }
         for record in try await context.metadata.finalizingSessions() {
             guard !context.isEnding else { return }
             // A finalize under way needs no help, and the sweep does not wait for it.
