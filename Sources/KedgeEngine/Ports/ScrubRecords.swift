@@ -90,7 +90,7 @@ package struct ScrubBacklog: Hashable, Sendable {
 /// superseded copies are kept. Each operation is one transaction, as in ``MetadataStore``.
 ///
 /// Every blob that a file needs has a row.
-/// ``MetadataStore/completeFinalize(of:at:location:keepUntil:)`` creates it, and deleting the last
+/// ``FinalizeQueue/completeFinalize(of:at:location:keepUntil:)`` creates it, and deleting the last
 /// file removes it.
 package protocol ScrubRecords: Sendable {
     /// Records that the bytes of a staging area are about to take the name of the blob's present
@@ -156,7 +156,7 @@ package protocol ScrubRecords: Sendable {
     /// Returns up to `limit` files that are not deleted and have these bytes, newest first.
     func liveFiles(with digest: SHA256Digest, limit: Int) async throws -> [FileRecord]
     /// Returns the files whose bytes are damaged, paged as
-    /// ``MetadataStore/files(of:after:limit:)``.
+    /// ``FileStore/files(of:after:limit:)``.
     func damagedFiles(
         of owner: OwnerID, after: FileCursor?, limit: Int
     ) async throws -> [FileRecord]
