@@ -46,7 +46,7 @@ package final class TransferEngine: Sendable {
         sessionWriter = SessionWriter(context: context, places: places)
         let transferClock = TransferClock()
         let digestLocks = KeyedLock<SHA256Digest>()
-        let damageReports = DamageReports(context: context)
+        let damageReports = DamageReports(records: metadata, clock: clock, logger: logger)
         fileService = FileService(
             context: context, digestLocks: digestLocks, transferClock: transferClock,
             damageReports: damageReports)
@@ -56,10 +56,11 @@ package final class TransferEngine: Sendable {
         concatenator = Concatenator(
             context: context, registry: registry, sessionWriter: sessionWriter,
             fileService: fileService, finalizer: finalizer)
-        garbageCollector = GarbageCollector(context: context, digestLocks: digestLocks)
+        garbageCollector = GarbageCollector(
+            rows: metadata, bytes: bytes, clock: clock, logger: logger, digestLocks: digestLocks)
         let placement = FinalizeResumption(
             context: context, finalizer: finalizer, concatenator: concatenator)
-        recovery = Recovery(context: context, placement: placement)
+        recovery = Recovery(rows: metadata, bytes: bytes, logger: logger, placement: placement)
         sweeper = Sweeper(
             context: context, registry: registry, garbageCollector: garbageCollector,
             placement: placement, concatenator: concatenator)

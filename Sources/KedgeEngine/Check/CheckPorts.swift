@@ -95,14 +95,14 @@ package protocol RepairableBytes: LocalByteStore {
 /// The stores that a repair changes. Local stores are locked for the check; running nodes may use
 /// shared ones meanwhile.
 package struct RepairedStores: Sendable {
-    package var metadata: any MetadataStore
+    package var metadata: any ChunkStore & ScrubRecords
     /// Nil where bytes that no row knows are reported and left in place.
     package var bytes: (any RepairableBytes)?
     /// Gives the time from which a file is known to be damaged.
     package var clock: any WallClock
 
     package init(
-        metadata: any MetadataStore, bytes: (any RepairableBytes)?,
+        metadata: any ChunkStore & ScrubRecords, bytes: (any RepairableBytes)?,
         clock: any WallClock = SystemWallClock()
     ) {
         self.metadata = metadata

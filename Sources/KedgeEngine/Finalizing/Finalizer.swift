@@ -32,7 +32,9 @@ final class Finalizer: Sendable {
         self.context = context
         self.registry = registry
         self.sessionWriter = sessionWriter
-        leases = FinalizeLeases(context: context)
+        leases = FinalizeLeases(
+            queue: context.metadata, clock: context.clock, nodeName: context.nodeName,
+            duration: context.configuration.finalizeLease)
         sessionBytes = SessionBytes(context: context, registry: registry)
         if context.traits.needsAssembly {
             mode = LeasedFinalize(

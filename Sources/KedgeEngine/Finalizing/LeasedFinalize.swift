@@ -5,7 +5,7 @@ internal import KedgeModel
 /// with a lease.
 struct LeasedFinalize: FinalizeMode {
     let configuration: EngineConfiguration
-    let queue: any MetadataStore
+    let queue: any FinalizeQueue
     let leases: FinalizeLeases
     let sessionBytes: SessionBytes
 

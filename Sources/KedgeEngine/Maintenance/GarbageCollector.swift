@@ -4,25 +4,34 @@ internal import Logging
 
 /// Removes bytes that no row refers to any more.
 final class GarbageCollector: Sendable {
-    private let context: EngineContext
+    private let rows: any GarbageQueue & ScrubRecords
+    private let bytes: any ByteStore
+    private let clock: any WallClock
+    private let logger: Logger
     private let digestLocks: KeyedLock<SHA256Digest>
     private let garbageCollections = BackgroundTasks<Int>()
 
-    init(context: EngineContext, digestLocks: KeyedLock<SHA256Digest>) {
-        self.context = context
+    init(
+        rows: any GarbageQueue & ScrubRecords, bytes: any ByteStore, clock: any WallClock,
+        logger: Logger, digestLocks: KeyedLock<SHA256Digest>
+    ) {
+        self.rows = rows
+        self.bytes = bytes
+        self.clock = clock
+        self.logger = logger
         self.digestLocks = digestLocks
     }
 
     /// Removes garbage. A failure is logged, and the next sweep retries.
     func collectGarbage() async {
         do {
-            let now = context.clock.now()
+            let now = clock.now()
             let end = now.advanced(by: .seconds(300))
-            let items = try await context.metadata.claimGarbage(
-                now: now, leaseUntil: end, limit: context.traits.garbageBatchSize)
+            let items = try await rows.claimGarbage(
+                now: now, leaseUntil: end, limit: bytes.traits.garbageBatchSize)
             for item in items { await tryToRemove(item, claimedUntil: end) }
         } catch {
-            context.logger.error(
+            logger.error(
                 "garbage collection failed",
                 metadata: ["error": "\(String(reflecting: error))"])
         }
@@ -31,7 +40,7 @@ final class GarbageCollector: Sendable {
     /// Removes garbage after a request that made some. The caller waits for it, unless removing
     /// takes long; then it runs in the background.
     func collectGarbageSoon() async {
-        guard context.traits.removesInBackground else { return await collectGarbage() }
+        guard bytes.traits.removesInBackground else { return await collectGarbage() }
         garbageCollections.start(0) { [self] in await collectGarbage() }
     }
 
@@ -40,7 +49,7 @@ final class GarbageCollector: Sendable {
         do {
             try await remove(garbage, claimedUntil: end)
         } catch {
-            context.logger.error(
+            logger.error(
                 "garbage collection failed",
                 metadata: ["error": "\(String(reflecting: error))"])
         }
@@ -49,21 +58,21 @@ final class GarbageCollector: Sendable {
     private func remove(_ garbage: Garbage, claimedUntil end: Timestamp) async throws {
         switch garbage {
         case .staging(let key, let state):
-            let needed = try await context.metadata.blobLocation(fromStaging: key)
-            try await context.bytes.removeStaging(key, state: state, keeping: needed)
+            let needed = try await rows.blobLocation(fromStaging: key)
+            try await bytes.removeStaging(key, state: state, keeping: needed)
         case .blob(let digest):
             try await digestLocks.withLock(digest) {
                 // A finalize may have begun to use the blob again before this lock was held.
-                guard try await !context.metadata.isNeeded(digest) else { return }
-                for copy in try await context.metadata.supersededBlobs(of: digest)
+                guard try await !rows.isNeeded(digest) else { return }
+                for copy in try await rows.supersededBlobs(of: digest)
                 where copy.location == nil {
-                    try await context.bytes.removeSuperseded(copy)
-                    try await context.metadata.forgetSuperseded(copy)
+                    try await bytes.removeSuperseded(copy)
+                    try await rows.forgetSuperseded(copy)
                 }
-                try await context.bytes.removeBlob(digest)
+                try await bytes.removeBlob(digest)
             }
         }
-        try await context.metadata.forgetGarbage(garbage, claimedUntil: end)
+        try await rows.forgetGarbage(garbage, claimedUntil: end)
     }
 
     /// Cancels the collection in the background and waits for it.

@@ -4,16 +4,18 @@ internal import Logging
 
 /// Reconciles rows and bytes at the start of the service.
 struct Recovery: Sendable {
-    let context: EngineContext
+    let rows: any SessionStore & ChunkStore & GarbageQueue
+    let bytes: any ByteStore
+    let logger: Logger
     let placement: FinalizeResumption
 
     /// Reconciles rows and bytes after a stop of any kind.
     func recover() async throws {
         // A shared store is never scanned by a single node.
-        guard let local = context.bytes as? any LocalByteStore else { return }
+        guard let local = bytes as? any LocalByteStore else { return }
         try await translating {
             try await removeUncountedRivals(in: local)
-            for session in try await context.metadata.unfinishedSessions() {
+            for session in try await rows.unfinishedSessions() {
                 if session.record.state == .finalizing {
                     await placement.finishInterrupted(session.record)
                 } else {
@@ -21,8 +23,8 @@ struct Recovery: Sendable {
                 }
             }
             for key in try await local.stagingKeys()
-            where try await !context.metadata.isKnown(key) {
-                context.logger.error(
+            where try await !rows.isKnown(key) {
+                logger.error(
                     "bytes without a session quarantined", metadata: ["staging.key": "\(key)"])
                 try await local.quarantine(key)
             }
@@ -37,18 +39,18 @@ struct Recovery: Sendable {
         guard !found.isEmpty else { return }
         let keys = Set(found.map(\.key))
         var counted: [StagingKey: Set<Int>] = [:]
-        for session in try await context.metadata.unfinishedSessions()
+        for session in try await rows.unfinishedSessions()
         where keys.contains(session.record.stagingKey) {
             let record = session.record
-            let progress = try await context.metadata.progress(of: record.id, owner: record.owner)
+            let progress = try await rows.progress(of: record.id, owner: record.owner)
             let rivals = (progress?.partials ?? []).filter(\.isRival)
             counted[record.stagingKey] = Set(rivals.map(\.index))
         }
         for name in found {
             if let indexes = counted[name.key] {
                 if !indexes.contains(name.index) { try await local.removeRival(name) }
-            } else if try await !context.metadata.isKnown(name.key) {
-                context.logger.error(
+            } else if try await !rows.isKnown(name.key) {
+                logger.error(
                     "bytes without a session quarantined",
                     metadata: ["staging.key": "\(name.key)"])
                 try await local.quarantine(name.key)
@@ -63,17 +65,18 @@ struct Recovery: Sendable {
         let record = session.record
         let byteCount = try await local.stagingByteCount(record.stagingKey) ?? 0
         guard byteCount < session.claimedEnd else { return }
-        guard let progress = try await context.metadata.progress(of: record.id, owner: record.owner)
-        else { return }
+        guard let progress = try await rows.progress(of: record.id, owner: record.owner) else {
+            return
+        }
         let lost = progress.chunks.filter { chunk in
             (record.layout.range(ofChunk: chunk.index)?.start ?? 0) + chunk.byteCount > byteCount
         }
-        context.logger.critical(
+        logger.critical(
             "acknowledged bytes are missing on disk",
             metadata: [
                 "session.id": "\(record.id)", "expected": "\(session.claimedEnd)",
                 "found": "\(byteCount)", "chunks": "\(lost.count)",
             ])
-        try await context.metadata.dropChunks(lost.map(\.index), of: record.id)
+        try await rows.dropChunks(lost.map(\.index), of: record.id)
     }
 }
