@@ -58,14 +58,14 @@ package final class TransferEngine: Sendable {
             fileService: fileService, finalizer: finalizer)
         garbageCollector = GarbageCollector(
             rows: metadata, bytes: bytes, clock: clock, logger: logger, digestLocks: digestLocks)
-        let placement = FinalizeResumption(
+        let resumption = FinalizeResumption(
             context: context, finalizer: finalizer, concatenator: concatenator)
-        recovery = Recovery(rows: metadata, bytes: bytes, logger: logger, placement: placement)
+        recovery = Recovery(rows: metadata, bytes: bytes, logger: logger, resumption: resumption)
         sweeper = Sweeper(
             context: context, registry: registry, garbageCollector: garbageCollector,
-            placement: placement, concatenator: concatenator)
+            resumption: resumption, concatenator: concatenator)
         fleetNode = FleetNode(
-            context: context, registry: registry, leases: finalizer.leases, placement: placement)
+            context: context, registry: registry, leases: finalizer.leases, resumption: resumption)
         self.places = places
         self.transferClock = transferClock
         scrubber = BlobScrubber(

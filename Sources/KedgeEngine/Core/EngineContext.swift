@@ -22,7 +22,7 @@ struct EngineContext: Sendable {
     let space = SpaceReservations()
     let leases = HeldFencingTokens()
     let busySessions = BusySessions()
-    let openAreas = OpenAreaCount()
+    let openAreas = OpenAreaGauge()
     let drain = Drain()
 
     init(

@@ -132,7 +132,7 @@ final class Finalizer: Sendable {
                 let end = ledger.record.fileSize
             else { return }
             _ = try await sessionWriter.append(
-                AppendPut(offset: end), to: session, body: NoBytes())
+                AppendPut(offset: end), to: session, body: EmptyBody())
         }
     }
 

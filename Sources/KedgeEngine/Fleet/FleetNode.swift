@@ -7,7 +7,7 @@ struct FleetNode: Sendable {
     let context: EngineContext
     let registry: SessionRegistry
     let leases: FinalizeLeases
-    let placement: FinalizeResumption
+    let resumption: FinalizeResumption
 
     /// Renews the leases of this node and handles change notifications of other nodes, until the
     /// task is cancelled.
@@ -34,7 +34,7 @@ struct FleetNode: Sendable {
             do {
                 try await leases.renewFinalizes()
                 // Not left to the sweep, which runs once a minute: a client waits for the file.
-                try await placement.takeOverFinalizes()
+                try await resumption.takeOverFinalizes()
             } catch {
                 context.logger.warning(
                     "finalize lease renewal failed",

@@ -7,7 +7,7 @@ struct Recovery: Sendable {
     let rows: any SessionStore & ChunkStore & GarbageQueue
     let bytes: any ByteStore
     let logger: Logger
-    let placement: FinalizeResumption
+    let resumption: FinalizeResumption
 
     /// Reconciles rows and bytes after a stop of any kind.
     func recover() async throws {
@@ -17,7 +17,7 @@ struct Recovery: Sendable {
             try await removeUncountedRivals(in: local)
             for session in try await rows.unfinishedSessions() {
                 if session.record.state == .finalizing {
-                    await placement.finishInterrupted(session.record)
+                    await resumption.finishInterrupted(session.record)
                 } else {
                     try await checkBytes(of: session, in: local)
                 }

@@ -7,7 +7,7 @@ struct Sweeper: Sendable {
     let context: EngineContext
     let registry: SessionRegistry
     let garbageCollector: GarbageCollector
-    let placement: FinalizeResumption
+    let resumption: FinalizeResumption
     let concatenator: Concatenator
 
     /// Runs one sweep: expires sessions, forgets those past their grace, evicts idle sessions from
@@ -25,7 +25,7 @@ struct Sweeper: Sendable {
         }
         await garbageCollector.collectGarbage()
         try await translating {
-            try await placement.finishLeftBehind()
+            try await resumption.finishLeftBehind()
             try await concatenator.resumeConcatenations()
         }
     }

@@ -17,7 +17,7 @@ package actor LiveSession {
     /// Number of changes that this node has made to the session.
     private(set) var changeCount = 0
     private(set) var staging: (any StagingArea)?
-    private var openArea: OpenAreaCount.Mark?
+    private var openArea: OpenAreaGauge.Increment?
     private(set) var lastUsed: Timestamp
     private(set) var isRetired = false
     nonisolated let prefix: PrefixHash
@@ -145,7 +145,7 @@ package actor LiveSession {
             return staging
         }
         staging = opened
-        openArea = OpenAreaCount.Mark(context.openAreas)
+        openArea = OpenAreaGauge.Increment(context.openAreas)
         return opened
     }
 

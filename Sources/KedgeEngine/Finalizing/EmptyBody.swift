@@ -1,7 +1,7 @@
 internal import KedgeFiles
 
 /// A body without bytes.
-struct NoBytes: ByteBody {
+struct EmptyBody: ByteBody {
     var announcedByteCount: Int64? { 0 }
 
     func makeReader() async throws -> any ByteReader { Reader() }

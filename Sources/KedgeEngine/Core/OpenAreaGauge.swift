@@ -1,16 +1,16 @@
 internal import KedgeLocks
 
 /// Counts the open staging areas, because each holds a descriptor.
-final class OpenAreaCount: Sendable {
+final class OpenAreaGauge: Sendable {
     private let count = Mutex(0)
 
     var value: Int { count.withLock { $0 } }
 
-    /// Counts one area for as long as the mark exists.
-    final class Mark: Sendable {
-        private let areas: OpenAreaCount
+    /// One open area, counted for as long as this object exists.
+    final class Increment: Sendable {
+        private let areas: OpenAreaGauge
 
-        init(_ areas: OpenAreaCount) {
+        init(_ areas: OpenAreaGauge) {
             self.areas = areas
             areas.count.withLock { $0 += 1 }
         }
