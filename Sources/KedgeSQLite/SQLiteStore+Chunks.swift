@@ -75,7 +75,7 @@ extension SQLiteStore {
         }
     }
 
-    package func dropChunks(_ indexes: [Int], of id: SessionID) async throws {
+    package func invalidateChunks(_ indexes: [Int], of id: SessionID) async throws {
         try await commits.write { db in
             let session = try db.session(id, in: .open, .finalizing)
             for index in indexes {
@@ -86,7 +86,7 @@ extension SQLiteStore {
             try db.run(
                 "UPDATE session SET prefix_offset = NULL, prefix_state = NULL WHERE number = ?",
                 [session.number])
-            try db.dropFinalize(of: session)
+            try db.discardFinalize(of: session)
             // No chunks are left: clear the staging state.
             if try !db.exists("SELECT 1 FROM chunk WHERE session = ?", [session.number]) {
                 try db.run(

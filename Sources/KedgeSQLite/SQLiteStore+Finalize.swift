@@ -60,7 +60,7 @@ extension SQLiteStore {
         try await commits.write { db in
             let session = try db.session(id, in: .open, .finalizing)
             // An open session may have a finalize job, too.
-            try db.dropFinalize(of: session)
+            try db.discardFinalize(of: session)
             guard session.record.state == .finalizing else { return }
             try db.run(
                 """
@@ -91,7 +91,7 @@ extension Database {
                 prefix_offset = NULL, prefix_state = NULL
             WHERE number = ?
             """, [session.number])
-        try dropFinalize(of: session)
+        try discardFinalize(of: session)
         try deletePartials(of: session)
     }
 
@@ -122,7 +122,7 @@ extension Database {
         try add(.staging(record.stagingKey, state: session.stagingState))
     }
 
-    func dropFinalize(of session: SessionRow) throws {
+    func discardFinalize(of session: SessionRow) throws {
         try run("DELETE FROM finalize_job WHERE session = ?", [session.number])
     }
 }

@@ -38,7 +38,7 @@ extension SQLiteStore {
         }
     }
 
-    package func dropFinalize(of id: SessionID, by lease: WorkLease) async throws {
+    package func discardFinalize(of id: SessionID, by lease: WorkLease) async throws {
         try await commits.write { db in
             guard let session = try db.session(id) else { return }
             try db.run(

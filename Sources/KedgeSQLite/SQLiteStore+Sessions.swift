@@ -204,7 +204,7 @@ extension Database {
                 prefix_offset = NULL, prefix_state = NULL
             WHERE number = ?
             """, [old.number])
-        try dropFinalize(of: old)
+        try discardFinalize(of: old)
         var record = record
         record.stagingKey = old.record.stagingKey
         record.prefix = old.record.prefix

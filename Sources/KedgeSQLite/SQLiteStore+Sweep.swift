@@ -68,7 +68,7 @@ extension SQLiteStore {
         }
     }
 
-    package func leaveToSweep(_ key: StagingKey) async throws {
+    package func addToGarbage(_ key: StagingKey) async throws {
         try await commits.write { db in
             let isTaken = try db.exists(
                 "SELECT 1 FROM session WHERE staging_key = ?", [key.text])

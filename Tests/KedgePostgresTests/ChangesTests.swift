@@ -52,7 +52,7 @@ private struct Knowledge {
         let index = Int(random.next() % 20)
         let touch = Sample.touch(record, until: 1000 + Int64(step))
         switch random.next() % 8 {
-        case 0: try await store.dropChunks([index], of: record.id)
+        case 0: try await store.invalidateChunks([index], of: record.id)
         case 1: try await store.discardPartial(of: record.id, index: index, by: nil)
         case 2, 3:
             try await store.savePartial(
@@ -90,7 +90,7 @@ private struct Knowledge {
         #expect(nothing.chunks == [])
         #expect(nothing.partials == nil)
         #expect(!nothing.isWhole)
-        try await store.dropChunks([0], of: record.id)
+        try await store.invalidateChunks([0], of: record.id)
         let whole = try #require(try await store.changes(of: record.id, since: news.revision))
         #expect(whole.isWhole)
         #expect(whole.chunks == [Sample.chunk(1)])

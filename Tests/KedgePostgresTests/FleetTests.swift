@@ -128,7 +128,7 @@ import Testing
             // Notifications are lost until the listener is connected.
             let canceling = Task {
                 while !Task.isCancelled {
-                    _ = try await first.dropChunks([], of: record.id)
+                    _ = try await first.invalidateChunks([], of: record.id)
                     try await Task.sleep(for: .milliseconds(50))
                 }
             }
@@ -151,7 +151,7 @@ import Testing
                     let record = records[number % 2]
                     group.addTask {
                         switch number % 3 {
-                        case 0: try await store.dropChunks([0], of: record.id)
+                        case 0: try await store.invalidateChunks([0], of: record.id)
                         case 1:
                             _ = try await store.commit(
                                 [Sample.chunk(0)], touching: Sample.touch(record))

@@ -78,14 +78,14 @@ extension StoreCheck {
         let indexes = finding.chunks.flatMap { Array($0) }
         switch finding.kind {
         case .stagingMissing, .stagingShort, .chunkDamaged:
-            try await metadata.dropChunks(indexes, of: session.id)
+            try await metadata.invalidateChunks(indexes, of: session.id)
         case .partialDamaged:
             for index in indexes {
                 try await metadata.discardPartial(of: session.id, index: index, by: nil)
             }
         case .prefixDamaged:
             // Drops the partials, too. Both cost only reading or sending again.
-            try await metadata.dropChunks([], of: session.id)
+            try await metadata.invalidateChunks([], of: session.id)
         default:
             return finding
         }

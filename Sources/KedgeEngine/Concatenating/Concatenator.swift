@@ -207,7 +207,7 @@ final class Concatenator: Sendable {
     /// Drops the pending finalize, so that the session can expire. A failure here leaves that to
     /// the sweep.
     private func discardFinalize(of id: SessionID) async {
-        try? await context.metadata.dropFinalize(of: id, by: finalizer.leases.workLease)
+        try? await context.metadata.discardFinalize(of: id, by: finalizer.leases.workLease)
     }
 
     /// Resumes concatenations that no request asks for. They were interrupted by a crash, or this

@@ -39,6 +39,6 @@ struct LeasedFinalize: FinalizeMode {
     }
 
     func discardJob(of attempt: FinalizeAttempt) async throws {
-        try await queue.dropFinalize(of: attempt.id, by: leases.workLease)
+        try await queue.discardFinalize(of: attempt.id, by: leases.workLease)
     }
 }

@@ -82,7 +82,7 @@ struct Promoter: Sendable {
                     keepUntil: now.advanced(by: context.configuration.supersededLifetime))
             } catch MetadataError.wrongState(let state) where location != nil {
                 // Canceled meanwhile, and perhaps swept before the blob existed.
-                try await context.metadata.leaveToSweep(record.stagingKey)
+                try await context.metadata.addToGarbage(record.stagingKey)
                 throw MetadataError.wrongState(state)
             }
             await session.setState(.completed)

@@ -39,7 +39,7 @@ struct SessionBytes: Sendable {
             metadata: ["session.id": "\(record.id)", "cause": "\(cause)"])
         if record.state == .finalizing { try await context.metadata.reopen(record.id) }
         let indexes = await session.ledger.committed.indexes
-        try await context.metadata.dropChunks(index.map { [$0] } ?? indexes, of: record.id)
+        try await context.metadata.invalidateChunks(index.map { [$0] } ?? indexes, of: record.id)
         await registry.drop(record.id)
         var error = EngineError(.missingChunks, cause: cause)
         error.missing =

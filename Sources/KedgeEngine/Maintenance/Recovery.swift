@@ -77,6 +77,6 @@ struct Recovery: Sendable {
                 "session.id": "\(record.id)", "expected": "\(session.claimedEnd)",
                 "found": "\(byteCount)", "chunks": "\(lost.count)",
             ])
-        try await rows.dropChunks(lost.map(\.index), of: record.id)
+        try await rows.invalidateChunks(lost.map(\.index), of: record.id)
     }
 }

@@ -64,7 +64,7 @@ package protocol ChunkStore: Sendable {
 
     /// Invalidates chunks whose bytes are missing or damaged, so that the client sends them again.
     /// Also drops every partial and rival, the prefix and the finalize job.
-    func dropChunks(_ indexes: [Int], of id: SessionID) async throws
+    func invalidateChunks(_ indexes: [Int], of id: SessionID) async throws
 
     /// Invalidates all chunks, for a writer that found saved bytes gone. Also drops the state that
     /// the byte store recorded for the area.

@@ -56,9 +56,9 @@ package protocol FinalizeQueue: Sendable {
     /// Renews the lease; does nothing when the job is gone or another node has it.
     func renewFinalize(of id: SessionID, lease: WorkLease) async throws
 
-    /// Removes a finalize job that has failed or cannot succeed. Does nothing while another node
+    /// Discards a finalize job that has failed or cannot succeed. Does nothing while another node
     /// has the lease.
-    func dropFinalize(of id: SessionID, by lease: WorkLease) async throws
+    func discardFinalize(of id: SessionID, by lease: WorkLease) async throws
 
     /// Leases finalize jobs whose holder is gone, as ``takeFinalize(of:expecting:lease:)`` does.
     /// Concurrent callers get different jobs.

@@ -21,7 +21,7 @@ package protocol GarbageQueue: Sendable {
 
     /// Adds a staging area to the garbage, for bytes that arrived after its session had ended. Does
     /// nothing while a session has the area.
-    func leaveToSweep(_ key: StagingKey) async throws
+    func addToGarbage(_ key: StagingKey) async throws
 
     /// Returns true while a file or a finalizing session needs the blob.
     func isNeeded(_ digest: SHA256Digest) async throws -> Bool

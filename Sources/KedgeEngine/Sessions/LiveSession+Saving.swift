@@ -101,7 +101,7 @@ extension LiveSession {
         case .wrongState, .notFound:
             guard context.traits.leavesLateBytes else { return }
             // A failure here leaves them to `kedge fsck`; the first error is the one to report.
-            try? await context.metadata.leaveToSweep(ledger.record.stagingKey)
+            try? await context.metadata.addToGarbage(ledger.record.stagingKey)
         default: return
         }
     }

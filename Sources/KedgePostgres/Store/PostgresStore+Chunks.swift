@@ -83,7 +83,7 @@ extension PostgresStore {
 
     /// Not idempotent: a second run also discards chunks that were added in between, and the client
     /// sends them again.
-    package func dropChunks(_ indexes: [Int], of id: SessionID) async throws {
+    package func invalidateChunks(_ indexes: [Int], of id: SessionID) async throws {
         try await write { db in
             let session = try db.lockedSession(id, in: .open, .finalizing)
             _ = try db.query(

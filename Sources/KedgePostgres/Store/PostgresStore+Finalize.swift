@@ -116,7 +116,7 @@ extension PostgresStore {
     }
 
     /// Idempotent: a missing job is not an error.
-    package func dropFinalize(of id: SessionID, by lease: WorkLease) async throws {
+    package func discardFinalize(of id: SessionID, by lease: WorkLease) async throws {
         try await write { db in
             _ = try db.query(
                 """

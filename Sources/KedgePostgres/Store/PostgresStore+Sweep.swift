@@ -72,7 +72,7 @@ extension PostgresStore {
     }
 
     /// Idempotent: an existing row stays.
-    package func leaveToSweep(_ key: StagingKey) async throws {
+    package func addToGarbage(_ key: StagingKey) async throws {
         try await write { db in
             let isTaken =
                 try db.query(

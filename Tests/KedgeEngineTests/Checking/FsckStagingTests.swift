@@ -138,7 +138,7 @@ import Testing
         let upload = try await interrupted()
         let node = try await fixture.start()
         // Removes the stored prefix first: a prefix never goes back.
-        try await node.metadata.dropChunks([], of: upload.id)
+        try await node.metadata.invalidateChunks([], of: upload.id)
         _ = try await node.metadata.commit([], touching: touch(upload, prefix: prefix))
         try await node.kill()
         #expect(try await fixture.check().kinds == (showsWithoutHashing ? [.prefixDamaged] : []))

@@ -80,7 +80,7 @@ import Testing
         let upload = try await complete(on: node)
         _ = try await node.metadata.beginFinalize(
             of: upload.id, digest: upload.digest, fileID: .random())
-        try await node.metadata.dropChunks([1], of: upload.id)
+        try await node.metadata.invalidateChunks([1], of: upload.id)
         node = try await node.restart()
         #expect(try await node.status(of: upload).state == .open)
         try await node.putAll(of: upload)

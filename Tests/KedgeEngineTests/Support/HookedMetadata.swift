@@ -69,8 +69,8 @@ struct HookedMetadata: MetadataStore {
         try await real.declareSize(byteCount, of: id)
     }
 
-    func dropChunks(_ indexes: [Int], of id: SessionID) async throws {
-        try await real.dropChunks(indexes, of: id)
+    func invalidateChunks(_ indexes: [Int], of id: SessionID) async throws {
+        try await real.invalidateChunks(indexes, of: id)
     }
 
     func beginFinalize(
@@ -162,7 +162,7 @@ struct HookedMetadata: MetadataStore {
         try await real.damagedFiles(of: owner, after: after, limit: limit)
     }
 
-    func leaveToSweep(_ key: StagingKey) async throws { try await real.leaveToSweep(key) }
+    func addToGarbage(_ key: StagingKey) async throws { try await real.addToGarbage(key) }
 
     func takeFinalize(
         of id: SessionID, expecting expected: SHA256Digest?, lease: WorkLease
@@ -170,8 +170,8 @@ struct HookedMetadata: MetadataStore {
         try await real.takeFinalize(of: id, expecting: expected, lease: lease)
     }
 
-    func dropFinalize(of id: SessionID, by lease: WorkLease) async throws {
-        try await real.dropFinalize(of: id, by: lease)
+    func discardFinalize(of id: SessionID, by lease: WorkLease) async throws {
+        try await real.discardFinalize(of: id, by: lease)
     }
 
     func takeAbandonedFinalizes(

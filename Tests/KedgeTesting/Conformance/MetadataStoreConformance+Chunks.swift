@@ -102,7 +102,7 @@ extension MetadataStoreConformance {
             _ = try await store.commit(
                 [Sample.chunk(0), Sample.chunk(1)], touching: Sample.touch(record, prefix: 200))
             try await store.savePartial(Sample.partial(2), touching: Sample.touch(record))
-            try await store.dropChunks([1, 2], of: record.id)
+            try await store.invalidateChunks([1, 2], of: record.id)
             let progress = try #require(try await store.now(record))
             #expect(progress.chunks == [Sample.chunk(0)])
             #expect(progress.partials.isEmpty)
@@ -114,7 +114,7 @@ extension MetadataStoreConformance {
         Case("chunks of a completed session stay") { store in
             let file = try await store.makeFile()
             await #expect(throws: MetadataError.wrongState(.completed)) {
-                try await store.dropChunks([0], of: file.sessionID)
+                try await store.invalidateChunks([0], of: file.sessionID)
             }
             #expect(try await store.chunkDigests(of: file).count == 3)
         },

@@ -83,7 +83,7 @@ extension MetadataStoreConformance {
             #expect(reopened.state == .open)
             #expect(reopened.fileID == nil)
             #expect(reopened.finalDigest == nil)
-            try await store.dropChunks([1], of: record.id)
+            try await store.invalidateChunks([1], of: record.id)
             try await store.fill(record)
             let begun = try await store.beginFinalize(
                 of: record.id, digest: Sample.digest("b"), fileID: .random())
@@ -146,7 +146,7 @@ extension MetadataStoreConformance {
             try await store.fill(record)
             _ = try await store.beginFinalize(
                 of: record.id, digest: Sample.digest("a"), fileID: .random())
-            try await store.dropChunks([1], of: record.id)
+            try await store.invalidateChunks([1], of: record.id)
             await expectRefusal {
                 _ = try await store.completeFinalize(of: record.id, at: Sample.time(1))
             }

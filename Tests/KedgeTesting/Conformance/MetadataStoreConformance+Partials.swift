@@ -125,7 +125,7 @@ extension MetadataStoreConformance {
                 if isWhole {
                     try await store.invalidateChunks(touching: touch)
                 } else {
-                    try await store.dropChunks([0], of: record.id)
+                    try await store.invalidateChunks([0], of: record.id)
                 }
                 #expect(try await store.now(record)?.partials == [])
                 try await store.savePartial(Sample.rival(1), touching: touch)

@@ -62,7 +62,7 @@ extension MetadataStoreConformance {
         Case("a session that lost its bytes again makes no room") { store in
             let record = try await fill(store)
             _ = try await store.commit([Sample.chunk(0)], touching: Sample.touch(record))
-            try await store.dropChunks([0], of: record.id)
+            try await store.invalidateChunks([0], of: record.id)
             #expect(try await create(in: store, most: 1) == .full)
         },
         Case("sessions that have ended take no room") { store in

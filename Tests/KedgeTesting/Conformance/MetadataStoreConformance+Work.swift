@@ -75,7 +75,7 @@ extension MetadataStoreConformance {
                 { try await store.cancelSession($0.id, owner: $0.owner) },
                 {
                     try await store.reopen($0.id)
-                    try await store.dropFinalize(of: $0.id, by: lease("a", at: 0))
+                    try await store.discardFinalize(of: $0.id, by: lease("a", at: 0))
                 },
             ]
             for (number, end) in ends.enumerated() {
@@ -106,7 +106,7 @@ extension MetadataStoreConformance {
             #expect(
                 try await store.takeAbandonedFinalizes(lease: lease("c", at: 70), limit: 9).count
                     == 1)
-            try await store.dropChunks([], of: record.id)
+            try await store.invalidateChunks([], of: record.id)
             #expect(
                 try await store.takeAbandonedFinalizes(lease: lease("d", at: 500), limit: 9) == [])
             try await store.renewFinalize(of: .random(), lease: lease("a", at: 0))
@@ -121,7 +121,7 @@ extension MetadataStoreConformance {
                 try await store.takeFinalize(
                     of: file.sessionID, expecting: nil, lease: lease("a", at: 0))
             }
-            try await store.dropFinalize(of: .random(), by: lease("a", at: 0))
+            try await store.discardFinalize(of: .random(), by: lease("a", at: 0))
         },
         Case("only its holder releases a promised finalize, or any node once the lease is over") {
             store in
@@ -131,9 +131,9 @@ extension MetadataStoreConformance {
                     of: record.id, expecting: nil, lease: lease(holder, at: second))
             }
             _ = try await take("a", 0)
-            try await store.dropFinalize(of: record.id, by: lease("b", at: 59))
+            try await store.discardFinalize(of: record.id, by: lease("b", at: 59))
             #expect(try await !take("b", 59))
-            try await store.dropFinalize(of: record.id, by: lease("b", at: 60))
+            try await store.discardFinalize(of: record.id, by: lease("b", at: 60))
             let abandoned = try await store.takeAbandonedFinalizes(
                 lease: lease("c", at: 1000), limit: 9)
             #expect(abandoned.isEmpty)
@@ -177,9 +177,9 @@ extension MetadataStoreConformance {
             let record = try await store.make()
             try await store.fill(record)
             _ = try await store.setStagingState("state", of: record.stagingKey, replacing: nil)
-            try await store.dropChunks([1], of: record.id)
+            try await store.invalidateChunks([1], of: record.id)
             #expect(try await store.stagingState(of: record.stagingKey) == "state")
-            try await store.dropChunks([0, 2], of: record.id)
+            try await store.invalidateChunks([0, 2], of: record.id)
             #expect(try await store.stagingState(of: record.stagingKey) == nil)
         },
         Case("rows are bound to the bytes of one place") { store in
@@ -261,12 +261,12 @@ extension MetadataStoreConformance {
         Case("staged bytes of an ended session are left to the sweep, and bytes in use are not") {
             store in
             let record = try await store.make()
-            try await store.leaveToSweep(record.stagingKey)
+            try await store.addToGarbage(record.stagingKey)
             #expect(try await store.claimAll() == [])
             try await store.cancelSession(record.id, owner: record.owner)
             #expect(try await store.claimAll() == [.staging(record.stagingKey)])
             try await store.forget(.staging(record.stagingKey))
-            try await store.leaveToSweep(record.stagingKey)
+            try await store.addToGarbage(record.stagingKey)
             #expect(try await store.claimAll() == [.staging(record.stagingKey)])
         },
         Case("only the last claim of garbage forgets it") { store in

@@ -170,7 +170,7 @@ extension SimulatedMetadata {
         }
     }
 
-    package func dropChunks(_ indexes: [Int], of id: SessionID) async throws {
+    package func invalidateChunks(_ indexes: [Int], of id: SessionID) async throws {
         try write { rows in
             var session = try rows.session(id, in: .open, .finalizing)
             for index in indexes { session.chunks[index] = nil }

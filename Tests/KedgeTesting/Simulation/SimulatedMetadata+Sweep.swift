@@ -61,7 +61,7 @@ extension SimulatedMetadata {
         }
     }
 
-    package func leaveToSweep(_ key: StagingKey) async throws {
+    package func addToGarbage(_ key: StagingKey) async throws {
         try write { rows in
             let isTaken = rows.sessions.values.contains {
                 $0.hasStaging && $0.record.stagingKey == key

@@ -32,7 +32,7 @@ extension SimulatedMetadata {
         }
     }
 
-    package func dropFinalize(of id: SessionID, by lease: WorkLease) async throws {
+    package func discardFinalize(of id: SessionID, by lease: WorkLease) async throws {
         try write { rows in
             guard let job = rows.sessions[id]?.job else { return }
             let isFree = job.leaseUntil <= lease.now.millisecondsSinceEpoch

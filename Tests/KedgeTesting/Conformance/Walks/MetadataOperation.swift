@@ -9,13 +9,13 @@ package enum MetadataOperation: Sendable {
     case savePartial(PartialRecord, SessionTouch)
     case discardPartial(SessionID, index: Int, isRival: Bool)
     case declareSize(Int64, SessionID)
-    case dropChunks([Int], SessionID)
+    case invalidateChunks([Int], SessionID)
     case beginFinalize(SessionID, SHA256Digest, FileID)
     case completeFinalize(SessionID, at: Timestamp, location: String?)
     case reopen(SessionID)
     case takeFinalize(SessionID, expecting: SHA256Digest?, WorkLease)
     case renewFinalize(SessionID, WorkLease)
-    case dropFinalize(SessionID, WorkLease)
+    case discardFinalize(SessionID, WorkLease)
     case takeAbandonedFinalizes(WorkLease)
     case savePrefix(HashCheckpoint, SessionID)
     case cancel(SessionID, OwnerID)
@@ -24,7 +24,7 @@ package enum MetadataOperation: Sendable {
     case expire(now: Timestamp, graceEnd: Timestamp)
     case claimGarbage(now: Timestamp, until: Timestamp)
     case forgetGarbage(Garbage, claimedUntil: Timestamp)
-    case leaveToSweep(StagingKey)
+    case addToGarbage(StagingKey)
     case bind(String)
 
     /// More rows than any test has. A smaller limit would leave the choice of rows to each store.
@@ -83,12 +83,13 @@ package enum MetadataOperation: Sendable {
             try await store.discardPartial(of: id, index: index, isRival: isRival, by: nil)
         case .declareSize(let byteCount, let id):
             try await store.declareSize(byteCount, of: id)
-        case .dropChunks(let indexes, let id): try await store.dropChunks(indexes, of: id)
+        case .invalidateChunks(let indexes, let id):
+            try await store.invalidateChunks(indexes, of: id)
         case .reopen(let id): try await store.reopen(id)
         case .renewFinalize(let id, let lease):
             try await store.renewFinalize(of: id, lease: lease)
-        case .dropFinalize(let id, let lease):
-            try await store.dropFinalize(of: id, by: lease)
+        case .discardFinalize(let id, let lease):
+            try await store.discardFinalize(of: id, by: lease)
         case .savePrefix(let prefix, let id):
             try await store.savePrefix(prefix, of: id, knowing: nil)
         case .cancel(let id, let owner): try await store.cancelSession(id, owner: owner)
@@ -96,7 +97,7 @@ package enum MetadataOperation: Sendable {
             try await store.deleteFile(id, owner: owner, at: now)
         case .forgetGarbage(let garbage, let end):
             try await store.forgetGarbage(garbage, claimedUntil: end)
-        case .leaveToSweep(let key): try await store.leaveToSweep(key)
+        case .addToGarbage(let key): try await store.addToGarbage(key)
         case .bind(let identity): try await store.bind(toBytesAt: identity)
         default: preconditionFailure("\(self) answers something")
         }

@@ -54,7 +54,7 @@ struct MetadataWalk {
         case ..<40:
             return .discardPartial(record.id, index: index(), isRival: chance(30))
         case ..<43: return .declareSize(Self.sizes.randomElement(using: &random) ?? 0, record.id)
-        case ..<45: return .dropChunks([index(), index()], record.id)
+        case ..<45: return .invalidateChunks([index(), index()], record.id)
         case ..<48: return .savePrefix(prefix(upTo: 260), record.id)
         case ..<54: return setStagingState(record)
         case ..<83: return finalize(record)
@@ -79,7 +79,7 @@ extension MetadataWalk {
         switch Int.random(in: 0..<11, using: &random) {
         case ..<4: beginning(record)
         case ..<6: completion(record)
-        case 6: chance(50) ? .reopen(record.id) : .dropFinalize(record.id, lease())
+        case 6: chance(50) ? .reopen(record.id) : .discardFinalize(record.id, lease())
         case 7: .renewFinalize(record.id, lease())
         case 8, 9:
             .takeFinalize(
@@ -93,7 +93,7 @@ extension MetadataWalk {
         switch Int.random(in: 0..<10, using: &random) {
         case ..<4: .expire(now: time(), graceEnd: time(Int64.random(in: -60...0, using: &random)))
         case ..<6: claim()
-        case 6: .leaveToSweep(StagingKey(known.sessions.randomElement(using: &random) ?? .random()))
+        case 6: .addToGarbage(StagingKey(known.sessions.randomElement(using: &random) ?? .random()))
         case ..<9: forgetting()
         default: .bind(chance(30) ? "there" : "here")
         }
