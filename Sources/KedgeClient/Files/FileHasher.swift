@@ -138,6 +138,3 @@ final class FileHasher: Sendable {
 struct HashInterrupted: Error {
     let byteCount: Int64
 }
-
-/// The earlier name of ``FileHasher``, which `Protocols` still uses.
-typealias PrefixHash = FileHasher

@@ -18,7 +18,7 @@ actor SequentialUploadWorker: UploadRun {
     let file: any OpenFile
     var upload: UploadTransfer
     /// Running SHA-256 of the whole file.
-    var wholeFile: PrefixHash
+    var wholeFile: FileHasher
     var source: UploadSource
     var capabilities = ServerCapabilities()
     var pieces = AdaptiveBodySize(capabilities: ServerCapabilities())
@@ -71,7 +71,7 @@ actor SequentialUploadWorker: UploadRun {
         isInDoubt = recorded.identity != identity
         self.file = file
         client = context.api.client(upload.uploadProtocol)
-        wholeFile = PrefixHash(
+        wholeFile = FileHasher(
             file: file, saved: upload.savedHash, environment: context.environment)
         source = Self.makeSource(upload, file: file, pieces: pieces, context: context)
         let offset = upload.status.lastGoodByteOffset

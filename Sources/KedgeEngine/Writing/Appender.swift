@@ -63,7 +63,7 @@ struct Appender {
         while hasMore, offset < limit {
             (hasMore, tail) = try await writeNextChunk(reader)
         }
-        if hasMore, try await !isAtEnd(reader, context: context) {
+        if hasMore, try await !reader.isAtEnd(through: context.buffers) {
             // Bytes up to the limit are sound, and count like those of any interrupted body.
             if let tail, !put.countsAtItsEnd { try await finish(tail, isLast: false) }
             throw await beyondLimit()

@@ -49,18 +49,18 @@ struct ChunkWriter {
             staging: try await session.stagingArea(),
             hashesFile: range == chunk && partial == nil)
         if range.start > chunk.start {
-            try await skip(write.offset - range.start, of: reader, context: context)
+            try await reader.skip(write.offset - range.start, through: context.buffers)
         }
         try await write.receiveAll(reader)
         guard range.end == chunk.end else {
-            try await requireEnd(of: body, reader, context: context)
+            try await reader.requireEnd(of: body, through: context.buffers)
             return try await write.savePart()
         }
         guard write.digest == put.digest else {
             try await session.doubtPartial(put.index, of: partial)
             throw EngineError.wrongHash(expected: put.digest, actual: write.digest)
         }
-        try await requireEnd(of: body, reader, context: context)
+        try await reader.requireEnd(of: body, through: context.buffers)
         try await write.commit()
     }
 

@@ -36,7 +36,7 @@ struct RivalWriter {
         try await lending(area) {
             let reader = try await body.makeReader()
             let begun = try makeWrite(rival, area)
-            try await skip(begun.offset - bodyStart, of: reader, context: context)
+            try await reader.skip(begun.offset - bodyStart, through: context.buffers)
             try await finish(begun, reader, body)
         }
     }
@@ -127,7 +127,7 @@ struct RivalWriter {
         var write = begun
         try await write.receiveAll(reader)
         guard end == chunk.end else {
-            try await requireEnd(of: body, reader, context: context)
+            try await reader.requireEnd(of: body, through: context.buffers)
             return try await write.savePart()
         }
         let digest = write.digest
@@ -135,7 +135,7 @@ struct RivalWriter {
             if isKept { try await session.discardPartial(put.index, isRival: true) }
             throw EngineError.wrongHash(expected: put.digest, actual: digest)
         }
-        try await requireEnd(of: body, reader, context: context)
+        try await reader.requireEnd(of: body, through: context.buffers)
         // Awaited here. A task of its own, so that cancellation cannot discard the partial without
         // committing the chunk.
         try await Task { [write] in try await replacePartial(with: write.staging) }.value
@@ -199,33 +199,9 @@ struct RivalWriter {
             let offset = chunk.start + hasher.byteCount
             buffer.removeAll()
             try await area.read(into: buffer, at: offset, byteCount: chunk.end - offset)
-            let before = hasher
-            hasher = await context.pool.compute {
-                var after = before
-                after.update(buffer.bytes)
-                return after
-            }
+            hasher = await context.hash(buffer, after: hasher)
             try await staging.write(buffer, at: offset)
         }
         return hasher.digest()
-    }
-}
-
-/// Checks that a body has ended. Only an open-ended body can continue. One that breaks off here
-/// counts, because its bytes are complete.
-///
-/// - Throws: `LENGTH_MISMATCH`.
-func requireEnd(
-    of body: some ByteBody, _ reader: any ByteReader, context: EngineContext
-) async throws {
-    guard body.announcedByteCount == nil else { return }
-    let isOver: Bool
-    do {
-        isOver = try await isAtEnd(reader, context: context)
-    } catch {
-        return
-    }
-    guard isOver else {
-        throw EngineError(.lengthMismatch, "The body continues after the end of the chunk.")
     }
 }
