@@ -20,7 +20,7 @@ extension TransferClient {
                     try file.bytes(at: offset, count: count)
                 }.verdict()
             } catch {
-                throw TransferError(error, operation: "check container", role: "file")
+                throw TransferError(error, operation: "check container", role: .inspectedFile)
             }
         }
     }

@@ -11,7 +11,7 @@ extension TransferClient {
         do {
             return try environment.files.availableBytes(at: path)
         } catch {
-            throw TransferError(error, operation: "look at", role: "file system")
+            throw TransferError(error, operation: "look at", role: .fileSystem)
         }
     }
 }

@@ -208,7 +208,7 @@ public final class TransferClient: Sendable {
                 )
             }
         } catch {
-            throw TransferError.reading(error, operation: "download", role: "destination")
+            throw TransferError.reading(error, operation: "download", role: .destination)
         }
         guard hasParent, isDirectory || !destination.hasSuffix("/") else {
             throw TransferError(

@@ -81,7 +81,7 @@ struct BodyWriter: ~Copyable {
                 return part
             }
         } catch {
-            throw TransferError.reading(error, operation: "write", role: "download's folder")
+            throw TransferError.reading(error, operation: "write", role: .downloadFolder)
         }
         rate.add(Int64(buffer.count))
         buffer.removeAll()

@@ -254,7 +254,7 @@ extension DownloadWorker {
             let chunks = unsynced
             (unsynced, syncingPartials, unsyncedPartials) = ([], unsyncedPartials, [:])
             do {
-                try await context.onDisk("sync", "download's folder") { try file.syncData() }
+                try await context.onDisk("sync", .downloadFolder) { try file.syncData() }
             } catch {
                 syncFailure = error
                 throw error

@@ -10,7 +10,7 @@ extension DownloadWorker {
         guard !download.overwrites else { return false }
         let (files, path) = (files, download.destinationPath)
         let (expectedHash, expectedSize) = (download.expectedHash, download.expectedSize)
-        let found: Existing = try await context.onDisk("look at", "destination") {
+        let found: Existing = try await context.onDisk("look at", .destination) {
             guard try files.status(of: path) != nil else { return .nothing }
             guard let expectedHash, let expectedSize,
                 let found = try Self.verified(
@@ -48,7 +48,7 @@ extension DownloadWorker {
     func settle(on found: FileStatus, digest: SHA256Digest, size: Int64) async throws {
         let (files, path, scratch) = (files, download.destinationPath, download.tempPath)
         try await context.store.doubtDestination(of: context.lease)
-        let mayChangeFolder = try await context.onDisk("sync", "destination") {
+        let mayChangeFolder = try await context.onDisk("sync", .destination) {
             try Self.sync(found, at: path, files: files)
             return try Self.makeNameDurable(path, scratch: scratch, files: files)
         }

@@ -12,7 +12,7 @@ extension DownloadWorker {
         let pace = PartialPace(limits: environment.partialLimits, at: environment.now())
         var chunk = ChunkFetch(index: index, range: range, fileHashStep: fileHashStep, pace: pace)
         guard let partial = partials[index] else { return chunk }
-        let found = try await context.onDisk("read back", "download's folder") {
+        let found = try await context.onDisk("read back", .downloadFolder) {
             try partial.readBack(range, in: temp.file)
         }
         guard let found else {

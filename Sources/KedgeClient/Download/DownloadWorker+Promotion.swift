@@ -16,8 +16,7 @@ extension DownloadWorker {
             try await context.store.discardProgress(of: context.lease)
             throw DownloadRestart(error: integrityError(cause: nil))
         } catch {
-            throw TransferError.reading(
-                error, operation: "hash file", role: "download's folder")
+            throw TransferError.reading(error, operation: "hash file", role: .downloadFolder)
         }
     }
 
@@ -81,7 +80,7 @@ extension DownloadWorker {
         guard let digests = remote.chunkDigests, let layout = download.layout, !isSequential else {
             return []
         }
-        return try await context.onDisk("verify chunks", "download's folder") {
+        return try await context.onDisk("verify chunks", .downloadFolder) {
             try digests.indices.filter { index in
                 guard let range = layout.range(ofChunk: index) else { return false }
                 return try TempFile.digest(of: temp.file, range: range) != digests[index]
@@ -100,7 +99,7 @@ extension DownloadWorker {
     func deleteTempFile() async throws {
         let (files, path) = (files, download.tempPath)
         // Removed while locked, for the reason given in ``makeTempFile(size:)``.
-        try await context.onDisk("remove", "download's folder") { _ = try files.remove(path) }
+        try await context.onDisk("remove", .downloadFolder) { _ = try files.remove(path) }
         closeTempFile()
         try await context.store.discardProgress(of: context.lease)
     }
@@ -111,7 +110,7 @@ extension DownloadWorker {
     /// The file stays open, and its name is checked before and after the rename. Another program
     /// with write access to the folder could otherwise put an unverified file in its place.
     func promote(_ temp: TempFile, digest: SHA256Digest, size: Int64) async throws {
-        try await context.onDisk("sync", "download's folder") { try temp.file.syncData() }
+        try await context.onDisk("sync", .downloadFolder) { try temp.file.syncData() }
         guard
             try await context.store.beginPromotion(
                 fileHash: digest, size: size, known: download, of: context.lease)
@@ -122,7 +121,7 @@ extension DownloadWorker {
                     explanation: "The options of this download keep changing."))
         }
         let (files, download) = (files, download)
-        let outcome = try await context.onDisk("promote", "destination") {
+        let outcome = try await context.onDisk("promote", .destination) {
             let outcome = try Self.rename(
                 download, temp: temp, digest: digest, size: size, files: files)
             if outcome == .promoted {
@@ -191,7 +190,7 @@ extension DownloadWorker {
             let size = download.expectedSize
         else { return false }
         let (files, download) = (files, download)
-        let isPromoted = try await context.onDisk("recover", "destination") {
+        let isPromoted = try await context.onDisk("recover", .destination) {
             // Inode numbers are reused, so the bytes decide.
             let path = download.destinationPath
             guard try files.status(of: path)?.inode == inode,

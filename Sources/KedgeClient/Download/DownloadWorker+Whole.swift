@@ -42,7 +42,7 @@ extension DownloadWorker {
         try await adoptHead(fields, byteCount: announced, answer: answer)
         if let announced {
             let (files, path) = (files, TempFile.directory(of: download.tempPath))
-            try await context.onDisk("check space", "download's folder") {
+            try await context.onDisk("check space", .downloadFolder) {
                 try TempFile.requireSpace(announced, at: path, files: files)
             }
         }

@@ -149,13 +149,13 @@ actor DownloadWorker {
         let size = download.expectedSize ?? 0
         if let temp {
             // Opening it again would fail: this process holds its lock.
-            let now = try await context.onDisk("look at", "download's folder") {
+            let now = try await context.onDisk("look at", .downloadFolder) {
                 try temp.file.status()
             }
             if now.inode == download.tempInode, now.byteCount == size { return temp }
         } else if let inode = download.tempInode {
             let confirmed = confirmedByteCount
-            let existing = try await context.onDisk("open", "download's folder") {
+            let existing = try await context.onDisk("open", .downloadFolder) {
                 let temp = try TempFile.reopen(path, inode: inode, size: size, files: files)
                 if let temp {
                     // Unconfirmed bytes already have space allocated on the disk.
@@ -183,14 +183,14 @@ actor DownloadWorker {
         // its name: no other process would remove it. The file stays open, and so locked, until
         // then. If this process is suspended here, a new owner must not write to a file that this
         // process removes when it wakes.
-        try await context.onDisk("remove", "download's folder") {
+        try await context.onDisk("remove", .downloadFolder) {
             try files.remove(old)
             // Also when the file is missing: an earlier run may have stopped after the removal.
             try files.syncDirectoryAnew(TempFile.directory(of: old), scratch: old)
         }
         closeTempFile()
         try await context.store.prepareTempFile(at: path, of: context.lease)
-        let made = try await context.onDisk("create", "download's folder") {
+        let made = try await context.onDisk("create", .downloadFolder) {
             try TempFile.create(path, size: size, files: files)
         }
         temp = made

@@ -49,7 +49,7 @@ extension DownloadWorker {
         guard present > 0 else { return Overlap() }
         let end = chunk.missing.start
         let known = ByteRange(start: end - min(chunk.overlapByteCount, present), end: end)
-        let bytes = try await context.onDisk("read back", "download's folder") {
+        let bytes = try await context.onDisk("read back", .downloadFolder) {
             try Overlap.read(known, from: temp.file)
         }
         guard bytes.count == known.byteCount else {

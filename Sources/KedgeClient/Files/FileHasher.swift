@@ -85,7 +85,7 @@ final class FileHasher: Sendable {
             try Task.checkCancellation()
             throw SourceChanged(current: nil)
         } catch {
-            throw TransferError.reading(error, operation: "hash file", role: "file to upload")
+            throw TransferError.reading(error, operation: "hash file", role: .source)
         }
     }
 

@@ -101,7 +101,7 @@ final class UploadSource: Sendable {
                 try identity.require(now)
                 return result
             } catch let error as FileError {
-                throw TransferError(error, operation: "read chunk", role: "file to upload")
+                throw TransferError(error, operation: "read chunk", role: .source)
             }
         }
     }
@@ -149,7 +149,7 @@ final class UploadSource: Sendable {
                 }
                 return (file, SourceIdentity(status))
             } catch let error as FileError {
-                throw TransferError(error, operation: "open", role: "file to upload")
+                throw TransferError(error, operation: "open", role: .source)
             }
         }
     }

@@ -19,7 +19,7 @@ struct WorkerContext: Sendable {
 
     /// Runs file operations on the pool and translates their errors.
     func onDisk<Result: Sendable>(
-        _ operation: String, _ role: String, _ work: @escaping @Sendable () throws -> Result
+        _ operation: String, _ role: LocalFileRole, _ work: @escaping @Sendable () throws -> Result
     ) async throws -> Result {
         do {
             return try await pool.run(work)

@@ -155,7 +155,7 @@ package final class TransferStore: Sendable {
                 explanation: "The transfer records were written by another version of kedge.",
                 cause: error)
         case let error as FileError:
-            return TransferError(error, operation: "store: \(operation)", role: "transfer records")
+            return TransferError(error, operation: "store: \(operation)", role: .transferRecords)
         default:
             return TransferError(.storeDamaged, operation: "store: \(operation)", cause: error)
         }
