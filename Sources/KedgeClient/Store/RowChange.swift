@@ -4,27 +4,27 @@ internal import KedgeModel
 
 /// A change of one record, collected and written as one `UPDATE` when its transaction ends.
 ///
-/// Column names are constants of this module; values are bound.
+/// Column names are those of ``TransferColumn``; values are bound.
 struct RowChange {
     let database: Database
     /// The record as it was when the transaction began.
     let row: TransferRow
-    private var assignments: [String: (any DatabaseValueConvertible)?] = [:]
+    private var assignments: [TransferColumn: (any DatabaseValueConvertible)?] = [:]
 
     init(_ row: TransferRow, in database: Database) {
         self.row = row
         self.database = database
     }
 
-    mutating func set(_ column: String, _ value: (some DatabaseValueConvertible)?) {
+    mutating func set(_ column: TransferColumn, _ value: (some DatabaseValueConvertible)?) {
         assignments[column] = .some(value)
     }
 
-    mutating func set(_ column: String, _ bytes: [UInt8]?) {
+    mutating func set(_ column: TransferColumn, _ bytes: [UInt8]?) {
         assignments[column] = .some(bytes.map { Data($0) })
     }
 
-    mutating func clear(_ columns: String...) {
+    mutating func clear(_ columns: TransferColumn...) {
         for column in columns { assignments[column] = .some(nil) }
     }
 
@@ -33,50 +33,50 @@ struct RowChange {
     /// - Throws: `IllegalTransition`.
     mutating func apply(_ event: TransferEvent) throws {
         let state = try row.state.applying(event, direction: row.direction)
-        set("state", state.rawValue)
+        set(.state, state.rawValue)
         if state != .paused {
-            clear("pause_reason")
+            clear(.pauseReason)
         } else if case .pause(let reason) = event {
-            set("pause_reason", reason.rawValue)
+            set(.pauseReason, reason.rawValue)
         }
     }
 
     mutating func setError(
         _ code: ErrorCode, _ message: String, attempt: FailedAttempt? = nil
     ) {
-        set("last_error_code", code.rawValue)
-        set("last_error_message", message)
-        set("attempt_cause", attempt?.cause?.rawValue)
-        set("attempt_host", attempt?.host)
-        set("attempt_port", attempt?.port)
-        set("attempt_number", attempt?.attempt)
-        set("next_attempt_at", attempt?.nextAttemptAt?.millisecondsSinceEpoch)
+        set(.lastErrorCode, code.rawValue)
+        set(.lastErrorMessage, message)
+        set(.attemptCause, attempt?.cause?.rawValue)
+        set(.attemptHost, attempt?.host)
+        set(.attemptPort, attempt?.port)
+        set(.attemptNumber, attempt?.attempt)
+        set(.nextAttemptAt, attempt?.nextAttemptAt?.millisecondsSinceEpoch)
     }
 
     mutating func clearError() {
-        clear("last_error_code", "last_error_message", "attempt_cause", "attempt_host")
-        clear("attempt_port", "attempt_number", "next_attempt_at")
+        clear(.lastErrorCode, .lastErrorMessage, .attemptCause, .attemptHost)
+        clear(.attemptPort, .attemptNumber, .nextAttemptAt)
     }
 
     mutating func setAnswer(_ answer: ServerAnswer?) {
         guard let answer else { return }
-        set("last_server_status", answer.status)
-        set("last_request_id", answer.requestID)
+        set(.lastServerStatus, answer.status)
+        set(.lastRequestID, answer.requestID)
     }
 
     mutating func setHash(_ hash: SavedHash?) {
         // The state of no bytes is useless, and the schema requires it to be absent.
         let useful = hash.flatMap { $0.offsetBytes > 0 ? $0 : nil }
-        set("hash_state", useful?.state)
-        set("hash_offset", useful?.offsetBytes ?? 0)
+        set(.hashState, useful?.state)
+        set(.hashOffset, useful?.offsetBytes ?? 0)
     }
 
     mutating func releaseOwner() {
-        clear("owner_token", "owner_process", "owner_heartbeat")
+        clear(.ownerToken, .ownerProcess, .ownerHeartbeat)
     }
 
     /// Sets one bit of a chunk set without parsing the others.
-    mutating func insertChunk(_ index: Int, into column: String) {
+    mutating func insertChunk(_ index: Int, into column: TransferColumn) {
         var bytes = row.bytes(column) ?? []
         let place = index / 8
         if bytes.count <= place {
@@ -99,9 +99,10 @@ struct RowChange {
     }
 
     func write(_ id: TransferID, at now: Timestamp) throws {
-        let columns = assignments.keys.sorted()
+        let columns = assignments.keys.map(\.rawValue).sorted()
         let list = columns.map { "\($0) = :\($0), " }.joined()
-        var arguments: [String: (any DatabaseValueConvertible)?] = assignments
+        var arguments: [String: (any DatabaseValueConvertible)?] = [:]
+        for (column, value) in assignments { arguments[column.rawValue] = .some(value) }
         arguments["id"] = id.text
         arguments["now"] = now.millisecondsSinceEpoch
         try database.execute(

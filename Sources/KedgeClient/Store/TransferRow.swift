@@ -18,7 +18,7 @@ extension TransferDirection {
     }
 }
 
-/// A row of either table, read by column name.
+/// A row of one of the client's tables, read by column.
 ///
 /// The schema guarantees the storage classes. Text that only a newer or damaged store can hold
 /// throws `STORE_DAMAGED`.
@@ -44,56 +44,60 @@ struct TransferRow {
         throw TransferError(.transferNotFound, operation: "look up", resource: id.text)
     }
 
-    func text(_ column: String) -> String? { row[column] }
-    func integer(_ column: String) -> Int64? { row[column] }
-    func bytes(_ column: String) -> [UInt8]? { (row[column] as Data?).map(Array.init) }
-    func time(_ column: String) -> Timestamp? {
+    func text(_ column: TransferColumn) -> String? { row[column.rawValue] }
+    func integer(_ column: TransferColumn) -> Int64? { row[column.rawValue] }
+    func bytes(_ column: TransferColumn) -> [UInt8]? {
+        (row[column.rawValue] as Data?).map(Array.init)
+    }
+    func time(_ column: TransferColumn) -> Timestamp? {
         integer(column).map(Timestamp.init(millisecondsSinceEpoch:))
     }
 
-    func required<Value>(_ column: String, _ value: Value?) throws -> Value {
+    func required<Value>(_ column: TransferColumn, _ value: Value?) throws -> Value {
         guard let value else {
             throw TransferError(
-                .storeDamaged, operation: "read", resource: column,
+                .storeDamaged, operation: "read", resource: column.rawValue,
                 explanation: "A transfer record has a value that this version does not know.")
         }
         return value
     }
 
-    func optional<Value>(_ column: String, _ parse: (String) -> Value?) throws -> Value? {
+    func requiredInt(_ column: TransferColumn) throws -> Int {
+        Int(try required(column, integer(column)))
+    }
+
+    func optional<Value>(_ column: TransferColumn, _ parse: (String) -> Value?) throws -> Value? {
         guard let text = text(column) else { return nil }
         return try required(column, parse(text))
     }
 
-    func digest(_ column: String) throws -> SHA256Digest? {
+    func digest(_ column: TransferColumn) throws -> SHA256Digest? {
         guard let bytes = bytes(column) else { return nil }
         return try required(column, SHA256Digest(bytes: bytes))
     }
 
-    func chunks(_ column: String) throws -> ChunkSet {
+    func chunks(_ column: TransferColumn) throws -> ChunkSet {
         try required(column, ChunkSet(serialized: bytes(column) ?? []))
     }
 
     var state: TransferState {
-        get throws { try required("state", text("state").flatMap(TransferState.init(rawValue:))) }
+        get throws { try required(.state, text(.state).flatMap(TransferState.init(rawValue:))) }
     }
     var pauseReason: PauseReason? {
-        get throws { try optional("pause_reason", PauseReason.init(rawValue:)) }
+        get throws { try optional(.pauseReason, PauseReason.init(rawValue:)) }
     }
     var control: ControlCommand {
         get throws {
-            try required("control", text("control").flatMap(ControlCommand.init(rawValue:)))
+            try required(.control, text(.control).flatMap(ControlCommand.init(rawValue:)))
         }
     }
     var savedHash: SavedHash? {
-        guard let state = bytes("hash_state"), let offset = integer("hash_offset") else {
-            return nil
-        }
+        guard let state = bytes(.hashState), let offset = integer(.hashOffset) else { return nil }
         return SavedHash(offsetBytes: offset, state: state)
     }
 
     var owner: OwnerRow? {
-        guard let token = text("owner_token"), let heartbeat = time("owner_heartbeat") else {
+        guard let token = text(.ownerToken), let heartbeat = time(.ownerHeartbeat) else {
             return nil
         }
         return OwnerRow(token: token, heartbeat: heartbeat)
@@ -101,34 +105,34 @@ struct TransferRow {
 
     /// Nil if no failed try is recorded.
     private var failedAttempt: FailedAttempt? {
-        guard let number = integer("attempt_number") else { return nil }
+        guard let number = integer(.attemptNumber) else { return nil }
         return FailedAttempt(
             // A cause from a newer kedge is unknown here; the message still explains it.
-            cause: text("attempt_cause").flatMap(ConnectionCause.init(rawValue:)),
-            host: text("attempt_host"), port: integer("attempt_port").map { Int($0) },
-            attempt: Int(number), nextAttemptAt: time("next_attempt_at"))
+            cause: text(.attemptCause).flatMap(ConnectionCause.init(rawValue:)),
+            host: text(.attemptHost), port: integer(.attemptPort).map { Int($0) },
+            attempt: Int(number), nextAttemptAt: time(.nextAttemptAt))
     }
 
     var status: TransferStatus {
         get throws {
             var status = TransferStatus(
-                id: try required("transfer_id", text("transfer_id").flatMap { TransferID($0) }),
-                serverURL: try required("server_url", text("server_url")),
-                createdAt: try required("created_at", time("created_at")))
+                id: try required(.transferID, text(.transferID).flatMap { TransferID($0) }),
+                serverURL: try required(.serverURL, text(.serverURL)),
+                createdAt: try required(.createdAt, time(.createdAt)))
             status.state = try state
             status.pauseReason = try pauseReason
             // A code from a newer kedge is unknown here; the message still explains it.
-            status.lastErrorCode = text("last_error_code").flatMap(ErrorCode.init(rawValue:))
-            status.lastErrorMessage = text("last_error_message")
+            status.lastErrorCode = text(.lastErrorCode).flatMap(ErrorCode.init(rawValue:))
+            status.lastErrorMessage = text(.lastErrorMessage)
             status.failedAttempt = failedAttempt
-            status.lastServerStatus = integer("last_server_status").map { Int($0) }
-            status.lastRequestID = text("last_request_id")
-            status.lastGoodByteOffset = integer("last_good_byte_offset") ?? 0
-            status.integrityFailureCount = Int(integer("integrity_failure_count") ?? 0)
-            status.verification = try optional("verification", Verification.init(rawValue:))
+            status.lastServerStatus = integer(.lastServerStatus).map { Int($0) }
+            status.lastRequestID = text(.lastRequestID)
+            status.lastGoodByteOffset = integer(.lastGoodByteOffset) ?? 0
+            status.integrityFailureCount = Int(integer(.integrityFailureCount) ?? 0)
+            status.verification = try optional(.verification, Verification.init(rawValue:))
             status.control = try control
-            status.ownerToken = text("owner_token")
-            status.updatedAt = try required("updated_at", time("updated_at"))
+            status.ownerToken = text(.ownerToken)
+            status.updatedAt = try required(.updatedAt, time(.updatedAt))
             return status
         }
     }
@@ -137,58 +141,58 @@ struct TransferRow {
 extension UploadTransfer {
     init(_ row: TransferRow) throws {
         self.init(
-            status: try row.status, path: try row.required("path", row.text("path")),
-            fileName: try row.required("file_name", row.text("file_name")),
+            status: try row.status, path: try row.required(.path, row.text(.path)),
+            fileName: try row.required(.fileName, row.text(.fileName)),
             identity: SourceIdentity(
-                byteCount: try row.required("file_size", row.integer("file_size")),
-                modifiedNanoseconds: row.integer("modified_nanoseconds") ?? 0,
-                changedNanoseconds: row.integer("changed_nanoseconds"),
-                inode: UInt64(bitPattern: row.integer("inode") ?? 0)),
-            mimeType: row.text("mime_type"),
-            chunkSize: try row.required("chunk_size", row.integer("chunk_size")),
-            idempotencyKey: try row.required("idempotency_key", row.text("idempotency_key")),
+                byteCount: try row.required(.fileSize, row.integer(.fileSize)),
+                modifiedNanoseconds: row.integer(.modifiedNanoseconds) ?? 0,
+                changedNanoseconds: row.integer(.changedNanoseconds),
+                inode: UInt64(bitPattern: row.integer(.inode) ?? 0)),
+            mimeType: row.text(.mimeType),
+            chunkSize: try row.required(.chunkSize, row.integer(.chunkSize)),
+            idempotencyKey: try row.required(.idempotencyKey, row.text(.idempotencyKey)),
             uploadProtocol: try row.required(
-                "dialect", row.text("dialect").flatMap(UploadProtocol.init(rawValue:))))
-        uploadURL = row.text("upload_url")
-        interopVersion = row.integer("interop_version")
-        maxConcurrentChunks = row.integer("max_concurrent_chunks").map { Int($0) }
-        uploadedChunks = try row.chunks("uploaded_chunks")
-        sessionID = try row.optional("session_id") { SessionID($0) }
-        givenSessionID = try row.optional("given_session_id") { SessionID($0) }
-        adoptSessionID = try row.optional("adopt_session_id") { SessionID($0) }
-        expiresAt = row.time("expires_at")
-        remoteFileID = try row.optional("remote_file_id") { FileID($0) }
-        fileHash = try row.digest("file_hash_sha256")
+                .dialect, row.text(.dialect).flatMap(UploadProtocol.init(rawValue:))))
+        uploadURL = row.text(.uploadURL)
+        interopVersion = row.integer(.interopVersion)
+        maxConcurrentChunks = row.integer(.maxConcurrentChunks).map { Int($0) }
+        uploadedChunks = try row.chunks(.uploadedChunks)
+        sessionID = try row.optional(.sessionID) { SessionID($0) }
+        givenSessionID = try row.optional(.givenSessionID) { SessionID($0) }
+        adoptSessionID = try row.optional(.adoptSessionID) { SessionID($0) }
+        expiresAt = row.time(.expiresAt)
+        remoteFileID = try row.optional(.remoteFileID) { FileID($0) }
+        fileHash = try row.digest(.fileHash)
         savedHash = row.savedHash
-        replaces = try row.optional("replaces") { TransferID($0) }
-        replacedBy = try row.optional("replaced_by") { TransferID($0) }
+        replaces = try row.optional(.replaces) { TransferID($0) }
+        replacedBy = try row.optional(.replacedBy) { TransferID($0) }
     }
 }
 
 extension DownloadTransfer {
     init(_ row: TransferRow) throws {
-        let fileID = try row.optional("remote_file_id") { FileID($0) }
-        let url = row.text("remote_url")
-        let pinned = row.integer("is_hash_pinned") == 1 ? try row.digest("expected_hash") : nil
+        let fileID = try row.optional(.remoteFileID) { FileID($0) }
+        let url = row.text(.remoteURL)
+        let pinned = row.integer(.isHashPinned) == 1 ? try row.digest(.expectedHash) : nil
         self.init(
             status: try row.status,
             reference: try row.required(
-                "remote_url", fileID.map(RemoteReference.file) ?? url.map(RemoteReference.url)),
-            destinationPath: try row.required("destination_path", row.text("destination_path")),
-            tempPath: try row.required("temp_path", row.text("temp_path")),
-            overwrites: row.integer("overwrites") == 1, pinnedHash: pinned,
-            chunkSize: try row.required("chunk_size", row.integer("chunk_size")))
-        expectedSize = row.integer("expected_size")
-        expectedHash = try row.digest("expected_hash")
-        let isWeak = row.integer("is_validator_weak") == 1
-        validator = row.text("etag").map { RangeValidator(text: $0, isWeak: isWeak) }
-        downloadedChunks = try row.chunks("downloaded_chunks")
-        partialByteCount = row.integer("partial_bytes") ?? 0
-        tempInode = row.integer("temp_inode").map(UInt64.init(bitPattern:))
-        fileHash = try row.digest("file_hash_sha256")
-        remoteChangeCount = Int(row.integer("remote_change_count") ?? 0)
-        resumesUnverified = row.integer("resumes_unverified") == 1
-        isURLRedacted = row.integer("is_url_redacted") == 1
-        isDestinationInDoubt = row.integer("is_destination_in_doubt") == 1
+                .remoteURL, fileID.map(RemoteReference.file) ?? url.map(RemoteReference.url)),
+            destinationPath: try row.required(.destinationPath, row.text(.destinationPath)),
+            tempPath: try row.required(.tempPath, row.text(.tempPath)),
+            overwrites: row.integer(.overwrites) == 1, pinnedHash: pinned,
+            chunkSize: try row.required(.chunkSize, row.integer(.chunkSize)))
+        expectedSize = row.integer(.expectedSize)
+        expectedHash = try row.digest(.expectedHash)
+        let isWeak = row.integer(.isValidatorWeak) == 1
+        validator = row.text(.etag).map { RangeValidator(text: $0, isWeak: isWeak) }
+        downloadedChunks = try row.chunks(.downloadedChunks)
+        partialByteCount = row.integer(.partialBytes) ?? 0
+        tempInode = row.integer(.tempInode).map(UInt64.init(bitPattern:))
+        fileHash = try row.digest(.fileHash)
+        remoteChangeCount = Int(row.integer(.remoteChangeCount) ?? 0)
+        resumesUnverified = row.integer(.resumesUnverified) == 1
+        isURLRedacted = row.integer(.isURLRedacted) == 1
+        isDestinationInDoubt = row.integer(.isDestinationInDoubt) == 1
     }
 }

@@ -63,7 +63,11 @@ extension TransferStore {
                     "SELECT chunk_index, attempts FROM transfer_chunk_attempt WHERE transfer_id = ?",
                 arguments: [id.text])
             var attempts: [Int: Int] = [:]
-            for row in rows { attempts[row["chunk_index"] as Int] = row["attempts"] as Int }
+            for row in rows {
+                let columns = TransferRow(row, direction: .upload)
+                let index = try columns.requiredInt(.chunkIndex)
+                attempts[index] = try columns.requiredInt(.attempts)
+            }
             return attempts
         }
     }
@@ -93,12 +97,12 @@ extension TransferStore {
                 if let event = wish.event {
                     _ = try row.state.applying(event, direction: row.direction)
                 }
-                change.set("control", wish.control.rawValue)
+                change.set(.control, wish.control.rawValue)
                 try change.write(id, at: now)
                 return .signaled
             }
             try Self.apply(wish, to: &change, previously: previously)
-            change.set("control", ControlCommand.none.rawValue)
+            change.set(.control, ControlCommand.none.rawValue)
             change.releaseOwner()
             try change.write(id, at: now)
             return .applied(previously: previously)
@@ -122,7 +126,7 @@ extension TransferStore {
             try requireWholeURL(of: previously)
             try change.apply(previously.isOrphaned ? .wait : .retry)
             change.clearError()
-            change.set("integrity_failure_count", 0)
+            change.set(.integrityFailureCount, 0)
             if wish == .restart { try restart(&change) }
         }
     }
@@ -132,17 +136,16 @@ extension TransferStore {
         switch change.row.direction {
         case .upload:
             try change.forgetDigests()
-            change.clear("session_id", "adopt_session_id", "expires_at", "max_concurrent_chunks")
-            change.clear("given_session_id")
-            change.clear("file_hash_sha256", "upload_url", "interop_version")
-            change.set("uploaded_chunks", [])
-            change.set("last_good_byte_offset", 0)
-            change.set("idempotency_key", TransferID.random().text)
+            change.clear(.sessionID, .adoptSessionID, .expiresAt, .maxConcurrentChunks)
+            change.clear(.givenSessionID, .fileHash, .uploadURL, .interopVersion)
+            change.set(.uploadedChunks, [])
+            change.set(.lastGoodByteOffset, 0)
+            change.set(.idempotencyKey, TransferID.random().text)
             change.setHash(nil)
         case .download:
             forgetProgress(&change)
-            change.clear("temp_inode")
-            change.set("remote_change_count", 0)
+            change.clear(.tempInode)
+            change.set(.remoteChangeCount, 0)
         }
     }
 
@@ -152,8 +155,8 @@ extension TransferStore {
             if try change.row.state == change.row.direction.runningState {
                 try change.apply(.wait)
             }
-            change.set("control", ControlCommand.none.rawValue)
-            change.set("integrity_failure_count", 0)
+            change.set(.control, ControlCommand.none.rawValue)
+            change.set(.integrityFailureCount, 0)
             change.clearError()
             try Self.restart(&change)
         }

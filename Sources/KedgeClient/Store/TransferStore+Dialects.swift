@@ -8,11 +8,11 @@ extension TransferStore {
         _ address: UploadAddress, expiresAt: Timestamp?, answer: ServerAnswer?, to lease: Lease
     ) async throws {
         try await update(lease, operation: "attach upload") { change in
-            change.set("upload_url", address.url)
-            change.set("interop_version", address.interopVersion)
-            change.set("expires_at", expiresAt?.millisecondsSinceEpoch)
-            change.set("uploaded_chunks", [])
-            change.set("last_good_byte_offset", 0)
+            change.set(.uploadURL, address.url)
+            change.set(.interopVersion, address.interopVersion)
+            change.set(.expiresAt, expiresAt?.millisecondsSinceEpoch)
+            change.set(.uploadedChunks, [])
+            change.set(.lastGoodByteOffset, 0)
             change.setAnswer(answer)
         }
     }
@@ -29,9 +29,9 @@ extension TransferStore {
         ofChunk index: Int, answer: ServerAnswer?, of lease: Lease
     ) async throws {
         try await update(lease, operation: "record offset") { change in
-            change.set("uploaded_chunks", chunks.serialized)
-            change.set("last_good_byte_offset", offset)
-            if let expiresAt { change.set("expires_at", expiresAt.millisecondsSinceEpoch) }
+            change.set(.uploadedChunks, chunks.serialized)
+            change.set(.lastGoodByteOffset, offset)
+            if let expiresAt { change.set(.expiresAt, expiresAt.millisecondsSinceEpoch) }
             change.setHash(hash)
             change.clearError()
             change.setAnswer(answer)
@@ -44,12 +44,12 @@ extension TransferStore {
     /// - Parameter keepsHash: False if the bytes read so far are in doubt, too.
     func resetForNewUpload(keepsHash: Bool, of lease: Lease) async throws {
         try await update(lease, operation: "reset for new upload") { change in
-            change.clear("upload_url", "interop_version", "expires_at")
-            change.set("uploaded_chunks", [])
-            change.set("last_good_byte_offset", 0)
+            change.clear(.uploadURL, .interopVersion, .expiresAt)
+            change.set(.uploadedChunks, [])
+            change.set(.lastGoodByteOffset, 0)
             if !keepsHash {
                 change.setHash(nil)
-                change.clear("file_hash_sha256")
+                change.clear(.fileHash)
             }
         }
     }
@@ -66,10 +66,10 @@ extension TransferStore {
     ) async throws {
         try await update(lease, operation: "complete upload") { change in
             try change.apply(.complete)
-            change.set("remote_file_id", file?.text)
-            change.set("file_hash_sha256", digest.bytes)
-            change.set("verification", verification.rawValue)
-            change.set("control", ControlCommand.none.rawValue)
+            change.set(.remoteFileID, file?.text)
+            change.set(.fileHash, digest.bytes)
+            change.set(.verification, verification.rawValue)
+            change.set(.control, ControlCommand.none.rawValue)
             change.clearError()
             change.setAnswer(answer)
             change.releaseOwner()

@@ -44,13 +44,13 @@ extension TransferStore {
     ) async throws {
         try await update(lease, operation: "set remote") { change in
             if restarts { Self.forgetProgress(&change) }
-            change.set("expected_size", remote.byteCount)
-            if change.row.integer("is_hash_pinned") == 0 {
-                change.set("expected_hash", remote.sha256?.bytes)
+            change.set(.expectedSize, remote.byteCount)
+            if change.row.integer(.isHashPinned) == 0 {
+                change.set(.expectedHash, remote.sha256?.bytes)
             }
-            change.set("etag", remote.validator.text)
-            change.set("is_validator_weak", remote.validator.isWeak)
-            change.set("chunk_size", chunkSize)
+            change.set(.etag, remote.validator.text)
+            change.set(.isValidatorWeak, remote.validator.isWeak)
+            change.set(.chunkSize, chunkSize)
             change.setAnswer(answer)
         }
     }
@@ -58,9 +58,9 @@ extension TransferStore {
     /// Discards the progress, because the file changed on the server; returns how often so far.
     package func recordRemoteChange(_ lease: Lease, answer: ServerAnswer?) async throws -> Int {
         try await update(lease, operation: "record remote change") { change in
-            let count = Int(change.row.integer("remote_change_count") ?? 0) + 1
+            let count = Int(change.row.integer(.remoteChangeCount) ?? 0) + 1
             Self.forgetProgress(&change)
-            change.set("remote_change_count", count)
+            change.set(.remoteChangeCount, count)
             change.setError(.remoteChanged, "The file changed on the server; starting over.")
             change.setAnswer(answer)
             return count
@@ -72,15 +72,15 @@ extension TransferStore {
     package func prepareTempFile(at path: String, of lease: Lease) async throws {
         try await update(lease, operation: "prepare temp file") { change in
             Self.forgetProgress(&change)
-            change.set("temp_path", path)
-            change.clear("temp_inode")
+            change.set(.tempPath, path)
+            change.clear(.tempInode)
         }
     }
 
     /// Records the inode of the new temporary file.
     package func attachTempFile(inode: UInt64, of lease: Lease) async throws {
         try await update(lease, operation: "attach temp file") { change in
-            change.set("temp_inode", Int64(bitPattern: inode))
+            change.set(.tempInode, Int64(bitPattern: inode))
         }
     }
 
@@ -90,7 +90,7 @@ extension TransferStore {
         of lease: Lease
     ) async throws {
         try await update(lease, operation: "confirm chunks") { change in
-            var set = try change.row.chunks("downloaded_chunks")
+            var set = try change.row.chunks(.downloadedChunks)
             for chunk in chunks {
                 set.insert(chunk.index)
                 try change.countAttempts(chunk.attempts, ofChunk: chunk.index, in: lease.id)
@@ -100,10 +100,10 @@ extension TransferStore {
                 try Self.savePartial(part, ofChunk: index, in: lease.id, change.database)
             }
             if let furthest = chunks.map(\.endOffset).max() {
-                change.set("downloaded_chunks", set.serialized)
+                change.set(.downloadedChunks, set.serialized)
                 change.set(
-                    "last_good_byte_offset",
-                    max(furthest, change.row.integer("last_good_byte_offset") ?? 0))
+                    .lastGoodByteOffset,
+                    max(furthest, change.row.integer(.lastGoodByteOffset) ?? 0))
             }
             change.clearError()
             change.setAnswer(answer)
@@ -113,10 +113,10 @@ extension TransferStore {
     /// Invalidates chunks with wrong bytes, so that they are fetched again.
     package func discardChunks(_ indexes: [Int], of lease: Lease) async throws {
         try await update(lease, operation: "discard chunks") { change in
-            var set = try change.row.chunks("downloaded_chunks")
+            var set = try change.row.chunks(.downloadedChunks)
             for index in indexes { set.remove(index) }
-            change.set("downloaded_chunks", set.serialized)
-            change.clear("file_hash_sha256")
+            change.set(.downloadedChunks, set.serialized)
+            change.clear(.fileHash)
         }
     }
 
@@ -124,7 +124,7 @@ extension TransferStore {
     package func discardProgress(of lease: Lease) async throws {
         try await update(lease, operation: "discard progress") { change in
             Self.forgetProgress(&change)
-            change.clear("temp_inode")
+            change.clear(.tempInode)
         }
     }
 
@@ -140,8 +140,8 @@ extension TransferStore {
             guard now.overwrites == known.overwrites, now.expectedHash == known.expectedHash else {
                 return false
             }
-            change.set("file_hash_sha256", fileHash.bytes)
-            change.set("expected_size", size)
+            change.set(.fileHash, fileHash.bytes)
+            change.set(.expectedSize, size)
             return true
         }
     }
@@ -150,7 +150,7 @@ extension TransferStore {
     /// later one would succeed without writing anything.
     package func doubtDestination(of lease: Lease) async throws {
         try await update(lease, operation: "doubt destination") { change in
-            change.set("is_destination_in_doubt", true)
+            change.set(.isDestinationInDoubt, true)
         }
     }
 
@@ -161,12 +161,12 @@ extension TransferStore {
         try await update(lease, operation: "complete download") { change in
             try change.apply(.complete)
             change.forgetSecrets()
-            change.set("file_hash_sha256", fileHash.bytes)
-            change.set("expected_size", size)
-            change.set("verification", verification.rawValue)
-            if verification == .sha256 { change.set("expected_hash", fileHash.bytes) }
-            change.set("last_good_byte_offset", size)
-            change.set("control", ControlCommand.none.rawValue)
+            change.set(.fileHash, fileHash.bytes)
+            change.set(.expectedSize, size)
+            change.set(.verification, verification.rawValue)
+            if verification == .sha256 { change.set(.expectedHash, fileHash.bytes) }
+            change.set(.lastGoodByteOffset, size)
+            change.set(.control, ControlCommand.none.rawValue)
             change.clearError()
             change.releaseOwner()
         }
@@ -184,21 +184,21 @@ extension TransferStore {
                 || existing.resumesUnverified != wanted.resumesUnverified
         else { return existing }
         var change = RowChange(row, in: database)
-        change.set("overwrites", wanted.overwrites)
-        change.set("resumes_unverified", wanted.resumesUnverified)
+        change.set(.overwrites, wanted.overwrites)
+        change.set(.resumesUnverified, wanted.resumesUnverified)
         if pinned != wanted.expectedHash {
             // Without a pinned hash, the server is asked again.
-            change.set("expected_hash", wanted.expectedHash?.bytes)
-            change.set("is_hash_pinned", wanted.isHashPinned)
+            change.set(.expectedHash, wanted.expectedHash?.bytes)
+            change.set(.isHashPinned, wanted.isHashPinned)
         }
         try change.write(existing.status.id, at: wanted.status.createdAt)
         return try DownloadTransfer(TransferRow.find(existing.status.id, in: database))
     }
 
     static func forgetProgress(_ change: inout RowChange) {
-        change.set("downloaded_chunks", [])
-        change.set("last_good_byte_offset", 0)
-        change.clear("file_hash_sha256")
+        change.set(.downloadedChunks, [])
+        change.set(.lastGoodByteOffset, 0)
+        change.clear(.fileHash)
     }
 
     private static func insert(_ download: DownloadTransfer, in database: Database) throws {

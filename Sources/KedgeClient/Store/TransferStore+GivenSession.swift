@@ -12,10 +12,10 @@ extension TransferStore {
     ) async throws {
         let now = now()
         try await update(lease, operation: "take up session") { change in
-            change.set("session_id", status.sessionId.text)
-            change.set("expires_at", status.expiresAt.millisecondsSinceEpoch)
-            change.set("chunk_size", status.chunkSize)
-            change.set("uploaded_chunks", ChunkSet(digests.keys).serialized)
+            change.set(.sessionID, status.sessionId.text)
+            change.set(.expiresAt, status.expiresAt.millisecondsSinceEpoch)
+            change.set(.chunkSize, status.chunkSize)
+            change.set(.uploadedChunks, ChunkSet(digests.keys).serialized)
             change.setAnswer(answer)
             // Written before the digests: a change of the chunk size deletes the existing ones.
             try change.write(lease.id, at: now)
@@ -53,7 +53,7 @@ extension TransferStore {
                     + " session; finish or cancel it first.")
         }
         var change = RowChange(row, in: database)
-        change.set("given_session_id", given.text)
+        change.set(.givenSessionID, given.text)
         if existing.sessionID != given || !isSame { try begin(wanted, &change) }
         return try written(change, existing, wanted, in: database)
     }
@@ -61,17 +61,15 @@ extension TransferStore {
     /// Discards all progress until the file was compared with the session.
     private static func begin(_ wanted: UploadTransfer, _ change: inout RowChange) throws {
         try change.forgetDigests()
-        change.clear(
-            "session_id", "adopt_session_id", "expires_at", "max_concurrent_chunks",
-            "file_hash_sha256")
-        change.set("uploaded_chunks", [])
-        change.set("last_good_byte_offset", 0)
+        change.clear(.sessionID, .adoptSessionID, .expiresAt, .maxConcurrentChunks, .fileHash)
+        change.set(.uploadedChunks, [])
+        change.set(.lastGoodByteOffset, 0)
         change.setHash(nil)
         let identity = wanted.identity
-        change.set("file_size", identity.byteCount)
-        change.set("modified_nanoseconds", identity.modifiedNanoseconds)
-        change.set("changed_nanoseconds", identity.changedNanoseconds)
-        change.set("inode", Int64(bitPattern: identity.inode))
+        change.set(.fileSize, identity.byteCount)
+        change.set(.modifiedNanoseconds, identity.modifiedNanoseconds)
+        change.set(.changedNanoseconds, identity.changedNanoseconds)
+        change.set(.inode, Int64(bitPattern: identity.inode))
     }
 
     /// Releases the upload from the session named before.
@@ -80,7 +78,7 @@ extension TransferStore {
         in database: Database
     ) throws -> UploadTransfer {
         var change = RowChange(row, in: database)
-        change.clear("given_session_id")
+        change.clear(.givenSessionID)
         return try written(change, existing, wanted, in: database)
     }
 

@@ -34,14 +34,14 @@ extension TransferStore {
                 arguments: [id.text]
             ).map { row in
                 let columns = TransferRow(row, direction: .upload)
-                let chunk = row["chunk_index"] as Int
+                let chunk = try columns.requiredInt(.chunkIndex)
                 return DigestMismatch(
                     chunk: chunk == Self.wholeFile ? nil : chunk,
                     expectedSha256: try columns.required(
-                        "expected_sha256", try columns.digest("expected_sha256")),
+                        .expectedSHA256, try columns.digest(.expectedSHA256)),
                     actualSha256: try columns.required(
-                        "actual_sha256", try columns.digest("actual_sha256")),
-                    count: row["noticed_count"])
+                        .actualSHA256, try columns.digest(.actualSHA256)),
+                    count: try columns.requiredInt(.noticedCount))
             }
         }
     }

@@ -94,13 +94,11 @@ extension TransferStore {
 extension DownloadPartial {
     init(_ row: TransferRow) throws {
         let noted = SavedHash(
-            offsetBytes: try row.required("noted_bytes", row.integer("noted_bytes")),
-            state: try row.required("noted_state", row.bytes("noted_state")))
-        let synced = row.bytes("synced_state").flatMap { state in
-            row.integer("synced_bytes").map { SavedHash(offsetBytes: $0, state: state) }
+            offsetBytes: try row.required(.notedBytes, row.integer(.notedBytes)),
+            state: try row.required(.notedState, row.bytes(.notedState)))
+        let synced = row.bytes(.syncedState).flatMap { state in
+            row.integer(.syncedBytes).map { SavedHash(offsetBytes: $0, state: state) }
         }
-        self.init(
-            index: Int(try row.required("chunk_index", row.integer("chunk_index"))),
-            noted: noted, synced: synced)
+        self.init(index: try row.requiredInt(.chunkIndex), noted: noted, synced: synced)
     }
 }

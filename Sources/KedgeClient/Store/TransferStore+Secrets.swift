@@ -31,10 +31,10 @@ extension TransferStore {
 extension RowChange {
     /// Removes the secrets of an ended download's URL.
     mutating func forgetSecrets() {
-        guard let url = row.text("remote_url") else { return }
+        guard let url = row.text(.remoteURL) else { return }
         let plain = URLText.withoutSecrets(url)
         guard plain != url else { return }
-        set("remote_url", plain)
-        set("is_url_redacted", true)
+        set(.remoteURL, plain)
+        set(.isURLRedacted, true)
     }
 }

@@ -12,8 +12,9 @@ extension TransferStore {
                 arguments: [id.text])
             var digests: [Int: SHA256Digest] = [:]
             for row in rows {
-                let digest = TransferRow(row, direction: .upload)
-                digests[row["chunk_index"] as Int] = try digest.digest("sha256")
+                let columns = TransferRow(row, direction: .upload)
+                let index = try columns.requiredInt(.chunkIndex)
+                digests[index] = try columns.digest(.sha256)
             }
             return digests
         }
@@ -26,9 +27,9 @@ extension TransferStore {
         _ identity: SourceIdentity, hash: SavedHash, of lease: Lease
     ) async throws {
         try await update(lease, operation: "accept source") { change in
-            change.set("changed_nanoseconds", identity.changedNanoseconds)
+            change.set(.changedNanoseconds, identity.changedNanoseconds)
             change.setHash(hash)
-            change.clear("file_hash_sha256")
+            change.clear(.fileHash)
         }
     }
 
@@ -66,6 +67,6 @@ extension RowChange {
     func forgetDigests() throws {
         try database.execute(
             sql: "DELETE FROM upload_chunk_digest WHERE transfer_id = ?",
-            arguments: [row.text("transfer_id")])
+            arguments: [row.text(.transferID)])
     }
 }

@@ -43,7 +43,7 @@ extension TransferStore {
             try change.apply(.fail)
             change.setError(code, message, attempt: attempt)
             change.setAnswer(answer)
-            change.set("control", ControlCommand.none.rawValue)
+            change.set(.control, ControlCommand.none.rawValue)
             change.releaseOwner()
         }
     }
@@ -52,7 +52,7 @@ extension TransferStore {
     package func pause(_ lease: Lease, reason: PauseReason) async throws {
         try await update(lease, operation: "pause") { change in
             try change.apply(.pause(reason))
-            change.set("control", ControlCommand.none.rawValue)
+            change.set(.control, ControlCommand.none.rawValue)
             change.releaseOwner()
         }
     }
@@ -62,7 +62,7 @@ extension TransferStore {
         try await update(lease, operation: "cancel") { change in
             try change.apply(.cancel)
             change.forgetSecrets()
-            change.set("control", ControlCommand.none.rawValue)
+            change.set(.control, ControlCommand.none.rawValue)
             change.releaseOwner()
         }
     }
@@ -70,7 +70,7 @@ extension TransferStore {
     /// Acknowledges a command that the owner now carries out.
     package func acknowledgeControl(_ lease: Lease) async throws {
         try await update(lease, operation: "acknowledge control") { change in
-            change.set("control", ControlCommand.none.rawValue)
+            change.set(.control, ControlCommand.none.rawValue)
             if try change.row.state == change.row.direction.runningState {
                 try change.apply(.wait)
             }
@@ -82,8 +82,8 @@ extension TransferStore {
         _ lease: Lease, message: String, answer: ServerAnswer?
     ) async throws -> Int {
         try await update(lease, operation: "record integrity failure") { change in
-            let count = Int(change.row.integer("integrity_failure_count") ?? 0) + 1
-            change.set("integrity_failure_count", count)
+            let count = Int(change.row.integer(.integrityFailureCount) ?? 0) + 1
+            change.set(.integrityFailureCount, count)
             change.setError(.integrityMismatch, message)
             change.setAnswer(answer)
             return count

@@ -55,10 +55,10 @@ extension TransferStore {
         answer: ServerAnswer?, of lease: Lease
     ) async throws {
         try await update(lease, operation: "confirm chunk") { change in
-            change.insertChunk(index, into: "uploaded_chunks")
+            change.insertChunk(index, into: .uploadedChunks)
             change.set(
-                "last_good_byte_offset",
-                max(endOffset, change.row.integer("last_good_byte_offset") ?? 0))
+                .lastGoodByteOffset,
+                max(endOffset, change.row.integer(.lastGoodByteOffset) ?? 0))
             change.setHash(hash)
             change.clearError()
             change.setAnswer(answer)
@@ -72,11 +72,11 @@ extension TransferStore {
         _ session: CreateSessionResponse, answer: ServerAnswer?, to lease: Lease
     ) async throws {
         try await update(lease, operation: "attach session") { change in
-            change.set("session_id", session.sessionId.text)
-            change.set("expires_at", session.expiresAt.millisecondsSinceEpoch)
-            change.set("chunk_size", session.chunkSize)
-            change.set("max_concurrent_chunks", max(1, session.limits.maxConcurrentChunks))
-            change.set("uploaded_chunks", [])
+            change.set(.sessionID, session.sessionId.text)
+            change.set(.expiresAt, session.expiresAt.millisecondsSinceEpoch)
+            change.set(.chunkSize, session.chunkSize)
+            change.set(.maxConcurrentChunks, max(1, session.limits.maxConcurrentChunks))
+            change.set(.uploadedChunks, [])
             change.setAnswer(answer)
         }
     }
@@ -87,9 +87,9 @@ extension TransferStore {
         of lease: Lease
     ) async throws {
         try await update(lease, operation: "reconcile") { change in
-            change.set("uploaded_chunks", received.serialized)
-            change.set("expires_at", expiresAt.millisecondsSinceEpoch)
-            change.set("chunk_size", chunkSize)
+            change.set(.uploadedChunks, received.serialized)
+            change.set(.expiresAt, expiresAt.millisecondsSinceEpoch)
+            change.set(.chunkSize, chunkSize)
             change.setAnswer(answer)
         }
     }
@@ -103,15 +103,15 @@ extension TransferStore {
         adopt: SessionID?, idempotencyKey: String, keepsHash: Bool, of lease: Lease
     ) async throws {
         try await update(lease, operation: "reset for new session") { change in
-            change.clear("session_id", "expires_at", "max_concurrent_chunks")
-            change.set("uploaded_chunks", [])
-            change.set("last_good_byte_offset", 0)
-            change.set("adopt_session_id", adopt?.text)
-            change.set("idempotency_key", idempotencyKey)
+            change.clear(.sessionID, .expiresAt, .maxConcurrentChunks)
+            change.set(.uploadedChunks, [])
+            change.set(.lastGoodByteOffset, 0)
+            change.set(.adoptSessionID, adopt?.text)
+            change.set(.idempotencyKey, idempotencyKey)
             if !keepsHash {
                 try change.forgetDigests()
                 change.setHash(nil)
-                change.clear("file_hash_sha256")
+                change.clear(.fileHash)
             }
         }
     }
@@ -119,7 +119,7 @@ extension TransferStore {
     /// Records the digest of the whole file.
     package func setFileHash(_ digest: SHA256Digest, of lease: Lease) async throws {
         try await update(lease, operation: "set file hash") { change in
-            change.set("file_hash_sha256", digest.bytes)
+            change.set(.fileHash, digest.bytes)
         }
     }
 
@@ -129,11 +129,11 @@ extension TransferStore {
     ) async throws {
         try await update(lease, operation: "complete upload") { change in
             try change.apply(.complete)
-            change.set("remote_file_id", file.remoteFileId.text)
-            change.set("file_hash_sha256", file.fileHashSha256.bytes)
-            change.set("verification", Verification.sha256.rawValue)
-            change.set("last_good_byte_offset", file.size)
-            change.set("control", ControlCommand.none.rawValue)
+            change.set(.remoteFileID, file.remoteFileId.text)
+            change.set(.fileHash, file.fileHashSha256.bytes)
+            change.set(.verification, Verification.sha256.rawValue)
+            change.set(.lastGoodByteOffset, file.size)
+            change.set(.control, ControlCommand.none.rawValue)
             change.clearError()
             change.setAnswer(answer)
             change.releaseOwner()
@@ -150,8 +150,8 @@ extension TransferStore {
             change.setError(
                 .fileChanged,
                 "The file changed; the new version is uploaded as \(newer.status.id.text).")
-            change.set("replaced_by", newer.status.id.text)
-            change.set("control", ControlCommand.none.rawValue)
+            change.set(.replacedBy, newer.status.id.text)
+            change.set(.control, ControlCommand.none.rawValue)
             change.releaseOwner()
             // Written now, because the new record takes this one's place in the unique index.
             try change.write(lease.id, at: newer.status.createdAt)
@@ -171,8 +171,8 @@ extension TransferStore {
                 || existing.chunkSize != wanted.chunkSize
         else { return existing }
         var change = RowChange(row, in: database)
-        change.set("mime_type", wanted.mimeType)
-        change.set("chunk_size", wanted.chunkSize)
+        change.set(.mimeType, wanted.mimeType)
+        change.set(.chunkSize, wanted.chunkSize)
         try change.write(existing.status.id, at: wanted.status.createdAt)
         return try UploadTransfer(TransferRow.find(existing.status.id, in: database))
     }
