@@ -183,19 +183,3 @@ extension TransferSnapshot {
         }
     }
 }
-
-extension TransferRecord {
-    /// Confirmed bytes: complete chunks of an upload, durable bytes of a download.
-    var confirmedByteCount: Int64 {
-        switch self {
-        case .upload(let upload):
-            // In other protocols the server acknowledges an offset, which may lie inside a chunk.
-            upload.uploadProtocol == .native
-                ? upload.layout.byteCount(of: upload.uploadedChunks)
-                : upload.status.lastGoodByteOffset
-        case .download(let download):
-            (download.layout?.byteCount(of: download.downloadedChunks) ?? 0)
-                + download.partialByteCount
-        }
-    }
-}

@@ -225,16 +225,3 @@ struct DownloadRestart: Error {
     /// The error to report once there were too many restarts.
     let error: TransferError
 }
-
-extension ChunkLayout {
-    /// Returns the number of bytes in these chunks.
-    func byteCount(of chunks: ChunkSet) -> Int64 {
-        guard let chunkCount, chunkCount > 0 else { return 0 }
-        // Only the last chunk may be short, so a count of the chunks is enough.
-        let full = Int64(chunks.count) * chunkSize
-        guard chunks.contains(chunkCount - 1), let last = range(ofChunk: chunkCount - 1) else {
-            return full
-        }
-        return full - chunkSize + last.byteCount
-    }
-}

@@ -2,28 +2,6 @@ internal import Foundation
 internal import GRDB
 package import KedgeModel
 
-/// A record of either direction.
-package enum TransferRecord: Sendable, Equatable {
-    case upload(UploadTransfer)
-    case download(DownloadTransfer)
-
-    /// The part that both directions share.
-    package var status: TransferStatus {
-        switch self {
-        case .upload(let upload): upload.status
-        case .download(let download): download.status
-        }
-    }
-
-    /// The direction of the bytes.
-    package var direction: TransferDirection {
-        switch self {
-        case .upload: .upload
-        case .download: .download
-        }
-    }
-}
-
 /// The effect of a request to change a transfer.
 package enum ControlEffect: Sendable, Equatable {
     /// Done, because no process runs the transfer. The earlier record is for the cleanup.
@@ -237,11 +215,6 @@ package enum TransferWish: String, Sendable {
         case .retry, .restart: nil
         }
     }
-}
-
-extension TransferRecord {
-    /// Whether the record says that bytes move. Only meaningful if no living owner was found.
-    var isOrphaned: Bool { status.state == direction.runningState }
 }
 
 extension SHA256Digest {
