@@ -50,8 +50,5 @@ package enum FailureAdvice {
 }
 
 extension TransferRecord {
-    fileprivate var hasGivenSession: Bool {
-        guard case .upload(let upload) = self else { return false }
-        return upload.givenSessionID != nil
-    }
+    fileprivate var hasGivenSession: Bool { uploadRecord?.givenSessionID != nil }
 }

@@ -44,23 +44,14 @@ extension TransferClient {
     ///
     /// - Throws: `TRANSFER_NOT_FOUND`.
     public func transfer(_ id: TransferID) async throws -> TransferSnapshot {
-        let record = try await store.record(id)
-        return TransferSnapshot(
-            record, attempts: try await store.attemptCount(id),
-            bytesPerSecond: runs.bytesPerSecond(of: id),
-            isInterrupted: try await isInterrupted(record))
+        try await snapshot(of: try await store.record(id))
     }
 
     /// Returns all transfers, oldest first.
     public func transfers() async throws -> [TransferSnapshot] {
         var snapshots: [TransferSnapshot] = []
         for record in try await store.records() {
-            let id = record.status.id
-            snapshots.append(
-                TransferSnapshot(
-                    record, attempts: try await store.attemptCount(id),
-                    bytesPerSecond: runs.bytesPerSecond(of: id),
-                    isInterrupted: try await isInterrupted(record)))
+            snapshots.append(try await snapshot(of: record))
         }
         return snapshots
     }
@@ -91,6 +82,14 @@ extension TransferClient {
 
     /// Files and sessions on the server, independent of transfers.
     public var remote: RemoteAPI { RemoteAPI(api: api) }
+
+    private func snapshot(of record: TransferRecord) async throws -> TransferSnapshot {
+        let id = record.status.id
+        return TransferSnapshot(
+            record, attempts: try await store.attemptCount(id),
+            bytesPerSecond: runs.bytesPerSecond(of: id),
+            isInterrupted: try await isInterrupted(record))
+    }
 
     /// Whether the record states that bytes move although no living process runs the transfer.
     private func isInterrupted(_ record: TransferRecord) async throws -> Bool {

@@ -91,64 +91,48 @@ public struct TransferDiagnosis: Sendable, Codable, Hashable {
         _ record: TransferRecord, attempts: [Int: Int], mismatches: [DigestMismatch],
         isInterrupted: Bool
     ) {
-        self.mismatches = mismatches
-        let status = record.status
+        let (status, failed) = (record.status, record.status.failedAttempt)
+        let (upload, download) = (record.uploadRecord, record.downloadRecord)
         transferId = status.id
         direction = record.direction
+        name = record.name
         server = URLText.redacted(status.serverURL)
         state = isInterrupted ? .queued : status.state
         pauseReason = status.pauseReason
         errorCode = status.lastErrorCode
         errorMessage = status.lastErrorMessage
-        cause = status.failedAttempt?.cause
-        host = status.failedAttempt?.host
-        port = status.failedAttempt?.port
-        attempt = status.failedAttempt?.attempt
-        nextAttemptAt = status.failedAttempt?.nextAttemptAt
+        cause = failed?.cause
+        host = failed?.host
+        port = failed?.port
+        attempt = failed?.attempt
+        nextAttemptAt = failed?.nextAttemptAt
         lastServerStatus = status.lastServerStatus
         lastRequestId = status.lastRequestID
         lastGoodByteOffset = status.lastGoodByteOffset
         integrityFailureCount = status.integrityFailureCount
+        self.mismatches = mismatches
         verification = status.verification
-        createdAt = status.createdAt
-        updatedAt = status.updatedAt
+        size = record.byteCount
+        chunkSize = record.chunkSize
+        totalChunks = record.chunkCount
+        confirmedChunks = record.confirmedChunks.count
+        missingRanges = record.confirmedChunks.missingRanges(of: record.chunkCount ?? 0)
+            .map { [$0.lowerBound, $0.upperBound] }
         repeatedChunks = attempts.filter { $0.value > 1 }
         totalAttempts = attempts.values.reduce(0, +)
-        let confirmed: ChunkSet
-        switch record {
-        case .upload(let upload):
-            name = upload.fileName
-            size = upload.identity.byteCount
-            chunkSize = upload.chunkSize
-            totalChunks = upload.layout.chunkCount
-            confirmed = upload.uploadedChunks
-            sessionId = upload.sessionID ?? upload.givenSessionID
-            dialect = upload.uploadProtocol == .native ? nil : upload.uploadProtocol
-            uploadURL = upload.uploadURL.map { URLText.redacted($0) }
-            sessionExpiresAt = upload.expiresAt
-            remoteFileId = upload.remoteFileID
-            computedSha256 = upload.fileHash
-            hashedBytes = upload.savedHash?.offsetBytes ?? 0
-        case .download(let download):
-            name = LocalPath.name(of: download.destinationPath)
-            size = download.expectedSize
-            chunkSize = download.chunkSize
-            totalChunks = download.layout?.chunkCount
-            confirmed = download.downloadedChunks
-            switch download.reference {
-            case .file(let id): remoteFileId = id
-            case .url(let url): remoteURL = URLText.redacted(url)
-            }
-            // A date is not an entity tag.
-            etag = download.validator.flatMap { $0.text.hasSuffix("\"") ? $0.text : nil }
-            expectedSha256 = download.expectedHash
-            computedSha256 = download.fileHash
-            // Not saved for downloads: a later run reads the bytes again before they count.
-            hashedBytes = download.fileHash == nil ? 0 : download.expectedSize ?? 0
-            remoteChangeCount = download.remoteChangeCount
-        }
-        confirmedChunks = confirmed.count
-        missingRanges = confirmed.missingRanges(of: totalChunks ?? 0)
-            .map { [$0.lowerBound, $0.upperBound] }
+        sessionId = record.sessionID
+        dialect = upload?.uploadProtocol == .native ? nil : upload?.uploadProtocol
+        uploadURL = upload?.uploadURL.map { URLText.redacted($0) }
+        sessionExpiresAt = upload?.expiresAt
+        remoteFileId = record.remoteFileID
+        remoteURL = download?.reference.urlText.map { URLText.redacted($0) }
+        // A date is not an entity tag.
+        etag = download?.validator.flatMap { $0.text.hasSuffix("\"") ? $0.text : nil }
+        expectedSha256 = download?.expectedHash
+        computedSha256 = record.fileHash
+        hashedBytes = record.hashedByteCount
+        remoteChangeCount = download?.remoteChangeCount
+        createdAt = status.createdAt
+        updatedAt = status.updatedAt
     }
 }

@@ -81,7 +81,7 @@ extension TransferSnapshot {
         _ record: TransferRecord, attempts: Int, bytesPerSecond: Double?,
         isInterrupted: Bool = false
     ) {
-        let status = record.status
+        let (status, upload) = (record.status, record.uploadRecord)
         id = status.id
         serverURL = status.serverURL
         direction = record.direction
@@ -100,47 +100,32 @@ extension TransferSnapshot {
         message =
             isInterrupted
             ? "The process that ran it ended; run it again to resume." : Self.message(record)
-        let done = record.confirmedByteCount
-        let total: Int64?
-        switch record {
-        case .upload(let upload):
-            name = upload.fileName
-            path = upload.path
-            total = upload.identity.byteCount
-            chunkSize = upload.uploadProtocol == .native ? upload.chunkSize : nil
-            uploadProtocol = upload.uploadProtocol
-            sessionID = upload.sessionID ?? upload.givenSessionID
-            uploadURL = upload.uploadURL
-            remoteFileID = upload.remoteFileID
-            sha256 = upload.fileHash
-            replacedBy = upload.replacedBy
-            replaces = upload.replaces
-        case .download(let download):
-            name = LocalPath.name(of: download.destinationPath)
-            path = download.destinationPath
-            total = download.expectedSize
-            chunkSize = nil
-            uploadProtocol = nil
-            sessionID = nil
-            uploadURL = nil
-            if case .file(let id) = download.reference {
-                remoteFileID = id
-            } else {
-                remoteFileID = nil
-            }
-            sha256 = download.fileHash
-            replacedBy = nil
-            replaces = nil
-        }
-        bytesTransferred = status.state == .completed ? total ?? done : done
-        totalBytes = total
+        name = record.name
+        path = record.localPath
+        totalBytes = record.byteCount
+        bytesTransferred =
+            (status.state == .completed ? record.byteCount : nil) ?? record.confirmedByteCount
+        chunkSize = upload.flatMap { $0.uploadProtocol == .native ? $0.chunkSize : nil }
+        uploadProtocol = upload?.uploadProtocol
+        sessionID = record.sessionID
+        uploadURL = upload?.uploadURL
+        remoteFileID = record.remoteFileID
+        sha256 = record.fileHash
+        replacedBy = upload?.replacedBy
+        replaces = upload?.replaces
         self.bytesPerSecond = bytesPerSecond
-        if let bytesPerSecond, bytesPerSecond > 0, let total, !status.state.isFinal {
-            // Capped: the size comes from the server and may exceed the range of a duration.
-            timeRemaining = .seconds(min(Double(total - done) / bytesPerSecond, 1e9))
-        } else {
-            timeRemaining = nil
+        timeRemaining = bytesPerSecond.flatMap { Self.timeRemaining(of: record, at: $0) }
+    }
+
+    private static func timeRemaining(
+        of record: TransferRecord, at bytesPerSecond: Double
+    ) -> Duration? {
+        guard bytesPerSecond > 0, let total = record.byteCount, !record.status.state.isFinal else {
+            return nil
         }
+        // Capped: the size comes from the server and may exceed the range of a duration.
+        let seconds = Double(total - record.confirmedByteCount) / bytesPerSecond
+        return .seconds(min(seconds, 1e9))
     }
 
     /// Returns the punctuation before a failure's message, which may be a sentence or continue one.

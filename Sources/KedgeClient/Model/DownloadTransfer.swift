@@ -71,5 +71,11 @@ public enum RemoteReference: Sendable, Hashable {
     case url(String)
 
     /// Whether the source may be on any HTTP server.
-    var isURL: Bool { if case .url = self { true } else { false } }
+    var isURL: Bool { urlText != nil }
+
+    /// The id of a file of the configured server.
+    var fileID: FileID? { if case .file(let id) = self { id } else { nil } }
+
+    /// The URL of a source on any HTTP server.
+    var urlText: String? { if case .url(let text) = self { text } else { nil } }
 }

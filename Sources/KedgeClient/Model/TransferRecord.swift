@@ -41,6 +41,96 @@ extension TransferRecord {
     }
 }
 
+/// The values of both directions under one name.
+extension TransferRecord {
+    /// The record of an upload; nil for a download.
+    var uploadRecord: UploadTransfer? {
+        if case .upload(let upload) = self { upload } else { nil }
+    }
+
+    /// The record of a download; nil for an upload.
+    var downloadRecord: DownloadTransfer? {
+        if case .download(let download) = self { download } else { nil }
+    }
+
+    /// Path of the uploaded file or of the download's destination.
+    var localPath: String {
+        switch self {
+        case .upload(let upload): upload.path
+        case .download(let download): download.destinationPath
+        }
+    }
+
+    /// Name of the file, without its directory.
+    var name: String {
+        switch self {
+        case .upload(let upload): upload.fileName
+        case .download(let download): LocalPath.name(of: download.destinationPath)
+        }
+    }
+
+    /// Size of the file; nil until a download knows it.
+    var byteCount: Int64? {
+        switch self {
+        case .upload(let upload): upload.identity.byteCount
+        case .download(let download): download.expectedSize
+        }
+    }
+
+    var chunkSize: Int64 {
+        switch self {
+        case .upload(let upload): upload.chunkSize
+        case .download(let download): download.chunkSize
+        }
+    }
+
+    /// Number of chunks; nil until the size is known.
+    var chunkCount: Int? {
+        switch self {
+        case .upload(let upload): upload.layout.chunkCount
+        case .download(let download): download.layout?.chunkCount
+        }
+    }
+
+    /// Chunks that the server confirmed, or that are durable here.
+    var confirmedChunks: ChunkSet {
+        switch self {
+        case .upload(let upload): upload.uploadedChunks
+        case .download(let download): download.downloadedChunks
+        }
+    }
+
+    /// The upload session, or the one that the user named.
+    var sessionID: SessionID? {
+        uploadRecord.flatMap { $0.sessionID ?? $0.givenSessionID }
+    }
+
+    /// The file on the Kedge server, once known.
+    var remoteFileID: FileID? {
+        switch self {
+        case .upload(let upload): upload.remoteFileID
+        case .download(let download): download.reference.fileID
+        }
+    }
+
+    /// SHA-256 of the whole file, once computed.
+    var fileHash: SHA256Digest? {
+        switch self {
+        case .upload(let upload): upload.fileHash
+        case .download(let download): download.fileHash
+        }
+    }
+
+    /// Number of bytes that the hash of the whole file covers.
+    var hashedByteCount: Int64 {
+        switch self {
+        case .upload(let upload): upload.savedHash?.offsetBytes ?? 0
+        // Not saved for downloads: a later run reads the bytes again before they count.
+        case .download(let download): download.fileHash == nil ? 0 : download.expectedSize ?? 0
+        }
+    }
+}
+
 extension ChunkLayout {
     /// Returns the number of bytes in these chunks.
     func byteCount(of chunks: ChunkSet) -> Int64 {
