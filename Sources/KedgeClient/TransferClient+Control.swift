@@ -20,7 +20,7 @@ extension TransferClient {
     ///
     /// - Throws: `TRANSFER_NOT_FOUND`; `ILLEGAL_TRANSITION` for a completed transfer.
     public func cancel(_ id: TransferID) async throws {
-        if case .applied(let record) = try await store.request(.cancel, of: id) {
+        if let record = try await store.request(.cancel, of: id) {
             await clearUp(after: record)
         }
     }
@@ -34,8 +34,8 @@ extension TransferClient {
     ///   another unfinished transfer has replaced this one. Also for a canceled download whose URL
     ///   had a password, a query or a fragment: the record no longer contains them.
     public func retry(_ id: TransferID, fromScratch: Bool = false) async throws {
-        let wish: TransferWish = fromScratch ? .restart : .retry
-        if case .applied(let record) = try await store.request(wish, of: id), fromScratch {
+        let command: TransferCommand = fromScratch ? .restart : .retry
+        if let record = try await store.request(command, of: id), fromScratch {
             await clearUp(after: record)
         }
     }

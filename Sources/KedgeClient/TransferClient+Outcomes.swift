@@ -4,9 +4,10 @@ internal import Logging
 
 extension TransferClient {
     /// Carries out the command of another process after the run has stopped.
-    func carryOut(_ command: ControlCommand, _ lease: Lease) async throws -> RunStep {
+    func carryOut(_ command: TransferCommand, _ lease: Lease) async throws -> RunStep {
         switch command {
-        case .none:
+        case .resume:
+            // Never left for an owner: it only withdraws the command before.
             return .again
         case .pause:
             try await store.pause(lease, reason: .user)
@@ -17,7 +18,7 @@ extension TransferClient {
             await clearUp(after: record)
             return .ended
         case .retry:
-            try await store.acknowledgeControl(lease)
+            try await store.acknowledgeCommand(lease)
             return .again
         case .restart:
             let record = try await store.record(lease.id)

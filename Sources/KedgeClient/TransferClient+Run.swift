@@ -154,7 +154,7 @@ extension TransferClient {
     ) async throws -> RunStep {
         let lease = context.lease
         switch signal {
-        case .control(let command):
+        case .command(let command):
             return try await carryOut(command, lease)
         case .suspend:
             try await store.pause(lease, reason: .shutdown)

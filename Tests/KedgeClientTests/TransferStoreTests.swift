@@ -184,7 +184,7 @@ struct TransferStoreTests {
         }
         clock.advance(.seconds(2))
         _ = try await acquired(store, upload.status.id, other)
-        await #expect(throws: LeaseLost.self) { _ = try await store.control(lease) }
+        await #expect(throws: LeaseLost.self) { _ = try await store.command(lease) }
     }
 
     // R36.
@@ -227,21 +227,19 @@ struct TransferStoreTests {
     }
 
     // R109.
-    @Test func `a control request reaches the owner and is checked by the state machine`()
-        async throws
-    {
+    @Test func `a command reaches the owner and is checked by the state machine`() async throws {
         let store = try await open()
         let upload = try await store.findOrInsert(makeUpload())
         let owner = try await store.makeOwner()
         let lease = try await acquired(store, upload.status.id, owner)
         try await store.start(lease)
-        #expect(try await store.request(.pause, of: upload.status.id) == .signaled)
-        #expect(try await store.control(lease) == .pause)
+        #expect(try await store.request(.pause, of: upload.status.id) == nil)
+        #expect(try await store.command(lease) == .pause)
         try await store.pause(lease, reason: .user)
         let paused = try await store.upload(upload.status.id).status
         #expect(paused.state == .paused)
         #expect(paused.pauseReason == .user)
-        #expect(paused.control == .none)
+        #expect(paused.command == nil)
         _ = try await store.request(.resume, of: upload.status.id)
         _ = try await store.request(.cancel, of: upload.status.id)
         await #expect(throws: TransferError(.illegalTransition, operation: "")) {

@@ -25,8 +25,8 @@ package struct TransferStatus: Sendable, Equatable {
     package var integrityFailureCount: Int
     /// How the result was checked; nil until it was.
     package var verification: Verification?
-    /// Command of another process for the one that runs this transfer.
-    package var control: ControlCommand
+    /// Command for the process that runs this transfer, which acts on it within a second.
+    package var command: TransferCommand?
     /// Token of the process that runs the transfer; nil if none does.
     package var ownerToken: String?
     package let createdAt: Timestamp
@@ -39,7 +39,6 @@ package struct TransferStatus: Sendable, Equatable {
         self.state = .queued
         self.lastGoodByteOffset = 0
         self.integrityFailureCount = 0
-        self.control = .none
         self.createdAt = createdAt
         self.updatedAt = createdAt
     }
@@ -51,15 +50,4 @@ public enum Verification: String, Sendable, Codable {
     case sha256
     /// No hash was known: only length and TLS were checked.
     case unverified
-}
-
-/// A command that the process running the transfer carries out within a second.
-package enum ControlCommand: String, Sendable, Codable {
-    case none
-    case pause
-    case cancel
-    /// Tries again now, without waiting for the back-off to end.
-    case retry
-    /// Discards the transferred bytes and starts over.
-    case restart
 }

@@ -3,7 +3,7 @@ internal import KedgeModel
 /// The reason to stop a run before its worker ends.
 enum RunSignal: Sendable {
     /// Another process, or this one, left a command.
-    case control(ControlCommand)
+    case command(TransferCommand)
     /// This client suspends all its runs.
     case suspend
     /// The lease was lost, or the store failed.
@@ -32,8 +32,7 @@ struct LeaseWatcher: Sendable {
                     try await store.heartbeat(lease)
                 }
                 if tickCount % Self.ticksPerLook == 0 {
-                    let control = try await store.control(lease)
-                    if control != .none { return .control(control) }
+                    if let command = try await store.command(lease) { return .command(command) }
                 }
                 tickCount += 1
                 try await pause(Self.tick)

@@ -41,6 +41,11 @@ struct RowChange {
         }
     }
 
+    /// Leaves a command for the owner; nil withdraws the one that waits.
+    mutating func setCommand(_ command: TransferCommand?) {
+        set(.control, command?.rawValue ?? TransferRow.noCommand)
+    }
+
     mutating func setError(
         _ code: ErrorCode, _ message: String, attempt: FailedAttempt? = nil
     ) {

@@ -86,11 +86,19 @@ struct TransferRow {
     var pauseReason: PauseReason? {
         get throws { try optional(.pauseReason, PauseReason.init(rawValue:)) }
     }
-    var control: ControlCommand {
+
+    /// Value of the column `control` when no command waits.
+    static let noCommand = "none"
+
+    /// The command that waits for the owner.
+    var command: TransferCommand? {
         get throws {
-            try required(.control, text(.control).flatMap(ControlCommand.init(rawValue:)))
+            let recorded = try required(.control, text(.control))
+            guard recorded != Self.noCommand else { return nil }
+            return try required(.control, TransferCommand(rawValue: recorded))
         }
     }
+
     var savedHash: SavedHash? {
         guard let state = bytes(.hashState), let offset = integer(.hashOffset) else { return nil }
         return SavedHash(offsetBytes: offset, state: state)
@@ -130,7 +138,7 @@ struct TransferRow {
             status.lastGoodByteOffset = integer(.lastGoodByteOffset) ?? 0
             status.integrityFailureCount = Int(integer(.integrityFailureCount) ?? 0)
             status.verification = try optional(.verification, Verification.init(rawValue:))
-            status.control = try control
+            status.command = try command
             status.ownerToken = text(.ownerToken)
             status.updatedAt = try required(.updatedAt, time(.updatedAt))
             return status

@@ -2,14 +2,6 @@ internal import Foundation
 internal import GRDB
 package import KedgeModel
 
-/// The effect of a request to change a transfer.
-package enum ControlEffect: Sendable, Equatable {
-    /// Done, because no process runs the transfer. The earlier record is for the cleanup.
-    case applied(previously: TransferRecord)
-    /// Left for the process that runs the transfer, which acts within a second.
-    case signaled
-}
-
 extension TransferStore {
     /// Returns a transfer of either direction.
     package func record(_ id: TransferID) async throws -> TransferRecord {
@@ -58,39 +50,41 @@ extension TransferStore {
         }
     }
 
-    /// Requests a change of a transfer, whichever process runs it.
+    /// Carries out a command, or leaves it for the process that runs the transfer, which acts
+    /// within a second.
     ///
-    /// - Throws: `ILLEGAL_TRANSITION` if the transfer's state does not allow the change.
+    /// - Returns: The earlier record, for the cleanup; nil if the command is left for the owner.
+    /// - Throws: `ILLEGAL_TRANSITION` if the transfer's state does not allow the command.
     package func request(
-        _ wish: TransferWish, of id: TransferID
-    ) async throws -> ControlEffect {
+        _ command: TransferCommand, of id: TransferID
+    ) async throws -> TransferRecord? {
         let now = now()
         let owners = owners
-        return try await transaction("request \(wish.rawValue)") { database in
+        return try await transaction("request \(command.rawValue)") { database -> TransferRecord? in
             let row = try TransferRow.find(id, in: database)
             let previously = try Self.record(row)
             var change = RowChange(row, in: database)
             if let holder = row.owner, try owners.isAlive(holder, at: now) {
                 // Checked here as well, so that the caller gets the error, not the owner.
-                if let event = wish.event {
+                if let event = command.event {
                     _ = try row.state.applying(event, direction: row.direction)
                 }
-                change.set(.control, wish.control.rawValue)
+                change.setCommand(command == .resume ? nil : command)
                 try change.write(id, at: now)
-                return .signaled
+                return nil
             }
-            try Self.apply(wish, to: &change, previously: previously)
-            change.set(.control, ControlCommand.none.rawValue)
+            try Self.apply(command, to: &change, previously: previously)
+            change.setCommand(nil)
             change.releaseOwner()
             try change.write(id, at: now)
-            return .applied(previously: previously)
+            return previously
         }
     }
 
     private static func apply(
-        _ wish: TransferWish, to change: inout RowChange, previously: TransferRecord
+        _ command: TransferCommand, to change: inout RowChange, previously: TransferRecord
     ) throws {
-        switch wish {
+        switch command {
         case .pause:
             try change.apply(.pause(.user))
         case .cancel:
@@ -105,7 +99,7 @@ extension TransferStore {
             try change.apply(previously.isOrphaned ? .wait : .retry)
             change.clearError()
             change.set(.integrityFailureCount, 0)
-            if wish == .restart { try restart(&change) }
+            if command == .restart { try restart(&change) }
         }
     }
 
@@ -127,13 +121,13 @@ extension TransferStore {
         }
     }
 
-    /// Restarts a transfer that the caller runs; see ``TransferWish/restart``.
+    /// Restarts a transfer that the caller runs; see ``TransferCommand/restart``.
     package func restart(_ lease: Lease) async throws {
         try await update(lease, operation: "restart") { change in
             if try change.row.state == change.row.direction.runningState {
                 try change.apply(.wait)
             }
-            change.set(.control, ControlCommand.none.rawValue)
+            change.setCommand(nil)
             change.set(.integrityFailureCount, 0)
             change.clearError()
             try Self.restart(&change)
@@ -181,38 +175,6 @@ extension TransferStore {
         switch row.direction {
         case .upload: .upload(try UploadTransfer(row))
         case .download: .download(try DownloadTransfer(row))
-        }
-    }
-}
-
-/// A change that a user can request of a transfer.
-package enum TransferWish: String, Sendable {
-    case pause
-    case resume
-    case cancel
-    /// Tries again and keeps the transferred bytes.
-    case retry
-    /// Starts over with a new session or temporary file.
-    case restart
-
-    /// The command for the owner.
-    var control: ControlCommand {
-        switch self {
-        case .pause: .pause
-        case .resume: .none
-        case .cancel: .cancel
-        case .retry: .retry
-        case .restart: .restart
-        }
-    }
-
-    /// The event that must be legal in the running state; nil if every running transfer allows it.
-    var event: TransferEvent? {
-        switch self {
-        case .pause: .pause(.user)
-        case .resume: .resume
-        case .cancel: .cancel
-        case .retry, .restart: nil
         }
     }
 }

@@ -69,7 +69,7 @@ extension TransferStore {
             change.set(.remoteFileID, file?.text)
             change.set(.fileHash, digest.bytes)
             change.set(.verification, verification.rawValue)
-            change.set(.control, ControlCommand.none.rawValue)
+            change.setCommand(nil)
             change.clearError()
             change.setAnswer(answer)
             change.releaseOwner()

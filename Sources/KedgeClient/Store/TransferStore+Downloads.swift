@@ -166,7 +166,7 @@ extension TransferStore {
             change.set(.verification, verification.rawValue)
             if verification == .sha256 { change.set(.expectedHash, fileHash.bytes) }
             change.set(.lastGoodByteOffset, size)
-            change.set(.control, ControlCommand.none.rawValue)
+            change.setCommand(nil)
             change.clearError()
             change.releaseOwner()
         }

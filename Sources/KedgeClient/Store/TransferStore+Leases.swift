@@ -55,15 +55,15 @@ extension TransferStore {
         }
     }
 
-    /// Returns the command that another process left for the owner. Cheap enough to poll every few
-    /// hundred milliseconds.
+    /// Returns the command that waits for the owner. Cheap enough to poll every few hundred
+    /// milliseconds.
     ///
     /// - Throws: ``LeaseLost`` when the transfer has another owner now.
-    package func control(_ lease: Lease) async throws -> ControlCommand {
-        try await reading("read control") { database in
+    package func command(_ lease: Lease) async throws -> TransferCommand? {
+        try await reading("read control") { database -> TransferCommand? in
             let row = try TransferRow.find(lease.id, in: database)
             guard row.owner?.token == lease.token else { throw LeaseLost() }
-            return try row.control
+            return try row.command
         }
     }
 

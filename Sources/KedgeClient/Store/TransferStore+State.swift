@@ -43,7 +43,7 @@ extension TransferStore {
             try change.apply(.fail)
             change.setError(code, message, attempt: attempt)
             change.setAnswer(answer)
-            change.set(.control, ControlCommand.none.rawValue)
+            change.setCommand(nil)
             change.releaseOwner()
         }
     }
@@ -52,7 +52,7 @@ extension TransferStore {
     package func pause(_ lease: Lease, reason: PauseReason) async throws {
         try await update(lease, operation: "pause") { change in
             try change.apply(.pause(reason))
-            change.set(.control, ControlCommand.none.rawValue)
+            change.setCommand(nil)
             change.releaseOwner()
         }
     }
@@ -62,15 +62,15 @@ extension TransferStore {
         try await update(lease, operation: "cancel") { change in
             try change.apply(.cancel)
             change.forgetSecrets()
-            change.set(.control, ControlCommand.none.rawValue)
+            change.setCommand(nil)
             change.releaseOwner()
         }
     }
 
     /// Acknowledges a command that the owner now carries out.
-    package func acknowledgeControl(_ lease: Lease) async throws {
+    package func acknowledgeCommand(_ lease: Lease) async throws {
         try await update(lease, operation: "acknowledge control") { change in
-            change.set(.control, ControlCommand.none.rawValue)
+            change.setCommand(nil)
             if try change.row.state == change.row.direction.runningState {
                 try change.apply(.wait)
             }

@@ -133,7 +133,7 @@ extension TransferStore {
             change.set(.fileHash, file.fileHashSha256.bytes)
             change.set(.verification, Verification.sha256.rawValue)
             change.set(.lastGoodByteOffset, file.size)
-            change.set(.control, ControlCommand.none.rawValue)
+            change.setCommand(nil)
             change.clearError()
             change.setAnswer(answer)
             change.releaseOwner()
@@ -151,7 +151,7 @@ extension TransferStore {
                 .fileChanged,
                 "The file changed; the new version is uploaded as \(newer.status.id.text).")
             change.set(.replacedBy, newer.status.id.text)
-            change.set(.control, ControlCommand.none.rawValue)
+            change.setCommand(nil)
             change.releaseOwner()
             // Written now, because the new record takes this one's place in the unique index.
             try change.write(lease.id, at: newer.status.createdAt)
