@@ -108,25 +108,21 @@ extension TransferClient {
         let context = try await makeContext(lease, meter: meter)
         let watcher = LeaseWatcher(
             lease: lease, store: store, runs: runs, pause: environment.pause)
-        let (result, signal) = await withTaskGroup(of: RunEvent.self) { group in
-            group.addTask { .worker(await Self.work(context)) }
-            group.addTask { .signal(await watcher.watch()) }
-            var result = Result<Void, any Error>.success(())
-            var signal: RunSignal?
-            for await event in group {
-                switch event {
-                case .worker(let outcome): result = outcome
-                case .signal(let noticed): signal = noticed
-                }
+        let end = await withTaskGroup(of: RunEnd?.self) { group in
+            group.addTask { await Self.work(context) }
+            group.addTask { await watcher.watch() }
+            // Replaced by the worker's own end at the latest.
+            var end = RunEnd.failed(CancellationError())
+            for await next in group {
+                if let next, next.rank >= end.rank { end = next }
                 group.cancelAll()
             }
-            return (result, signal)
+            return end
         }
-        if case .success = result { return .ended }
-        return try await settle(result, signal, context: context, mayReplace: mayReplace)
+        return try await settle(end, lease, mayReplace: mayReplace)
     }
 
-    private static func work(_ context: WorkerContext) async -> Result<Void, any Error> {
+    private static func work(_ context: WorkerContext) async -> RunEnd {
         do {
             let store = context.store
             switch context.lease.direction {
@@ -141,46 +137,36 @@ extension TransferClient {
                 let download = try await store.download(context.lease.id)
                 try await DownloadWorker(download, context: context).run()
             }
-            return .success(())
+            return .completed
         } catch {
-            return .failure(error)
+            return .failed(error)
         }
     }
 
-    /// Records the result of a round and decides what follows.
-    private func settle(
-        _ result: Result<Void, any Error>, _ signal: RunSignal?, context: WorkerContext,
-        mayReplace: Bool
-    ) async throws -> RunStep {
-        let lease = context.lease
-        switch signal {
+    /// Records the end of a round and decides what follows.
+    private func settle(_ end: RunEnd, _ lease: Lease, mayReplace: Bool) async throws -> RunStep {
+        switch end {
+        case .completed:
+            return .ended
         case .command(let command):
             return try await carryOut(command, lease)
-        case .suspend:
+        case .suspended, .failed(is CancellationError):
             try await store.pause(lease, reason: .shutdown)
             return .ended
         case .lost(let error):
             throw error
-        case nil:
-            break
-        }
-        guard case .failure(let error) = result else { return .ended }
-        switch error {
-        case is LeaseLost:
+        case .failed(let error as LeaseLost):
             throw error
-        case is CancellationError:
-            try await store.pause(lease, reason: .shutdown)
-            return .ended
-        case let end as ServerTimeout:
+        case .failed(let timeout as ServerTimeout):
+            let failure = timeout.failure
             try await store.wait(
-                lease, code: end.failure.code,
-                message: end.failure.message(gaveUpAfter: end.wait), answer: end.failure.answer,
-                attempt: end.failure.failedAttempt())
+                lease, code: failure.code, message: failure.message(gaveUpAfter: timeout.wait),
+                answer: failure.answer, attempt: failure.failedAttempt())
             try await store.releaseLease(lease)
             return .ended
-        case is SourceChanged where mayReplace:
+        case .failed(is SourceChanged) where mayReplace:
             return try await replaceChangedUpload(lease)
-        default:
+        case .failed(let error):
             try await fail(lease, with: error)
             return .ended
         }
@@ -230,10 +216,4 @@ extension TransferClient {
         let given = configuration.serverURL
         return given.drop { $0 != ":" }.dropFirst(3).contains("/") ? given : given + "/"
     }
-}
-
-/// Event that ends a round of a run.
-private enum RunEvent: Sendable {
-    case worker(Result<Void, any Error>)
-    case signal(RunSignal?)
 }

@@ -1,15 +1,5 @@
 internal import KedgeModel
 
-/// The reason to stop a run before its worker ends.
-enum RunSignal: Sendable {
-    /// Another process, or this one, left a command.
-    case command(TransferCommand)
-    /// This client suspends all its runs.
-    case suspend
-    /// The lease was lost, or the store failed.
-    case lost(any Error)
-}
-
 /// Renews a lease while its worker runs, and polls for commands.
 struct LeaseWatcher: Sendable {
     private static let tick = Duration.milliseconds(100)
@@ -23,10 +13,10 @@ struct LeaseWatcher: Sendable {
     let pause: @Sendable (Duration) async throws -> Void
 
     /// Returns when the run must stop; nil if the task was canceled because the worker ended.
-    func watch() async -> RunSignal? {
+    func watch() async -> RunEnd? {
         var tickCount = 0
         while !Task.isCancelled {
-            if runs.isSuspending { return .suspend }
+            if runs.isSuspending { return .suspended }
             do {
                 if tickCount % Self.ticksPerHeartbeat == 0, tickCount > 0 {
                     try await store.heartbeat(lease)
