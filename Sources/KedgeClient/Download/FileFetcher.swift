@@ -175,6 +175,6 @@ struct FileFetcher: Sendable {
     ) async throws -> ServerReply {
         try await api.sender.send(
             TransportRequest(method: method, url: url, headerFields: fields),
-            operation: operation, redirects: .followed)
+            operation: operation, redirects: .followedSecurely)
     }
 }

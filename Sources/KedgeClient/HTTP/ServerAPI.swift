@@ -24,7 +24,10 @@ package struct ServerAPI: Sendable {
     }
 
     /// Sends requests with the credentials for this server.
-    var sender: RequestSender { RequestSender(home: baseURL, token: token, transport: transport) }
+    var sender: RequestSender {
+        RequestSender(
+            credentials: ServerCredentials(home: baseURL, token: token), transport: transport)
+    }
 
     /// Longest error body that is read.
     private static let maxProblemByteCount = 64 << 10
@@ -222,14 +225,8 @@ extension ServerAPI {
             method: call.method, url: baseURL + call.path, headerFields: fields, body: body,
             stallTimeout: call.method == .post ? Self.longStallTimeout : nil,
             onBytesSent: onBytesSent)
-        do {
-            return try await sender.send(request, operation: call.operation, redirects: .refused)
-        } catch var failure as RequestFailure {
-            // A permanent redirect names another address; any other may lead to a log-in page.
-            let isForGood = [301, 308].contains(failure.answer?.status)
-            failure.isFromIntermediary = failure.code == .redirected && !isForGood
-            throw failure
-        }
+        return try await sender.send(
+            request, operation: call.operation, redirects: .refusedAsForeign)
     }
 
     /// Reads the body of a success, or throws the failure that another answer stands for.

@@ -9,7 +9,7 @@ struct UploadEndpoint: Sendable {
     let sender: RequestSender
 
     /// URL at which uploads are created. Its user and password are not copied to other addresses.
-    var creationURL: String { sender.home }
+    var creationURL: String { sender.credentials.home }
 
     /// Maximum size of a body that is read.
     private static let maxBodyByteCount = 64 << 10
@@ -67,20 +67,19 @@ struct UploadEndpoint: Sendable {
         RequestFailure(reply.head, body: reply.body, operation: operation, subject: .upload)
     }
 
-    /// Resolves the address in an answer (RFC 3986, section 5), without its fragment, user and
-    /// password.
+    /// Returns the address in an answer, without user and password.
     ///
     /// - Throws: `PROTOCOL_VIOLATION` if there is none, or if it would downgrade the upload to an
     ///   unencrypted connection.
     func target(_ location: String?, from base: String, _ operation: String) throws -> String {
-        guard let location, !location.isEmpty,
-            let url = URLText.resolve(location, against: base)
-        else { throw Self.violation(operation, "The server sent no address of the upload.") }
-        guard URLText.isEncrypted(url) || !URLText.isEncrypted(base) else {
+        guard let address = LinkedAddress(location, from: base) else {
+            throw Self.violation(operation, "The server sent no address of the upload.")
+        }
+        guard !address.isDowngrade else {
             throw Self.violation(
                 operation, "The server sent an unencrypted address of the upload.")
         }
-        return URLText.withoutUserInfo(String(url.prefix { $0 != "#" }))
+        return URLText.withoutUserInfo(address.url)
     }
 
     private static func violation(_ operation: String, _ explanation: String) -> TransferError {

@@ -1,0 +1,34 @@
+internal import HTTPTypes
+package import KedgeTransport
+
+/// The token, user and password for one server, and the only rule about where they may go.
+package struct ServerCredentials: Sendable {
+    /// Address of the server that the credentials are for. A user and password in it are sent only
+    /// to its origin.
+    let home: String
+    /// Bearer token, sent only to the origin of ``home``; never logged or stored.
+    let token: String?
+
+    package init(home: String, token: String?) {
+        self.home = home
+        self.token = token
+    }
+
+    /// Returns the request with the credentials, if it goes to the origin of ``home``: the same
+    /// scheme, host and port. A user and password that the request's address has are kept.
+    package func attached(to request: TransportRequest) -> TransportRequest {
+        guard let origin = URLText.origin(of: home), URLText.origin(of: request.url) == origin
+        else { return request }
+        var request = request
+        if let token { request.headerFields[.authorization] = "Bearer \(token)" }
+        if !URLText.hasUserInfo(request.url) {
+            request.url = URLText.url(request.url, withUserInfoOf: home)
+        }
+        return request
+    }
+
+    /// Whether the request carries a token, or a user and password.
+    static func areIn(_ request: TransportRequest) -> Bool {
+        request.headerFields[.authorization] != nil || URLText.hasUserInfo(request.url)
+    }
+}
