@@ -207,7 +207,8 @@ extension TransferClient {
         // For other protocols, the record keeps the URL as given, with or without a trailing slash.
         let isOurs = URLText.normalizedBase(server) == serverURL
         return ServerAPI(
-            baseURL: server, token: isOurs ? configuration.token : nil, transport: api.transport)
+            baseURL: server, token: isOurs ? configuration.token : nil,
+            transport: api.exchange.transport)
     }
 
     /// Returns the server URL to record for a new upload.

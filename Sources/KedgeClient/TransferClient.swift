@@ -150,7 +150,7 @@ public final class TransferClient: Sendable {
     /// client cannot be used afterwards.
     public func close() async throws {
         try await suspendAll()
-        await api.transport.shutdown()
+        await api.exchange.transport.shutdown()
         let owner = owner
         try await pool.run { owner.release() }
         try await store.close()

@@ -1,12 +1,9 @@
 internal import Foundation
 internal import HTTPTypes
 internal import KedgeModel
-internal import KedgeTransport
 
 /// Requests the metadata of files, whole files and ranges. Follows redirects where that is safe.
 struct FileFetcher: Sendable {
-    private static let maxProblemByteCount = 64 << 10
-
     let api: ServerAPI
 
     func inspect(_ reference: RemoteReference) async throws -> ServerAPI.Answered<RemoteFile> {
@@ -36,18 +33,14 @@ struct FileFetcher: Sendable {
         case .weak, nil:
             break
         }
-        return try await follow(.get, url, fields: fields, operation: "get file")
+        return try await head("get file", .get, url, fields)
     }
 
     /// Returns the failure that a response stands for.
     func failure(
         of response: ServerReply, to reference: RemoteReference
     ) async -> RequestFailure {
-        // The status counts even when its explanation does not arrive.
-        let body = (try? await response.body.collect(upTo: Self.maxProblemByteCount)) ?? []
-        return RequestFailure(
-            response, body: body, operation: "get file",
-            subject: reference.isURL ? .resource : .file)
+        await response.failure("get file", reference.isURL ? .resource : .file)
     }
 
     func answer(of response: ServerReply) -> ServerAnswer { response.answer }
@@ -107,7 +100,7 @@ struct FileFetcher: Sendable {
 
     private func inspectURL(_ url: String) async throws -> ServerAPI.Answered<RemoteFile> {
         let fields: HTTPFields = [.acceptEncoding: "identity"]
-        let head = try await follow(.head, url, fields: fields, operation: "head file")
+        let head = try await head("head file", .head, url, fields)
         var file = RemoteFile(url: url, acceptsRanges: false)
         if head.status == 200, isIdentity(head.headerFields) {
             read(head.headerFields, into: &file)
@@ -170,11 +163,10 @@ struct FileFetcher: Sendable {
         (fields[.contentEncoding] ?? "identity").lowercased() == "identity"
     }
 
-    private func follow(
-        _ method: HTTPRequest.Method, _ url: String, fields: HTTPFields, operation: String
+    private func head(
+        _ operation: String, _ method: HTTPRequest.Method, _ url: String, _ fields: HTTPFields
     ) async throws -> ServerReply {
-        try await api.sender.send(
-            TransportRequest(method: method, url: url, headerFields: fields),
-            operation: operation, redirects: .followedSecurely)
+        try await api.exchange.head(
+            of: ServerCall(operation, method, url, redirects: .followedSecurely, fields: fields))
     }
 }

@@ -77,13 +77,12 @@ struct ServerProbe: Sendable {
         _ type: Value.Type, _ probe: ServerAPI.Probe
     ) -> Value? {
         // Anything else is another server's answer, and is reported as such.
-        try? JSONDecoder().decode(type, from: Data(probe.body))
+        try? JSONDecoder().decode(type, from: Data(probe.reply.body))
     }
 
     /// Returns the error that an upload would end with, with further facts.
     private func foreign(_ probe: ServerAPI.Probe) -> TransferError {
-        let failure = RequestFailure(
-            probe.reply, body: probe.body, operation: Self.operation, subject: .session)
+        let failure = probe.reply.failure(Self.operation, .session)
         let isSuccess = (200...299).contains(probe.status)
         let judged = failure.atFirstContact(with: .newKedge(api.baseURL)) ?? failure
         guard isSuccess || judged.code == .notKedge else {

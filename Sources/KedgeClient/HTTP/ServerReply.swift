@@ -25,11 +25,24 @@ package struct ServerReply: Sendable {
         self.hasCredentials = hasCredentials
     }
 
+    var isSuccess: Bool { (200...299).contains(status) }
+
     /// The facts that diagnosis records.
     var answer: ServerAnswer {
         let place = URLText.place(of: url)
         return ServerAnswer(
             status: status, requestID: headerFields[.xRequestID], host: place?.host,
             port: place?.port)
+    }
+
+    /// Reads the explanation of an unsuccessful answer, and returns the failure that the answer
+    /// stands for.
+    func failure(
+        _ operation: String, _ subject: RequestFailure.Subject
+    ) async -> RequestFailure {
+        // The status counts even when its explanation does not arrive. Unlike for other calls,
+        // that includes a task that is canceled meanwhile.
+        let body = (try? await BodyPolicy.explanation(of: self)) ?? []
+        return RequestFailure(self, body: body, operation: operation, subject: subject)
     }
 }

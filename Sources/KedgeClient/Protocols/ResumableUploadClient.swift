@@ -32,7 +32,7 @@ struct ResumableUploadClient: SequentialUploadClient {
 
     private func creation(
         _ description: UploadDescription, _ version: ResumableUploadVersion
-    ) -> UploadEndpoint.Call {
+    ) -> ServerCall {
         var call = call("create upload", .post, endpoint.creationURL, version.interopVersion)
         call.fields.setCompleteness(false, version)
         if version.hasLengthAndLimits { call.fields[.uploadLength] = String(description.byteCount) }
@@ -46,14 +46,14 @@ struct ResumableUploadClient: SequentialUploadClient {
 
     /// - Throws: `UPLOAD_VERSION_UNSUPPORTED` for a success of a server without the protocol.
     private func created(
-        _ reply: UploadEndpoint.Reply, _ version: ResumableUploadVersion, _ operation: String
+        _ reply: ServerMessage, _ version: ResumableUploadVersion, _ operation: String
     ) throws -> CreatedUpload {
         guard reply.isSuccess else { throw endpoint.failure(reply, operation) }
         let isComplete = version.isComplete(reply.fields[version.completenessName])
         guard isComplete != true, reply.fields[.location] != nil else {
             throw Self.unsupported(operation)
         }
-        let url = try endpoint.target(reply.fields[.location], from: reply.url, operation)
+        let url = try endpoint.target(in: reply, operation)
         let address = UploadAddress(url: url, interopVersion: version.interopVersion)
         // Some versions of the draft, and some servers, omit it here.
         guard isComplete != nil else { return CreatedUpload(address: address, state: nil) }
@@ -111,15 +111,15 @@ struct ResumableUploadClient: SequentialUploadClient {
     private func call(
         _ operation: String, _ method: HTTPRequest.Method, _ url: String,
         _ interopVersion: Int64?
-    ) -> UploadEndpoint.Call {
-        var call = UploadEndpoint.Call(operation: operation, method: method, url: url)
+    ) -> ServerCall {
+        var call = endpoint.call(operation, method, url)
         call.fields[.interopVersion] = interopVersion.map { String($0) }
         return call
     }
 
     /// - Parameter offset: Assumed without `Upload-Offset`; nil if the field is required.
     private func state(
-        _ reply: UploadEndpoint.Reply, _ version: ResumableUploadVersion, assuming offset: Int64?,
+        _ reply: ServerMessage, _ version: ResumableUploadVersion, assuming offset: Int64?,
         _ operation: String
     ) throws -> UploadState {
         let told = reply.fields[.uploadOffset].flatMap { WireInteger.parse($0) }

@@ -148,7 +148,7 @@ actor SequentialUploadWorker: UploadRun {
 extension ServerAPI {
     /// Returns the client for a protocol other than the native one.
     func client(_ uploadProtocol: UploadProtocol) -> any SequentialUploadClient {
-        let endpoint = UploadEndpoint(sender: sender)
+        let endpoint = UploadEndpoint(exchange: exchange)
         return switch uploadProtocol {
         case .tus: TusClient(endpoint: endpoint)
         case .resumableUpload: ResumableUploadClient(endpoint: endpoint)

@@ -15,8 +15,7 @@ struct TusClient: SequentialUploadClient {
     /// - Throws: `UPLOAD_VERSION_UNSUPPORTED` for a server with other versions only;
     ///   ``RequestFailure`` for an outage.
     func discover() async throws -> ServerCapabilities {
-        let call = UploadEndpoint.Call(
-            operation: "ask for tus", method: .options, url: endpoint.creationURL)
+        let call = endpoint.call("ask for tus", .options, endpoint.creationURL)
         let reply = try await endpoint.reply(to: call)
         // No server answered: a retry may succeed.
         if [429, 502, 503, 504].contains(reply.status) {
@@ -48,7 +47,7 @@ struct TusClient: SequentialUploadClient {
         call.body = .bytes([])
         call.mayTakeLong = true
         let reply = try await endpoint.success(of: call)
-        let url = try endpoint.target(reply.fields[.location], from: reply.url, call.operation)
+        let url = try endpoint.target(in: reply, call.operation)
         return CreatedUpload(
             address: UploadAddress(url: url, interopVersion: nil),
             state: try state(reply, size: description.byteCount, assuming: 0, call.operation))
@@ -86,15 +85,13 @@ struct TusClient: SequentialUploadClient {
 
     private func call(
         _ operation: String, _ method: HTTPRequest.Method, _ url: String
-    ) -> UploadEndpoint.Call {
-        UploadEndpoint.Call(
-            operation: operation, method: method, url: url,
-            fields: [.tusResumable: Self.version])
+    ) -> ServerCall {
+        endpoint.call(operation, method, url, fields: [.tusResumable: Self.version])
     }
 
     /// - Parameter offset: Assumed without `Upload-Offset`; nil if the field is required.
     private func state(
-        _ reply: UploadEndpoint.Reply, size: Int64?, assuming offset: Int64?, _ operation: String
+        _ reply: ServerMessage, size: Int64?, assuming offset: Int64?, _ operation: String
     ) throws -> UploadState {
         let told = reply.fields[.uploadOffset].flatMap { WireInteger.parse($0) }
         guard let offset = told ?? offset else {

@@ -3,76 +3,43 @@ package import HTTPTypes
 internal import KedgeModel
 internal import KedgeTransport
 
-/// Sends requests to an upload server of any kind, and translates its refusals.
+/// Describes requests to an upload server of any kind, and translates its refusals.
 struct UploadEndpoint: Sendable {
-    /// Transport with the credentials for ``creationURL``.
-    let sender: RequestSender
+    /// Exchange with the credentials for ``creationURL``.
+    let exchange: ServerExchange
 
     /// URL at which uploads are created. Its user and password are not copied to other addresses.
-    var creationURL: String { sender.credentials.home }
+    var creationURL: String { exchange.credentials.home }
 
-    /// Maximum size of a body that is read.
-    private static let maxBodyByteCount = 64 << 10
-    /// The server may process the whole file after its last bytes; see ``ServerAPI``.
-    private static let longStallTimeout = Duration.seconds(120)
-
-    /// Request without the fields that every request has.
-    struct Call: Sendable {
-        let operation: String
-        let method: HTTPRequest.Method
-        let url: String
-        var fields: HTTPFields = [:]
-        var body: TransportBody?
-        /// True if the server may take long to answer.
-        var mayTakeLong = false
-        var onBytesSent: (@Sendable (Int64) -> Void)?
+    func call(
+        _ operation: String, _ method: HTTPRequest.Method, _ url: String, fields: HTTPFields = [:]
+    ) -> ServerCall {
+        ServerCall(operation, method, url, redirects: .refused, fields: fields)
     }
 
-    /// Any answer except a redirect.
-    struct Reply: Sendable {
-        let head: ServerReply
-        /// First bytes of the body.
-        let body: [UInt8]
-        /// Requested URL, against which addresses in the answer are resolved.
-        let url: String
-
-        var status: Int { head.status }
-        var fields: HTTPFields { head.headerFields }
-        var isSuccess: Bool { (200...299).contains(status) }
-        var answer: ServerAnswer { head.answer }
-    }
-
-    /// Sends a request.
+    /// Sends a request and returns any answer except a redirect.
     ///
     /// - Throws: ``RequestFailure`` without an answer, and for a redirect.
-    func reply(to call: Call) async throws -> Reply {
-        let request = TransportRequest(
-            method: call.method, url: call.url, headerFields: call.fields, body: call.body,
-            stallTimeout: call.mayTakeLong ? Self.longStallTimeout : nil,
-            onBytesSent: call.onBytesSent)
-        let reply = try await sender.send(
-            request, operation: call.operation, redirects: .refused)
-        return Reply(head: reply, body: try await collect(reply, call.operation), url: call.url)
+    func reply(to call: ServerCall) async throws -> ServerMessage {
+        try await exchange.reply(to: call, reading: .beginning)
     }
 
     /// Sends a request and throws any unsuccessful answer as a ``RequestFailure``.
-    func success(of call: Call) async throws -> Reply {
-        let reply = try await reply(to: call)
-        guard reply.isSuccess else { throw failure(reply, call.operation) }
-        return reply
+    func success(of call: ServerCall) async throws -> ServerMessage {
+        try await exchange.success(of: call, about: .upload, reading: .beginning)
     }
 
     /// Translates an unsuccessful answer.
-    func failure(_ reply: Reply, _ operation: String) -> RequestFailure {
-        RequestFailure(reply.head, body: reply.body, operation: operation, subject: .upload)
+    func failure(_ reply: ServerMessage, _ operation: String) -> RequestFailure {
+        reply.failure(operation, .upload)
     }
 
-    /// Returns the address in an answer, without user and password.
+    /// Returns the address of the upload in an answer, without user and password.
     ///
     /// - Throws: `PROTOCOL_VIOLATION` if there is none, or if it would downgrade the upload to an
     ///   unencrypted connection.
-    func target(_ location: String?, from base: String, _ operation: String) throws -> String {
-        guard let address = LinkedAddress(location, from: base) else {
+    func target(in reply: ServerMessage, _ operation: String) throws -> String {
+        guard let address = LinkedAddress(reply.fields[.location], from: reply.head.url) else {
             throw Self.violation(operation, "The server sent no address of the upload.")
         }
         guard !address.isDowngrade else {
@@ -85,22 +52,6 @@ struct UploadEndpoint: Sendable {
     private static func violation(_ operation: String, _ explanation: String) -> TransferError {
         TransferError(.protocolViolation, operation: operation, explanation: explanation)
     }
-
-    /// Reads as much of the body as is useful. The head is authoritative, so a body that breaks off
-    /// or is huge does not matter.
-    private func collect(
-        _ response: ServerReply, _ operation: String
-    ) async throws -> [UInt8] {
-        var bytes: [UInt8] = []
-        do {
-            while bytes.count < Self.maxBodyByteCount, let piece = try await response.body.next() {
-                bytes += piece.prefix(Self.maxBodyByteCount - bytes.count)
-            }
-        } catch {
-            if error.kind == .canceled { throw RequestFailure(error, operation: operation) }
-        }
-        return bytes
-    }
 }
 
 extension ReportedFile {
@@ -108,7 +59,7 @@ extension ReportedFile {
     /// a Kedge server.
     ///
     /// The id counts only with a digest. Without one, it may not be the id of this file.
-    init(_ reply: UploadEndpoint.Reply) {
+    init(_ reply: ServerMessage) {
         // Only a Kedge server sends this message; other servers may send anything.
         let message = try? JSONDecoder().decode(FinalizeResponse.self, from: Data(reply.body))
         digest =

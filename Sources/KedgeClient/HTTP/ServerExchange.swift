@@ -1,0 +1,88 @@
+internal import HTTPTypes
+internal import KedgeModel
+package import KedgeTransport
+
+/// Exchanges requests and answers with servers, for all protocols: attaches credentials, follows
+/// redirects by the call's policy, reads bodies within limits, and translates failures.
+///
+/// Retries nothing. Every failure is a ``RequestFailure``.
+package struct ServerExchange: Sendable {
+    let credentials: ServerCredentials
+    let transport: any HTTPTransport
+
+    /// Time without a byte for a call that may take long: the server may process a whole file.
+    private static let longStallTimeout = Duration.seconds(120)
+
+    package init(credentials: ServerCredentials, transport: any HTTPTransport) {
+        self.credentials = credentials
+        self.transport = transport
+    }
+
+    /// Sends a call, and again to each redirect target. Returns when the head of the answer has
+    /// arrived, whatever its status.
+    ///
+    /// - Throws: ``RequestFailure``: without an answer; `REDIRECTED` for a redirect that is not
+    ///   followed; `REDIRECT_LOOP`.
+    package func head(of call: ServerCall) async throws -> ServerReply {
+        var trail = RedirectTrail(call.redirects, from: call.url)
+        while true {
+            let reply = try await send(call, to: trail.url)
+            switch trail.decide(status: reply.status, location: reply.headerFields[.location]) {
+            case .accept: return reply
+            case .follow: continue
+            case .refuse(let refusal): throw failure(refusal, reply, call)
+            }
+        }
+    }
+
+    /// Sends a call and reads the body of the answer, whatever its status.
+    ///
+    /// - Throws: ``RequestFailure``, as ``head(of:)``, and where the policy needs a body that did
+    ///   not arrive.
+    func reply(to call: ServerCall, reading policy: BodyPolicy) async throws -> ServerMessage {
+        let head = try await head(of: call)
+        do {
+            return ServerMessage(head: head, body: try await policy.read(head))
+        } catch {
+            throw RequestFailure(error, operation: call.operation, answer: head.answer)
+        }
+    }
+
+    /// Sends a call, reads the body of the answer, and throws any unsuccessful answer.
+    ///
+    /// - Parameter subject: The subject of the call, which decides the meaning of a bare status.
+    func success(
+        of call: ServerCall, about subject: RequestFailure.Subject, reading policy: BodyPolicy
+    ) async throws -> ServerMessage {
+        let reply = try await reply(to: call, reading: policy)
+        guard reply.isSuccess else { throw reply.failure(call.operation, subject) }
+        return reply
+    }
+
+    private func send(_ call: ServerCall, to url: String) async throws -> ServerReply {
+        let request = credentials.attached(
+            to: TransportRequest(
+                method: call.method, url: url, headerFields: call.fields, body: call.body,
+                stallTimeout: call.mayTakeLong ? Self.longStallTimeout : nil,
+                onBytesSent: call.onBytesSent))
+        do {
+            let response = try await transport.send(request)
+            return ServerReply(
+                status: response.status, headerFields: response.headerFields, body: response.body,
+                url: url, hasCredentials: ServerCredentials.areIn(request))
+        } catch {
+            throw RequestFailure(error, operation: call.operation)
+        }
+    }
+
+    private func failure(
+        _ refusal: RedirectRefusal, _ reply: ServerReply, _ call: ServerCall
+    ) -> RequestFailure {
+        var failure = RequestFailure(
+            refusal.code, operation: call.operation, answer: reply.answer)
+        failure.explanation = refusal.sentence(from: reply.url, home: credentials.home)
+        failure.isForeign = true
+        failure.isFromIntermediary = call.redirects.isFromIntermediary(status: reply.status)
+        return failure
+    }
+}
