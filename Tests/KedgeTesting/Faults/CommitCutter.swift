@@ -1,7 +1,3 @@
-internal import Dispatch
-internal import Glibc
-internal import KedgeLocks
-
 /// A proxy between a store and its server that cuts a connection around a COMMIT on request.
 package final class CommitCutter: Sendable {
     package enum Cut: Sendable {
@@ -11,110 +7,74 @@ package final class CommitCutter: Sendable {
         case question
     }
 
-    private let listener: LoopbackListener
-    private let upstreamPort: UInt16
-    private let cut = Mutex<(kind: Cut, then: @Sendable () -> Void)?>(nil)
-
-    package var port: UInt16 { listener.port }
-
-    package init(upstreamPort: UInt16) throws {
-        self.upstreamPort = upstreamPort
-        listener = try LoopbackListener()
-        listener.start { [self] client in
-            guard let server = Loopback.connect(to: upstreamPort) else { return }
-            let connection = CarriedConnection(client: client, server: server)
-            let answers = DispatchSemaphore(value: 0)
-            let hasStarted = DetachedThread.start {
-                Self.carryAnswers(of: connection)
-                answers.signal()
-            }
-            precondition(hasStarted, "the system has a thread")
-            carryQuestions(of: connection)
-            // The number of a closed socket may soon be another connection's.
-            answers.wait()
-            close(server)
-        }
+    fileprivate struct Order: Sendable {
+        let cut: Cut
+        let then: @Sendable () -> Void
     }
 
-    /// Refuses new connections. Open ones end when either side closes.
-    package func stop() { listener.stop() }
+    private let relay: TCPRelay
+    private let nextOrder: Shared<Order?>
+
+    package var port: UInt16 { relay.port }
+
+    package init(upstreamPort: UInt16) throws {
+        let nextOrder = Shared<Order?>(nil)
+        self.nextOrder = nextOrder
+        relay = try TCPRelay(
+            settings: { TCPRelay.Settings(upstreamPort: upstreamPort) },
+            makeFilter: { CommitFilter(nextOrder) })
+        relay.listen()
+    }
+
+    /// Ends all connections and takes no more.
+    package func stop() { relay.stop() }
 
     /// Cuts the next connection that commits.
     ///
-    /// - Parameter then: Runs after the cut, before the client hears of it.
+    /// - Parameter then: Runs after the cut, before the client hears of it. All connections wait
+    ///   meanwhile.
     package func cutNextCommit(_ kind: Cut, then: @escaping @Sendable () -> Void = {}) {
-        cut.withLock { $0 = (kind, then) }
+        nextOrder.update { $0 = Order(cut: kind, then: then) }
     }
+}
 
-    private func carryQuestions(of connection: CarriedConnection) {
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = recv(connection.client, &buffer, buffer.count, 0)
-            guard count > 0 else { break }
-            // A simple query: its letter, four bytes of length, the text.
-            let isCommit =
-                buffer[0] == UInt8(ascii: "Q") && buffer[5..<11].elementsEqual("COMMIT".utf8)
-            let order = isCommit ? takeOrder() : nil
-            if order != nil { connection.mute() }
-            if order?.kind != .question {
-                send(connection.server, buffer, count, Int32(MSG_NOSIGNAL))
-            }
-            if let order {
-                if order.kind == .answer { connection.awaitAnswer() }
-                order.then()
-                break
-            }
+/// Looks for the COMMIT on one connection.
+private final class CommitFilter: RelayFilter {
+    private let nextOrder: Shared<CommitCutter.Order?>
+    /// The order whose COMMIT the server has got and not yet answered.
+    private var unanswered: CommitCutter.Order?
+
+    init(_ nextOrder: Shared<CommitCutter.Order?>) { self.nextOrder = nextOrder }
+
+    func pass(_ bytes: inout [UInt8], _ direction: RelayDirection) -> RelayStep {
+        switch direction {
+        case .up:
+            guard Self.isCommit(bytes), let order = takeOrder() else { return .goOn }
+            if order.cut == .question { return cut(order, dropping: &bytes) }
+            unanswered = order
+            return .goOn
+        case .down:
+            guard let unanswered else { return .goOn }
+            return cut(unanswered, dropping: &bytes)
         }
-        connection.cut()
     }
 
-    private static func carryAnswers(of connection: CarriedConnection) {
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = recv(connection.server, &buffer, buffer.count, 0)
-            guard count > 0 else { break }
-            if connection.swallowsAnswer() { continue }
-            send(connection.client, buffer, count, Int32(MSG_NOSIGNAL))
-        }
-        connection.cut()
+    private func cut(_ order: CommitCutter.Order, dropping bytes: inout [UInt8]) -> RelayStep {
+        bytes = []
+        order.then()
+        return .cut(resetting: false)
     }
 
-    private func takeOrder() -> (kind: Cut, then: @Sendable () -> Void)? {
-        cut.withLock { order in
+    private static func isCommit(_ bytes: [UInt8]) -> Bool {
+        // A simple query: its letter, four bytes of length, the text.
+        bytes.count >= 11 && bytes[0] == UInt8(ascii: "Q")
+            && bytes[5..<11].elementsEqual("COMMIT".utf8)
+    }
+
+    private func takeOrder() -> CommitCutter.Order? {
+        nextOrder.update { order in
             defer { order = nil }
             return order
         }
     }
-}
-
-/// State that both directions of a connection share.
-private final class CarriedConnection: Sendable {
-    let client: Int32
-    let server: Int32
-    private let isMute = Mutex(false)
-    private let answer = DispatchSemaphore(value: 0)
-
-    init(client: Int32, server: Int32) {
-        self.client = client
-        self.server = server
-    }
-
-    /// Ends both sides.
-    func cut() {
-        shutdown(client, Int32(SHUT_RDWR))
-        shutdown(server, Int32(SHUT_RDWR))
-    }
-
-    /// Swallows answers from now on.
-    func mute() { isMute.withLock { $0 = true } }
-
-    /// Whether an answer must not arrive.
-    func swallowsAnswer() -> Bool {
-        guard isMute.withLock({ $0 }) else { return false }
-        answer.signal()
-        return true
-    }
-
-    /// Waits until an answer was swallowed.
-    func awaitAnswer() { answer.wait() }
 }

@@ -2,13 +2,7 @@ internal import Foundation
 
 /// Faults that a ``FaultyProxy`` applies to the bytes that pass through it.
 package struct Faults: Sendable, Hashable {
-    /// The direction whose bytes are harmed; the others pass.
-    package enum Direction: Sendable, Hashable {
-        /// From client to server.
-        case up
-        /// From server to client.
-        case down
-    }
+    package typealias Direction = RelayDirection
 
     /// How a connection ends before its time.
     package enum Cut: Sendable, Hashable, CaseIterable {
@@ -18,6 +12,7 @@ package struct Faults: Sendable, Hashable {
         case reset
     }
 
+    /// The direction whose bytes are harmed; the others pass.
     package var direction = Direction.up
     /// Number of bytes of the direction after which every connection is cut.
     package var cutsAfter: Int?

@@ -58,7 +58,8 @@ package struct Meddling: Sendable {
 /// An HTTP proxy on 127.0.0.1 that reads a complete request, forwards it, reads the complete answer
 /// and returns it, as many proxies do. It applies its rules and counts.
 ///
-/// Each connection has a thread. State shared with the test is behind a lock.
+/// Each connection has a thread. State shared with the test is behind a lock. It is no
+/// ``TCPRelay``: whole requests get other answers, or reach the server twice.
 package final class MeddlingProxy: Sendable {
     private struct State {
         var meddling: Meddling

@@ -3,17 +3,13 @@ internal import KedgeLocks
 
 /// Listens on 127.0.0.1 and gives each connection to a script on a thread of its own.
 package final class LoopbackListener: Sendable {
-    package let port: UInt16
     private let socket: ListeningSocket
 
+    package var port: UInt16 { socket.port }
     package var url: String { "http://127.0.0.1:\(port)" }
 
     /// Binds a free port. Connections are refused until ``start(_:)``.
-    package init() throws {
-        let (listener, port) = try Loopback.bound()
-        socket = ListeningSocket(listener)
-        self.port = port
-    }
+    package init() throws { socket = try ListeningSocket() }
 
     /// - Parameter script: Gets the socket, which is closed when it returns.
     package convenience init(_ script: @escaping @Sendable (Int32) -> Void) throws {
@@ -48,44 +44,5 @@ package final class LoopbackListener: Sendable {
         let (listener, port) = try Loopback.bound()
         close(listener)
         return port
-    }
-}
-
-/// A socket that the thread which accepts from it closes, and others only shut down. After the close
-/// its number may be another socket's, so nothing uses it any more.
-private final class ListeningSocket: Sendable {
-    private enum State { case bound, listening, closed }
-
-    let number: Int32
-    private let state = Mutex(State.bound)
-
-    init(_ number: Int32) { self.number = number }
-
-    func listen() {
-        state.withLock { state in
-            let result = Glibc.listen(number, 64)
-            precondition(state == .bound && result == 0, "a listener starts once")
-            state = .listening
-        }
-    }
-
-    /// Makes the accepting thread end; without one, closes the socket.
-    func stop() {
-        state.withLock { state in
-            switch state {
-            case .bound:
-                Glibc.close(number)
-                state = .closed
-            case .listening: shutdown(number, Int32(SHUT_RDWR))
-            case .closed: break
-            }
-        }
-    }
-
-    func close() {
-        state.withLock { state in
-            if state != .closed { Glibc.close(number) }
-            state = .closed
-        }
     }
 }
