@@ -80,7 +80,7 @@ struct OverloadTests {
         let limit = 8
         let server = try await fixture.serve(["--limits-max-connections", "\(limit)"])
         let atRest = server.process.socketCount
-        var waiting = try (0..<60).map { _ in try RawConnection(to: server) }
+        var waiting = try (0..<60).map { _ in try PolledConnection(to: server) }
         try await eventually(
             "as many as allowed are accepted",
             is: { server.process.socketCount >= atRest + limit })

@@ -3,7 +3,7 @@ import KedgeTesting
 
 /// A connection that a test polls: sending and polling never wait, so that one test can keep
 /// hundreds of them.
-final class RawConnection {
+final class PolledConnection {
     private var socket: Int32
     private let reader: MessageReader
     private(set) var answer: PassingMessage?
@@ -58,7 +58,7 @@ final class RawConnection {
 /// The upload of one chunk over its own connection.
 final class RawChunk {
     let upload: RawUpload
-    let connection: RawConnection
+    let connection: PolledConnection
     /// Bytes of the body that were handed to the connection.
     private(set) var sentByteCount = 0
     private let range: Range<Int>
@@ -67,7 +67,7 @@ final class RawChunk {
     init(_ index: Int, of upload: RawUpload, to server: Server) throws {
         self.upload = upload
         range = upload.file.range(ofChunk: index)
-        connection = try RawConnection(to: server)
+        connection = try PolledConnection(to: server)
         let head = upload.file.head(ofChunk: index, path: upload.path).head
         guard connection.push(head[...]) == head.count else {
             throw TestFailure("no head was sent")
