@@ -132,7 +132,7 @@ struct ForeignServerTests {
         let proxy = try fixture.proxy(to: server.port, Faults())
         let command = command(source, door, proxy.url + door.path)
         try await fixture.run(command).expectCompleted(source)
-        let circle = try RangeServer { _, _, _ in
+        let circle = try RangeServer { _, _ in
             RangeServer.Answer(status: 307, fields: ["Location": "/files/1"])
         }
         proxy.upstreamPort = circle.port

@@ -54,7 +54,7 @@ struct FailureTests {
     }
 
     @Test func `a refused connection throws couldNotConnect`() async throws {
-        let port = try LoopbackListener.closedPort()
+        let port = try ScriptedServer.closedPort()
         let url = "http://user:secret@127.0.0.1:\(port)/?key=secret"
         let error = try #require(
             await #expect(throws: TransportError.self) {

@@ -17,7 +17,7 @@ struct ReasonTests {
     }
 
     @Test func `a port without a listener refuses the connection`() async throws {
-        let port = try LoopbackListener.closedPort()
+        let port = try ScriptedServer.closedPort()
         let error = try #require(
             await #expect(throws: TransportError.self) {
                 try await client.send(.init(method: .get, url: "http://127.0.0.1:\(port)/"))

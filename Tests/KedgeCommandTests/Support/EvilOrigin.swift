@@ -13,12 +13,12 @@ final class EvilOrigin: Sendable {
     }
 
     let file: EvilFile
-    private let listener: LoopbackListener
+    private let server: ScriptedServer
     private let deed: Deed
     private let state = Mutex(State())
 
-    var port: UInt16 { listener.port }
-    var url: String { listener.url }
+    var port: UInt16 { server.port }
+    var url: String { server.url("") }
     /// All requests, in order.
     var requests: [EvilRequest] { state.withLock { $0.requests } }
     /// The number of requests that got a wrong answer.
@@ -27,10 +27,11 @@ final class EvilOrigin: Sendable {
     init(_ deed: Deed) throws {
         self.deed = deed
         file = EvilFile(byteCount: deed.byteCount, isRanged: deed.isRanged)
-        listener = try LoopbackListener()
-        listener.start { [weak self] socket in
-            guard self?.greet(socket) == false else { return }
-            Self.serve(socket, of: self)
+        server = try ScriptedServer()
+        server.start { [weak self] connection in
+            let wire = EvilWire(connection: connection)
+            guard self?.greet(wire) == false else { return }
+            Self.serve(wire, of: self)
         }
     }
 
@@ -38,7 +39,7 @@ final class EvilOrigin: Sendable {
     func reform() { state.withLock { $0.isReformed = true } }
 
     /// - Returns: True when the greeting was the whole answer.
-    private func greet(_ socket: Int32) -> Bool {
+    private func greet(_ wire: EvilWire) -> Bool {
         guard !deed.greeting.isEmpty else { return false }
         state.withLock { state in
             state.requests.append(EvilRequest(HeadFields("")))
@@ -46,12 +47,11 @@ final class EvilOrigin: Sendable {
         }
         var greeting = EvilAnswer()
         greeting.becomeRaw(deed.greeting)
-        _ = EvilWire(socket: socket).send(greeting, withBody: false)
+        _ = wire.send(greeting, withBody: false)
         return true
     }
 
-    private static func serve(_ socket: Int32, of origin: @autoclosure () -> EvilOrigin?) {
-        let wire = EvilWire(socket: socket)
+    private static func serve(_ wire: EvilWire, of origin: @autoclosure () -> EvilOrigin?) {
         while let request = wire.readRequest(), let answer = origin()?.answer(to: request) {
             guard wire.send(answer, withBody: request.method != "HEAD") else { return }
         }
@@ -86,7 +86,9 @@ struct EvilRequest: Sendable {
 
 /// The server's end of one connection.
 struct EvilWire {
-    let socket: Int32
+    let connection: RawConnection
+
+    private var socket: Int32 { connection.socket }
 
     func readRequest() -> EvilRequest? {
         var bytes: [UInt8] = []
@@ -114,7 +116,7 @@ struct EvilWire {
         case .closes:
             leave()
         case .resets:
-            Loopback.resetOnClose(socket)
+            connection.resetOnClose()
         }
         return false
     }
@@ -144,7 +146,7 @@ struct EvilWire {
 
     /// Ends the answer without a reset, which would discard bytes that the client has not read yet.
     private func leave() {
-        shutdown(socket, Int32(SHUT_WR))
+        connection.finishSending()
         var rest: UInt8 = 0
         while isLeft(within: 2000), recv(socket, &rest, 1, 0) == 1 {}
     }

@@ -10,24 +10,24 @@ final class RangeServer: Sendable {
         var body: [UInt8] = []
     }
 
-    private let listener: LoopbackListener
+    private let server: ScriptedServer
     /// The ranges of GET requests, in order.
     private let asked = Mutex<[Range<Int>]>([])
 
-    var port: UInt16 { listener.port }
-    var url: String { "\(listener.url)/file.bin" }
+    var port: UInt16 { server.port }
+    var url: String { server.url("/file.bin") }
     var ranges: [Range<Int>] { asked.withLock { $0 } }
 
     /// - Parameter answer: Makes the answer from the method, the fields, and the number of ranges
     ///   requested so far.
     init(_ answer: @escaping @Sendable (String, HeadFields, Int) -> Answer) throws {
-        listener = try LoopbackListener()
-        listener.start { [weak self] socket in
-            while let head = Self.readHead(socket) {
+        server = try ScriptedServer()
+        server.start { [weak self] connection in
+            while let head = Self.readHead(connection.socket) {
                 let method = head.firstLine.prefix { $0 != " " }
                 let number = self?.note(method == "GET" ? head.range : nil) ?? 0
                 let answer = answer(String(method), head, number)
-                guard Self.send(answer, withBody: method != "HEAD", to: socket) else { break }
+                guard Self.send(answer, withBody: method != "HEAD", to: connection) else { break }
             }
         }
     }
@@ -51,14 +51,15 @@ final class RangeServer: Sendable {
         return nil
     }
 
-    private static func send(_ answer: Answer, withBody: Bool, to socket: Int32) -> Bool {
+    private static func send(
+        _ answer: Answer, withBody: Bool, to connection: RawConnection
+    ) -> Bool {
         var fields = answer.fields
         fields["Content-Length"] = fields["Content-Length"] ?? "\(answer.body.count)"
         let head =
             "HTTP/1.1 \(answer.status) Answer\r\n"
             + fields.map { "\($0.key): \($0.value)\r\n" }.joined() + "\r\n"
-        return Loopback.send(Array(head.utf8), to: socket)
-            && (!withBody || Loopback.send(answer.body, to: socket))
+        return connection.send(head) && (!withBody || connection.send(answer.body))
     }
 }
 

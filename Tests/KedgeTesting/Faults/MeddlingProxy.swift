@@ -69,31 +69,29 @@ package final class MeddlingProxy: Sendable {
         var meddledCount = 0
     }
 
-    private let listener: LoopbackListener
+    private let server: ScriptedServer
     private let state: Mutex<State>
 
-    package var url: String { listener.url }
+    package var url: String { server.url("") }
     /// Number of requests that a rule applied to.
     package var meddledCount: Int { state.withLock { $0.meddledCount } }
 
     package init(upstreamPort: UInt16, _ meddling: Meddling) throws {
-        listener = try LoopbackListener()
+        server = try ScriptedServer()
         state = Mutex(State(meddling: meddling, upstreamPort: upstreamPort))
-        listener.start { [weak self] in self?.serve($0) }
+        server.start { [weak self] in self?.serve($0) }
     }
 
     /// Removes the rules: everything passes unchanged from now on.
     package func reform() { state.withLock { $0.meddling = Meddling() } }
 
     /// Serves one request: the client connects anew for the next one.
-    private func serve(_ socket: Int32) {
-        let reader = MessageReader(socket: socket)
+    private func serve(_ connection: RawConnection) {
+        let reader = MessageReader(socket: connection.socket)
         guard var request = reader.readHead() else { return }
         if request["Expect"] != nil {
             // A proxy that reads a complete request has to ask for its body.
-            guard Loopback.send(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8), to: socket) else {
-                return
-            }
+            guard connection.send("HTTP/1.1 100 Continue\r\n\r\n") else { return }
             request["Expect"] = nil
         }
         guard reader.readBody(of: &request, isAnswer: false) else { return }
@@ -109,7 +107,7 @@ package final class MeddlingProxy: Sendable {
         Self.wait(meddling.delay)
         meddling.changesAnswer(&answer, request)
         if !meddling.delimitsItself { answer.delimitByLength() }
-        Self.deliver(answer, meddling.delivery, to: socket)
+        Self.deliver(answer, meddling.delivery, to: connection)
     }
 
     private func plan(for request: PassingMessage) -> (Meddling, UInt16) {
@@ -147,17 +145,17 @@ package final class MeddlingProxy: Sendable {
     }
 
     private static func deliver(
-        _ answer: PassingMessage, _ delivery: Meddling.Delivery, to socket: Int32
+        _ answer: PassingMessage, _ delivery: Meddling.Delivery, to connection: RawConnection
     ) {
         switch delivery {
         case .whole:
-            _ = Loopback.send(answer.bytes, to: socket)
+            connection.send(answer.bytes)
         case .lost(let resetting):
-            if resetting { Loopback.resetOnClose(socket) }
+            if resetting { connection.resetOnClose() }
         case .cut:
             let count = answer.head.count
             let most = answer.body.isEmpty ? count / 2 : count + answer.body.count / 2
-            _ = Loopback.send(Array(answer.bytes.prefix(most)), to: socket)
+            connection.send(Array(answer.bytes.prefix(most)))
         }
     }
 
