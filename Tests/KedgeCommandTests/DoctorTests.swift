@@ -97,7 +97,7 @@ struct DoctorTests {
 
     @Test(arguments: strangers.indices)
     func `a server other than Kedge is not reported as ready`(position: Int) async throws {
-        let stranger = try RangeServer { _, _, _ in Self.strangers[position] }
+        let stranger = try RangeServer { _, _ in Self.strangers[position] }
         let (finished, lines) = try await doctor("http://127.0.0.1:\(stranger.port)")
         // The code that an upload would fail with.
         let code: ErrorCode =
@@ -124,7 +124,7 @@ struct DoctorTests {
     @Test func `an older Kedge server without a service name is recognized`() async throws {
         let missing = ProblemDocument(code: .sessionNotFound)
         let problem = try JSONEncoder().encode(missing)
-        let old = try RangeServer { _, head, _ in
+        let old = try RangeServer { head, _ in
             head.firstLine.contains("/readyz")
                 ? RangeServer.Answer(status: 200, body: Array(#"{"status":"ready"}"#.utf8))
                 : RangeServer.Answer(status: 404, body: Array(problem))
@@ -138,7 +138,7 @@ struct DoctorTests {
         var problem = ProblemDocument(code: .unavailable, detail: "The store rests.")
         problem.reason = "store"
         let body = Array(try JSONEncoder().encode(problem))
-        let stopping = try RangeServer { _, _, _ in
+        let stopping = try RangeServer { _, _ in
             RangeServer.Answer(
                 status: 503, fields: ["Via": "1.1 front"], body: body)
         }
@@ -158,7 +158,7 @@ struct DoctorTests {
                     protocols: [],
                     limits: SessionLimits(
                         minChunkSize: 1, maxChunkSize: 2, maxFileSize: 3, maxConcurrentChunks: 4))))
-        let proxy = try RangeServer { _, _, _ in
+        let proxy = try RangeServer { _, _ in
             RangeServer.Answer(
                 status: 200, fields: ["Date": "Sun, 06 Nov 1994 08:49:37 GMT"], body: body)
         }

@@ -42,7 +42,7 @@ struct DownloadCostTests {
     ) async throws {
         let source = try fixture.sample(mebibytes: 64, plus: 4321)
         let content = Sample.bytes(source.byteCount, seed: 7)
-        let foreign = try RangeServer { _, head, _ in .honest(content, etag: "\"one\"", head) }
+        let foreign = try RangeServer { head, _ in .honest(content, etag: "\"one\"", head) }
         var name = "http://origin/file.bin"
         var port = foreign.port
         if origin == .service {

@@ -149,7 +149,7 @@ struct DownloadTests {
         let old = Sample.bytes(24 << 20, seed: 3)
         let new = try fixture.sample("new", mebibytes: 22, plus: 77, seed: 4)
         let newBytes = Sample.bytes(new.byteCount, seed: 4)
-        let origin = try RangeServer { _, head, count in
+        let origin = try RangeServer { head, count in
             if count <= 3 { return .honest(old, etag: "\"old\"", head) }
             guard let range = head.range, head["if-range"] == "\"old\"" else {
                 return .honest(newBytes, etag: "\"new\"", head)
@@ -188,7 +188,7 @@ struct DownloadTests {
         let expected = try fixture.sample("expected", mebibytes: 16, seed: 5)
         let lieCount = Mutex(0)
         let isHonest = Mutex(false)
-        let origin = try RangeServer { _, head, _ in
+        let origin = try RangeServer { head, _ in
             let honest = RangeServer.Answer.honest(content, etag: "\"one\"", head)
             guard let range = head.range, range.contains(9 << 20), !isHonest.withLock({ $0 })
             else { return honest }

@@ -33,11 +33,11 @@ struct EvilOriginTrustTests {
             let finished = try await trial.fixture.run(
                 trial.command() + ["--server", trial.origin.url],
                 environment: ["KEDGE_TOKEN": Self.token], within: EvilTrial.limit)
-            let authorizations = trial.origin.requests.map { $0.fields["authorization"] }
+            let authorizations = trial.origin.requests.map { $0["authorization"] }
             #expect(Set(authorizations) == ["Bearer \(Self.token)"])
             guard !isFollowed else {
                 try trial.expectFile(finished)
-                #expect(other.requests.allSatisfy { $0.fields["authorization"] == nil })
+                #expect(other.requests.allSatisfy { $0["authorization"] == nil })
                 return
             }
             try trial.expectFailure(finished, .redirected)
@@ -56,7 +56,7 @@ struct EvilOriginTrustTests {
             try trial.expectFile(finished)
             let requests = trial.origin.requests + other.requests
             #expect(other.requests.count > 0)
-            #expect(requests.allSatisfy { $0.fields["authorization"] == nil })
+            #expect(requests.allSatisfy { $0["authorization"] == nil })
         }
     }
 
@@ -173,7 +173,7 @@ struct EvilOriginTrustTests {
             trial.origin.reform()
             try trial.expectFile(
                 try await trial.fixture.run(trial.command(), within: EvilTrial.limit))
-            let asked = trial.origin.requests.compactMap(\.fields.range)
+            let asked = trial.origin.requests.compactMap(\.range)
             let size = EvilFile.chunkByteCount
             let damaged = 2 * size..<3 * size
             #expect(asked.filter { $0 == damaged }.count == 4)

@@ -14,7 +14,7 @@ struct IntegrityFlagTests {
     {
         let content = Sample.bytes(300_000, seed: 3)
         let digest = Data(repeating: 1, count: 32).base64EncodedString()
-        let origin = try RangeServer { _, head, _ in
+        let origin = try RangeServer { head, _ in
             var answer = RangeServer.Answer.honest(content, etag: "\"one\"", head)
             answer.fields["Repr-Digest"] = "sha-256=:\(digest):"
             return answer

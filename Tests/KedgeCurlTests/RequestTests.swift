@@ -11,7 +11,7 @@ struct RequestTests {
     private let server = ScriptedServer { connection in
         while let request = connection.readRequest() {
             let text = (request.lines + ["\(request.body.count)"]).joined(separator: "\n")
-            let isHead = request.requestLine.hasPrefix("HEAD ")
+            let isHead = request.method == "HEAD"
             connection.send("HTTP/1.1 200 OK\r\nContent-Length: \(text.utf8.count)\r\n\r\n")
             if !isHead { connection.send(text) }
         }

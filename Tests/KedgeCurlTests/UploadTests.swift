@@ -69,7 +69,7 @@ struct UploadTests {
             }
             while let request = connection.readRequest() {
                 // The first connection takes one upload and dies in the second.
-                if number == 1, request.requestLine.contains("second") { return }
+                if number == 1, request.firstLine.contains("second") { return }
                 connection.respond("\(number) \(request.body.count)")
             }
         }

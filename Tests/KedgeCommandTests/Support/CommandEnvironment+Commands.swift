@@ -73,17 +73,10 @@ extension CommandEnvironment {
 
     /// - Parameter head: The request line and the fields, except `Connection`.
     private func ask(_ head: String, body: String = "", at server: Server) throws -> String {
-        guard let socket = Loopback.connect(to: server.port) else { throw TestFailure("no server") }
-        defer { close(socket) }
-        let request = "\(head)Connection: close\r\n\r\n\(body)"
-        send(socket, request, request.utf8.count, 0)
-        var answer: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        while true {
-            let count = recv(socket, &buffer, buffer.count, 0)
-            guard count > 0 else { return String(decoding: answer, as: UTF8.self) }
-            answer += buffer.prefix(count)
-        }
+        let connection = try RawConnection(port: server.port)
+        defer { connection.close() }
+        connection.send("\(head)Connection: close\r\n\r\n\(body)")
+        return String(decoding: try connection.readUntilClosed(), as: UTF8.self)
     }
 }
 

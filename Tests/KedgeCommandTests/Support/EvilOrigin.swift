@@ -1,4 +1,3 @@
-import Foundation
 import KedgeLocks
 import KedgeTesting
 
@@ -8,7 +7,7 @@ import KedgeTesting
 final class EvilOrigin: Sendable {
     private struct State {
         var isReformed = false
-        var requests: [EvilRequest] = []
+        var requests: [PassingMessage] = []
         var misdeedCount = 0
     }
 
@@ -20,7 +19,7 @@ final class EvilOrigin: Sendable {
     var port: UInt16 { server.port }
     var url: String { server.url("") }
     /// All requests, in order.
-    var requests: [EvilRequest] { state.withLock { $0.requests } }
+    var requests: [PassingMessage] { state.withLock { $0.requests } }
     /// The number of requests that got a wrong answer.
     var misdeedCount: Int { state.withLock { $0.misdeedCount } }
 
@@ -42,7 +41,7 @@ final class EvilOrigin: Sendable {
     private func greet(_ wire: EvilWire) -> Bool {
         guard !deed.greeting.isEmpty else { return false }
         state.withLock { state in
-            state.requests.append(EvilRequest(HeadFields("")))
+            state.requests.append(PassingMessage(""))
             state.misdeedCount += 1
         }
         var greeting = EvilAnswer()
@@ -52,12 +51,12 @@ final class EvilOrigin: Sendable {
     }
 
     private static func serve(_ wire: EvilWire, of origin: @autoclosure () -> EvilOrigin?) {
-        while let request = wire.readRequest(), let answer = origin()?.answer(to: request) {
+        while let request = wire.connection.readHead(), let answer = origin()?.answer(to: request) {
             guard wire.send(answer, withBody: request.method != "HEAD") else { return }
         }
     }
 
-    private func answer(to request: EvilRequest) -> EvilAnswer {
+    private func answer(to request: PassingMessage) -> EvilAnswer {
         var answer = file.answer(to: request)
         let isEvil = state.withLock { state in
             state.requests.append(request)
@@ -70,41 +69,13 @@ final class EvilOrigin: Sendable {
     }
 }
 
-/// One request as it arrived.
-struct EvilRequest: Sendable {
-    let method: String
-    let path: String
-    let fields: HeadFields
-
-    init(_ fields: HeadFields) {
-        let words = fields.firstLine.split(separator: " ").map(String.init)
-        method = words.first ?? ""
-        path = words.count > 1 ? words[1] : ""
-        self.fields = fields
-    }
-}
-
 /// The server's end of one connection.
 struct EvilWire {
     let connection: RawConnection
 
-    private var socket: Int32 { connection.socket }
-
-    func readRequest() -> EvilRequest? {
-        var bytes: [UInt8] = []
-        var byte: UInt8 = 0
-        while recv(socket, &byte, 1, 0) == 1 {
-            bytes.append(byte)
-            if byte == UInt8(ascii: "\n"), bytes.suffix(4) == Array("\r\n\r\n".utf8) {
-                return EvilRequest(HeadFields(String(decoding: bytes, as: UTF8.self)))
-            }
-        }
-        return nil
-    }
-
     /// - Returns: True when the connection can take another request.
     func send(_ answer: EvilAnswer, withBody: Bool) -> Bool {
-        guard Loopback.send(answer.head, to: socket) else { return false }
+        guard connection.send(answer.head) else { return false }
         if withBody || answer.hasBodyAlways {
             for step in answer.body {
                 guard perform(step) else { return false }
@@ -124,13 +95,13 @@ struct EvilWire {
     private func perform(_ step: EvilAnswer.Step) -> Bool {
         switch step {
         case .bytes(let bytes):
-            return Loopback.send(bytes, to: socket)
+            return connection.send(bytes)
         case .pause(let milliseconds):
             return !isLeft(within: milliseconds)
         case .endless(let bytes):
             // Slow enough that a client that accepts everything does not fill a disk before the
             // test ends.
-            while Loopback.send(bytes, to: socket), !isLeft(within: 5) {}
+            while connection.send(bytes), !isLeft(within: 5) {}
             return false
         case .silence:
             _ = isLeft(within: 60_000)
@@ -140,14 +111,13 @@ struct EvilWire {
 
     /// Whether the client hangs up within the time.
     private func isLeft(within milliseconds: Int32) -> Bool {
-        var entry = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
-        return poll(&entry, 1, milliseconds) != 0
+        connection.hasInput(withinMilliseconds: milliseconds)
     }
 
     /// Ends the answer without a reset, which would discard bytes that the client has not read yet.
     private func leave() {
         connection.finishSending()
-        var rest: UInt8 = 0
-        while isLeft(within: 2000), recv(socket, &rest, 1, 0) == 1 {}
+        // What the client still sends does not matter.
+        while isLeft(within: 2000), (try? connection.receive()) == true {}
     }
 }

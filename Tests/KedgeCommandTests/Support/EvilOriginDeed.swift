@@ -16,9 +16,9 @@ struct Deed: Sendable {
         case meta
         case chunks
 
-        func contains(_ request: EvilRequest) -> Bool {
+        func contains(_ request: PassingMessage) -> Bool {
             let isFile = !request.path.hasSuffix("/meta") && !request.path.hasSuffix("/chunks")
-            let hasRange = request.fields["range"] != nil
+            let hasRange = request["range"] != nil
             switch self {
             case .all: return true
             case .heads: return request.method == "HEAD"
@@ -43,7 +43,7 @@ struct Deed: Sendable {
         case persists(ErrorCode)
     }
 
-    typealias Harm = @Sendable (inout EvilAnswer, EvilRequest, EvilFile) -> Void
+    typealias Harm = @Sendable (inout EvilAnswer, PassingMessage, EvilFile) -> Void
 
     let outcome: Outcome
     let targets: Targets

@@ -31,25 +31,25 @@ struct EvilFile: Sendable {
     }
 
     /// The answer of an honest origin.
-    func answer(to request: EvilRequest) -> EvilAnswer {
+    func answer(to request: PassingMessage) -> EvilAnswer {
         switch request.path {
         case "/files/\(Self.id)/meta": EvilAnswer(200, type: "application/json", meta())
         case "/files/\(Self.id)/chunks": EvilAnswer(200, type: "application/json", chunks())
-        default: content(request.fields)
+        default: content(request)
         }
     }
 
-    private func content(_ fields: HeadFields) -> EvilAnswer {
+    private func content(_ request: PassingMessage) -> EvilAnswer {
         var answer = EvilAnswer()
         answer["ETag"] = Self.tag
         answer["Accept-Ranges"] = isRanged ? "bytes" : "none"
-        if let wanted = fields["if-match"], wanted != Self.tag {
+        if let wanted = request["if-match"], wanted != Self.tag {
             answer.statusLine = "HTTP/1.1 412 Precondition Failed"
             answer.setBody([])
             return answer
         }
-        guard isRanged, let range = fields.range, range.upperBound <= bytes.count,
-            fields["if-range"].map({ $0 == Self.tag }) ?? true
+        guard isRanged, let range = request.range, range.upperBound <= bytes.count,
+            request["if-range"].map({ $0 == Self.tag }) ?? true
         else {
             answer.setBody(bytes[...])
             return answer

@@ -44,7 +44,7 @@ enum KedgeMisdeed: String, Misdeed {
                 chunks
             case .damagedChunk:
                 Deed(.fails(.chunkHashMismatch), .parts) { answer, request, _ in
-                    if request.fields.range?.contains(2 * EvilFile.chunkByteCount) == true {
+                    if request.range?.contains(2 * EvilFile.chunkByteCount) == true {
                         answer.flipBit()
                     }
                 }

@@ -68,7 +68,7 @@ enum RangeMisdeed: String, Misdeed {
     private var otherContentRange: Deed {
         Deed(.recovers(.protocolViolation), .parts) { answer, request, file in
             answer["Content-Range"] = contentRange(
-                request.fields.range ?? 0..<1, of: file.bytes.count)
+                request.range ?? 0..<1, of: file.bytes.count)
         }
     }
 

@@ -49,7 +49,7 @@ enum TagMisdeed: String, Misdeed {
     /// An origin that sends this tag and recognizes it in conditions.
     private func tag(_ outcome: Deed.Outcome, _ targets: Deed.Targets, _ tag: String?) -> Deed {
         Deed(outcome, targets) { answer, request, file in
-            if let range = request.fields.range, let tag, request.fields["if-match"] == tag {
+            if let range = request.range, let tag, request["if-match"] == tag {
                 answer.statusLine = "HTTP/1.1 206 Partial Content"
                 answer["Content-Range"] = EvilFile.contentRange(range, of: file.bytes.count)
                 answer.setBody(file.bytes[range])

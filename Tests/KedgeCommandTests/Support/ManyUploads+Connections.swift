@@ -1,46 +1,30 @@
-import Foundation
 import KedgeTesting
 
 /// A connection that a test polls: sending and polling never wait, so that one test can keep
 /// hundreds of them.
 final class PolledConnection {
-    private var socket: Int32
-    private let reader: MessageReader
+    private let connection: RawConnection
     private(set) var answer: PassingMessage?
 
-    /// - Throws: `TestFailure` when no server listens.
-    init(to server: Server) throws {
-        guard let socket = Loopback.connect(to: server.port) else { throw TestFailure("no server") }
-        // The rest of a begun answer comes at once; the timeout keeps a test from hanging on half
-        // of one.
-        var patience = timeval(tv_sec: 30, tv_usec: 0)
-        setsockopt(
-            socket, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
-        self.socket = socket
-        reader = MessageReader(socket: socket)
-    }
+    /// - Throws: `RawConnection.Failure` when no server listens.
+    init(to server: Server) throws { connection = try RawConnection(port: server.port) }
 
-    deinit { if socket >= 0 { close(socket) } }
+    deinit { connection.close() }
 
     /// Sends as many bytes as possible without waiting; returns their number, or nil when the other
     /// side is gone.
-    func push(_ bytes: ArraySlice<UInt8>) -> Int? {
-        let count = bytes.withUnsafeBytes { bytes in
-            Foundation.send(
-                socket, bytes.baseAddress, bytes.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
-        }
-        if count >= 0 { return count }
-        return errno == EAGAIN ? 0 : nil
-    }
+    func push(_ bytes: ArraySlice<UInt8>) -> Int? { connection.sendNow(bytes) }
 
     /// Returns the answer if it has arrived.
     ///
     /// - Throws: `TestFailure` when the connection ended before or during the answer.
     func poll() throws -> PassingMessage? {
         if let answer { return answer }
-        var entry = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
-        guard Foundation.poll(&entry, 1, 0) == 1 else { return nil }
-        guard var whole = reader.readHead(), reader.readBody(of: &whole, isAnswer: true) else {
+        guard connection.hasInput(withinMilliseconds: 0) else { return nil }
+        // The rest of a begun answer comes at once; a timeout keeps a test from hanging on half of
+        // one.
+        guard var whole = connection.readHead(), connection.readBody(of: &whole, isAnswer: true)
+        else {
             throw TestFailure("the connection ended without a whole answer")
         }
         answer = whole
@@ -48,11 +32,7 @@ final class PolledConnection {
     }
 
     /// Ends the connection as a crash does.
-    func reset() {
-        Loopback.resetOnClose(socket)
-        close(socket)
-        socket = -1
-    }
+    func reset() { connection.close(resetting: true) }
 }
 
 /// The upload of one chunk over its own connection.

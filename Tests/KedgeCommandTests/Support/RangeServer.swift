@@ -1,4 +1,3 @@
-import Foundation
 import KedgeLocks
 import KedgeTesting
 
@@ -18,16 +17,16 @@ final class RangeServer: Sendable {
     var url: String { server.url("/file.bin") }
     var ranges: [Range<Int>] { asked.withLock { $0 } }
 
-    /// - Parameter answer: Makes the answer from the method, the fields, and the number of ranges
-    ///   requested so far.
-    init(_ answer: @escaping @Sendable (String, HeadFields, Int) -> Answer) throws {
+    /// - Parameter answer: Makes the answer from the request and the number of ranges requested so
+    ///   far.
+    init(_ answer: @escaping @Sendable (PassingMessage, Int) -> Answer) throws {
         server = try ScriptedServer()
         server.start { [weak self] connection in
-            while let head = Self.readHead(connection.socket) {
-                let method = head.firstLine.prefix { $0 != " " }
-                let number = self?.note(method == "GET" ? head.range : nil) ?? 0
-                let answer = answer(String(method), head, number)
-                guard Self.send(answer, withBody: method != "HEAD", to: connection) else { break }
+            while let head = connection.readHead() {
+                let number = self?.note(head.method == "GET" ? head.range : nil) ?? 0
+                let hasBody = head.method != "HEAD"
+                let answer = answer(head, number)
+                guard Self.send(answer, withBody: hasBody, to: connection) else { break }
             }
         }
     }
@@ -37,18 +36,6 @@ final class RangeServer: Sendable {
             if let range { asked.append(range) }
             return asked.count
         }
-    }
-
-    private static func readHead(_ socket: Int32) -> HeadFields? {
-        var bytes: [UInt8] = []
-        var byte: UInt8 = 0
-        while recv(socket, &byte, 1, 0) == 1 {
-            bytes.append(byte)
-            if byte == UInt8(ascii: "\n"), bytes.suffix(4) == Array("\r\n\r\n".utf8) {
-                return HeadFields(String(decoding: bytes, as: UTF8.self))
-            }
-        }
-        return nil
     }
 
     private static func send(
@@ -65,7 +52,7 @@ final class RangeServer: Sendable {
 
 extension RangeServer.Answer {
     /// The answer of an honest origin with one version of a file.
-    static func honest(_ content: [UInt8], etag: String, _ head: HeadFields) -> Self {
+    static func honest(_ content: [UInt8], etag: String, _ head: PassingMessage) -> Self {
         let common = ["ETag": etag, "Accept-Ranges": "bytes"]
         if let wanted = head["if-match"], wanted != etag {
             return Self(status: 412, fields: common)

@@ -1,5 +1,3 @@
-internal import Foundation
-
 /// Faults that a ``FaultyProxy`` applies to the bytes that pass through it.
 package struct Faults: Sendable, Hashable {
     package typealias Direction = RelayDirection
@@ -57,7 +55,7 @@ package struct MessageTracker {
     private var position = Position.head([])
     private var isLarge = false
     /// Complete heads of messages that began.
-    package private(set) var heads: [String] = []
+    package private(set) var heads: [PassingMessage] = []
     /// Number of messages with a body that ended.
     package private(set) var bodyCount = 0
 
@@ -94,35 +92,10 @@ package struct MessageTracker {
     }
 
     private mutating func begin(_ bytes: [UInt8]) -> Position {
-        let head = String(decoding: bytes, as: UTF8.self)
+        let head = PassingMessage(head: bytes)
         heads.append(head)
-        let length = HeadFields(head)["content-length"].flatMap { Int($0) } ?? 0
+        let length = head["Content-Length"].flatMap { Int($0) } ?? 0
         isLarge = length >= Self.minLargeByteCount
         return length > 0 ? .body(length) : .head([])
-    }
-}
-
-/// The fields of a message's head, by lower-case name.
-package struct HeadFields: Sendable {
-    package let firstLine: String
-    private var values: [String: String] = [:]
-
-    package init(_ head: String) {
-        let lines = head.split(separator: "\r\n")
-        firstLine = lines.first.map(String.init) ?? ""
-        for line in lines.dropFirst() {
-            let parts = line.split(separator: ":", maxSplits: 1)
-            guard parts.count == 2 else { continue }
-            values[parts[0].lowercased()] = parts[1].trimmingCharacters(in: .whitespaces)
-        }
-    }
-
-    package subscript(name: String) -> String? { values[name] }
-
-    /// The range that a `Range: bytes=a-b` asks for.
-    package var range: Range<Int>? {
-        guard let value = self["range"], value.hasPrefix("bytes=") else { return nil }
-        let ends = value.dropFirst(6).split(separator: "-").compactMap { Int($0) }
-        return ends.count == 2 && ends[0] <= ends[1] ? ends[0]..<ends[1] + 1 : nil
     }
 }

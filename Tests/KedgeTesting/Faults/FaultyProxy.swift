@@ -14,7 +14,7 @@ package final class FaultyProxy: Sendable {
         package var flipCount = 0
         package var stallCount = 0
         /// Heads of requests, in the order in which they came.
-        package var requests: [HeadFields] = []
+        package var requests: [PassingMessage] = []
     }
 
     fileprivate struct State: Sendable {
@@ -90,7 +90,7 @@ private final class FaultyFilter: RelayFilter {
     func pass(_ bytes: inout [UInt8], _ direction: RelayDirection) -> RelayStep {
         let (heads, bodies) = streams[direction, default: FaultyStream()].follow(bytes)
         if direction == .up, !heads.isEmpty {
-            state.update { $0.counts.requests += heads.map { HeadFields($0) } }
+            state.update { $0.counts.requests += heads }
         }
         guard direction == faults.direction, let stream = streams[direction] else { return .goOn }
         if let distance = faults.flipsEvery { flip(bodies, of: &bytes, every: distance) }
@@ -149,7 +149,7 @@ private struct FaultyStream {
     /// Follows the next bytes.
     ///
     /// - Returns: The heads that end in them, and the ranges of large bodies in them.
-    mutating func follow(_ bytes: [UInt8]) -> (heads: [String], bodies: [Range<Int>]) {
+    mutating func follow(_ bytes: [UInt8]) -> (heads: [PassingMessage], bodies: [Range<Int>]) {
         let headCount = tracker.heads.count
         readByteCount += bytes.count
         let bodies = tracker.follow(bytes[...])

@@ -87,14 +87,13 @@ package final class MeddlingProxy: Sendable {
 
     /// Serves one request: the client connects anew for the next one.
     private func serve(_ connection: RawConnection) {
-        let reader = MessageReader(socket: connection.socket)
-        guard var request = reader.readHead() else { return }
+        guard var request = connection.readHead() else { return }
         if request["Expect"] != nil {
             // A proxy that reads a complete request has to ask for its body.
             guard connection.send("HTTP/1.1 100 Continue\r\n\r\n") else { return }
             request["Expect"] = nil
         }
-        guard reader.readBody(of: &request, isAnswer: false) else { return }
+        guard connection.readBody(of: &request, isAnswer: false) else { return }
         let (meddling, upstreamPort) = plan(for: request)
         Self.wait(meddling.delay)
         request.delimitByLength()

@@ -5,16 +5,19 @@ package struct PassingMessage: Sendable {
     package var firstLine: String
     private var fields: [(name: String, value: String)] = []
     package var body: [UInt8] = []
+    /// The lines of the head as they arrived; none in a message that a test made.
+    package private(set) var lines: [String] = []
 
     package init(_ firstLine: String, body: [UInt8] = []) {
         self.firstLine = firstLine
         self.body = body
     }
 
-    /// Parses a head that includes its empty line.
-    fileprivate init(head: ArraySlice<UInt8>) {
-        let lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n")
-        firstLine = lines.first.map(String.init) ?? ""
+    /// Parses a head, with or without its blank line.
+    init(head: [UInt8]) {
+        let lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n").map(String.init)
+        self.lines = lines
+        firstLine = lines.first ?? ""
         for line in lines.dropFirst() {
             let parts = line.split(separator: ":", maxSplits: 1)
             guard parts.count == 2 else { continue }
@@ -30,6 +33,13 @@ package struct PassingMessage: Sendable {
             fields.removeAll { $0.name.lowercased() == name.lowercased() }
             if let newValue { fields.append((name, newValue)) }
         }
+    }
+
+    /// The range that a `Range: bytes=a-b` asks for.
+    package var range: Range<Int>? {
+        guard let value = self["Range"], value.hasPrefix("bytes=") else { return nil }
+        let ends = value.dropFirst(6).split(separator: "-").compactMap { Int($0) }
+        return ends.count == 2 && ends[0] <= ends[1] ? ends[0]..<ends[1] + 1 : nil
     }
 
     package var method: String { word(0) }
@@ -65,98 +75,15 @@ package struct PassingMessage: Sendable {
     ///
     /// - Returns: The answer; nil when no complete one arrived.
     package static func exchange(_ request: PassingMessage, with port: UInt16) -> PassingMessage? {
-        guard let socket = Loopback.connect(to: port) else { return nil }
-        defer { close(socket) }
-        guard Loopback.send(request.bytes, to: socket) else { return nil }
-        let reader = MessageReader(socket: socket)
-        while var answer = reader.readHead() {
+        guard let connection = try? RawConnection(port: port) else { return nil }
+        defer { connection.close() }
+        guard connection.send(request.bytes) else { return nil }
+        while var answer = connection.readHead() {
             if (100...199).contains(answer.status) { continue }
             let hasBody = request.method != "HEAD" && ![204, 304].contains(answer.status)
-            guard !hasBody || reader.readBody(of: &answer, isAnswer: true) else { return nil }
+            guard !hasBody || connection.readBody(of: &answer, isAnswer: true) else { return nil }
             return answer
         }
         return nil
-    }
-}
-
-/// Reads messages from a connection, one after the other. Used by one thread.
-package final class MessageReader {
-    private let socket: Int32
-    private var buffer: [UInt8] = []
-
-    package init(socket: Int32) { self.socket = socket }
-
-    /// Reads up to the end of a head; nil at the end of the connection.
-    package func readHead() -> PassingMessage? {
-        let end = Array("\r\n\r\n".utf8)
-        var searched = 0
-        while true {
-            while searched + 4 <= buffer.count {
-                if buffer[searched] == end[0], buffer[searched..<searched + 4].elementsEqual(end) {
-                    let message = PassingMessage(head: buffer[..<(searched + 4)])
-                    buffer.removeFirst(searched + 4)
-                    return message
-                }
-                searched += 1
-            }
-            guard fill() else { return nil }
-        }
-    }
-
-    /// Reads the rest of a message whose head was read.
-    ///
-    /// - Returns: False when the connection ended before the body did.
-    package func readBody(of message: inout PassingMessage, isAnswer: Bool) -> Bool {
-        if message["Transfer-Encoding"]?.lowercased() == "chunked" {
-            return readChunks(into: &message.body)
-        }
-        if let count = message["Content-Length"].flatMap({ Int($0) }) {
-            guard let body = take(count) else { return false }
-            message.body = body
-        } else if isAnswer {
-            while fill() {}
-            message.body = buffer
-            buffer = []
-        }
-        return true
-    }
-
-    private func readChunks(into body: inout [UInt8]) -> Bool {
-        while true {
-            guard let line = takeLine(), let count = Int(line, radix: 16),
-                let bytes = take(count), takeLine() != nil
-            else { return false }
-            if count == 0 { return true }
-            body += bytes
-        }
-    }
-
-    private func takeLine() -> String? {
-        while true {
-            if let end = buffer.firstIndex(of: UInt8(ascii: "\n")) {
-                let line = String(decoding: buffer[..<end], as: UTF8.self)
-                buffer.removeFirst(end + 1)
-                return line.trimmingCharacters(in: .whitespacesAndNewlines)
-            }
-            guard fill() else { return nil }
-        }
-    }
-
-    private func take(_ count: Int) -> [UInt8]? {
-        while buffer.count < count { guard fill() else { return nil } }
-        let taken = Array(buffer[..<count])
-        buffer.removeFirst(count)
-        return taken
-    }
-
-    private func fill() -> Bool {
-        let socket = socket
-        var count = 0
-        let piece = [UInt8](unsafeUninitializedCapacity: 256 << 10) { bytes, initialized in
-            count = recv(socket, bytes.baseAddress, bytes.count, 0)
-            initialized = max(0, count)
-        }
-        buffer += piece
-        return count > 0
     }
 }

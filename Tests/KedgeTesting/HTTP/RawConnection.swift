@@ -19,7 +19,8 @@ package final class RawConnection {
     /// Maximum length of a wait.
     package static let timeoutSeconds = 40
 
-    package let socket: Int32
+    /// Used only while the connection is open: later its number may be another socket's.
+    private let socket: Int32
     private var received: [UInt8] = []
     private var isOpen = true
 
@@ -43,25 +44,66 @@ package final class RawConnection {
 
     /// Sends the bytes; false when the peer has closed.
     @discardableResult
-    package func send(_ bytes: [UInt8]) -> Bool { Loopback.send(bytes, to: socket) }
+    package func send(_ bytes: [UInt8]) -> Bool { send(bytes[...]) }
+
+    /// Sends the bytes; false when the peer has closed.
+    @discardableResult
+    package func send(_ bytes: ArraySlice<UInt8>) -> Bool {
+        isOpen && Loopback.send(bytes, to: socket)
+    }
+
+    /// Sends as many bytes as possible without waiting.
+    ///
+    /// - Returns: Their number; nil when the peer is gone.
+    package func sendNow(_ bytes: ArraySlice<UInt8>) -> Int? {
+        guard isOpen else { return nil }
+        let flags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
+        let count = bytes.withUnsafeBytes { Glibc.send(socket, $0.baseAddress, $0.count, flags) }
+        if count >= 0 { return count }
+        return errno == EAGAIN ? 0 : nil
+    }
 
     /// Sends a complete response of status 200.
     package func respond(_ body: String = "") {
         send("HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)")
     }
 
-    /// Reads a request's head up to and with the blank line; nil when the peer is gone.
-    package func readHead() -> HTTPRequestHead? {
-        (try? nextHead()).map { HTTPRequestHead(head: $0) }
+    /// Reads a message's head up to and with the blank line; nil when the peer is gone.
+    package func readHead() -> PassingMessage? {
+        (try? nextHead()).map { PassingMessage(head: $0) }
     }
 
-    /// Reads a request: its head, and the body that its `Content-Length` announces.
-    package func readRequest() -> HTTPRequestHead? {
-        guard var request = readHead() else { return nil }
-        let byteCount = request.values(of: "content-length").first.flatMap { Int($0) } ?? 0
-        let (body, isWhole) = (try? take(byteCount)) ?? ([], false)
-        request.body = body
-        return isWhole ? request : nil
+    /// Reads a complete request; nil when the peer is gone before its end.
+    package func readRequest() -> PassingMessage? {
+        guard var request = readHead(), readBody(of: &request, isAnswer: false) else { return nil }
+        return request
+    }
+
+    /// Reads the rest of a message whose head was read.
+    ///
+    /// - Returns: False when the connection ended before the body did.
+    package func readBody(of message: inout PassingMessage, isAnswer: Bool) -> Bool {
+        if message["Transfer-Encoding"]?.lowercased() == "chunked" {
+            return readChunks(into: &message.body)
+        }
+        if let count = message["Content-Length"].flatMap({ Int($0) }) {
+            guard let body = takeAll(count) else { return false }
+            message.body = body
+        } else if isAnswer {
+            guard let body = try? readUntilClosed() else { return false }
+            message.body = body
+        }
+        return true
+    }
+
+    private func readChunks(into body: inout [UInt8]) -> Bool {
+        while true {
+            guard let line = takeLine(), let count = Int(line, radix: 16),
+                let bytes = takeAll(count), takeLine() != nil
+            else { return false }
+            if count == 0 { return true }
+            body += bytes
+        }
     }
 
     /// Reads the next answer, which may be an informational one.
@@ -78,6 +120,7 @@ package final class RawConnection {
     /// - Throws: ``Failure/silent``, ``Failure/broken(errno:)``.
     @discardableResult
     package func receive(atMost limit: Int = 256 << 10) throws -> Bool {
+        guard isOpen else { return false }
         var block = [UInt8](repeating: 0, count: limit)
         let count = recv(socket, &block, block.count, 0)
         let code = errno
@@ -110,21 +153,35 @@ package final class RawConnection {
 
     /// Whether the socket takes more bytes within a time. If not, the peer has stopped reading.
     package func canSend(withinMilliseconds timeout: Int32) -> Bool {
-        var entry = pollfd(fd: socket, events: Int16(POLLOUT), revents: 0)
+        isReady(Int16(POLLOUT), withinMilliseconds: timeout)
+    }
+
+    /// Whether bytes or the peer's end arrive within a time.
+    package func hasInput(withinMilliseconds timeout: Int32) -> Bool {
+        isReady(Int16(POLLIN), withinMilliseconds: timeout)
+    }
+
+    private func isReady(_ events: Int16, withinMilliseconds timeout: Int32) -> Bool {
+        guard isOpen else { return false }
+        var entry = pollfd(fd: socket, events: events, revents: 0)
         return poll(&entry, 1, timeout) > 0
     }
 
     /// Closes the sending side alone.
-    package func finishSending() { shutdown(socket, Int32(SHUT_WR)) }
+    package func finishSending() {
+        if isOpen { shutdown(socket, Int32(SHUT_WR)) }
+    }
 
     /// Makes closing send a reset in place of an orderly end.
-    package func resetOnClose() { Loopback.resetOnClose(socket) }
+    package func resetOnClose() {
+        if isOpen { Loopback.resetOnClose(socket) }
+    }
 
     /// Closes the connection, in order or with a reset.
     package func close(resetting isReset: Bool = false) {
         guard isOpen else { return }
-        isOpen = false
         if isReset { resetOnClose() }
+        isOpen = false
         Glibc.close(socket)
     }
 
@@ -134,7 +191,9 @@ package final class RawConnection {
         let blankLine = Array("\r\n\r\n".utf8)
         while true {
             while searched + 4 <= received.count {
-                if received[searched..<searched + 4].elementsEqual(blankLine) {
+                if received[searched] == blankLine[0],
+                    received[searched..<searched + 4].elementsEqual(blankLine)
+                {
                     let head = Array(received[..<searched])
                     received.removeFirst(searched + 4)
                     return head
@@ -153,26 +212,22 @@ package final class RawConnection {
         received.removeFirst(bytes.count)
         return (bytes, isWhole)
     }
-}
 
-/// A request's head as it arrived.
-package struct HTTPRequestHead: Sendable {
-    package var lines: [String]
-    package var body: [UInt8] = []
-
-    init(head: [UInt8]) {
-        lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n").map(String.init)
+    /// Reads the next bytes; nil when the peer closes or falls silent first.
+    private func takeAll(_ byteCount: Int) -> [UInt8]? {
+        guard let taken = try? take(byteCount), taken.isWhole else { return nil }
+        return taken.bytes
     }
 
-    /// `PUT /path HTTP/1.1`
-    package var requestLine: String { lines.first ?? "" }
-
-    /// The values of a header field, by its lower-case name.
-    package func values(of name: String) -> [String] {
-        lines.dropFirst().compactMap { line in
-            let parts = line.split(separator: ":", maxSplits: 1)
-            guard let first = parts.first, first.lowercased() == name else { return nil }
-            return parts.count > 1 ? String(parts[1].drop { $0 == " " }) : ""
+    /// Reads the next line, and returns its beginning up to a space or its end.
+    private func takeLine() -> String? {
+        while true {
+            if let end = received.firstIndex(of: UInt8(ascii: "\n")) {
+                let word = received[..<end].prefix { $0 > UInt8(ascii: " ") }
+                received.removeFirst(end + 1)
+                return String(decoding: word, as: UTF8.self)
+            }
+            guard (try? receive()) == true else { return nil }
         }
     }
 }
