@@ -16,7 +16,7 @@ struct ConnectionTests {
 
     /// A port without a listener until the test starts one there.
     private func freePort() throws -> UInt16 {
-        let (socket, port) = try Loopback.bound()
+        let (socket, port) = try LoopbackSocket.bound()
         close(socket)
         return port
     }

@@ -174,7 +174,7 @@ struct DoctorTests {
     }
 
     @Test func `an address without a server is reported as offline`() async throws {
-        let (socket, port) = try Loopback.bound()
+        let (socket, port) = try LoopbackSocket.bound()
         defer { close(socket) }
         let (finished, lines) = try await doctor("http://127.0.0.1:\(port)")
         #expect(finished.termination == .exited(ExitStatus.network))

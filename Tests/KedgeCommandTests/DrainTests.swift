@@ -49,7 +49,7 @@ struct DrainTests {
         try await eventually(
             "no connection is taken any more",
             is: {
-                guard let socket = Loopback.connect(to: server.port) else { return true }
+                guard let socket = LoopbackSocket.connect(to: server.port) else { return true }
                 close(socket)
                 return false
             })

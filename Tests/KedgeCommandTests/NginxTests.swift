@@ -125,7 +125,7 @@ struct Nginx {
             atPath: directory, withIntermediateDirectories: false)
         // The test releases the port before nginx binds it, because nginx cannot report a port of
         // its choice.
-        let (descriptor, port) = try Loopback.bound()
+        let (descriptor, port) = try LoopbackSocket.bound()
         close(descriptor)
         let render = try fixture.start(
             program: "/usr/bin/env",
@@ -142,7 +142,7 @@ struct Nginx {
             program: path, ["-c", file, "-e", directory + "/error.log"], endsGently: true)
         try await eventually("nginx listens") {
             guard process.isRunning else { throw TestFailure("nginx ended: \(process.errors)") }
-            guard let socket = Loopback.connect(to: port) else { return false }
+            guard let socket = LoopbackSocket.connect(to: port) else { return false }
             close(socket)
             return true
         }

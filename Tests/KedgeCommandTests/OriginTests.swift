@@ -133,7 +133,7 @@ enum OriginProgram: String, Sendable, CustomStringConvertible {
     func start(in fixture: CommandEnvironment, serving folder: String) async throws -> UInt16 {
         // The test releases the port before the program binds it, because no program reports a port
         // of its choice.
-        let (descriptor, port) = try Loopback.bound()
+        let (descriptor, port) = try LoopbackSocket.bound()
         close(descriptor)
         let process =
             switch self {
@@ -158,7 +158,7 @@ enum OriginProgram: String, Sendable, CustomStringConvertible {
             }
         try await eventually("\(self) listens") {
             guard process.isRunning else { throw TestFailure("\(self) ended: \(process.errors)") }
-            guard let socket = Loopback.connect(to: port) else { return false }
+            guard let socket = LoopbackSocket.connect(to: port) else { return false }
             close(socket)
             return true
         }

@@ -24,6 +24,6 @@ final class Latch: Sendable {
 
     func wait() {
         var entry = pollfd(fd: readEnd, events: Int16(POLLIN), revents: 0)
-        _ = poll(&entry, 1, Int32(RawConnection.timeoutSeconds * 1000))
+        _ = poll(&entry, 1, Int32(LoopbackConnection.timeoutSeconds * 1000))
     }
 }

@@ -51,7 +51,7 @@ final class ChildProcess: Sendable {
         var id: pid_t = 0
         let status = Self.withCStrings([executable] + arguments) { arguments in
             Self.withCStrings(environment.map { "\($0.key)=\($0.value)" }) { environment in
-                Loopback.spawning.withLock { _ in
+                LoopbackSocket.spawning.withLock { _ in
                     posix_spawn(&id, executable, &actions, &attributes, arguments, environment)
                 }
             }

@@ -73,7 +73,7 @@ extension CommandEnvironment {
 
     /// - Parameter head: The request line and the fields, except `Connection`.
     private func ask(_ head: String, body: String = "", at server: Server) throws -> String {
-        let connection = try RawConnection(port: server.port)
+        let connection = try LoopbackConnection(port: server.port)
         defer { connection.close() }
         connection.send("\(head)Connection: close\r\n\r\n\(body)")
         return String(decoding: try connection.readUntilClosed(), as: UTF8.self)

@@ -7,7 +7,7 @@ import KedgeTesting
 final class EvilOrigin: Sendable {
     private struct State {
         var isReformed = false
-        var requests: [PassingMessage] = []
+        var requests: [HTTPMessage] = []
         var misdeedCount = 0
     }
 
@@ -19,7 +19,7 @@ final class EvilOrigin: Sendable {
     var port: UInt16 { server.port }
     var url: String { server.url("") }
     /// All requests, in order.
-    var requests: [PassingMessage] { state.withLock { $0.requests } }
+    var requests: [HTTPMessage] { state.withLock { $0.requests } }
     /// The number of requests that got a wrong answer.
     var misdeedCount: Int { state.withLock { $0.misdeedCount } }
 
@@ -41,7 +41,7 @@ final class EvilOrigin: Sendable {
     private func greet(_ wire: EvilWire) -> Bool {
         guard !deed.greeting.isEmpty else { return false }
         state.withLock { state in
-            state.requests.append(PassingMessage(""))
+            state.requests.append(HTTPMessage(""))
             state.misdeedCount += 1
         }
         var greeting = EvilAnswer()
@@ -56,7 +56,7 @@ final class EvilOrigin: Sendable {
         }
     }
 
-    private func answer(to request: PassingMessage) -> EvilAnswer {
+    private func answer(to request: HTTPMessage) -> EvilAnswer {
         var answer = file.answer(to: request)
         let isEvil = state.withLock { state in
             state.requests.append(request)
@@ -71,7 +71,7 @@ final class EvilOrigin: Sendable {
 
 /// The server's end of one connection.
 struct EvilWire {
-    let connection: RawConnection
+    let connection: LoopbackConnection
 
     /// - Returns: True when the connection can take another request.
     func send(_ answer: EvilAnswer, withBody: Bool) -> Bool {

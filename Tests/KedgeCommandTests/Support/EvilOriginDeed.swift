@@ -16,7 +16,7 @@ struct Deed: Sendable {
         case meta
         case chunks
 
-        func contains(_ request: PassingMessage) -> Bool {
+        func contains(_ request: HTTPMessage) -> Bool {
             let isFile = !request.path.hasSuffix("/meta") && !request.path.hasSuffix("/chunks")
             let hasRange = request["range"] != nil
             switch self {
@@ -43,7 +43,7 @@ struct Deed: Sendable {
         case persists(ErrorCode)
     }
 
-    typealias Harm = @Sendable (inout EvilAnswer, PassingMessage, EvilFile) -> Void
+    typealias Harm = @Sendable (inout EvilAnswer, HTTPMessage, EvilFile) -> Void
 
     let outcome: Outcome
     let targets: Targets

@@ -31,7 +31,7 @@ struct EvilFile: Sendable {
     }
 
     /// The answer of an honest origin.
-    func answer(to request: PassingMessage) -> EvilAnswer {
+    func answer(to request: HTTPMessage) -> EvilAnswer {
         switch request.path {
         case "/files/\(Self.id)/meta": EvilAnswer(200, type: "application/json", meta())
         case "/files/\(Self.id)/chunks": EvilAnswer(200, type: "application/json", chunks())
@@ -39,7 +39,7 @@ struct EvilFile: Sendable {
         }
     }
 
-    private func content(_ request: PassingMessage) -> EvilAnswer {
+    private func content(_ request: HTTPMessage) -> EvilAnswer {
         var answer = EvilAnswer()
         answer["ETag"] = Self.tag
         answer["Accept-Ranges"] = isRanged ? "bytes" : "none"

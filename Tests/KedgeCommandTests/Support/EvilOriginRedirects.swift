@@ -40,7 +40,7 @@ enum RedirectMisdeed: String, Misdeed {
 
     /// Redirects only from the URL that the command was given.
     private func redirect(
-        _ outcome: Deed.Outcome, _ location: @escaping @Sendable (PassingMessage) -> String?
+        _ outcome: Deed.Outcome, _ location: @escaping @Sendable (HTTPMessage) -> String?
     ) -> Deed {
         Deed(outcome, .all) { answer, request, _ in
             if request.path == "/file.bin" { answer.redirect(to: location(request)) }
@@ -49,7 +49,7 @@ enum RedirectMisdeed: String, Misdeed {
 
     private func always(
         _ outcome: Deed.Outcome = .fails(.redirected),
-        _ location: @escaping @Sendable (PassingMessage) -> String?
+        _ location: @escaping @Sendable (HTTPMessage) -> String?
     ) -> Deed {
         Deed(outcome, .all) { answer, request, _ in answer.redirect(to: location(request)) }
     }

@@ -3,11 +3,11 @@ import KedgeTesting
 /// A connection that a test polls: sending and polling never wait, so that one test can keep
 /// hundreds of them.
 final class PolledConnection {
-    private let connection: RawConnection
-    private(set) var answer: PassingMessage?
+    private let connection: LoopbackConnection
+    private(set) var answer: HTTPMessage?
 
-    /// - Throws: `RawConnection.Failure` when no server listens.
-    init(to server: Server) throws { connection = try RawConnection(port: server.port) }
+    /// - Throws: `LoopbackConnection.Failure` when no server listens.
+    init(to server: Server) throws { connection = try LoopbackConnection(port: server.port) }
 
     deinit { connection.close() }
 
@@ -18,7 +18,7 @@ final class PolledConnection {
     /// Returns the answer if it has arrived.
     ///
     /// - Throws: `TestFailure` when the connection ended before or during the answer.
-    func poll() throws -> PassingMessage? {
+    func poll() throws -> HTTPMessage? {
         if let answer { return answer }
         guard connection.hasInput(withinMilliseconds: 0) else { return nil }
         // The rest of a begun answer comes at once; a timeout keeps a test from hanging on half of
@@ -80,7 +80,7 @@ extension [RawChunk] {
     }
 
     /// Waits until each request is answered.
-    func answers() async throws -> [PassingMessage] {
+    func answers() async throws -> [HTTPMessage] {
         try await eventually("\(count) requests are answered") {
             let answers = try compactMap { try $0.connection.poll() }
             return answers.count == count ? answers : nil

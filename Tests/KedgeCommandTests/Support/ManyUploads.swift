@@ -28,10 +28,10 @@ struct RawFile: Sendable {
     }
 
     /// The head of the request that sends a chunk, or the rest of it after some bytes.
-    func head(ofChunk index: Int, from skipped: Int = 0, path: String) -> PassingMessage {
+    func head(ofChunk index: Int, from skipped: Int = 0, path: String) -> HTTPMessage {
         let range = range(ofChunk: index)
         let (first, last) = (range.lowerBound + skipped, range.upperBound - 1)
-        var head = PassingMessage("PUT \(path)/chunks/\(index) HTTP/1.1")
+        var head = HTTPMessage("PUT \(path)/chunks/\(index) HTTP/1.1")
         head["Host"] = "localhost"
         head["Content-Range"] = "bytes \(first)-\(last)/\(content.count)"
         head["X-Chunk-Hash"] = "sha256=\(digests[index])"
@@ -70,7 +70,7 @@ struct RawUpload: Sendable {
         var request = file.head(ofChunk: index, from: skipped, path: path)
         request.body = Array(file.content[file.range(ofChunk: index)].dropFirst(skipped))
         request.delimitByLength()
-        let answer = PassingMessage.exchange(request, with: server.port)
+        let answer = HTTPMessage.exchange(request, with: server.port)
         #expect(answer?.status == 201, sourceLocation: sourceLocation)
     }
 
@@ -87,7 +87,7 @@ struct RawUpload: Sendable {
                 sourceLocation: sourceLocation)
         }
         // 202 means that the server still computes the hash of the file.
-        let answer: PassingMessage = try await eventually("the file is made") {
+        let answer: HTTPMessage = try await eventually("the file is made") {
             let answer = try server.ask("POST \(path)/finalize")
             return answer.status == 202 ? nil : answer
         }
@@ -102,19 +102,19 @@ extension Server {
     /// Asks on a connection of its own.
     ///
     /// - Throws: `TestFailure` when no complete answer comes.
-    func ask(_ request: String, json body: [UInt8] = []) throws -> PassingMessage {
-        var message = PassingMessage("\(request) HTTP/1.1", body: body)
+    func ask(_ request: String, json body: [UInt8] = []) throws -> HTTPMessage {
+        var message = HTTPMessage("\(request) HTTP/1.1", body: body)
         message["Host"] = "localhost"
         if !body.isEmpty { message["Content-Type"] = "application/json" }
         message.delimitByLength()
-        guard let answer = PassingMessage.exchange(message, with: port) else {
+        guard let answer = HTTPMessage.exchange(message, with: port) else {
             throw TestFailure("no answer to \(request)")
         }
         return answer
     }
 }
 
-extension PassingMessage {
+extension HTTPMessage {
     /// Decodes the body as JSON.
     func decoded<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
         try JSONDecoder().decode(type, from: Data(body))

@@ -48,7 +48,7 @@ enum Outage: String, CaseIterable, CustomTestStringConvertible {
 
     private func portal(_ isDue: @escaping @Sendable (Int) -> Bool) -> Meddling {
         Meddling(isDue: isDue, copyCount: 0) { answer, _ in
-            answer = PassingMessage(
+            answer = HTTPMessage(
                 "HTTP/1.1 200 OK", body: Array("<html><title>Log in</title></html>".utf8))
             answer["Content-Type"] = "text/html"
         }
@@ -58,7 +58,7 @@ enum Outage: String, CaseIterable, CustomTestStringConvertible {
     {
         let isDue: @Sendable (Int) -> Bool = { $0 % period == 1 }
         return Meddling(isDue: isDue, copyCount: 0) { answer, _ in
-            answer = PassingMessage("HTTP/1.1 \(status)", body: Array("<html></html>".utf8))
+            answer = HTTPMessage("HTTP/1.1 \(status)", body: Array("<html></html>".utf8))
             answer["Retry-After"] = after
         }
     }
@@ -82,7 +82,7 @@ enum Loss: String, CaseIterable, CustomTestStringConvertible {
         switch self {
         case .gatewayTimeout:
             Meddling(isDue: Self.nowAndThen) { answer, _ in
-                answer = PassingMessage("HTTP/1.1 504 Gateway Timeout")
+                answer = HTTPMessage("HTTP/1.1 504 Gateway Timeout")
             }
         case .lostFirst: Meddling(isDue: { $0 == 0 }, delivery: .lost(resetting: false))
         case .lostByReset: Meddling(isDue: { $0 % 3 == 0 }, delivery: .lost(resetting: true))
@@ -100,7 +100,7 @@ extension Meddling {
     /// Makes a meddling that changes answers.
     init(
         isDue: @escaping @Sendable (Int) -> Bool = { _ in true }, copyCount: Int = 1,
-        _ changesAnswer: @escaping @Sendable (inout PassingMessage, PassingMessage) -> Void
+        _ changesAnswer: @escaping @Sendable (inout HTTPMessage, HTTPMessage) -> Void
     ) {
         self.init(isDue: isDue, copyCount: copyCount, changesAnswer: changesAnswer)
     }

@@ -19,7 +19,7 @@ final class RangeServer: Sendable {
 
     /// - Parameter answer: Makes the answer from the request and the number of ranges requested so
     ///   far.
-    init(_ answer: @escaping @Sendable (PassingMessage, Int) -> Answer) throws {
+    init(_ answer: @escaping @Sendable (HTTPMessage, Int) -> Answer) throws {
         server = try ScriptedServer()
         server.start { [weak self] connection in
             while let head = connection.readHead() {
@@ -39,7 +39,7 @@ final class RangeServer: Sendable {
     }
 
     private static func send(
-        _ answer: Answer, withBody: Bool, to connection: RawConnection
+        _ answer: Answer, withBody: Bool, to connection: LoopbackConnection
     ) -> Bool {
         var fields = answer.fields
         fields["Content-Length"] = fields["Content-Length"] ?? "\(answer.body.count)"
@@ -52,7 +52,7 @@ final class RangeServer: Sendable {
 
 extension RangeServer.Answer {
     /// The answer of an honest origin with one version of a file.
-    static func honest(_ content: [UInt8], etag: String, _ head: PassingMessage) -> Self {
+    static func honest(_ content: [UInt8], etag: String, _ head: HTTPMessage) -> Self {
         let common = ["ETag": etag, "Accept-Ranges": "bytes"]
         if let wanted = head["if-match"], wanted != etag {
             return Self(status: 412, fields: common)

@@ -80,13 +80,13 @@ enum Rewriting: String, CaseIterable, CustomTestStringConvertible {
 
     private static func nowAndThen(_ number: Int) -> Bool { number % 4 == 1 }
 
-    private static func code(_ answer: inout PassingMessage, _ request: PassingMessage) {
+    private static func code(_ answer: inout HTTPMessage, _ request: HTTPMessage) {
         guard !answer.body.isEmpty else { return }
         answer.body = GzipText.encode(answer.body)
         answer["Content-Encoding"] = "gzip"
     }
 
-    private static func shift(_ answer: inout PassingMessage, _ request: PassingMessage) {
+    private static func shift(_ answer: inout HTTPMessage, _ request: HTTPMessage) {
         guard let value = answer["Content-Range"],
             let range = ContentRange(value), let bytes = range.range
         else { return }

@@ -24,10 +24,10 @@ extension [Server] {
 extension Server {
     /// All files of the server.
     func files() throws -> [FileMeta] {
-        var question = PassingMessage("GET /files HTTP/1.1")
+        var question = HTTPMessage("GET /files HTTP/1.1")
         question["Host"] = "localhost"
         question["Connection"] = "close"
-        guard let answer = PassingMessage.exchange(question, with: port) else {
+        guard let answer = HTTPMessage.exchange(question, with: port) else {
             throw TestFailure("no list of files")
         }
         return try JSONDecoder().decode(FileList.self, from: Data(answer.body)).files

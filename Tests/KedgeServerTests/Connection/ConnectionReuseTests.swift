@@ -81,7 +81,7 @@ import Testing
             let second: Int?
             do {
                 second = try await connection.answer().status
-            } catch HTTPConnection.Failure.ended {
+            } catch ClientConnection.Failure.ended {
                 second = nil
             }
             #expect(first.field("Connection") == nil)

@@ -74,7 +74,7 @@ import Testing
     func `a request that would be refused gets no 100 Continue`(code: ErrorCode) async throws {
         try await ErrorEnvironment.fixture().withServer { server in
             let fixture = try await ErrorEnvironment(server)
-            var held: [HTTPConnection] = []
+            var held: [ClientConnection] = []
             if code == .busy {
                 let other = try await fixture.another()
                 for index in 0..<ErrorEnvironment.maxConcurrentWrites {

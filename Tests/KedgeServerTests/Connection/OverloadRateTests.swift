@@ -25,7 +25,7 @@ import Testing
     ///
     /// The amount due counts from the start, so a late turn sends more.
     private func send(
-        _ upload: Upload, over connection: HTTPConnection, bytesPerSecond: Int,
+        _ upload: Upload, over connection: ClientConnection, bytesPerSecond: Int,
         until isOver: (_ elapsed: Duration) async throws -> Bool
     ) async throws -> Int {
         let start = ContinuousClock.now

@@ -29,8 +29,8 @@ import Testing
     /// Takes every place, beginning with a chunk; each writer has sent half of its chunk.
     private func takeAllRooms(
         _ server: RunningServer, _ upload: Upload, from first: Int = 0
-    ) async throws -> [HTTPConnection] {
-        var writers: [HTTPConnection] = []
+    ) async throws -> [ClientConnection] {
+        var writers: [ClientConnection] = []
         for index in first..<(first + Self.roomCount) {
             let writer = try await server.hold(index, of: upload)
             try await writer.send(Array(upload.chunk(index)[..<(Self.chunkByteCount / 2)]))

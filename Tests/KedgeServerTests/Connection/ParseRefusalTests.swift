@@ -9,7 +9,7 @@ import Testing
     private static let good = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     private static let bad = "GET /heal thz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
-    private static func expectRefusal(_ connection: HTTPConnection) async throws {
+    private static func expectRefusal(_ connection: ClientConnection) async throws {
         let answer = try await connection.answer()
         try expectProblem(answer, .badRequest)
         #expect(answer.field("Connection") == "close")

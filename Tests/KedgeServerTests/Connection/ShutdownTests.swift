@@ -11,7 +11,7 @@ import Testing
             let upload = try await server.begin(sampleBytes(2500))
             let writer = try await server.hold(0, of: upload)
             await server.beginStopping()
-            await #expect(throws: HTTPConnection.Failure.refused) {
+            await #expect(throws: ClientConnection.Failure.refused) {
                 while true { _ = try await server.connect() }
             }
             try await writer.send(upload.chunk(0))

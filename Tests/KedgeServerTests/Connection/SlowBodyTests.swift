@@ -35,7 +35,7 @@ import Testing
 
     @Test func `slow chunks make room for others and lose no byte`() async throws {
         try await withFewPlaces { server, upload in
-            var writers: [HTTPConnection] = []
+            var writers: [ClientConnection] = []
             for index in 0..<Self.placeCount {
                 let writer = try await server.hold(index, of: upload)
                 try await writer.send(Array(upload.chunk(index)[..<Self.sentByteCount]))
@@ -73,7 +73,7 @@ import Testing
             let post = HTTPRequestBytes("POST", "/files", [("Content-Length", "1000")])
             let whole = try await server.connect()
             try await whole.send(post.head + Array(repeating: 1, count: 999))
-            var writers: [HTTPConnection] = []
+            var writers: [ClientConnection] = []
             for index in 1..<Self.placeCount {
                 writers.append(try await server.hold(index, of: upload))
             }

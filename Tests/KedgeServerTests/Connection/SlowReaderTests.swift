@@ -7,7 +7,7 @@ import Testing
     private static let byteCount = 24 << 20
 
     /// Asks for a file and reads nothing of it.
-    private func stall(on server: RunningServer) async throws -> HTTPConnection {
+    private func stall(on server: RunningServer) async throws -> ClientConnection {
         let file = try await server.upload(
             sampleBytes(Self.byteCount), chunkSize: 4 << 20)
         let connection = try await server.connect()

@@ -62,7 +62,7 @@ import Testing
                 let content = sampleBytes(70, seed: UInt64(seed))
                 let location = try await server.beginResumable(client, content)
                 let end = client.append([], to: location, at: 70, completes: true)
-                var connections: [HTTPConnection] = []
+                var connections: [ClientConnection] = []
                 for _ in 0..<6 { connections.append(try await server.connect()) }
                 let bodies = try await withThrowingTaskGroup(of: HTTPAnswer.self) { group in
                     for connection in connections {

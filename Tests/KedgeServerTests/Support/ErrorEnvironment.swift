@@ -200,7 +200,7 @@ extension ErrorEnvironment {
         },
         .busy: { fixture in
             let other = try await fixture.another()
-            var held: [HTTPConnection] = []
+            var held: [ClientConnection] = []
             for index in 0..<maxConcurrentWrites {
                 held.append(try await fixture.server.hold(index, of: other))
             }

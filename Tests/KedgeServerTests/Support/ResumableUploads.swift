@@ -63,7 +63,7 @@ extension RunningServer {
     ) async throws -> String {
         let answer = try await askResumable(client.create(body, completes: false, fields))
         guard answer.status == 201, let location = answer.field("Location") else {
-            throw HTTPConnection.Failure.garbled
+            throw ClientConnection.Failure.garbled
         }
         return location
     }
@@ -76,7 +76,7 @@ extension RunningServer {
     }
 
     /// Begins a request and keeps the connection; returns when the server waits for the body.
-    func hold(_ request: HTTPRequestBytes) async throws -> HTTPConnection {
+    func hold(_ request: HTTPRequestBytes) async throws -> ClientConnection {
         let connection = try await connect()
         let length =
             request.fields.contains { $0.name == "Transfer-Encoding" }
@@ -84,7 +84,7 @@ extension RunningServer {
         try await connection.send(
             request.with([("Expect", "100-continue"), ("Content-Length", length)]).head)
         guard try await connection.answer().status == 100 else {
-            throw HTTPConnection.Failure.garbled
+            throw ClientConnection.Failure.garbled
         }
         return connection
     }
@@ -95,7 +95,7 @@ extension RunningServer {
     }
 }
 
-extension HTTPConnection {
+extension ClientConnection {
     /// The next answer that is not an interim one.
     func finalAnswer(to method: String = "GET") async throws -> HTTPAnswer {
         while true {

@@ -63,7 +63,7 @@ final class ServerEnvironment: Sendable {
         }
         guard let number = await ports.first(where: { _ in true }) else {
             try await run.value
-            throw HTTPConnection.Failure.refused
+            throw ClientConnection.Failure.refused
         }
         return RunningServer(port: number, engine: engine, fixture: self, group: group, task: run)
     }
@@ -107,7 +107,7 @@ struct RunningServer: Sendable {
         try await engine.close()
     }
 
-    func connect() async throws -> HTTPConnection { try await HTTPConnection(port: port) }
+    func connect() async throws -> ClientConnection { try await ClientConnection(port: port) }
 
     /// Asks on a connection of its own.
     func ask(_ request: HTTPRequestBytes) async throws -> HTTPAnswer {

@@ -99,7 +99,7 @@ extension RunningServer {
     }
 
     /// Begins to send a chunk and keeps the connection; returns when the server waits for the body.
-    func hold(_ index: Int, of upload: Upload) async throws -> HTTPConnection {
+    func hold(_ index: Int, of upload: Upload) async throws -> ClientConnection {
         let connection = try await connect()
         let request = upload.put(index)
         try await connection.send(
@@ -107,7 +107,7 @@ extension RunningServer {
                 ("Expect", "100-continue"), ("Content-Length", String(request.body?.count ?? 0)),
             ]).head)
         guard try await connection.answer().status == 100 else {
-            throw HTTPConnection.Failure.ended
+            throw ClientConnection.Failure.ended
         }
         return connection
     }

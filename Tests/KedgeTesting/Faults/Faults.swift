@@ -55,7 +55,7 @@ package struct MessageTracker {
     private var position = Position.head([])
     private var isLarge = false
     /// Complete heads of messages that began.
-    package private(set) var heads: [PassingMessage] = []
+    package private(set) var heads: [HTTPMessage] = []
     /// Number of messages with a body that ended.
     package private(set) var bodyCount = 0
 
@@ -92,7 +92,7 @@ package struct MessageTracker {
     }
 
     private mutating func begin(_ bytes: [UInt8]) -> Position {
-        let head = PassingMessage(head: bytes)
+        let head = HTTPMessage(head: bytes)
         heads.append(head)
         let length = head["Content-Length"].flatMap { Int($0) } ?? 0
         isLarge = length >= Self.minLargeByteCount

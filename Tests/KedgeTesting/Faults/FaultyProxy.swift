@@ -14,7 +14,7 @@ package final class FaultyProxy: Sendable {
         package var flipCount = 0
         package var stallCount = 0
         /// Heads of requests, in the order in which they came.
-        package var requests: [PassingMessage] = []
+        package var requests: [HTTPMessage] = []
     }
 
     fileprivate struct State: Sendable {
@@ -149,7 +149,7 @@ private struct FaultyStream {
     /// Follows the next bytes.
     ///
     /// - Returns: The heads that end in them, and the ranges of large bodies in them.
-    mutating func follow(_ bytes: [UInt8]) -> (heads: [PassingMessage], bodies: [Range<Int>]) {
+    mutating func follow(_ bytes: [UInt8]) -> (heads: [HTTPMessage], bodies: [Range<Int>]) {
         let headCount = tracker.heads.count
         readByteCount += bytes.count
         let bodies = tracker.follow(bytes[...])

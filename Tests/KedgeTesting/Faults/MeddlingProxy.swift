@@ -13,7 +13,7 @@ package struct Meddling: Sendable {
     }
 
     /// Whether a request counts for the rule.
-    package var concerns: @Sendable (PassingMessage) -> Bool = { _ in true }
+    package var concerns: @Sendable (HTTPMessage) -> Bool = { _ in true }
     /// Whether the rule applies to the counted request of this number, from 0.
     package var isDue: @Sendable (Int) -> Bool = { _ in true }
     /// Delay of a request, and of its answer.
@@ -22,22 +22,22 @@ package struct Meddling: Sendable {
     package var copyCount = 1
     /// Whether copies are sent at the same time; one of them gives the answer.
     package var copiesRace = false
-    package var changesRequest: @Sendable (inout PassingMessage) -> Void = { _ in }
+    package var changesRequest: @Sendable (inout HTTPMessage) -> Void = { _ in }
     /// Changes an answer; gets its request, too.
-    package var changesAnswer: @Sendable (inout PassingMessage, PassingMessage) -> Void = { _, _ in
+    package var changesAnswer: @Sendable (inout HTTPMessage, HTTPMessage) -> Void = { _, _ in
     }
     package var delivery = Delivery.whole
     /// Whether the answer itself says how it ends, or leaves that out.
     package var delimitsItself = false
 
     package init(
-        concerns: @escaping @Sendable (PassingMessage) -> Bool = { _ in true },
+        concerns: @escaping @Sendable (HTTPMessage) -> Bool = { _ in true },
         isDue: @escaping @Sendable (Int) -> Bool = { _ in true },
         delay: Duration = Duration.zero,
         copyCount: Int = 1,
         copiesRace: Bool = false,
-        changesRequest: @escaping @Sendable (inout PassingMessage) -> Void = { _ in },
-        changesAnswer: @escaping @Sendable (inout PassingMessage, PassingMessage) -> Void = {
+        changesRequest: @escaping @Sendable (inout HTTPMessage) -> Void = { _ in },
+        changesAnswer: @escaping @Sendable (inout HTTPMessage, HTTPMessage) -> Void = {
             _, _ in
         },
         delivery: Delivery = Delivery.whole,
@@ -86,7 +86,7 @@ package final class MeddlingProxy: Sendable {
     package func reform() { state.withLock { $0.meddling = Meddling() } }
 
     /// Serves one request: the client connects anew for the next one.
-    private func serve(_ connection: RawConnection) {
+    private func serve(_ connection: LoopbackConnection) {
         guard var request = connection.readHead() else { return }
         if request["Expect"] != nil {
             // A proxy that reads a complete request has to ask for its body.
@@ -98,7 +98,7 @@ package final class MeddlingProxy: Sendable {
         Self.wait(meddling.delay)
         request.delimitByLength()
         meddling.changesRequest(&request)
-        var answer = PassingMessage("HTTP/1.1 502 Bad Gateway")
+        var answer = HTTPMessage("HTTP/1.1 502 Bad Gateway")
         if meddling.copyCount > 0 {
             guard let passed = Self.pass(request, meddling, to: upstreamPort) else { return }
             answer = passed
@@ -109,7 +109,7 @@ package final class MeddlingProxy: Sendable {
         Self.deliver(answer, meddling.delivery, to: connection)
     }
 
-    private func plan(for request: PassingMessage) -> (Meddling, UInt16) {
+    private func plan(for request: HTTPMessage) -> (Meddling, UInt16) {
         state.withLock { state in
             var meddling = state.meddling
             if meddling.concerns(request) {
@@ -128,23 +128,23 @@ package final class MeddlingProxy: Sendable {
 
     /// Forwards a request, as many times as its rule demands.
     private static func pass(
-        _ request: PassingMessage, _ meddling: Meddling, to port: UInt16
-    ) -> PassingMessage? {
+        _ request: HTTPMessage, _ meddling: Meddling, to port: UInt16
+    ) -> HTTPMessage? {
         guard meddling.copiesRace else {
-            var answer: PassingMessage?
+            var answer: HTTPMessage?
             for _ in 0..<meddling.copyCount {
-                answer = PassingMessage.exchange(request, with: port)
+                answer = HTTPMessage.exchange(request, with: port)
             }
             return answer
         }
         for _ in 1..<meddling.copyCount {
-            Thread.detachNewThread { _ = PassingMessage.exchange(request, with: port) }
+            Thread.detachNewThread { _ = HTTPMessage.exchange(request, with: port) }
         }
-        return PassingMessage.exchange(request, with: port)
+        return HTTPMessage.exchange(request, with: port)
     }
 
     private static func deliver(
-        _ answer: PassingMessage, _ delivery: Meddling.Delivery, to connection: RawConnection
+        _ answer: HTTPMessage, _ delivery: Meddling.Delivery, to connection: LoopbackConnection
     ) {
         switch delivery {
         case .whole:

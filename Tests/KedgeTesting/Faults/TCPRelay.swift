@@ -132,8 +132,8 @@ private final class RelayLoop {
     }
 
     private func acceptOne(_ upstreamPort: UInt16) {
-        guard let client = Loopback.accept(listener) else { return }
-        guard let server = Loopback.connect(to: upstreamPort) else {
+        guard let client = LoopbackSocket.accept(listener) else { return }
+        guard let server = LoopbackSocket.connect(to: upstreamPort) else {
             close(client)
             return
         }
@@ -209,7 +209,7 @@ private final class RelayLink {
         guard !isClosed else { return }
         isClosed = true
         for descriptor in [up.from, down.from] {
-            if resetting { Loopback.resetOnClose(descriptor) }
+            if resetting { LoopbackSocket.resetOnClose(descriptor) }
             Glibc.close(descriptor)
         }
         filter.noteEnd()

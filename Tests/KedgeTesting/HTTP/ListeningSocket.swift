@@ -11,7 +11,7 @@ final class ListeningSocket: Sendable {
     private let state = Mutex(State.bound)
 
     /// Binds a free port. Connections are refused until ``listen()``.
-    init() throws { (number, port) = try Loopback.bound() }
+    init() throws { (number, port) = try LoopbackSocket.bound() }
 
     func listen() {
         state.withLock { state in

@@ -13,7 +13,7 @@ package final class ScriptedServer: Sendable {
     package init() throws { socket = try ListeningSocket() }
 
     /// Accepts connections at a free port from now on.
-    package init(_ script: @escaping @Sendable (RawConnection) -> Void) {
+    package init(_ script: @escaping @Sendable (LoopbackConnection) -> Void) {
         do {
             socket = try ListeningSocket()
         } catch {
@@ -28,12 +28,12 @@ package final class ScriptedServer: Sendable {
     /// Accepts connections from now on.
     ///
     /// - Parameter script: Gets a connection, which is closed when it returns.
-    package func start(_ script: @escaping @Sendable (RawConnection) -> Void) {
+    package func start(_ script: @escaping @Sendable (LoopbackConnection) -> Void) {
         socket.listen()
         let hasStarted = DetachedThread.start { [socket] in
-            while let number = Loopback.accept(socket.number) {
+            while let number = LoopbackSocket.accept(socket.number) {
                 let hasThread = DetachedThread.start {
-                    let connection = RawConnection(socket: number)
+                    let connection = LoopbackConnection(socket: number)
                     script(connection)
                     connection.close()
                 }

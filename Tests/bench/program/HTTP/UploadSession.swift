@@ -16,7 +16,7 @@ struct UploadSession: Sendable {
     }
 
     static func create(
-        for content: Content, on connection: HTTPConnection
+        for content: Content, on connection: BenchConnection
     ) throws -> UploadSession {
         let json = """
             {"fileName":"bench","fileSize":\(content.byteCount),\
@@ -45,7 +45,7 @@ struct UploadSession: Sendable {
     }
 
     /// Sends a chunk and waits until it is acknowledged.
-    func put(_ index: Int, on connection: HTTPConnection) throws {
+    func put(_ index: Int, on connection: BenchConnection) throws {
         let chunk = content.chunk(index)
         try connection.request(
             "PUT", path(of: chunk), fields: fields(of: chunk),
@@ -64,7 +64,7 @@ struct UploadSession: Sendable {
     }
 
     /// Repeats finalize until the file is there.
-    func finalize(on connection: HTTPConnection) throws -> Finalized {
+    func finalize(on connection: BenchConnection) throws -> Finalized {
         while true {
             let response = try connection.request("POST", path + "/finalize")
                 .require(200, 202, of: "finalize")
@@ -85,7 +85,7 @@ struct UploadSession: Sendable {
     }
 
     /// Asks for the session's status, and returns the size of the answer in bytes.
-    func status(_ form: StatusForm = .list, on connection: HTTPConnection) throws -> Int {
+    func status(_ form: StatusForm = .list, on connection: BenchConnection) throws -> Int {
         try connection.request("GET", path + form.rawValue)
             .require(200, of: "the status of a session").body.count
     }

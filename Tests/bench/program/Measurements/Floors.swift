@@ -11,7 +11,8 @@ enum Floors {
             one.append(try DigestSpeed.measure(threads: 1))
             all.append(try DigestSpeed.measure(threads: Machine.coreCount))
             disk.append(try writeToDisk(bench))
-            loopback.append(try Loopback.measure(bench.source, byteCount: bench.scale.rawByteCount))
+            loopback.append(
+                try LoopbackFloor.measure(bench.source, byteCount: bench.scale.rawByteCount))
         }
         let unit = Row.Unit.mebibytesPerSecond
         return Measured(rows: [
@@ -38,7 +39,7 @@ enum Floors {
 }
 
 /// A sender from the page cache and a receiver that discards all bytes, each on a thread.
-private enum Loopback {
+private enum LoopbackFloor {
     /// Measures MiB a second from the first byte sent to the last one received.
     static func measure(_ source: SourceFile, byteCount: Int) throws -> Double {
         let (listener, port) = try LoopbackSocket.listen()

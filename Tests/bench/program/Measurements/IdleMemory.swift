@@ -58,13 +58,13 @@ struct IdleMemory {
             [(after - before) * 1024 / Double(count)])
     }
 
-    private func usedConnection(_ server: KedgeServer) throws -> HTTPConnection {
+    private func usedConnection(_ server: KedgeServer) throws -> BenchConnection {
         let connection = try server.connect()
         try use(connection)
         return connection
     }
 
-    private func use(_ connection: HTTPConnection) throws {
+    private func use(_ connection: BenchConnection) throws {
         try connection.request("GET", "/healthz").require(200, of: "a health check")
     }
 

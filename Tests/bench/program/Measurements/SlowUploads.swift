@@ -65,13 +65,13 @@ struct SlowUploads {
 
 /// One slow client.
 private final class SlowUpload {
-    private let connection: HTTPConnection
+    private let connection: BenchConnection
     private let chunk: Content.Chunk
     private let source: SourceFile
     private var sent = 0
     private(set) var failure: String?
 
-    init(_ session: UploadSession, _ connection: HTTPConnection) throws {
+    init(_ session: UploadSession, _ connection: BenchConnection) throws {
         self.connection = connection
         chunk = session.content.chunk(0)
         source = session.content.source

@@ -14,8 +14,8 @@ protocol Server: AnyObject, Sendable {
 }
 
 extension Server {
-    func connect() throws -> HTTPConnection {
-        try HTTPConnection(port: port)
+    func connect() throws -> BenchConnection {
+        try BenchConnection(port: port)
     }
 
     /// Usage of its processes so far.

@@ -2,7 +2,7 @@ internal import Glibc
 
 /// One end of a connection on 127.0.0.1 with blocking calls for raw bytes, so that a test can break
 /// any rule. Used by one thread at a time. Every wait ends after the timeout.
-package final class RawConnection {
+package final class LoopbackConnection {
     package enum Failure: Error, Equatable {
         /// No process accepts connections at the port.
         case refused
@@ -35,7 +35,7 @@ package final class RawConnection {
 
     /// - Throws: ``Failure/refused``.
     package convenience init(port: UInt16) throws {
-        guard let socket = Loopback.connect(to: port) else { throw Failure.refused }
+        guard let socket = LoopbackSocket.connect(to: port) else { throw Failure.refused }
         self.init(socket: socket)
     }
 
@@ -49,7 +49,7 @@ package final class RawConnection {
     /// Sends the bytes; false when the peer has closed.
     @discardableResult
     package func send(_ bytes: ArraySlice<UInt8>) -> Bool {
-        isOpen && Loopback.send(bytes, to: socket)
+        isOpen && LoopbackSocket.send(bytes, to: socket)
     }
 
     /// Sends as many bytes as possible without waiting.
@@ -69,12 +69,12 @@ package final class RawConnection {
     }
 
     /// Reads a message's head up to and with the blank line; nil when the peer is gone.
-    package func readHead() -> PassingMessage? {
-        (try? nextHead()).map { PassingMessage(head: $0) }
+    package func readHead() -> HTTPMessage? {
+        (try? nextHead()).map { HTTPMessage(head: $0) }
     }
 
     /// Reads a complete request; nil when the peer is gone before its end.
-    package func readRequest() -> PassingMessage? {
+    package func readRequest() -> HTTPMessage? {
         guard var request = readHead(), readBody(of: &request, isAnswer: false) else { return nil }
         return request
     }
@@ -82,7 +82,7 @@ package final class RawConnection {
     /// Reads the rest of a message whose head was read.
     ///
     /// - Returns: False when the connection ended before the body did.
-    package func readBody(of message: inout PassingMessage, isAnswer: Bool) -> Bool {
+    package func readBody(of message: inout HTTPMessage, isAnswer: Bool) -> Bool {
         if message["Transfer-Encoding"]?.lowercased() == "chunked" {
             return readChunks(into: &message.body)
         }
@@ -174,7 +174,7 @@ package final class RawConnection {
 
     /// Makes closing send a reset in place of an orderly end.
     package func resetOnClose() {
-        if isOpen { Loopback.resetOnClose(socket) }
+        if isOpen { LoopbackSocket.resetOnClose(socket) }
     }
 
     /// Closes the connection, in order or with a reset.

@@ -2,7 +2,7 @@ package import Foundation
 package import KedgeLocks
 
 /// Sockets on 127.0.0.1, closed in child processes.
-package enum Loopback {
+package enum LoopbackSocket {
     /// Makes a bound socket. Connections are refused until it listens.
     package static func bound() throws -> (socket: Int32, port: UInt16) {
         let descriptor = try stream()

@@ -3,8 +3,9 @@ internal import Glibc
 /// A persistent connection to a server on this machine, with blocking calls. Used by one thread at
 /// a time.
 ///
-/// It does no more than the protocol demands, so that the server is measured.
-final class HTTPConnection {
+/// It does no more than the protocol demands, so that the server is measured. The tests' client
+/// cannot send with `sendfile`, and this program depends on no other target.
+final class BenchConnection {
     private let socket: Descriptor
     private let host: String
     /// Received bytes that are not yet consumed: those from `start` on.

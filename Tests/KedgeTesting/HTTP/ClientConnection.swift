@@ -5,18 +5,18 @@ internal import KedgeLocks
 /// A connection to a server under test with calls for raw bytes, so that a test can break any rule.
 ///
 /// Calls run one after the other on a blocking thread of the connection. Every wait ends after
-/// ``RawConnection/timeoutSeconds``.
-package final class HTTPConnection: Sendable {
-    package typealias Failure = RawConnection.Failure
+/// ``LoopbackConnection/timeoutSeconds``.
+package final class ClientConnection: Sendable {
+    package typealias Failure = LoopbackConnection.Failure
 
-    private let connection: Mutex<RawConnection>
+    private let connection: Mutex<LoopbackConnection>
     private let thread = BlockingPool(threadCount: 1)
 
     /// - Throws: ``Failure/refused``.
     package init(port: Int) async throws {
-        let socket = try await thread.run { Loopback.connect(to: UInt16(port)) }
+        let socket = try await thread.run { LoopbackSocket.connect(to: UInt16(port)) }
         guard let socket else { throw Failure.refused }
-        connection = Mutex(RawConnection(socket: socket))
+        connection = Mutex(LoopbackConnection(socket: socket))
     }
 
     deinit { connection.withLock { $0.close() } }
@@ -74,7 +74,7 @@ package final class HTTPConnection: Sendable {
     }
 
     private func perform<Result: Sendable>(
-        _ work: @escaping @Sendable (RawConnection) throws -> Result
+        _ work: @escaping @Sendable (LoopbackConnection) throws -> Result
     ) async throws -> Result {
         try await thread.run { [self] in try connection.withLock { try work($0) } }
     }

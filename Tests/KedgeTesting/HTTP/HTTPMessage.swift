@@ -1,7 +1,7 @@
 internal import Foundation
 
 /// A message of HTTP/1.1: its first line, its fields in order, and its complete body.
-package struct PassingMessage: Sendable {
+package struct HTTPMessage: Sendable {
     package var firstLine: String
     private var fields: [(name: String, value: String)] = []
     package var body: [UInt8] = []
@@ -74,8 +74,8 @@ package struct PassingMessage: Sendable {
     /// Sends a request to a server over a connection of its own.
     ///
     /// - Returns: The answer; nil when no complete one arrived.
-    package static func exchange(_ request: PassingMessage, with port: UInt16) -> PassingMessage? {
-        guard let connection = try? RawConnection(port: port) else { return nil }
+    package static func exchange(_ request: HTTPMessage, with port: UInt16) -> HTTPMessage? {
+        guard let connection = try? LoopbackConnection(port: port) else { return nil }
         defer { connection.close() }
         guard connection.send(request.bytes) else { return nil }
         while var answer = connection.readHead() {
