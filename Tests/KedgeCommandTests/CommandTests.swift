@@ -124,7 +124,7 @@ struct CommandTests {
         try down.expectCompleted(sample)
         #expect(fixture.names(in: folder) == [FileName.sanitized(name)])
         #expect(
-            try Sample.digest(of: "\(folder)/\(FileName.sanitized(name))") == sample.digest)
+            try SampleFile.digest(of: "\(folder)/\(FileName.sanitized(name))") == sample.digest)
         let list = try await fixture.run(["files", "list", "--server", server.url])
         #expect(list.lines.count == 1)
         let json = try await fixture.run(["files", "list", "--json", "--server", server.url])

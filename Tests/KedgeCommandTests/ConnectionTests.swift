@@ -10,7 +10,7 @@ struct ConnectionTests {
 
     init() throws { fixture = try CommandEnvironment() }
 
-    private func upload(_ sample: Sample, _ server: String, _ more: String...) -> [String] {
+    private func upload(_ sample: SampleFile, _ server: String, _ more: String...) -> [String] {
         ["upload", sample.path, "--server", server, "--json"] + more
     }
 
@@ -134,7 +134,7 @@ struct ConnectionTests {
                 + (isFlag ? ["--ca-file", certificates.authority] : []),
             environment: isFlag ? [:] : ["SSL_CERT_FILE": certificates.authority])
         #expect(finished.termination == .exited(0), "\(finished.errors)")
-        #expect(try Sample.digest(of: copy) == sample.digest)
+        #expect(try SampleFile.digest(of: copy) == sample.digest)
     }
 
     @Test func `an unreadable file of certificate authorities is reported`() async throws {

@@ -14,7 +14,7 @@ struct ControlTests {
 
     /// An upload that is under way and would take ten seconds more.
     private struct Running {
-        let source: Sample
+        let source: SampleFile
         let server: Server
         let proxy: FaultyProxy
         let command: [String]

@@ -41,7 +41,7 @@ struct DownloadCostTests {
         origin: Origin, end: End
     ) async throws {
         let source = try fixture.sample(mebibytes: 64, plus: 4321)
-        let content = Sample.bytes(source.byteCount, seed: 7)
+        let content = SampleFile.bytes(source.byteCount, seed: 7)
         let foreign = try RangeServer { head, _ in .honest(content, etag: "\"one\"", head) }
         var name = "http://origin/file.bin"
         var port = foreign.port
@@ -67,7 +67,7 @@ struct DownloadCostTests {
         }
         let finished = try await fixture.run(command)
         #expect(finished.termination == .exited(0), "\(finished.errors)")
-        #expect(try Sample.digest(of: fixture.path("copy.bin")) == source.digest)
+        #expect(try SampleFile.digest(of: fixture.path("copy.bin")) == source.digest)
         let spent = proxy.counts.downByteCount - source.byteCount
         #expect(spent < 2 * Self.maxConnectionCount * end.lostByteCount)
     }

@@ -85,7 +85,7 @@ struct DownloadTests {
         }
     }
 
-    private func expectHidden(_ source: Sample) throws {
+    private func expectHidden(_ source: SampleFile) throws {
         #expect(!FileManager.default.fileExists(atPath: copy))
         let temporary = try #require(fixture.temporaryFile(in: folder))
         let attributes = try FileManager.default.attributesOfItem(atPath: temporary)
@@ -104,7 +104,7 @@ struct DownloadTests {
             to: server.port, Faults(direction: .down, cutsAfter: 300 << 10, cut: cut))
         let finished = try await fixture.run(command(id, proxy.url))
         try finished.expectCompleted(source)
-        #expect(try Sample.digest(of: copy) == source.digest)
+        #expect(try SampleFile.digest(of: copy) == source.digest)
         #expect(proxy.counts.cutCount >= 90)
         let continued = proxy.counts.requests.compactMap(\.range)
             .filter { $0.lowerBound % (4 << 20) != 0 }
@@ -146,9 +146,9 @@ struct DownloadTests {
     func `a file that is replaced on the server is downloaded again`(
         replacement: Replacement
     ) async throws {
-        let old = Sample.bytes(24 << 20, seed: 3)
+        let old = SampleFile.bytes(24 << 20, seed: 3)
         let new = try fixture.sample("new", mebibytes: 22, plus: 77, seed: 4)
-        let newBytes = Sample.bytes(new.byteCount, seed: 4)
+        let newBytes = SampleFile.bytes(new.byteCount, seed: 4)
         let origin = try RangeServer { head, count in
             if count <= 3 { return .honest(old, etag: "\"old\"", head) }
             guard let range = head.range, head["if-range"] == "\"old\"" else {
@@ -184,7 +184,7 @@ struct DownloadTests {
     // R91, R136.
     @Test(arguments: Lie.allCases)
     func `bytes under a wrong Content-Range are never written`(lie: Lie) async throws {
-        let content = Sample.bytes(16 << 20, seed: 5)
+        let content = SampleFile.bytes(16 << 20, seed: 5)
         let expected = try fixture.sample("expected", mebibytes: 16, seed: 5)
         let lieCount = Mutex(0)
         let isHonest = Mutex(false)
@@ -204,7 +204,7 @@ struct DownloadTests {
         isHonest.withLock { $0 = true }
         let finished = try await fixture.finish(client)
         #expect(finished.termination == .exited(0), "\(finished.errors)")
-        #expect(try Sample.digest(of: copy) == expected.digest)
+        #expect(try SampleFile.digest(of: copy) == expected.digest)
     }
 
     private static func lying(
@@ -234,15 +234,15 @@ struct DownloadTests {
         let source = try fixture.sample(mebibytes: 5)
         let server = try await fixture.serve()
         let id = try await fixture.upload(source, to: server.url)
-        let own = try Sample.write(copy, byteCount: 100, seed: 1)
+        let own = try SampleFile.write(copy, byteCount: 100, seed: 1)
         let refused = try await fixture.run(command(id, server.url))
         #expect(refused.termination == .exited(ExitStatus.usage))
         #expect(try refused.result.errorCode == "DESTINATION_EXISTS")
-        #expect(try Sample.digest(of: copy) == own.digest)
+        #expect(try SampleFile.digest(of: copy) == own.digest)
         #expect(fixture.names(in: folder) == ["copy.bin"])
         let replaced = try await fixture.run(command(id, server.url, "--overwrite"))
         try replaced.expectCompleted(source)
-        #expect(try Sample.digest(of: copy) == source.digest)
+        #expect(try SampleFile.digest(of: copy) == source.digest)
         // If the same file is already there, the command succeeds.
         try await fixture.run(command(id, server.url)).expectCompleted(source)
     }
@@ -284,7 +284,7 @@ struct DownloadTests {
         let finished = try await fixture.run(command)
         try finished.expectCompleted(source)
         #expect(try finished.result.transferId == failed.result.transferId)
-        #expect(try Sample.digest(of: "\(disk)/copy.bin") == source.digest)
+        #expect(try SampleFile.digest(of: "\(disk)/copy.bin") == source.digest)
         #expect(fixture.temporaryFile(in: disk) == nil)
     }
 

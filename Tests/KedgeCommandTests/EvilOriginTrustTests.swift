@@ -187,12 +187,12 @@ struct EvilOriginTrustTests {
     @Test("a file that fails verification does not replace the existing one")
     func replacing() async throws {
         try await EvilTrial.withTurn(KedgeMisdeed.damagedFile.deed, .id) { trial in
-            let own = try Sample.write(trial.copy, byteCount: 100, seed: 1)
+            let own = try SampleFile.write(trial.copy, byteCount: 100, seed: 1)
             let finished = try await trial.fixture.run(
                 trial.command() + ["--overwrite"], within: EvilTrial.limit)
             #expect(try finished.result.errorCode == "INTEGRITY_MISMATCH")
             #expect(finished.termination == .exited(ExitStatus.integrity))
-            #expect(try Sample.digest(of: trial.copy) == own.digest)
+            #expect(try SampleFile.digest(of: trial.copy) == own.digest)
             #expect(trial.fixture.names(in: trial.folder) == ["copy.bin"])
         }
     }

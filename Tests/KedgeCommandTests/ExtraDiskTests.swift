@@ -46,7 +46,7 @@ struct ExtraDiskTests {
             ["download", id, "-o", "\(directory)/copy", "--server", server.url, "--json"],
             environment: client(directory))
         try finished.expectCompleted(source)
-        #expect(try Sample.digest(of: "\(directory)/copy") == source.digest)
+        #expect(try SampleFile.digest(of: "\(directory)/copy") == source.digest)
     }
 
     /// Proves that the disks above are as small as they must be.

@@ -83,7 +83,7 @@ struct FailingDiskTests {
         let finished = try await fixture.run(command)
         try finished.expectCompleted(source)
         #expect(try finished.result.transferId == failed.result.transferId)
-        #expect(try Sample.digest(of: copy) == source.digest)
+        #expect(try SampleFile.digest(of: copy) == source.digest)
         #expect(fixture.temporaryFile(in: disk.path) == nil)
     }
 }

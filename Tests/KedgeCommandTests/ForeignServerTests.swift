@@ -17,7 +17,9 @@ struct ForeignServerTests {
     private static let hasServers = ForeignServer.python != nil
     private static let reason: Comment = "foreign-servers: not installed; see make test-deps"
 
-    private func command(_ source: Sample, _ dialect: UploadDoorName, _ url: String) -> [String] {
+    private func command(
+        _ source: SampleFile, _ dialect: UploadDoorName, _ url: String
+    ) -> [String] {
         ["upload", source.path, "--server", url, "--dialect", dialect.rawValue, "--json"]
     }
 

@@ -23,7 +23,7 @@ struct FsckTests {
 
     /// The state after a kill, with the proxy whose address the upload knows.
     private struct Interrupted {
-        var source: Sample
+        var source: SampleFile
         var proxy: FaultyProxy
         var acknowledged: Set<Int>
     }
@@ -265,7 +265,7 @@ private struct Listing: Equatable {
                 path: name, mode: record.st_mode, modifiedSeconds: record.st_mtim.tv_sec,
                 modifiedNanoseconds: record.st_mtim.tv_nsec, inode: UInt(record.st_ino),
                 byteCount: Int64(record.st_size),
-                digest: isFile ? try? Sample.digest(of: "\(directory)/\(name)") : nil)
+                digest: isFile ? try? SampleFile.digest(of: "\(directory)/\(name)") : nil)
         }
     }
 }

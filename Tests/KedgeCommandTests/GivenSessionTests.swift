@@ -12,7 +12,7 @@ struct GivenSessionTests {
 
     /// An upload that was killed, and whose records are gone.
     private struct Orphan {
-        let source: Sample
+        let source: SampleFile
         let server: Server
         let proxy: FaultyProxy
         let session: String

@@ -12,7 +12,7 @@ struct IntegrityFlagTests {
     @Test func `a transfer with repeated integrity failures is flagged where it is shown`()
         async throws
     {
-        let content = Sample.bytes(300_000, seed: 3)
+        let content = SampleFile.bytes(300_000, seed: 3)
         let digest = Data(repeating: 1, count: 32).base64EncodedString()
         let origin = try RangeServer { head, _ in
             var answer = RangeServer.Answer.honest(content, etag: "\"one\"", head)

@@ -48,7 +48,7 @@ struct NginxTests {
         _ = try await server.process.wait()
         backend.upstreamPort = try await fixture.serve().port
         try await fixture.finish(download).expectCompleted(source)
-        #expect(try Sample.digest(of: copy) == source.digest)
+        #expect(try SampleFile.digest(of: copy) == source.digest)
         #expect(buffered == [], "a body was gathered in a file")
     }
 

@@ -10,13 +10,13 @@ struct NothingTwiceTests {
 
     init() throws { fixture = try CommandEnvironment() }
 
-    private func samples() throws -> [Sample] {
+    private func samples() throws -> [SampleFile] {
         try (1...6).map {
             try fixture.sample("\($0).bin", mebibytes: 5, plus: $0, seed: UInt64($0))
         }
     }
 
-    private func command(_ samples: [Sample], _ url: String) -> [String] {
+    private func command(_ samples: [SampleFile], _ url: String) -> [String] {
         ["upload", "--parallel", "1", "--server", url, "--json"] + samples.map(\.path)
     }
 
@@ -29,7 +29,9 @@ struct NothingTwiceTests {
         return Set(finalized.map(\.sessionID)).count
     }
 
-    private func expectEverythingOnce(_ server: Server, _ finished: Finished, _ samples: [Sample]) {
+    private func expectEverythingOnce(
+        _ server: Server, _ finished: Finished, _ samples: [SampleFile]
+    ) {
         let requests = server.requests
         #expect(requests.sessionIDs.count == samples.count)
         #expect(finalizedCount(server) == samples.count)

@@ -38,7 +38,7 @@ struct OriginTests {
         .enabled(if: OriginProgram.areInstalled, "rclone: not installed"),
         arguments: OriginProgram.withRanges)
     func dying(program: OriginProgram) async throws {
-        let content = Sample.bytes(24 << 20, seed: 7)
+        let content = SampleFile.bytes(24 << 20, seed: 7)
         try publish(content)
         let port = try await program.start(in: fixture, serving: folder)
         let proxy = try fixture.proxy(to: port, Faults(direction: .down, cutsAfter: 700 << 10))
@@ -58,7 +58,7 @@ struct OriginTests {
         .enabled(if: OriginProgram.areInstalled, "rclone: not installed"),
         arguments: OriginProgram.withRanges)
     func replaced(program: OriginProgram) async throws {
-        try publish(Sample.bytes(24 << 20, seed: 7))
+        try publish(SampleFile.bytes(24 << 20, seed: 7))
         let port = try await program.start(in: fixture, serving: folder)
         let proxy = try fixture.proxy(to: port, Faults(bytesPerSecond: 6 << 20))
         let client = try fixture.start(command(proxy))
@@ -66,7 +66,7 @@ struct OriginTests {
         client.signal(SIGKILL)
         _ = try await client.wait()
         let before = try FileManager.default.attributesOfItem(atPath: folder + "/file.bin")
-        let new = Sample.bytes(24 << 20, seed: 8)
+        let new = SampleFile.bytes(24 << 20, seed: 8)
         try publish(new)
         try FileManager.default.setAttributes(
             [.modificationDate: try #require(before[.modificationDate])],
@@ -82,7 +82,7 @@ struct OriginTests {
 
     @Test("a download from a server without ranges restarts, and the command reports it")
     func withoutRanges() async throws {
-        let content = Sample.bytes(24 << 20, seed: 7)
+        let content = SampleFile.bytes(24 << 20, seed: 7)
         try publish(content)
         let port = try await OriginProgram.python.start(in: fixture, serving: folder)
         let proxy = try fixture.proxy(to: port, Faults(bytesPerSecond: 8 << 20))
@@ -98,7 +98,7 @@ struct OriginTests {
     }
 
     @Test func `a file with another SHA-256 than the given one is refused`() async throws {
-        try publish(Sample.bytes(1 << 20, seed: 7))
+        try publish(SampleFile.bytes(1 << 20, seed: 7))
         let port = try await OriginProgram.python.start(in: fixture, serving: folder)
         let proxy = try fixture.proxy(to: port)
         let wrong = try await fixture.run(

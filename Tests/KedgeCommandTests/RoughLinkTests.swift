@@ -66,7 +66,7 @@ struct RoughLinkTests {
     /// - Returns: The proxies of the upload and the download.
     @discardableResult
     private func expectThereAndBack(
-        _ source: Sample, _ faults: (Faults.Direction) -> Faults
+        _ source: SampleFile, _ faults: (Faults.Direction) -> Faults
     ) async throws -> [FaultyProxy] {
         let server = try await fixture.serve()
         let up = try fixture.proxy(to: server.port, faults(.up))
@@ -80,7 +80,7 @@ struct RoughLinkTests {
         let downloaded = try await fixture.run(
             ["download", id, "-o", copy, "--server", down.url, "--json"], within: Torture.limit)
         try downloaded.expectCompleted(source)
-        #expect(try Sample.digest(of: copy) == source.digest)
+        #expect(try SampleFile.digest(of: copy) == source.digest)
         return [up, down]
     }
 }

@@ -49,7 +49,7 @@ struct SecretTests {
         let downloaded = try await run(["download", url, "-o", fixture.path("copy")] + flags)
         expectSilent(downloaded)
         #expect(downloaded.termination == .exited(0), "\(downloaded.errors)")
-        #expect(try Sample.digest(of: fixture.path("copy")) == sample.digest)
+        #expect(try SampleFile.digest(of: fixture.path("copy")) == sample.digest)
         #expect(try kept() == [])
     }
 

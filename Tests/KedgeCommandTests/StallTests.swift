@@ -31,7 +31,7 @@ struct StallTests {
         let finished = try await fixture.run(
             ["download", id, "-o", fixture.path("copy"), "--server", proxy.url, "--json"])
         try finished.expectCompleted(source)
-        #expect(try Sample.digest(of: fixture.path("copy")) == source.digest)
+        #expect(try SampleFile.digest(of: fixture.path("copy")) == source.digest)
         #expect(proxy.counts.stallCount == 2)
         #expect(proxy.counts.downByteCount < source.byteCount * 13 / 10)
     }

@@ -13,7 +13,7 @@ struct UploadTests {
 
     init() throws { fixture = try CommandEnvironment() }
 
-    func command(_ sample: Sample, _ url: String, _ more: String...) -> [String] {
+    func command(_ sample: SampleFile, _ url: String, _ more: String...) -> [String] {
         ["upload", sample.path, "--server", url, "--json"] + more
     }
 
@@ -259,7 +259,7 @@ struct UploadTests {
             client.signal(SIGKILL)
             _ = try await client.wait()
         }
-        let changed = try Sample.write(source.path, byteCount: 20 << 20, seed: 99)
+        let changed = try SampleFile.write(source.path, byteCount: 20 << 20, seed: 99)
         proxy.faults = Faults()
         if event == .betweenRuns { client = try fixture.start(command) }
         let finished = try await fixture.finish(client)

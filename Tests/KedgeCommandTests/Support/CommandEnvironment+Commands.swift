@@ -8,12 +8,12 @@ extension CommandEnvironment {
     /// Writes a file for a test.
     func sample(
         _ name: String = "source.bin", mebibytes: Int, plus rest: Int = 0, seed: UInt64 = 7
-    ) throws -> Sample {
-        try Sample.write(path(name), byteCount: mebibytes << 20 + rest, seed: seed)
+    ) throws -> SampleFile {
+        try SampleFile.write(path(name), byteCount: mebibytes << 20 + rest, seed: seed)
     }
 
     /// Uploads a file completely and returns its id.
-    func upload(_ sample: Sample, to url: String) async throws -> String {
+    func upload(_ sample: SampleFile, to url: String) async throws -> String {
         let finished = try await run(["upload", sample.path, "--server", url, "--json"])
         guard let id = try finished.result.remoteFileId else {
             throw TestFailure("not uploaded: \(finished.output)\(finished.errors)")
@@ -23,14 +23,14 @@ extension CommandEnvironment {
 
     /// Downloads a file by its id and expects it to be the sample.
     func expectServed(
-        _ sample: Sample, id: String?, at url: String,
+        _ sample: SampleFile, id: String?, at url: String,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
         let copy = path("copy-\(UInt32.random(in: 0 ... .max))")
         let id = try #require(id, sourceLocation: sourceLocation)
         let finished = try await run(["download", id, "-o", copy, "--server", url, "--quiet"])
         #expect(finished.termination == .exited(0), sourceLocation: sourceLocation)
-        #expect(try Sample.digest(of: copy) == sample.digest, sourceLocation: sourceLocation)
+        #expect(try SampleFile.digest(of: copy) == sample.digest, sourceLocation: sourceLocation)
     }
 
     func diagnose(_ transfer: String) async throws -> Diagnosis {
@@ -83,7 +83,7 @@ extension CommandEnvironment {
 extension Finished {
     /// Expects success with a result that names the sample.
     func expectCompleted(
-        _ sample: Sample, sourceLocation: SourceLocation = #_sourceLocation
+        _ sample: SampleFile, sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
         #expect(termination == .exited(0), "\(errors)", sourceLocation: sourceLocation)
         let result = try result

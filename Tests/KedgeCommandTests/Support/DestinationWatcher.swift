@@ -30,7 +30,7 @@ final class DestinationWatcher: Sendable {
     private func judge(_ path: String, _ digest: SHA256Digest) {
         let verdict: String?
         do {
-            let found = try Sample.digest(of: path)
+            let found = try SampleFile.digest(of: path)
             verdict = found == digest ? nil : "a file with SHA-256 \(found)"
         } catch {
             verdict = "\(error)"

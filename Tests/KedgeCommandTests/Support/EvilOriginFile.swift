@@ -17,7 +17,7 @@ struct EvilFile: Sendable {
     /// Whether the origin serves ranges.
     let isRanged: Bool
 
-    private static let usualBytes = Sample.bytes(usualByteCount, seed: 29)
+    private static let usualBytes = SampleFile.bytes(usualByteCount, seed: 29)
     private static let usualDigest = SHA256Hasher.digest(of: usualBytes)
 
     init(byteCount: Int, isRanged: Bool) {

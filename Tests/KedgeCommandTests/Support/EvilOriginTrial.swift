@@ -92,7 +92,7 @@ struct EvilTrial: Sendable {
         #expect(result.state == "completed")
         #expect(result.fileHashSha256 == origin.file.digest.hex)
         #expect(fixture.names(in: folder) == [name])
-        #expect(try Sample.digest(of: "\(folder)/\(name)") == origin.file.digest)
+        #expect(try SampleFile.digest(of: "\(folder)/\(name)") == origin.file.digest)
     }
 
     /// Expects that the command failed with the code, and that no file has the final name.

@@ -66,6 +66,6 @@ struct ForeignServer: Sendable {
 
     /// Digests of the files of this size.
     func digests(ofFilesWith byteCount: Int) throws -> [SHA256Digest] {
-        try files.filter { $0.value == byteCount }.map { try Sample.digest(of: $0.key) }
+        try files.filter { $0.value == byteCount }.map { try SampleFile.digest(of: $0.key) }
     }
 }

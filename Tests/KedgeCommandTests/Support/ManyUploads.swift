@@ -11,7 +11,7 @@ struct RawFile: Sendable {
     private let digests: [SHA256Digest]
 
     init(byteCount: Int, chunkByteCount: Int, seed: UInt64) {
-        let content = Sample.bytes(byteCount, seed: seed)
+        let content = SampleFile.bytes(byteCount, seed: seed)
         self.content = content
         self.chunkByteCount = chunkByteCount
         digests = stride(from: 0, to: byteCount, by: chunkByteCount).map { start in

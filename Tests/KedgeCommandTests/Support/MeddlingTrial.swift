@@ -6,7 +6,7 @@ import Testing
 /// Uploads and downloads a file through an intermediary and checks the outcomes.
 struct MeddlingTrial: Sendable {
     private let fixture: CommandEnvironment
-    private let source: Sample
+    private let source: SampleFile
     private let server: Server
     private let folder: String
 

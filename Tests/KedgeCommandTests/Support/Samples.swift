@@ -4,18 +4,19 @@ import KedgeModel
 import KedgeTesting
 
 /// A file whose pages all differ. It is generated quickly, and equal for equal seeds.
-struct Sample: Sendable {
+struct SampleFile: Sendable {
     let path: String
     let byteCount: Int
     let digest: SHA256Digest
 
     /// Writes a file.
-    static func write(_ path: String, byteCount: Int, seed: UInt64) throws -> Sample {
+    static func write(_ path: String, byteCount: Int, seed: UInt64) throws -> SampleFile {
         let content = bytes(byteCount, seed: seed)
         guard FileManager.default.createFile(atPath: path, contents: Data(content)) else {
             throw TestFailure("cannot write \(path)")
         }
-        return Sample(path: path, byteCount: byteCount, digest: SHA256Hasher.digest(of: content))
+        return SampleFile(
+            path: path, byteCount: byteCount, digest: SHA256Hasher.digest(of: content))
     }
 
     static func bytes(_ count: Int, seed: UInt64) -> [UInt8] {

@@ -7,7 +7,7 @@ extension [Server] {
     /// Expects of servers that ran one after the other on a data directory: each chunk of each
     /// session was stored once, and the sample is the only file.
     func expectTakenOnce(
-        _ source: Sample, sourceLocation: SourceLocation = #_sourceLocation
+        _ source: SampleFile, sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
         let requests = requests
         for session in requests.sessionIDs {
