@@ -1,14 +1,11 @@
 internal import KedgeFiles
 internal import KedgeModel
-internal import Logging
 
 /// Runs one upload from any state to `completed`, in a protocol that appends bytes in order.
 ///
 /// It requests the server's offset before it sends anything, so the same code starts, resumes and
 /// recovers. The server's state is authoritative, and is recorded before the next request.
 actor SequentialUploadWorker: UploadRun {
-    /// Limit of uploads that one run creates, against a server that keeps forgetting them.
-    private static let maxUploadCount = 5
     /// Limit of rounds in which the server accepts all bytes and then reports that some are
     /// missing.
     private static let maxRoundCount = 3
@@ -99,26 +96,13 @@ actor SequentialUploadWorker: UploadRun {
         defer { wholeFile.stop() }
         let client = client
         adopt(try await context.coordinator.retrying { try await client.discover() })
-        var troubleCount = 0
-        while true {
-            do {
-                let (address, state) = try await establishUpload()
-                try await compareSource(upTo: state.offset)
-                return try await send(from: state, to: address)
-            } catch let touched as SourceTouched {
-                try doubt(touched)
-            } catch let trouble as UploadTrouble {
-                troubleCount += 1
-                context.logger.notice(
-                    "upload interrupted",
-                    metadata: [
-                        "transfer": "\(context.lease.id)",
-                        "code": "\(trouble.failure.code.rawValue)",
-                    ])
-                try await recover(from: trouble)
-                guard troubleCount < Self.maxUploadCount else { throw trouble.failure }
-            }
-        }
+        try await makeRounds()
+    }
+
+    func makeRound() async throws {
+        let (address, state) = try await establishUpload()
+        try await compareSource(upTo: state.offset)
+        try await send(from: state, to: address)
     }
 
     private func send(from first: UploadState, to address: UploadAddress) async throws {

@@ -17,9 +17,45 @@ protocol UploadRun: Actor {
     var isInDoubt: Bool { get set }
     /// Number of times the file was touched since the last acknowledgement.
     var touchCount: Int { get set }
+
+    /// Sends what the server lacks, as it reports, and completes the upload.
+    ///
+    /// - Throws: ``UploadTrouble``; ``SourceTouched``; errors that end the run.
+    func makeRound() async throws
+    /// Prepares a round after a change of the file's attributes.
+    func doubt(_ touched: SourceTouched) throws
+    /// Prepares a round after trouble. Also called before the run ends with it, so that the next
+    /// run does not continue what failed in this one.
+    func recover(from trouble: UploadTrouble) async throws
 }
 
+/// Limit of rounds that end in trouble, against a server that forgets uploads faster than bytes
+/// arrive.
+private let maxTroubleCount = 5
+
 extension UploadRun {
+    /// Makes rounds until one completes the upload.
+    func makeRounds() async throws {
+        var troubleCount = 0
+        while true {
+            do {
+                return try await makeRound()
+            } catch let touched as SourceTouched {
+                try doubt(touched)
+            } catch let trouble as UploadTrouble {
+                troubleCount += 1
+                context.logger.notice(
+                    "upload interrupted",
+                    metadata: [
+                        "transfer": "\(context.lease.id)",
+                        "code": "\(trouble.failure.code.rawValue)",
+                    ])
+                try await recover(from: trouble)
+                guard troubleCount < maxTroubleCount else { throw trouble.failure }
+            }
+        }
+    }
+
     /// Adopts the identity of a touched file, whose bytes are then in doubt.
     ///
     /// - Throws: ``SourceChanged`` for a file that is touched repeatedly.

@@ -1,6 +1,5 @@
 internal import KedgeFiles
 internal import KedgeModel
-internal import Logging
 
 /// Runs one upload from any state to `completed`.
 ///
@@ -8,9 +7,6 @@ internal import Logging
 /// resumes and recovers. Every confirmed chunk is recorded at once. Stopping the task loses no
 /// confirmed byte.
 actor UploadWorker: UploadRun {
-    /// Limit of recoveries in one run, against a server that forgets sessions faster than bytes
-    /// arrive.
-    private static let maxSessionCount = 5
     /// Limit of consecutive finalize requests that report missing chunks.
     private static let maxFinalizeRounds = 8
 
@@ -77,30 +73,12 @@ actor UploadWorker: UploadRun {
     ///   ``ServerTimeout``; ``LeaseLost``; `CancellationError`.
     func run() async throws {
         defer { wholeFile.stop() }
-        var troubleCount = 0
-        while true {
-            do {
-                try await establishSession()
-                try await compareSource()
-                try await sendAndFinalize()
-                return
-            } catch let touched as SourceTouched {
-                try doubt(touched)
-            } catch let trouble as UploadTrouble {
-                troubleCount += 1
-                guard troubleCount <= Self.maxSessionCount else { throw trouble.failure }
-                context.logger.notice(
-                    "session interrupted",
-                    metadata: [
-                        "transfer": "\(context.lease.id)",
-                        "code": "\(trouble.failure.code.rawValue)",
-                    ])
-                try await recover(from: trouble)
-            }
-        }
+        try await makeRounds()
     }
 
-    private func sendAndFinalize() async throws {
+    func makeRound() async throws {
+        try await establishSession()
+        try await compareSource()
         for _ in 0..<Self.maxFinalizeRounds {
             try await sendMissingChunks()
             if try await finalize() { return }
