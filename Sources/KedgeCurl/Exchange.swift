@@ -8,7 +8,7 @@ import KedgeTransport
 /// abandons. Either side may come first, and the first end wins. No call here blocks the thread.
 package final class Exchange: Sendable {
     /// The reader's answer to a delivery of bytes.
-    enum Appetite {
+    enum BodyDemand {
         case more
         /// Enough is buffered: ask ``Exchange/pauseIfFull()`` before the next bytes.
         case full
@@ -148,9 +148,9 @@ extension Exchange {
     }
 
     /// Delivers body bytes to the caller, or counts them while an unread response is discarded.
-    func deliver(_ chunk: [UInt8]) -> Appetite {
+    func deliver(_ chunk: [UInt8]) -> BodyDemand {
         var waiter: BodyWaiter?
-        let appetite: Appetite = state.withLock { state in
+        let appetite: BodyDemand = state.withLock { state in
             switch state.phase {
             case .receiving:
                 waiter = state.bodyWaiter.take()

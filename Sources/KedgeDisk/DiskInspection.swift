@@ -12,10 +12,10 @@ package final class DiskInspection: CheckedFiles {
     private let directory: DataDirectory
     private let fileSystem: any FileSystem
     private let pool: BlockingPool
-    private let hold: Hold
+    private let protection: Protection
 
     /// The protection against changes by other processes.
-    enum Hold: Sendable {
+    enum Protection: Sendable {
         /// The lock, taken by this inspection.
         case lock(any OpenFile)
         /// The lock of a store of this process, which outlives this inspection.
@@ -27,17 +27,18 @@ package final class DiskInspection: CheckedFiles {
     }
 
     init(
-        _ directory: DataDirectory, fileSystem: any FileSystem, pool: BlockingPool, hold: Hold
+        _ directory: DataDirectory, fileSystem: any FileSystem, pool: BlockingPool,
+        protection: Protection
     ) {
         self.directory = directory
         self.fileSystem = fileSystem
         self.pool = pool
-        self.hold = hold
+        self.protection = protection
     }
 
     /// True while another process may change the directory.
     package var isShared: Bool {
-        if case .otherProcess = hold { true } else { false }
+        if case .otherProcess = protection { true } else { false }
     }
 
     /// Opens an existing directory.
@@ -50,7 +51,7 @@ package final class DiskInspection: CheckedFiles {
     ) async throws(DiskStoreError) -> DiskInspection {
         let directory = DataDirectory(root: path)
         do {
-            let hold = try await pool.run { () throws -> Hold in
+            let protection = try await pool.run { () throws -> Protection in
                 // Fails when there is no such directory.
                 _ = try fileSystem.list(path)
                 guard try fileSystem.status(of: directory.lock) != nil else { return .nothing }
@@ -59,7 +60,8 @@ package final class DiskInspection: CheckedFiles {
                 if !besideOthers { try lock.lockWithinMoments() }
                 return .lock(lock)
             }
-            return DiskInspection(directory, fileSystem: fileSystem, pool: pool, hold: hold)
+            return DiskInspection(
+                directory, fileSystem: fileSystem, pool: pool, protection: protection)
         } catch let error as FileError {
             throw error.code == .locked ? .inUse(directory: path) : .unusable(error)
         } catch {
@@ -84,7 +86,7 @@ package final class DiskInspection: CheckedFiles {
     /// - Throws: `inUse` when a process started to use a directory that had no lock file: the
     ///   inspection may have seen a change in progress.
     package func confirmUndisturbed() async throws {
-        guard case .nothing = hold else { return }
+        guard case .nothing = protection else { return }
         let path = directory.lock
         let isUsed = try await onPool { [fileSystem] in try fileSystem.status(of: path) != nil }
         if isUsed { throw DiskStoreError.inUse(directory: directory.root) }
@@ -92,7 +94,7 @@ package final class DiskInspection: CheckedFiles {
 
     /// Releases the lock, if this inspection took it.
     package func close() async {
-        guard case .lock(let file) = hold else { return }
+        guard case .lock(let file) = protection else { return }
         // Closing the descriptor releases the lock. Nothing was written, so an error has no effect.
         try? await pool.run { try file.close() }
     }

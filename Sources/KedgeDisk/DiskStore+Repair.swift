@@ -5,7 +5,7 @@ package import KedgeModel
 extension DiskStore: RepairableBytes {
     /// An inspection of this store's directory.
     package var inspection: DiskInspection {
-        DiskInspection(directory, fileSystem: fileSystem, pool: pool, hold: .store)
+        DiskInspection(directory, fileSystem: fileSystem, pool: pool, protection: .store)
     }
 
     package func quarantine(_ digest: SHA256Digest) async throws {

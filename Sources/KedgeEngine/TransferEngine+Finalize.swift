@@ -19,7 +19,7 @@ extension TransferEngine {
     /// Turns a complete session into a file and waits for it, even if finalizing takes long.
     /// Idempotent.
     ///
-    /// - Parameter patience: The timeout; ``EngineConfiguration/finishTimeout`` when nil.
+    /// - Parameter timeout: The timeout; ``EngineConfiguration/finishTimeout`` when nil.
     /// - Throws: The errors of ``finalize(_:owner:expecting:)``; `UNAVAILABLE` after the timeout.
     package func finish(
         _ id: SessionID, owner: OwnerID, expecting expected: SHA256Digest? = nil,

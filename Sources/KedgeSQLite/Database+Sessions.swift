@@ -51,7 +51,7 @@ extension Database {
     }
 
     /// Records the touch that accompanies a commit. The prefix is only replaced by a longer one.
-    func touch(_ session: SessionRow, _ touch: SessionTouch) throws {
+    func touch(_ session: SessionRow, _ touch: SessionUpdate) throws {
         try run(
             """
             UPDATE session SET expires_at = ?1,

@@ -4,7 +4,7 @@ package import KedgeModel
 
 extension SQLiteStore {
     package func commit(
-        _ chunks: [CommittedChunk], touching touch: SessionTouch
+        _ chunks: [CommittedChunk], touching touch: SessionUpdate
     ) async throws -> [ChunkOutcome] {
         try await commits.write { db in
             let session = try db.session(touch.id, in: .open)
@@ -38,7 +38,7 @@ extension SQLiteStore {
     }
 
     package func savePartial(
-        _ partial: PartialRecord, touching touch: SessionTouch
+        _ partial: PartialRecord, touching touch: SessionUpdate
     ) async throws {
         try await commits.write { db in
             let session = try db.session(touch.id, in: .open)
@@ -59,7 +59,7 @@ extension SQLiteStore {
         }
     }
 
-    package func invalidateChunks(touching touch: SessionTouch) async throws {
+    package func invalidateChunks(touching touch: SessionUpdate) async throws {
         try await commits.write { db in
             let session = try db.session(touch.id, in: .open)
             let isPromised = try db.exists(

@@ -149,7 +149,7 @@ extension SQLiteStore {
     }
 
     package func finishScrub(
-        _ target: ScrubTarget, _ verdict: ScrubVerdict, lease: WorkLease, nextAt: Timestamp
+        _ target: ScrubTarget, _ verdict: ScrubResult, lease: WorkLease, nextAt: Timestamp
     ) async throws -> Bool {
         try await commits.write { db in
             try db.run(

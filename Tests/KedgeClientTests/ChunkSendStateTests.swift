@@ -83,11 +83,11 @@ struct ChunkSendStateTests {
 
     /// Returns the actions that the last event causes in a chunk that is being sent.
     private func actions(
-        after events: [Event], start: Int64 = 0, pieces: AdaptiveBodySize = Self.body(),
+        after events: [Event], start: Int64 = 0, bodySize: AdaptiveBodySize = Self.body(),
         takesParts: Bool = true, isUnproven: Bool = false
     ) -> [Action] {
         var state = ChunkSendState(
-            Self.chunk, start: start, pieces: pieces, takesParts: takesParts,
+            Self.chunk, start: start, bodySize: bodySize, takesParts: takesParts,
             isUnproven: isUnproven)
         var actions = state.handle(.start)
         for event in events { actions = state.handle(event) }
@@ -118,7 +118,7 @@ struct ChunkSendStateTests {
 
     @Test func `a server that takes no parts gets the rest in one body`() {
         #expect(
-            actions(after: [], start: 30_000, pieces: Self.halves, takesParts: false)
+            actions(after: [], start: 30_000, bodySize: Self.halves, takesParts: false)
                 == [.send(ByteRange(start: 30_000, end: 100_000), asksFirst: false)])
     }
 
@@ -126,9 +126,9 @@ struct ChunkSendStateTests {
         let first = Event.accepted(byteCount: 50_000, duration: .seconds(1))
         let second = ByteRange(start: 50_000, end: 100_000)
         #expect(
-            actions(after: [first], pieces: Self.halves)
+            actions(after: [first], bodySize: Self.halves)
                 == [.noteProgress, .send(second, asksFirst: false)])
-        let done = actions(after: [first, .stored(duration: .seconds(1))], pieces: Self.halves)
+        let done = actions(after: [first, .stored(duration: .seconds(1))], bodySize: Self.halves)
         #expect(done.last == .confirm(tries: 2))
     }
 
@@ -137,7 +137,7 @@ struct ChunkSendStateTests {
             Self.failure(.offline), .accepted(byteCount: 50_000, duration: .seconds(1)),
         ]
         #expect(
-            actions(after: events, pieces: Self.halves).last
+            actions(after: events, bodySize: Self.halves).last
                 == .send(ByteRange(start: 50_000, end: 100_000), asksFirst: false))
     }
 
@@ -291,7 +291,8 @@ struct ChunkSendStateTests {
     }
 
     @Test func `a refused part makes the server get the chunk whole`() {
-        #expect(actions(after: [Self.problem(.rangeMismatch)], pieces: Self.halves) == [Self.whole])
+        #expect(
+            actions(after: [Self.problem(.rangeMismatch)], bodySize: Self.halves) == [Self.whole])
     }
 
     @Test func `a refused body that cannot be smaller ends the chunk`() {
@@ -299,7 +300,7 @@ struct ChunkSendStateTests {
         #expect(actions(after: [Self.answer(413)], takesParts: false) == [.giveUp(reason)])
         let least = Self.body { while $0.recordRefusal(of: $0.byteCount) {} }
         #expect(
-            actions(after: [Self.answer(413)], pieces: least)
+            actions(after: [Self.answer(413)], bodySize: least)
                 == [.giveUp(.bodyRefused(byteCount: least.byteCount))])
     }
 

@@ -123,7 +123,7 @@ struct FirstContactTests {
         status: Int
     ) async throws {
         fixture.plan(.answer(Reply(status: status)), count: 1_000_000)
-        let waiting = try await upload { $0.firstAnswerPatience = .milliseconds(100) }
+        let waiting = try await upload { $0.firstAnswerTimeout = .milliseconds(100) }
         #expect(waiting.state == .queued)
         #expect(waiting.failedAttempt?.nextAttemptAt == nil)
         #expect(waiting.message.contains("gave up") && !waiting.message.hasPrefix("Waiting"))
@@ -183,7 +183,7 @@ struct FirstContactTests {
         async throws
     {
         fixture.plan(.unreachable(.refused), count: 1_000_000)
-        let waiting = try await upload { $0.firstAnswerPatience = .milliseconds(100) }
+        let waiting = try await upload { $0.firstAnswerTimeout = .milliseconds(100) }
         #expect(waiting.state == .queued)
         #expect(waiting.errorCode == .offline)
         let attempt = try #require(waiting.failedAttempt)
@@ -197,7 +197,7 @@ struct FirstContactTests {
         // The server is known by now: the client waits for the end of the longer outage.
         fixture.plan(.unreachable(.refused), count: 50)
         fixture.expectUploaded(
-            try await upload("other.bin") { $0.firstAnswerPatience = .zero }, bytes)
+            try await upload("other.bin") { $0.firstAnswerTimeout = .zero }, bytes)
     }
 
     @Test(arguments: [0, 1, 4])

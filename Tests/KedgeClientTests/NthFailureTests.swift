@@ -29,7 +29,7 @@ struct NthFailureTests {
         }
     }
 
-    private static let patience = 300
+    private static let maxPosition = 300
 
     private static let scenarios: [SimulatedScenario] = [
         .fresh, .replacing, .resumed, .forgotten, .sequential, .resumedInParts, .upload,
@@ -40,7 +40,7 @@ struct NthFailureTests {
         scenario: SimulatedScenario, failure: Failure
     ) async throws {
         let start = try await scenario.start()
-        for position in 0..<Self.patience {
+        for position in 0..<Self.maxPosition {
             let host = try SimulatedHost(start)
             host.disk.plan(
                 .init(after: position, with: failure.number, isLasting: failure.isLasting))

@@ -309,7 +309,7 @@ struct UploadTests {
     @Test func `a transfer stays queued after the timeout`() async throws {
         try fixture.write("source.bin", bytes)
         fixture.plan(.offline, count: 1_000_000)
-        let client = try await fixture.client { $0.patience = .milliseconds(50) }
+        let client = try await fixture.client { $0.serverTimeout = .milliseconds(50) }
         let snapshot = try await upload(client)
         #expect(snapshot.state == .queued)
         #expect(snapshot.errorCode == .offline)

@@ -18,7 +18,7 @@ struct DoctorTests {
         struct Report: Decodable {
             var address: String
             var version: String?
-            var protocols: [SpokenProtocol]?
+            var protocols: [SupportedProtocol]?
             var limits: SessionLimits?
             var trouble: String?
             var latencyMilliseconds: Double

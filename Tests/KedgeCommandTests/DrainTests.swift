@@ -20,7 +20,7 @@ struct DrainTests {
     private static let heldByteCount = 130_000
     private static let checkpointByteCount = 64 << 10
     /// No sender is cut for being slow, because a busy machine needs time to set up the test.
-    private static let patience = [
+    private static let longTimeouts = [
         "--timeouts-min-body-bytes-per-second", "0", "--timeouts-idle-seconds", "600",
     ]
 
@@ -58,7 +58,8 @@ struct DrainTests {
     // R1, R6, R12: a chunk in flight at the end of a process completes, or resumes in the next one.
     @Test("chunks that arrive in time are accepted, and interrupted ones resume after the restart")
     func inTime() async throws {
-        let server = try await fixture.serve(Self.patience + ["--shutdown-drain-seconds", "100"])
+        let server = try await fixture.serve(
+            Self.longTimeouts + ["--shutdown-drain-seconds", "100"])
         let chunks = try await begin(at: server)
         server.process.signal(SIGTERM)
         try await untilRefused(by: server)
@@ -92,7 +93,7 @@ struct DrainTests {
         arguments: [false, true])
     func tooLate(goesOnSending: Bool) async throws {
         let drain = Duration.seconds(2)
-        let server = try await fixture.serve(Self.patience + ["--shutdown-drain-seconds", "2"])
+        let server = try await fixture.serve(Self.longTimeouts + ["--shutdown-drain-seconds", "2"])
         let chunks = try await begin(at: server)
         let start = ContinuousClock.now
         server.process.signal(SIGTERM)
@@ -132,7 +133,8 @@ struct DrainTests {
     // A forced end is like a kill: acknowledged and checkpointed bytes are there.
     @Test("a second signal ends the server at once")
     func secondSignal() async throws {
-        let server = try await fixture.serve(Self.patience + ["--shutdown-drain-seconds", "100"])
+        let server = try await fixture.serve(
+            Self.longTimeouts + ["--shutdown-drain-seconds", "100"])
         let chunks = try await begin(at: server)
         server.process.signal(SIGTERM)
         try await untilRefused(by: server)

@@ -15,7 +15,7 @@ import Testing
         try await second.close()
     }
 
-    private func touch(_ record: SessionRecord, _ writer: FencingToken) -> SessionTouch {
+    private func touch(_ record: SessionRecord, _ writer: FencingToken) -> SessionUpdate {
         var touch = Sample.touch(record)
         touch.writer = writer
         return touch

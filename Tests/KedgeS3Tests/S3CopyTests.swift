@@ -64,11 +64,11 @@ import Testing
     }
 
     private func makeEnvironment(
-        patience: Duration = .seconds(20), copyPause: Duration = .seconds(600)
+        timeout: Duration = .seconds(20), copyPause: Duration = .seconds(600)
     ) async throws -> Environment {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
         var fixture = try S3Environment(on: stub)
-        fixture.patience = patience
+        fixture.timeout = timeout
         fixture.copyPause = copyPause
         return try await Environment(stub, fixture)
     }
@@ -172,7 +172,7 @@ import Testing
 
     /// The copy completes after the bytes were sent instead, although no request waits for it.
     @Test func `a late copy does not disturb the upload`() async throws {
-        var fixture = try await makeEnvironment(patience: .seconds(2))
+        var fixture = try await makeEnvironment(timeout: .seconds(2))
         try await fixture.stub.fail(.uploadPartCopy, times: 1, after: 1, with: .hang(.seconds(3)))
         fixture.whole = SmallUpload(content: fixture.whole.content)
         let area = try await fixture.store.openStaging(fixture.whole.key)

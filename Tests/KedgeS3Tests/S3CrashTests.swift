@@ -19,13 +19,13 @@ struct S3CrashTests {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
         for requestCount in 0... {
             var fixture = try S3Environment(on: stub)
-            fixture.patience = .milliseconds(200)
+            fixture.timeout = .milliseconds(200)
             let faultCount = try await stub.state().faultCount
             try await stub.die(after: requestCount, death)
             var life = UploadLife(fixture)
             let isDone = await life.failure(with: try fixture.open()) == nil
             try await stub.heal()
-            fixture.patience = .seconds(20)
+            fixture.timeout = .seconds(20)
             if !isDone, let error = await life.failure(with: try fixture.open()) {
                 Issue.record(error, "request \(requestCount)")
             }

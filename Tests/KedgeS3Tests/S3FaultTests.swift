@@ -196,7 +196,7 @@ import Testing
     func `a store is unavailable after the timeout, and usable once it is back`() async throws {
         let stub = try await S3Stub.start(minPartByteCount: SmallUpload.chunkByteCount)
         var fixture = try S3Environment(on: stub)
-        fixture.patience = .milliseconds(300)
+        fixture.timeout = .milliseconds(300)
         let store = try fixture.open()
         try await store.checkHealth()
         try await stub.fail(.putObject, with: .status(503, "SlowDown"))

@@ -16,7 +16,7 @@ final class Simulation: Sendable {
     }
 
     /// Time limit in good weather: a world that is not done after it never ends.
-    private static let patience = Duration.seconds(3600)
+    private static let timeLimit = Duration.seconds(3600)
     /// Maximum number of steps of one world. More steps mean a loop in which no time passes.
     private static let maxStepCount = 3_000_000
 
@@ -70,13 +70,13 @@ final class Simulation: Sendable {
         let trouble = Trouble(world: world, server: server, client: client)
         await server.start()
         client.start()
-        trouble.beginUpkeep()
+        trouble.beginMaintenance()
         trouble.begin()
         Meddler(world: world, server: server, history: history, content: content).begin()
         await waitUntilDone(for: world.weather.length)
         world.note("the weather calms down")
         world.calmDown()
-        await waitUntilDone(for: Self.patience)
+        await waitUntilDone(for: Self.timeLimit)
         guard client.isDone else { return world.report("no end was reached in good weather") }
         await checkEnd()
     }

@@ -41,7 +41,7 @@ struct Trouble: Sendable {
     }
 
     /// Starts the sweeps, which are no trouble and go on in good weather.
-    func beginUpkeep() {
+    func beginMaintenance() {
         // The task ends with its world.
         Task.detached { [self] in
             while true {

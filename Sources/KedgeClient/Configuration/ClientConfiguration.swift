@@ -27,13 +27,13 @@ public struct ClientConfiguration: Sendable {
     public var chunkSize = ChunkLayout.defaultChunkSize
     /// Timeout for an unreachable server, after which ``TransferClient/run(_:)`` returns with the
     /// transfer still `queued`; nil waits forever.
-    public var patience: Duration?
+    public var serverTimeout: Duration?
     /// Timeout for a server that has never answered, according to the records; nil for
-    /// ``patience``.
+    /// ``serverTimeout``.
     ///
     /// Failures that waiting cannot cure end such a run at once: an unknown host name, a refused
     /// TLS handshake, a redirect, or an answer that does not come from a Kedge server.
-    public var firstAnswerPatience: Duration?
+    public var firstAnswerTimeout: Duration?
     /// PEM file of the certificate authorities to trust instead of the system's. Nil for the file
     /// that `SSL_CERT_FILE` names, or else the system's. Ignored by a client that is given a
     /// transport.
@@ -55,6 +55,18 @@ public struct ClientConfiguration: Sendable {
         self.serverURL = serverURL
         self.token = token
         self.stateDirectory = stateDirectory
+    }
+
+    /// The earlier name of ``serverTimeout``.
+    public var patience: Duration? {
+        get { serverTimeout }
+        set { serverTimeout = newValue }
+    }
+
+    /// The earlier name of ``firstAnswerTimeout``.
+    public var firstAnswerPatience: Duration? {
+        get { firstAnswerTimeout }
+        set { firstAnswerTimeout = newValue }
     }
 
     /// Path of the SQLite file.

@@ -50,7 +50,7 @@ struct BufferedBody: TransportBodySource {
 }
 
 /// Request body from a part of a chunk, read from the file while it is sent.
-struct FileBody: TransportBodySource {
+struct FileRangeBody: TransportBodySource {
     let file: any OpenFile
     /// First byte to send, counted from the start of the file.
     let start: Int64

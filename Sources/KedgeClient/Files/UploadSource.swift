@@ -207,7 +207,8 @@ struct PreparedChunk: Sendable {
             .source(BufferedBody(buffer: buffer, start: part.start, byteCount: part.byteCount))
         case .file(let file):
             .source(
-                FileBody(file: file, start: range.start + part.start, byteCount: part.byteCount))
+                FileRangeBody(
+                    file: file, start: range.start + part.start, byteCount: part.byteCount))
         }
     }
 }

@@ -8,7 +8,7 @@ public struct ServerReport: Sendable, Codable, Hashable {
     /// Version of the service; nil if it does not report one.
     public var version: String?
     /// Upload protocols of the server; nil if it does not report them.
-    public var protocols: [SpokenProtocol]?
+    public var protocols: [SupportedProtocol]?
     /// Limits of the server; nil if it does not report them.
     public var limits: SessionLimits?
     /// Why the server cannot work now; nil when it can.

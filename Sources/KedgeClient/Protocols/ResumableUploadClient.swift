@@ -82,24 +82,24 @@ struct ResumableUploadClient: SequentialUploadClient {
     }
 
     func append(
-        _ piece: UploadPiece, to address: UploadAddress,
+        _ part: AppendBody, to address: UploadAddress,
         onBytesSent: @escaping @Sendable (Int64) -> Void
     ) async throws -> UploadState {
         let version = address.version
         var call = call("append", .patch, address.url, address.interopVersion)
         call.fields[.contentType] = version.appendMediaType
-        call.fields[.uploadOffset] = String(piece.range.start)
-        call.fields.setCompleteness(piece.isLast, version)
-        if let checksum = piece.checksum, let digest = SHA256Digest(bytes: checksum.bytes) {
+        call.fields[.uploadOffset] = String(part.range.start)
+        call.fields.setCompleteness(part.isLast, version)
+        if let checksum = part.checksum, let digest = SHA256Digest(bytes: checksum.bytes) {
             call.fields[.contentDigest] = DigestHeader.rfc9530(digest)
         }
-        call.body = piece.body
-        call.mayTakeLong = piece.isLast
+        call.body = part.body
+        call.mayTakeLong = part.isLast
         call.onBytesSent = onBytesSent
         let reply = try await endpoint.success(of: call)
-        var state = try state(reply, version, assuming: piece.range.end, call.operation)
+        var state = try state(reply, version, assuming: part.range.end, call.operation)
         // The target resource, which need not know the protocol, answers the last request.
-        if piece.isLast, reply.fields[version.completenessName] == nil { state.isComplete = true }
+        if part.isLast, reply.fields[version.completenessName] == nil { state.isComplete = true }
         return state
     }
 

@@ -19,7 +19,7 @@ protocol SequentialUploadClient: Sendable {
 
     /// Appends bytes at the upload's offset.
     func append(
-        _ piece: UploadPiece, to address: UploadAddress,
+        _ part: AppendBody, to address: UploadAddress,
         onBytesSent: @escaping @Sendable (Int64) -> Void
     ) async throws -> UploadState
 
@@ -71,18 +71,18 @@ struct ReportedFile: Sendable, Equatable {
 }
 
 /// Body of one request.
-struct UploadPiece: Sendable {
+struct AppendBody: Sendable {
     /// Position in the file.
     let range: ByteRange
     let body: TransportBody
     /// Checksum of the bytes, if one is sent.
-    let checksum: PieceChecksum?
+    let checksum: BodyChecksum?
     /// True for the last body.
     let isLast: Bool
 }
 
 /// Checksum with its algorithm.
-struct PieceChecksum: Sendable, Equatable {
+struct BodyChecksum: Sendable, Equatable {
     let algorithm: ChecksumAlgorithm
     let bytes: [UInt8]
 }

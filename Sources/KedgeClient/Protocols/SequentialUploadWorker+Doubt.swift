@@ -8,7 +8,7 @@ extension SequentialUploadWorker {
     /// - Throws: ``SourceChanged`` for a file that is touched repeatedly.
     func doubt(_ touched: SourceTouched) throws {
         try adoptIdentity(of: touched)
-        source = Self.makeSource(upload, file: file, pieces: pieces, context: context)
+        source = Self.makeSource(upload, file: file, bodySize: bodySize, context: context)
     }
 
     /// Compares the acknowledged bytes with the hash state that was saved before they were sent.

@@ -45,15 +45,15 @@ extension SequentialUploadWorker {
                 // With a checksum, a server keeps nothing of a broken body. This is no sign that it
                 // was unreachable.
                 let isAnswered =
-                    failure.answer != nil && !isCutShort && !pieces.carriesChecksum
-                pieces.recordBreak(
+                    failure.answer != nil && !isCutShort && !bodySize.carriesChecksum
+                bodySize.recordBreak(
                     of: range.byteCount, survived: max(0, state.offset - range.start),
                     isAnswered: isAnswered)
             }
             if state.isNews(since: range.start) || isCutShort { return state }
             try await backOff(after: failure, isReachable: true)
         } else {
-            if failure.isCongestion { pieces.recordCongestion() }
+            if failure.isCongestion { bodySize.recordCongestion() }
             try await backOff(after: failure)
         }
         return try await lookAgain(address)
@@ -92,7 +92,8 @@ extension SequentialUploadWorker {
         after failure: RequestFailure, of range: ByteRange, to address: UploadAddress
     ) async throws -> UploadState {
         refusalCount += 1
-        guard refusalCount <= Self.maxRefusalCount, pieces.recordRefusal(of: range.byteCount) else {
+        guard refusalCount <= Self.maxRefusalCount, bodySize.recordRefusal(of: range.byteCount)
+        else {
             return try await look(after: failure.refusing(range.byteCount), at: address)
         }
         return try await lookAgain(address)

@@ -18,7 +18,7 @@ actor SequentialUploadWorker: UploadRun {
     var wholeFile: FileHasher
     var source: UploadSource
     var capabilities = ServerCapabilities()
-    var pieces = AdaptiveBodySize(capabilities: ServerCapabilities())
+    var bodySize = AdaptiveBodySize(capabilities: ServerCapabilities())
     /// Highest offset that the server has acknowledged for this upload. Only bytes beyond it are
     /// progress.
     var furthest: Int64
@@ -70,7 +70,7 @@ actor SequentialUploadWorker: UploadRun {
         client = context.api.client(upload.uploadProtocol)
         wholeFile = FileHasher(
             file: file, saved: upload.savedHash, environment: context.environment)
-        source = Self.makeSource(upload, file: file, pieces: pieces, context: context)
+        source = Self.makeSource(upload, file: file, bodySize: bodySize, context: context)
         let offset = upload.status.lastGoodByteOffset
         (acknowledged, furthest) = (offset, offset)
         // tus completes an upload with its last byte, the IETF drafts with the last request.
@@ -80,11 +80,11 @@ actor SequentialUploadWorker: UploadRun {
     }
 
     static func makeSource(
-        _ upload: UploadTransfer, file: any OpenFile, pieces: AdaptiveBodySize,
+        _ upload: UploadTransfer, file: any OpenFile, bodySize: AdaptiveBodySize,
         context: WorkerContext
     ) -> UploadSource {
         UploadSource(
-            file: file, upload: upload, chunkSize: pieces.maxByteCount,
+            file: file, upload: upload, chunkSize: bodySize.maxByteCount,
             files: context.environment.files, pool: context.pool)
     }
 
@@ -124,8 +124,8 @@ actor SequentialUploadWorker: UploadRun {
             capabilities.minAppendSize != before.minAppendSize
                 || capabilities.maxAppendSize != before.maxAppendSize
         else { return }
-        pieces.adopt(capabilities)
-        source = Self.makeSource(upload, file: file, pieces: pieces, context: context)
+        bodySize.adopt(capabilities)
+        source = Self.makeSource(upload, file: file, bodySize: bodySize, context: context)
     }
 }
 

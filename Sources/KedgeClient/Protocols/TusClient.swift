@@ -61,21 +61,21 @@ struct TusClient: SequentialUploadClient {
     }
 
     func append(
-        _ piece: UploadPiece, to address: UploadAddress,
+        _ part: AppendBody, to address: UploadAddress,
         onBytesSent: @escaping @Sendable (Int64) -> Void
     ) async throws -> UploadState {
         var call = call("append", .patch, address.url)
         call.fields[.contentType] = "application/offset+octet-stream"
-        call.fields[.uploadOffset] = String(piece.range.start)
-        call.fields[.uploadChecksum] = piece.checksum.map {
+        call.fields[.uploadOffset] = String(part.range.start)
+        call.fields[.uploadChecksum] = part.checksum.map {
             "\($0.algorithm.rawValue) \(Base64.encode($0.bytes))"
         }
-        call.body = piece.body
-        call.mayTakeLong = piece.isLast
+        call.body = part.body
+        call.mayTakeLong = part.isLast
         call.onBytesSent = onBytesSent
         let reply = try await endpoint.success(of: call)
         var state = try state(reply, size: nil, assuming: nil, call.operation)
-        state.isComplete = piece.isLast && state.offset == piece.range.end
+        state.isComplete = part.isLast && state.offset == part.range.end
         return state
     }
 

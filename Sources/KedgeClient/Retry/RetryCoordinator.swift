@@ -50,9 +50,9 @@ package actor RetryCoordinator {
     private var logger: Logger { configuration.logger }
 
     /// Timeout for the wait; nil for none.
-    private var patience: Duration? {
-        guard serverHistory != .known else { return configuration.patience }
-        return configuration.firstAnswerPatience ?? configuration.patience
+    private var timeout: Duration? {
+        guard serverHistory != .known else { return configuration.serverTimeout }
+        return configuration.firstAnswerTimeout ?? configuration.serverTimeout
     }
 
     /// Repeats a call until it succeeds, for requests that move no bytes of a chunk.
@@ -95,7 +95,7 @@ package actor RetryCoordinator {
         if failure.isCanceled { throw CancellationError() }
         guard failure.isRetryable else { throw failure }
         // The host application limits the tries of a server that has never answered.
-        let isLimited = serverHistory != .known && patience != nil && failure.isServerTrouble
+        let isLimited = serverHistory != .known && timeout != nil && failure.isServerTrouble
         if failure.isOutage || isLimited, !isReachable {
             try await waitForServer(failure, chunk: chunk)
             return
@@ -178,9 +178,9 @@ package actor RetryCoordinator {
         var delay = delay(failureCount: failure.attempt, retryAfter: nil)
         // The server's `Retry-After` holds even if another request gets through.
         var floor = min(failure.retryAfter ?? .zero, budget.policy.maxRetryAfter)
-        if let patience {
-            let left = patience - (waiting.map { now.duration(since: $0.since) } ?? .zero)
-            guard left > .zero else { throw ServerTimeout(failure: failure, wait: patience) }
+        if let timeout {
+            let left = timeout - (waiting.map { now.duration(since: $0.since) } ?? .zero)
+            guard left > .zero else { throw ServerTimeout(failure: failure, wait: timeout) }
             floor = min(floor, left)
             delay = min(delay, left - floor)
         }

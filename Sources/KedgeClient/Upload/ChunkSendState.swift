@@ -14,7 +14,7 @@ package struct ChunkSendState: Sendable, Equatable {
     /// Next byte to send.
     private var start: Int64
     /// Size of the next request's body.
-    private var pieces: AdaptiveBodySize
+    private var bodySize: AdaptiveBodySize
     /// Range of the latest request's body.
     private var part: ByteRange
     /// Attempts not yet counted by ``RetryCoordinator``: the current one, and those with progress.
@@ -59,19 +59,19 @@ package struct ChunkSendState: Sendable, Equatable {
     /// - Parameters:
     ///   - chunk: Range of the chunk in the file.
     ///   - start: Number of bytes that the server already has.
-    ///   - pieces: Size of the first request's body.
+    ///   - bodySize: Size of the first request's body.
     ///   - takesParts: Whether the server accepts bodies that end before their chunk.
     ///   - isUnproven: Whether the server has a chunk with this index, but possibly with other
     ///     bytes.
     package init(
-        _ chunk: ByteRange, start: Int64, pieces: AdaptiveBodySize, takesParts: Bool,
+        _ chunk: ByteRange, start: Int64, bodySize: AdaptiveBodySize, takesParts: Bool,
         isUnproven: Bool
     ) {
         self.chunk = chunk
         self.takesParts = takesParts
         self.isUnproven = isUnproven
         self.start = start
-        self.pieces = pieces
+        self.bodySize = bodySize
         part = ByteRange(start: start, end: chunk.byteCount)
         furthest = start
         isRepeated = isUnproven
@@ -86,14 +86,14 @@ package struct ChunkSendState: Sendable, Equatable {
         case .start:
             return [send()]
         case .stored(let duration):
-            pieces.recordSuccess(in: duration, byteCount: part.byteCount)
-            return [.adoptBodySize(pieces), .confirm(tries: uncountedTries)]
+            bodySize.recordSuccess(in: duration, byteCount: part.byteCount)
+            return [.adoptBodySize(bodySize), .confirm(tries: uncountedTries)]
         case .accepted(let byteCount, let duration):
-            pieces.recordSuccess(in: duration, byteCount: part.byteCount)
+            bodySize.recordSuccess(in: duration, byteCount: part.byteCount)
             isRepeated = false
             return resume(at: byteCount)
         case .contradicted(let failure, let duration):
-            pieces.recordSuccess(in: duration, byteCount: part.byteCount)
+            bodySize.recordSuccess(in: duration, byteCount: part.byteCount)
             isRepeated = true
             return goOn(after: failure)
         case .failed(let failure):
@@ -123,7 +123,7 @@ extension ChunkSendState {
         let byteCount = chunk.byteCount
         if isProbing { return ByteRange(start: byteCount - 1, end: byteCount) }
         guard takesParts, !isWhole else { return ByteRange(start: start, end: byteCount) }
-        return pieces.range(from: start, ofSize: byteCount)
+        return bodySize.range(from: start, ofSize: byteCount)
     }
 
     /// Requires a probe, because a body broke and the server may have part of it.
@@ -146,7 +146,7 @@ extension ChunkSendState {
     /// - Returns: True if the offset is further than ever before.
     private mutating func advance(to byteCount: Int64) -> Bool {
         if let broken = brokenByteCount {
-            pieces.recordBreak(
+            bodySize.recordBreak(
                 of: broken, survived: max(0, byteCount - start), isAnswered: isBreakAnswered)
             brokenByteCount = nil
         }
@@ -203,10 +203,10 @@ extension ChunkSendState {
 
     /// Continues with smaller bodies after an intermediary refused one as too large.
     private mutating func sendLess() -> [Action] {
-        guard takesParts, pieces.recordRefusal(of: part.byteCount) else {
+        guard takesParts, bodySize.recordRefusal(of: part.byteCount) else {
             return [.giveUp(.bodyRefused(byteCount: part.byteCount))]
         }
-        return [.adoptBodySize(pieces), send()]
+        return [.adoptBodySize(bodySize), send()]
     }
 
     /// Handles a failure that does not report the chunk's state.

@@ -34,7 +34,7 @@ extension UploadWorker {
     /// Sends one chunk until the server has it, in as many requests as the link requires.
     private func deliver(_ chunk: PreparedChunk) async throws {
         var state = ChunkSendState(
-            chunk.range, start: partials.removeValue(forKey: chunk.index) ?? 0, pieces: pieces,
+            chunk.range, start: partials.removeValue(forKey: chunk.index) ?? 0, bodySize: bodySize,
             takesParts: takesPartialBodies, isUnproven: unproven.contains(chunk.index))
         var latest = LatestReply.missing
         var event: ChunkSendState.Event? = .start
@@ -70,7 +70,7 @@ extension UploadWorker {
         case .noteAnswer:
             try await coordinator.noteAnswer()
         case .adoptBodySize(let size):
-            pieces = size
+            bodySize = size
         case .confirm(let tries):
             try await confirm(chunk, tries: tries, latest.answer)
         case .giveUp(let reason):

@@ -22,7 +22,7 @@ actor UploadWorker: UploadRun {
     var partials: [Int: Int64] = [:]
     var window: ConcurrencyWindow
     /// Request size for the next chunk, learned from the last delivered one.
-    var pieces: AdaptiveBodySize
+    var bodySize: AdaptiveBodySize
     /// True if the server accepts bodies that end before their chunk.
     var takesPartialBodies = false
     /// True while the session accepts chunks.
@@ -64,7 +64,7 @@ actor UploadWorker: UploadRun {
         self.confirmed = upload.uploadedChunks
         self.source = Self.makeSource(upload, file: file, context: context)
         self.window = Self.makeWindow(upload, context)
-        self.pieces = AdaptiveBodySize(chunkSize: upload.chunkSize)
+        self.bodySize = AdaptiveBodySize(chunkSize: upload.chunkSize)
     }
 
     /// Runs the upload to its end.
@@ -90,7 +90,7 @@ actor UploadWorker: UploadRun {
     func adoptSessionShape() {
         source = Self.makeSource(upload, file: file, context: context)
         window = Self.makeWindow(upload, context)
-        pieces = AdaptiveBodySize(chunkSize: upload.chunkSize)
+        bodySize = AdaptiveBodySize(chunkSize: upload.chunkSize)
     }
 
     private static func makeSource(

@@ -14,7 +14,7 @@ struct BlobContent {
 
 /// The result of reading a blob. Files of one blob are checked in sequence, so the next file can
 /// reuse it.
-struct BlobVerdict {
+struct BlobCheckResult {
     let content: BlobContent
     /// The findings, about ``content``'s id.
     var findings: [CheckFinding] = []
@@ -33,7 +33,8 @@ extension StoreCheck {
     /// - Parameter earlier: The result for the blob of the previous file.
     /// - Returns: The result to pass for the next file; nil when the blob is missing or has the
     ///   wrong size.
-    func check(_ file: FileRecord, after earlier: BlobVerdict?) async throws -> BlobVerdict? {
+    func check(_ file: FileRecord, after earlier: BlobCheckResult?) async throws -> BlobCheckResult?
+    {
         let content = BlobContent(
             id: file.id.text, blob: file.blob,
             layout: ChunkLayout(fileSize: file.byteCount, chunkSize: file.chunkSize),
@@ -78,31 +79,31 @@ extension StoreCheck {
     }
 
     private func verdict(
-        on content: BlobContent, after earlier: BlobVerdict?
-    ) async throws -> BlobVerdict {
+        on content: BlobContent, after earlier: BlobCheckResult?
+    ) async throws -> BlobCheckResult {
         guard let earlier, earlier.content.blob == content.blob else {
             return try await scrubbed(content)
         }
         if !earlier.blobFindings.isEmpty {
-            var verdict = BlobVerdict(content: content, findings: earlier.blobFindings)
+            var verdict = BlobCheckResult(content: content, findings: earlier.blobFindings)
             for index in verdict.findings.indices { verdict.findings[index].id = content.id }
             return verdict
         }
         if earlier.isGood, try await hasSameChunks(earlier.content, content) {
-            return BlobVerdict(content: content)
+            return BlobCheckResult(content: content)
         }
         return try await scrubbed(content)
     }
 
     /// Reads a blob whose size is right; returns no findings without a scrubber.
-    func scrubbed(_ content: BlobContent) async throws -> BlobVerdict {
-        guard let scrubber else { return BlobVerdict(content: content) }
+    func scrubbed(_ content: BlobContent) async throws -> BlobCheckResult {
+        guard let scrubber else { return BlobCheckResult(content: content) }
         let findings = try await reading(content.id) {
             try await lending(try await bytes.open(content.blob)) {
                 try await hashedFindings(in: content, reader: $0, scrubber)
             }
         }
-        return BlobVerdict(content: content, findings: findings)
+        return BlobCheckResult(content: content, findings: findings)
     }
 
     private func hashedFindings(

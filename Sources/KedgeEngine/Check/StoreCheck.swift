@@ -73,7 +73,7 @@ package struct StoreCheck: Sendable {
 
     private func checkFiles() async throws {
         var last: FileRecord?
-        var verdict: BlobVerdict?
+        var verdict: BlobCheckResult?
         while true {
             let page = try await rows.liveFiles(after: last, limit: 100)
             for file in page {

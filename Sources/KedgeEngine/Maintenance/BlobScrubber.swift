@@ -141,7 +141,7 @@ final class BlobScrubber: Sendable {
             let count = reading.tally.summary.hashedByteCount
             scrubCounts.withLock { $0.byteCount += count }
         }
-        let keeper = LeaseKeeper(context: context, target: target)
+        let keeper = LeaseRenewer(context: context, target: target)
         let verdict = try await reading.verdict(
             opening: { try await fileService.openWhole(file) }, from: target.checkedByteCount,
             proceed: { try await keeper.proceed(checked: $0) })
@@ -166,7 +166,7 @@ final class BlobScrubber: Sendable {
     }
 
     /// Ends the work without a result.
-    private func end(_ target: ScrubTarget, _ verdict: ScrubVerdict) async throws {
+    private func end(_ target: ScrubTarget, _ verdict: ScrubResult) async throws {
         let pause = context.configuration.undecidedScrubPause
         _ = try await context.metadata.finishScrub(
             target, verdict, lease: scrubLease, nextAt: context.clock.now().advanced(by: pause))
@@ -180,7 +180,7 @@ final class BlobScrubber: Sendable {
 
     /// Replaces a damaged blob with an intact earlier copy, or marks it as damaged.
     private func replaceOrMark(
-        _ target: ScrubTarget, _ reading: BlobReading, _ keeper: LeaseKeeper
+        _ target: ScrubTarget, _ reading: BlobReading, _ keeper: LeaseRenewer
     ) async throws {
         for copy in try await context.metadata.supersededBlobs(of: target.digest) {
             let verdict = try await reading.verdict(

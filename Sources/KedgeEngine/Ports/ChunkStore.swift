@@ -10,7 +10,7 @@ package enum ChunkOutcome: Hashable, Sendable {
 }
 
 /// Changes to a session that are written in the same transaction as a commit.
-package struct SessionTouch: Sendable {
+package struct SessionUpdate: Sendable {
     package var id: SessionID
     package var expiresAt: Timestamp
     /// The checkpoint of the whole-file hash; nil keeps the stored one. It never moves back.
@@ -45,7 +45,7 @@ package protocol ChunkStore: Sendable {
     ///
     /// - Returns: One outcome per chunk, in order. With any conflict nothing is written.
     /// - Throws: `wrongState` unless the session is open, `notFound` when it is gone.
-    func commit(_ chunks: [CommittedChunk], touching session: SessionTouch) async throws
+    func commit(_ chunks: [CommittedChunk], touching session: SessionUpdate) async throws
         -> [ChunkOutcome]
 
     /// Records the durable first bytes of a chunk and replaces the earlier record. A partial and a
@@ -53,7 +53,7 @@ package protocol ChunkStore: Sendable {
     ///
     /// - Throws: ``MetadataError/writerReplaced`` when another writer has the chunk, or has saved
     ///   this partial since the touch's writer got the chunk.
-    func savePartial(_ partial: PartialRecord, touching session: SessionTouch) async throws
+    func savePartial(_ partial: PartialRecord, touching session: SessionUpdate) async throws
 
     /// Deletes the record of a chunk's partial or rival.
     ///
@@ -72,11 +72,11 @@ package protocol ChunkStore: Sendable {
     /// - Throws: ``MetadataError/writerReplaced`` when the writer's lease was taken over, chunks
     ///   were invalidated since its revision, or a finalize job exists. `wrongState` unless the
     ///   session is open.
-    func invalidateChunks(touching session: SessionTouch) async throws
+    func invalidateChunks(touching session: SessionUpdate) async throws
 
     /// Records the checkpoint of the whole-file hash if it is past the recorded one.
     ///
-    /// - Parameter revision: The revision that the caller knows, as ``SessionTouch/revision``.
+    /// - Parameter revision: The revision that the caller knows, as ``SessionUpdate/revision``.
     func savePrefix(
         _ prefix: HashCheckpoint, of id: SessionID, knowing revision: Int64?
     ) async throws

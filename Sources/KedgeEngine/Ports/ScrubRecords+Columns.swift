@@ -1,5 +1,5 @@
 // The database columns of a blob's scrub state, equal in the schemas of all databases.
-extension ScrubVerdict {
+extension ScrubResult {
     /// Returns the assignments that record the result, given the names of two parameters.
     package func changes(now: String, next: String) -> String {
         switch self {

@@ -59,7 +59,7 @@ package struct ScrubTarget: Hashable, Sendable {
 }
 
 /// The result of reading a blob.
-package enum ScrubVerdict: Hashable, Sendable {
+package enum ScrubResult: Hashable, Sendable {
     /// Every chunk has its digest.
     case right
     /// Bytes are wrong or gone, and no superseded copy is intact.
@@ -137,7 +137,7 @@ package protocol ScrubRecords: Sendable {
     /// - Returns: False when the blob has changed, or another node has the lease. Nothing is
     ///   changed then.
     func finishScrub(
-        _ target: ScrubTarget, _ verdict: ScrubVerdict, lease: WorkLease, nextAt: Timestamp
+        _ target: ScrubTarget, _ verdict: ScrubResult, lease: WorkLease, nextAt: Timestamp
     ) async throws -> Bool
     /// Marks the blob of a file as damaged because its bytes are gone, and makes it due. Ends a
     /// scrub in progress.

@@ -23,7 +23,7 @@ struct BlobReading {
     func verdict(
         opening: () async throws -> (any BlobReader)?, from start: Int64 = 0,
         proceed: (Int64) async throws -> Bool
-    ) async throws -> ScrubVerdict? {
+    ) async throws -> ScrubResult? {
         do {
             guard let reader = try await opening() else { return .damaged }
             do {
@@ -48,7 +48,7 @@ struct BlobReading {
 
     private func compare(
         _ reader: any BlobReader, from start: Int64, _ proceed: (Int64) async throws -> Bool
-    ) async throws -> ScrubVerdict? {
+    ) async throws -> ScrubResult? {
         guard reader.byteCount == layout.fileSize else { return .damaged }
         for index in digests.indices {
             guard let range = layout.range(ofChunk: index) else { return .damaged }
@@ -67,7 +67,7 @@ struct BlobReading {
     /// Hashes the whole file: the chunk list may be wrong although the bytes are right.
     private func compareWhole(
         _ reader: any BlobReader, _ proceed: (Int64) async throws -> Bool
-    ) async throws -> ScrubVerdict? {
+    ) async throws -> ScrubResult? {
         var hashes = RunningHashes(wholeEnd: reader.byteCount)
         for index in digests.indices {
             guard let range = layout.range(ofChunk: index) else { return .damaged }

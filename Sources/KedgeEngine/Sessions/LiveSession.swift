@@ -169,10 +169,10 @@ package actor LiveSession {
     /// Returns the session's expiry, hash progress and fencing tokens for the next transaction.
     ///
     /// - Parameter indexes: The chunks that are written.
-    func touch(writing indexes: [Int]) async -> SessionTouch {
+    func touch(writing indexes: [Int]) async -> SessionUpdate {
         let prefix = await prefix.checkpointToSave()
         let writers = indexes.compactMap { tokens[$0] }
-        return SessionTouch(
+        return SessionUpdate(
             id: id, expiresAt: context.nextExpiry, prefix: prefix,
             writer: writers.first, otherWriters: Array(writers.dropFirst()),
             revision: context.fleet == nil ? nil : ledger.revision)
@@ -180,13 +180,13 @@ package actor LiveSession {
 
     // MARK: Changes, each made after the store has made it.
 
-    func recordCommit(_ chunks: [CommittedChunk], touch: SessionTouch) {
+    func recordCommit(_ chunks: [CommittedChunk], touch: SessionUpdate) {
         changeCount += 1
         for chunk in chunks { ledger.insert(chunk) }
         ledger.setExpiry(touch.expiresAt)
     }
 
-    func savedPartial(_ partial: PartialRecord, touch: SessionTouch) {
+    func savedPartial(_ partial: PartialRecord, touch: SessionUpdate) {
         changeCount += 1
         ledger.setPartial(partial)
         ledger.setExpiry(touch.expiresAt)

@@ -17,12 +17,12 @@ public struct ServerDescription: Codable, Hashable, Sendable {
     /// Version of the program.
     public var version: String?
     /// The upload protocols; any of them can write the same session.
-    public var protocols: [SpokenProtocol]?
+    public var protocols: [SupportedProtocol]?
     /// The limits of the service.
     public var limits: SessionLimits?
 
     /// Creates the description of a ready service.
-    public init(protocols: [SpokenProtocol], limits: SessionLimits) {
+    public init(protocols: [SupportedProtocol], limits: SessionLimits) {
         self.status = "ready"
         self.service = Self.serviceName
         self.version = KedgeVersion.current
@@ -31,8 +31,11 @@ public struct ServerDescription: Codable, Hashable, Sendable {
     }
 }
 
+/// The earlier name of ``SupportedProtocol``.
+public typealias SpokenProtocol = SupportedProtocol
+
 /// An upload protocol of a server.
-public struct SpokenProtocol: Codable, Hashable, Sendable {
+public struct SupportedProtocol: Codable, Hashable, Sendable {
     /// `native`, `tus` or `resumable-upload`.
     public var name: String
     /// The path at which uploads are created.

@@ -9,7 +9,7 @@ internal import KedgeLocks
 final class PostgresPool: Sendable {
     private struct Job: Sendable {
         let deadline: Deadline
-        let run: @Sendable (DatabaseLink, Deadline) -> Void
+        let run: @Sendable (ReconnectingConnection, Deadline) -> Void
     }
 
     private struct State {
@@ -34,7 +34,7 @@ final class PostgresPool: Sendable {
             state.withLock { $0.threadCount += 1 }
             let isStarted = DetachedThread.start {
                 self.work(
-                    DatabaseLink(
+                    ReconnectingConnection(
                         string, configuration: configuration, clock: clock, onNotice: onNotice))
             }
             guard isStarted else {
@@ -47,7 +47,7 @@ final class PostgresPool: Sendable {
 
     /// Runs an operation on a thread of the pool. Its timeout starts now.
     func run<Value: Sendable>(
-        _ body: @escaping @Sendable (DatabaseLink, Deadline) throws -> Value
+        _ body: @escaping @Sendable (ReconnectingConnection, Deadline) throws -> Value
     ) async throws -> Value {
         let result: Result<Value, any Error> = await withCheckedContinuation { continuation in
             let job = Job(deadline: .after(configuration.timeout)) { link, deadline in
@@ -101,7 +101,7 @@ final class PostgresPool: Sendable {
         return refusal
     }
 
-    private func work(_ link: DatabaseLink) {
+    private func work(_ link: ReconnectingConnection) {
         while true {
             available.wait()
             let (job, isStopped) = state.withLock { state in

@@ -1,11 +1,11 @@
 internal import KedgeEngine
 
 /// Rolls a transaction back and still returns a value.
-struct Undone<Value: Sendable>: Error {
+struct RolledBack<Value: Sendable>: Error {
     let value: Value
 }
 
-extension DatabaseLink {
+extension ReconnectingConnection {
     /// Largest number of attempts of one operation.
     private static let attemptLimit = 5
 
@@ -83,7 +83,7 @@ extension DatabaseLink {
             value = try body(connection)
         } catch {
             rollBack(connection, after: error)
-            if let undone = error as? Undone<Value> { return undone.value }
+            if let undone = error as? RolledBack<Value> { return undone.value }
             throw error
         }
         do {

@@ -36,7 +36,7 @@ struct SchemaMigrations: Sendable {
     ///
     /// - Throws: ``PostgresStoreError`` before any change, or the failure of a statement. The
     ///   migrations before the failing one stay applied.
-    func migrate(_ link: DatabaseLink, timeout: Duration) throws {
+    func migrate(_ link: ReconnectingConnection, timeout: Duration) throws {
         let deadline = Deadline.after(timeout)
         while try !isUpToDate(link, until: deadline) {
             do {
@@ -54,7 +54,8 @@ struct SchemaMigrations: Sendable {
         }
     }
 
-    private func isUpToDate(_ link: DatabaseLink, until deadline: Deadline) throws -> Bool {
+    private func isUpToDate(_ link: ReconnectingConnection, until deadline: Deadline) throws -> Bool
+    {
         try link.single(until: deadline) { db in
             let history = try db.query("SELECT to_regclass('schema_migration')::text").firstRow
             guard var history, history.optionalText() != nil else { return false }

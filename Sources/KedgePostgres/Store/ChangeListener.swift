@@ -71,7 +71,7 @@ final class ChangeListener: Sendable {
 
     private func work() {
         // The listener does not set the store's clock; connections of operations do.
-        let link = DatabaseLink(
+        let link = ReconnectingConnection(
             string, configuration: configuration, clock: DatabaseClock(), onNotice: onNotice)
         // Limits the log to one entry per outage.
         var isSilent = false

@@ -9,7 +9,7 @@ extension PostgresConnection {
     /// - Returns: Digests of the chunks that were stored before.
     /// - Throws: `writerReplaced` when another writer holds the touch's lease.
     func insert(
-        _ chunks: [CommittedChunk], of session: SessionRow, _ touch: SessionTouch
+        _ chunks: [CommittedChunk], of session: SessionRow, _ touch: SessionUpdate
     ) throws -> [Int: SHA256Digest] {
         let result = try query(
             """
@@ -47,7 +47,7 @@ extension PostgresConnection {
     ///
     /// - Throws: `writerReplaced` as above, and when another writer saved this partial after the
     ///   touch's writer got the chunk. The latter covers a lost lease.
-    func save(_ partial: PartialRecord, of session: SessionRow, _ touch: SessionTouch) throws {
+    func save(_ partial: PartialRecord, of session: SessionRow, _ touch: SessionUpdate) throws {
         // A rival has no column for doubt: it is never in doubt.
         let (doubt, newDoubt, setDoubt) =
             partial.isRival
@@ -143,7 +143,7 @@ extension PostgresConnection {
         """
 }
 
-extension SessionTouch {
+extension SessionUpdate {
     /// Throws `writerReplaced` when the lease's row has another token.
     ///
     /// Without a row the lease was released, or lost in a crash of the database. Then the first
@@ -156,7 +156,7 @@ extension SessionTouch {
 
 extension SessionRow {
     /// Parameters $1 to $7 of a statement that touches the session.
-    fileprivate func touchValues(_ touch: SessionTouch) -> [PostgresValue] {
+    fileprivate func touchValues(_ touch: SessionUpdate) -> [PostgresValue] {
         let prefix = isHashGood(asOf: touch.revision) ? touch.prefix : nil
         return [
             .int8(number), .int8(revision + 1), .time(touch.expiresAt), .int8(prefix?.offset),

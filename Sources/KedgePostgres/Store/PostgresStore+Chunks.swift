@@ -4,7 +4,7 @@ package import KedgeModel
 extension PostgresStore {
     /// Idempotent: a second run finds the chunks committed.
     package func commit(
-        _ chunks: [CommittedChunk], touching touch: SessionTouch
+        _ chunks: [CommittedChunk], touching touch: SessionUpdate
     ) async throws -> [ChunkOutcome] {
         try await write { db in
             let session = try db.lockedSession(touch.id, in: .open)
@@ -23,7 +23,7 @@ extension PostgresStore {
                 return isNew.remove(chunk.index) == nil ? .alreadyCommitted : .committed
             }
             let hasConflict = outcomes.contains { if case .conflict = $0 { true } else { false } }
-            if hasConflict { throw Undone(value: outcomes) }
+            if hasConflict { throw RolledBack(value: outcomes) }
             // After the search for conflicts, since a stored chunk may belong to a layout without
             // this index.
             for chunk in new where stored[chunk.index] == nil { try session.check(chunk) }
@@ -33,7 +33,7 @@ extension PostgresStore {
 
     /// Idempotent: the partial replaces itself.
     package func savePartial(
-        _ partial: PartialRecord, touching touch: SessionTouch
+        _ partial: PartialRecord, touching touch: SessionUpdate
     ) async throws {
         try await write { db in
             let session = try db.lockedSession(touch.id, in: .open)
@@ -56,7 +56,7 @@ extension PostgresStore {
 
     /// A second run discards nothing that was added after the first: the revision shows it, and the
     /// run throws `writerReplaced`.
-    package func invalidateChunks(touching touch: SessionTouch) async throws {
+    package func invalidateChunks(touching touch: SessionUpdate) async throws {
         try await write { db in
             let session = try db.lockedSession(touch.id, in: .open)
             if let writer = touch.writer { try db.check(writer, of: touch.id) }

@@ -158,7 +158,7 @@ extension PostgresStore {
     /// A second run after an unacknowledged commit finds its lease ended and returns false. The
     /// result counts; the log has one entry less.
     package func finishScrub(
-        _ target: ScrubTarget, _ verdict: ScrubVerdict, lease: WorkLease, nextAt: Timestamp
+        _ target: ScrubTarget, _ verdict: ScrubResult, lease: WorkLease, nextAt: Timestamp
     ) async throws -> Bool {
         try await write { db in
             try db.query(

@@ -36,16 +36,16 @@ extension PostgresStore {
 }
 
 /// The recorded state of a staging area; may be empty.
-private struct StagingState {
+private struct RecordedStagingState {
     let text: String?
 }
 
 extension PostgresConnection {
     /// Returns nil when no session has the key.
-    fileprivate func stagingState(of key: StagingKey) throws -> StagingState? {
+    fileprivate func stagingState(of key: StagingKey) throws -> RecordedStagingState? {
         var row = try query(
             "SELECT staging_state FROM session WHERE staging_key = $1", [.text(key.text)]
         ).firstRow
-        return row == nil ? nil : StagingState(text: row?.optionalText())
+        return row == nil ? nil : RecordedStagingState(text: row?.optionalText())
     }
 }

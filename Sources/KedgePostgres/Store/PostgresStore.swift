@@ -5,7 +5,7 @@ package import KedgeModel
 
 /// Stores sessions, chunks and files in one PostgreSQL database, shared by any number of nodes.
 ///
-/// Every operation is one transaction, or one idempotent statement; see ``DatabaseLink``. The store
+/// Every operation is one transaction, or one idempotent statement; see ``ReconnectingConnection``. The store
 /// works behind a pooler in transaction mode. It never blocks the caller's thread.
 package final class PostgresStore: FleetMetadataStore {
     private let pool: PostgresPool
@@ -79,7 +79,7 @@ package final class PostgresStore: FleetMetadataStore {
         try await perform { link, deadline in try link.single(until: deadline, body) }
     }
 
-    /// Runs the body in one transaction; see ``DatabaseLink/write(until:retryingDuplicatesOf:_:)``.
+    /// Runs the body in one transaction; see ``ReconnectingConnection/write(until:retryingDuplicatesOf:_:)``.
     package func write<Value: Sendable>(
         retryingDuplicatesOf constraint: String? = nil,
         _ body: @escaping @Sendable (PostgresConnection) throws -> Value
@@ -90,7 +90,7 @@ package final class PostgresStore: FleetMetadataStore {
     }
 
     private func perform<Value: Sendable>(
-        _ body: @escaping @Sendable (DatabaseLink, Deadline) throws -> Value
+        _ body: @escaping @Sendable (ReconnectingConnection, Deadline) throws -> Value
     ) async throws(MetadataError) -> Value {
         do {
             return try await pool.run(body)

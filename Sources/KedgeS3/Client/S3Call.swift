@@ -32,7 +32,7 @@ struct S3Call: Sendable {
     /// Longest time that the store may be silent.
     var stallTimeout: Duration?
     /// Replaces the timeout of the configuration.
-    var patience: Duration?
+    var timeout: Duration?
     /// The status of a success, besides 200.
     var success = 200
 
@@ -47,7 +47,7 @@ struct S3Call: Sendable {
 
     /// Returns the timeout of the call, including its retries.
     func timeLimit(_ usual: Duration) -> Duration {
-        (patience ?? usual) + .seconds((body?.content.byteCount ?? 0) / Self.slowestRate)
+        (timeout ?? usual) + .seconds((body?.content.byteCount ?? 0) / Self.slowestRate)
     }
 }
 

@@ -16,7 +16,7 @@ extension S3Client {
     /// - Precondition: The upload has checksums.
     func copyPart(
         _ number: Int, of key: String, _ upload: UploadReference, from source: CopySource,
-        _ range: Range<Int64>, digest: SHA256Digest, patience: Duration? = nil
+        _ range: Range<Int64>, digest: SHA256Digest, timeout: Duration? = nil
     ) async throws(S3Failure) -> String {
         var call = S3Call("UploadPartCopy", .put, key: key)
         call.query = [
@@ -33,8 +33,8 @@ extension S3Client {
                 ("x-amz-copy-source-range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)"))
         }
         call.stallTimeout = Self.completionTimeout
-        call.patience =
-            (patience ?? configuration.patience) + .seconds(range.count / Self.slowestCopyRate)
+        call.timeout =
+            (timeout ?? configuration.timeout) + .seconds(range.count / Self.slowestCopyRate)
         call.body = S3Body([])
         let root = try await late(
             call, "CopyPartResult", repeatsMalformed: false,

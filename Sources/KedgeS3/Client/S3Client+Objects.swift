@@ -24,12 +24,12 @@ extension S3Client {
     /// Stores an object. Idempotent; durable when it returns.
     ///
     /// - Returns: Its tag.
-    package func putObject(_ key: String, _ body: S3Body, patience: Duration? = nil)
+    package func putObject(_ key: String, _ body: S3Body, timeout: Duration? = nil)
         async throws(S3Failure)
         -> String
     {
         var call = S3Call("PutObject", .put, key: key)
-        call.patience = patience
+        call.timeout = timeout
         return try await put(call, body, withChecksum: learned.withLock { $0.takesChecksums })
     }
 
@@ -148,10 +148,10 @@ extension S3Client {
     }
 
     /// Deletes an object. Idempotent: an absent one is not an error.
-    package func deleteObject(_ key: String, patience: Duration? = nil) async throws(S3Failure) {
+    package func deleteObject(_ key: String, timeout: Duration? = nil) async throws(S3Failure) {
         var call = S3Call("DeleteObject", .delete, key: key)
         call.success = 204
-        call.patience = patience
+        call.timeout = timeout
         do throws(S3Failure) {
             _ = try await answer(call)
         } catch {

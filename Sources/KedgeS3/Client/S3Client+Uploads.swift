@@ -83,7 +83,7 @@ extension S3Client {
         call.fields.append(("content-type", "application/xml"))
         call.stallTimeout = Self.completionTimeout
         // A retry may have to wait until the store has finished the first attempt.
-        call.patience = configuration.patience * 5
+        call.timeout = configuration.timeout * 5
         call.body = S3Body(Array(Self.completion(of: parts).utf8))
         _ = try await late(
             call, "CompleteMultipartUploadResult", repeatsMalformed: true,

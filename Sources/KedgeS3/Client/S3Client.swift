@@ -8,7 +8,7 @@ internal import KedgeTransport
 /// A client for one bucket: signs and sends requests, and retries transient failures.
 package final class S3Client: Sendable {
     /// Properties of the store that the process has discovered.
-    struct Learned {
+    struct StoreProperties {
         var region: String
         /// The store's clock minus ours.
         var clockOffset = Duration.zero
@@ -25,7 +25,7 @@ package final class S3Client: Sendable {
     private let credentials: any CredentialsProvider
     private let clock: any WallClock
     private let pacing: S3Pacing
-    let learned: Mutex<Learned>
+    let learned: Mutex<StoreProperties>
 
     init(
         _ configuration: S3Configuration, credentials: any CredentialsProvider,
@@ -36,7 +36,8 @@ package final class S3Client: Sendable {
         self.clock = clock
         self.pacing = pacing
         learned = Mutex(
-            Learned(region: configuration.region, takesChecksums: configuration.sendsChecksums))
+            StoreProperties(
+                region: configuration.region, takesChecksums: configuration.sendsChecksums))
         var settings = CurlClient.Configuration()
         settings.maxConnectionsPerHost = configuration.maxConnectionCount
         http = CurlClient(configuration: settings)
@@ -63,7 +64,7 @@ package final class S3Client: Sendable {
     func perform<Value: Sendable>(
         _ call: S3Call, take: (TransportResponse) async throws(S3Failure) -> Value
     ) async throws(S3Failure) -> Value {
-        let end = ContinuousClock.now + call.timeLimit(configuration.patience)
+        let end = ContinuousClock.now + call.timeLimit(configuration.timeout)
         var attempts = Attempts()
         while true {
             do throws(S3Failure) {

@@ -34,7 +34,7 @@ package struct S3Configuration: Hashable, Sendable {
     /// Largest number of connections to the store; 64. Each chunk in flight needs one.
     package var maxConnectionCount = 64
     /// Shortest total timeout of a request with its retries; 60 seconds. Large requests get more.
-    package var patience = Duration.seconds(60)
+    package var timeout = Duration.seconds(60)
 
     /// Pause of copies within the store after one has failed; 10 minutes.
     package var copyPause = Duration.seconds(600)

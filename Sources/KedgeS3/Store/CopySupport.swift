@@ -7,7 +7,7 @@ internal import KedgeModel
 /// empty part, and not allow to replace it.
 actor CopySupport {
     /// Timeout of each request of the trial. Short, since the bytes can be uploaded instead.
-    private static let patience = Duration.seconds(5)
+    private static let timeout = Duration.seconds(5)
 
     private let client: S3Client
     private let keys: ObjectKeys
@@ -51,7 +51,7 @@ actor CopySupport {
             verdict = Self.cannotCopy.contains(error.code) || error.isUnsupported ? false : nil
         }
         // Best effort: a leftover is recognized as a probe by its key.
-        try? await client.deleteObject(object, patience: Self.patience)
+        try? await client.deleteObject(object, timeout: Self.timeout)
         return verdict
     }
 
@@ -61,7 +61,7 @@ actor CopySupport {
 
     private func triesCopy(of object: String, to target: String) async throws(S3Failure) -> Bool {
         let body = S3Body([0])
-        let tag = try await client.putObject(object, body, patience: Self.patience)
+        let tag = try await client.putObject(object, body, timeout: Self.timeout)
         let upload = try await client.createUpload(target)
         let result: Result<Void, S3Failure>
         do throws(S3Failure) {
@@ -69,7 +69,7 @@ actor CopySupport {
                 _ = try await client.copyPart(
                     1, of: target, upload,
                     from: CopySource(name: object, tag: tag, byteCount: 1), 0..<1,
-                    digest: body.digest, patience: Self.patience)
+                    digest: body.digest, timeout: Self.timeout)
             }
             result = .success(())
         } catch {

@@ -85,8 +85,8 @@ package final class S3Store: ByteStore {
         let probe = keys.probe()
         try await seeing { [client] () async throws(S3Failure) in
             _ = try await client.putObject(
-                probe, S3Body([0]), patience: Self.probeTimeout)
-            try await client.deleteObject(probe, patience: Self.probeTimeout)
+                probe, S3Body([0]), timeout: Self.probeTimeout)
+            try await client.deleteObject(probe, timeout: Self.probeTimeout)
         }
         lastProof.withLock { $0 = .now }
     }

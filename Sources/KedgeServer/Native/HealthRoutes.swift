@@ -59,13 +59,13 @@ package struct HealthRoutes: Sendable {
             ServerDescription(protocols: protocols, limits: engine.configuration.limits))
     }
 
-    private var protocols: [SpokenProtocol] {
+    private var protocols: [SupportedProtocol] {
         let drafts = ResumableUploadVersion.allCases.compactMap(\.interopVersion)
         return [
-            SpokenProtocol(name: "native", path: "/uploads/sessions"),
-            SpokenProtocol(
+            SupportedProtocol(name: "native", path: "/uploads/sessions"),
+            SupportedProtocol(
                 name: "tus", path: tusEndpoint.description, versions: [TusField.supportedVersion]),
-            SpokenProtocol(
+            SupportedProtocol(
                 name: "resumable-upload", path: "/files", versions: drafts.map(String.init)),
         ]
     }

@@ -74,7 +74,7 @@ struct Doctor: AsyncParsableCommand {
         }
     }
 
-    private static func text(_ spoken: SpokenProtocol) -> String {
+    private static func text(_ spoken: SupportedProtocol) -> String {
         let versions = spoken.versions.joined(separator: ", ")
         return "\(spoken.name)\(versions.isEmpty ? "" : " " + versions) at \(spoken.path)"
     }

@@ -59,8 +59,7 @@ struct Upload: AsyncParsableCommand {
             uploadProtocol: dialect.value, sessionID: session)
         // The server reports itself whether a session named by the user is finished.
         let again = again || session != nil
-        let (files, checking, wish) = (files, checkContainer, chunkSize)
-        let patience = waiting
+        let (files, checking, wish, wait) = (files, checkContainer, chunkSize, waiting)
         let run = TransferRun(client: client, options: options) { snapshot, display in
             guard let wish, snapshot.state == .completed, let used = snapshot.chunkSize,
                 used != wish
@@ -73,7 +72,7 @@ struct Upload: AsyncParsableCommand {
             let path = files[position]
             if !again,
                 let finished = try await Self.finished(
-                    path, client, uploadOptions, patience, display)
+                    path, client, uploadOptions, wait, display)
             {
                 return .finished(finished)
             }

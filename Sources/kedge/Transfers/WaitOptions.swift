@@ -4,7 +4,7 @@ internal import KedgeClient
 /// Limits of waiting and retries of a transfer.
 struct WaitOptions: ParsableArguments {
     /// Longer than a router takes to start, and short enough to reveal a wrong address.
-    private static let firstAnswerPatience = Duration.seconds(60)
+    private static let firstAnswerTimeout = Duration.seconds(60)
 
     @Option(
         help: ArgumentHelp(
@@ -22,9 +22,9 @@ struct WaitOptions: ParsableArguments {
     /// Applies the options to a configuration.
     func apply(to configuration: inout ClientConfiguration) {
         configuration.retry.maxRetries = retries
-        configuration.patience = maxWait?.duration
-        configuration.firstAnswerPatience =
-            maxWait == nil ? Self.firstAnswerPatience : maxWait?.duration
+        configuration.serverTimeout = maxWait?.duration
+        configuration.firstAnswerTimeout =
+            maxWait == nil ? Self.firstAnswerTimeout : maxWait?.duration
     }
 }
 

@@ -120,8 +120,8 @@ import Testing
         try await complete(upload, sending: [2])
     }
 
-    private func touch(_ upload: Upload, prefix: HashCheckpoint? = nil) -> SessionTouch {
-        SessionTouch(
+    private func touch(_ upload: Upload, prefix: HashCheckpoint? = nil) -> SessionUpdate {
+        SessionUpdate(
             id: upload.id, expiresAt: fixture.clock.now().advanced(by: .seconds(1000)),
             prefix: prefix)
     }

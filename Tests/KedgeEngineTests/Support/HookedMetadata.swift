@@ -43,13 +43,13 @@ struct HookedMetadata: MetadataStore {
     }
 
     func commit(
-        _ chunks: [CommittedChunk], touching session: SessionTouch
+        _ chunks: [CommittedChunk], touching session: SessionUpdate
     ) async throws -> [ChunkOutcome] {
         try await enter(.commit)
         return try await real.commit(chunks, touching: session)
     }
 
-    func savePartial(_ partial: PartialRecord, touching session: SessionTouch) async throws {
+    func savePartial(_ partial: PartialRecord, touching session: SessionUpdate) async throws {
         try await enter(.savePartial)
         try await real.savePartial(partial, touching: session)
         try await enter(.savedPartial)
@@ -61,7 +61,7 @@ struct HookedMetadata: MetadataStore {
         try await real.discardPartial(of: id, index: index, isRival: isRival, by: writer)
     }
 
-    func invalidateChunks(touching session: SessionTouch) async throws {
+    func invalidateChunks(touching session: SessionUpdate) async throws {
         try await real.invalidateChunks(touching: session)
     }
 
@@ -135,7 +135,7 @@ struct HookedMetadata: MetadataStore {
     }
 
     func finishScrub(
-        _ target: ScrubTarget, _ verdict: ScrubVerdict, lease: WorkLease, nextAt: Timestamp
+        _ target: ScrubTarget, _ verdict: ScrubResult, lease: WorkLease, nextAt: Timestamp
     ) async throws -> Bool {
         try await real.finishScrub(target, verdict, lease: lease, nextAt: nextAt)
     }

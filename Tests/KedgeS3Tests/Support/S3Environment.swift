@@ -13,7 +13,7 @@ struct S3Environment: Sendable {
     var credentials: any CredentialsProvider
     /// Query parameters added to the URL of the bucket.
     var parameters = ""
-    var patience = Duration.seconds(20)
+    var timeout = Duration.seconds(20)
     var copyPause = Duration.seconds(600)
 
     init(on server: any ObjectStoreServer) throws {
@@ -31,7 +31,7 @@ struct S3Environment: Sendable {
         var configuration = try S3Configuration(
             url: "s3://\(server.bucket)/\(prefix)?endpoint=\(server.endpoint)"
                 + "&spool=\(spool.path)\(parameters)", environment: [:])
-        configuration.patience = patience
+        configuration.timeout = timeout
         configuration.copyPause = copyPause
         if let spoolBudget { configuration.spoolBudgetByteCount = spoolBudget }
         return S3Store(

@@ -42,7 +42,7 @@ extension MetadataStoreConformance {
                 try await store.savePartial(Sample.partial(0), touching: Sample.touch(unknown))
             }
             let file = try await store.makeFile()
-            let touch = SessionTouch(id: file.sessionID, expiresAt: Sample.time(1))
+            let touch = SessionUpdate(id: file.sessionID, expiresAt: Sample.time(1))
             await #expect(throws: MetadataError.wrongState(.completed)) {
                 try await store.savePartial(Sample.partial(0), touching: touch)
             }

@@ -59,8 +59,8 @@ package enum Sample {
     /// A touch that keeps the session valid until a second.
     package static func touch(
         _ record: SessionRecord, until seconds: Int64 = 1000, prefix: Int64? = nil
-    ) -> SessionTouch {
-        SessionTouch(
+    ) -> SessionUpdate {
+        SessionUpdate(
             id: record.id, expiresAt: time(seconds),
             prefix: prefix.map {
                 HashCheckpoint(offset: $0, state: partial(0, byteCount: $0).hashState)

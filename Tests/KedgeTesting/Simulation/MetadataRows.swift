@@ -139,7 +139,7 @@ struct MetadataRows: Sendable {
     }
 
     /// - Throws: `failed` when the prefix is longer than the file.
-    mutating func touch(_ touch: SessionTouch) throws {
+    mutating func touch(_ touch: SessionUpdate) throws {
         guard var session = sessions[touch.id] else { throw MetadataError.notFound }
         session.record.expiresAt = touch.expiresAt
         if let prefix = touch.prefix { session.advance(to: prefix) }

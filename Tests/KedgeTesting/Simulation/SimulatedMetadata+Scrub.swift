@@ -107,7 +107,7 @@ extension SimulatedMetadata {
     }
 
     package func finishScrub(
-        _ target: ScrubTarget, _ verdict: ScrubVerdict, lease: WorkLease, nextAt: Timestamp
+        _ target: ScrubTarget, _ verdict: ScrubResult, lease: WorkLease, nextAt: Timestamp
     ) async throws -> Bool {
         try write { rows in
             guard var scrub = rows.scrubs[target.digest], scrub.generation == target.generation,
@@ -174,7 +174,7 @@ extension SimulatedMetadata {
 
 extension MetadataRows.Scrub {
     fileprivate mutating func finish(
-        _ verdict: ScrubVerdict, at now: Timestamp, nextAt: Timestamp
+        _ verdict: ScrubResult, at now: Timestamp, nextAt: Timestamp
     ) {
         holder = nil
         leaseUntil = 0

@@ -99,7 +99,7 @@ extension SimulatedMetadata {
     }
 
     package func commit(
-        _ chunks: [CommittedChunk], touching touch: SessionTouch
+        _ chunks: [CommittedChunk], touching touch: SessionUpdate
     ) async throws -> [ChunkOutcome] {
         try write { rows in
             var session = try rows.session(touch.id, in: .open)
@@ -129,7 +129,7 @@ extension SimulatedMetadata {
     }
 
     package func savePartial(
-        _ partial: PartialRecord, touching touch: SessionTouch
+        _ partial: PartialRecord, touching touch: SessionUpdate
     ) async throws {
         try write { rows in
             let session = try rows.session(touch.id, in: .open)
@@ -157,7 +157,7 @@ extension SimulatedMetadata {
         }
     }
 
-    package func invalidateChunks(touching touch: SessionTouch) async throws {
+    package func invalidateChunks(touching touch: SessionUpdate) async throws {
         try write { rows in
             var session = try rows.session(touch.id, in: .open)
             guard session.job == nil else { throw MetadataError.writerReplaced }

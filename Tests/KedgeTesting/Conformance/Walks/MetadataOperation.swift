@@ -5,8 +5,8 @@ package import KedgeModel
 package enum MetadataOperation: Sendable {
     case create(
         SessionRecord, key: IdempotencyKey?, adopting: SessionID?, in: SessionRoom?)
-    case commit([CommittedChunk], SessionTouch)
-    case savePartial(PartialRecord, SessionTouch)
+    case commit([CommittedChunk], SessionUpdate)
+    case savePartial(PartialRecord, SessionUpdate)
     case discardPartial(SessionID, index: Int, isRival: Bool)
     case declareSize(Int64, SessionID)
     case invalidateChunks([Int], SessionID)

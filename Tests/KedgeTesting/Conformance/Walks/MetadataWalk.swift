@@ -153,8 +153,8 @@ extension MetadataWalk {
             busy: Set([busy].compactMap { $0 }))
     }
 
-    private mutating func touch(_ record: SessionRecord) -> SessionTouch {
-        SessionTouch(
+    private mutating func touch(_ record: SessionRecord) -> SessionUpdate {
+        SessionUpdate(
             id: chance(98) ? record.id : SessionID.random(using: &random),
             expiresAt: time(Int64.random(in: 1...200, using: &random)),
             prefix: chance(40) ? prefix(upTo: record.fileSize ?? 260) : nil)

@@ -3,7 +3,7 @@ internal import KedgeEngine
 
 /// One thread's connection to the database. It is made on demand, checked before each use, and
 /// replaced after a failure.
-final class DatabaseLink {
+final class ReconnectingConnection {
     let configuration: PostgresConfiguration
     let clock: DatabaseClock
     private let parameters: [(keyword: String, value: String)]

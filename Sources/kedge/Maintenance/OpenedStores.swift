@@ -10,11 +10,11 @@ struct OpenedStores {
     /// Keeps other processes out of the data directory; nil if the directory is unused or a store
     /// locks it.
     private let hold: DiskInspection?
-    private let open: OpenThings
+    private let open: OpenedResources
 
     init(
         rows: any CheckedRows, bytes: any CheckedBytes, repairs: RepairedStores?,
-        hold: DiskInspection?, open: OpenThings
+        hold: DiskInspection?, open: OpenedResources
     ) {
         self.rows = rows
         self.bytes = bytes
@@ -38,7 +38,7 @@ struct OpenedStores {
 }
 
 /// The opened resources, to be closed in reverse order.
-struct OpenThings {
+struct OpenedResources {
     private var closings: [@Sendable () async -> Void] = []
 
     mutating func willClose(_ closing: @escaping @Sendable () async -> Void) {

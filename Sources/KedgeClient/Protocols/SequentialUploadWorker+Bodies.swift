@@ -21,11 +21,11 @@ extension SequentialUploadWorker {
     private func sendPiece(
         at state: UploadState, to address: UploadAddress
     ) async throws -> UploadState {
-        let range = pieces.range(from: state.offset, ofSize: size)
+        let range = bodySize.range(from: state.offset, ofSize: size)
         let isLast = range.end == size
         // The server completes the file with its last byte: this is the last chance to check.
         if isLast { try await source.verifyUnchanged() }
-        let piece = try await prepare(range, isLast: isLast)
+        let part = try await prepare(range, isLast: isLast)
         // All requests for a chunk count as one attempt.
         let chunkStart = upload.layout.range(ofChunk: chunk)?.start
         uncountedTries = !range.isEmpty && range.start == chunkStart ? 1 : 0
@@ -36,7 +36,7 @@ extension SequentialUploadWorker {
             // Runs in parallel with the request, which nearly always takes longer.
             let (store, lease, hash) = (context.store, context.lease, wholeFile.saved)
             async let saving: Void = store.saveHash(hash, of: lease)
-            let after = try await client.append(piece, to: address) { count in
+            let after = try await client.append(part, to: address) { count in
                 sent.set(count)
                 countRate(count)
             }
@@ -47,7 +47,7 @@ extension SequentialUploadWorker {
                     .protocolViolation, operation: "append", answer: after.answer)
             }
             let isIdle = after.offset <= range.start && !after.isComplete
-            pieces.recordSuccess(
+            bodySize.recordSuccess(
                 in: context.environment.now().duration(since: began), byteCount: range.byteCount)
             adopt(after.capabilities)
             isTakenWhole = after.isComplete
@@ -67,9 +67,9 @@ extension SequentialUploadWorker {
     }
 
     /// Reads bytes once for the request, its checksum and the whole-file hash.
-    private func prepare(_ range: ByteRange, isLast: Bool) async throws -> UploadPiece {
+    private func prepare(_ range: ByteRange, isLast: Bool) async throws -> AppendBody {
         guard !range.isEmpty else {
-            return UploadPiece(range: range, body: .bytes([]), checksum: nil, isLast: isLast)
+            return AppendBody(range: range, body: .bytes([]), checksum: nil, isLast: isLast)
         }
         let isBehind = wholeFile.saved.offsetBytes < range.start
         let chunk = try await source.prepare(self.chunk, range: range, feeding: wholeFile)
@@ -82,21 +82,21 @@ extension SequentialUploadWorker {
             _ = try await wholeFile.digest(ofFile: range.end)
             try await source.verifyUnchanged()
         }
-        return UploadPiece(
+        return AppendBody(
             range: range, body: chunk.body, checksum: try await checksum(of: chunk),
             isLast: isLast)
     }
 
-    private func checksum(of chunk: PreparedChunk) async throws -> PieceChecksum? {
-        guard pieces.carriesChecksum else { return nil }
+    private func checksum(of chunk: PreparedChunk) async throws -> BodyChecksum? {
+        guard bodySize.carriesChecksum else { return nil }
         // IETF servers ignore an unknown `Content-Digest`, so they need not announce support.
         let algorithm = upload.uploadProtocol == .resumableUpload ? .sha256 : capabilities.checksum
         guard let algorithm else { return nil }
         if algorithm == .sha256 {
-            return PieceChecksum(algorithm: algorithm, bytes: chunk.digest.bytes)
+            return BodyChecksum(algorithm: algorithm, bytes: chunk.digest.bytes)
         }
         let bytes = try await context.pool.run { try chunk.checksum(algorithm) }
-        return PieceChecksum(algorithm: algorithm, bytes: bytes)
+        return BodyChecksum(algorithm: algorithm, bytes: bytes)
     }
 }
 
@@ -108,7 +108,7 @@ extension PreparedChunk {
         case .memory(let buffer):
             buffer.withBytes { hasher.update($0) }
         case .file(let file):
-            let body = FileBody(file: file, start: range.start, byteCount: range.byteCount)
+            let body = FileRangeBody(file: file, start: range.start, byteCount: range.byteCount)
             var bytes = [UInt8](repeating: 0, count: 1 << 20)
             var offset: Int64 = 0
             while offset < range.byteCount {

@@ -68,9 +68,9 @@ struct CheckOpening {
 
     /// Closes the open stores if the rest cannot be opened.
     private func collecting(
-        _ body: (inout OpenThings) async throws -> OpenedStores
+        _ body: (inout OpenedResources) async throws -> OpenedStores
     ) async throws -> OpenedStores {
-        var open = OpenThings()
+        var open = OpenedResources()
         do {
             return try await body(&open)
         } catch {
@@ -83,7 +83,7 @@ struct CheckOpening {
 // MARK: - Opening unchanged
 
 extension CheckOpening {
-    private func holdDirectory(_ open: inout OpenThings) async throws -> DiskInspection {
+    private func holdDirectory(_ open: inout OpenedResources) async throws -> DiskInspection {
         let hold = try await Self.naming(directory) {
             try await DiskInspection.open(directory, pool: pool, besideOthers: true)
         }
@@ -92,7 +92,7 @@ extension CheckOpening {
     }
 
     private func openRows(
-        besideService: Bool, _ open: inout OpenThings
+        besideService: Bool, _ open: inout OpenedResources
     ) async throws -> Rows {
         switch configuration.metadata {
         case .sqlite where besideService:
@@ -118,7 +118,7 @@ extension CheckOpening {
 
     /// Returns the bytes and their identity; nil for a directory without an identity.
     private func openBytes(
-        _ rows: Rows, _ hold: DiskInspection?, _ open: inout OpenThings
+        _ rows: Rows, _ hold: DiskInspection?, _ open: inout OpenedResources
     ) async throws -> (any CheckedBytes, identity: String?) {
         switch (configuration.bytes, hold) {
         case (.s3(let url), _):
@@ -157,7 +157,7 @@ extension CheckOpening {
 // MARK: - Repairing
 
 extension CheckOpening {
-    private func repairFiles(_ open: inout OpenThings) async throws -> OpenedStores {
+    private func repairFiles(_ open: inout OpenedResources) async throws -> OpenedStores {
         let bytes = try await Self.naming(directory) {
             try await DiskStore.open(directory, pool: pool)
         }
@@ -174,7 +174,7 @@ extension CheckOpening {
 
     /// Opens the rows for repairs; objects are never changed.
     private func repairRows(
-        ofObjectsAt url: String, _ open: inout OpenThings
+        ofObjectsAt url: String, _ open: inout OpenedResources
     ) async throws -> OpenedStores {
         if configuration.metadata == .sqlite {
             let lock = try await Self.naming(directory) {
@@ -190,7 +190,7 @@ extension CheckOpening {
             repairs: RepairedStores(metadata: metadata, bytes: nil), hold: nil, open: open)
     }
 
-    private func openMetadata(_ open: inout OpenThings) async throws -> Rows {
+    private func openMetadata(_ open: inout OpenedResources) async throws -> Rows {
         let store: Rows
         switch configuration.metadata {
         case .sqlite:
@@ -217,7 +217,7 @@ extension CheckOpening {
 
 extension CheckOpening {
     private func openObjects(
-        _ url: String, _ rows: Rows, _ open: inout OpenThings
+        _ url: String, _ rows: Rows, _ open: inout OpenedResources
     ) throws -> S3Store {
         let environment = ProcessInfo.processInfo.environment
         let settings: S3Configuration
