@@ -114,7 +114,7 @@ extension TransferClient {
             // Replaced by the worker's own end at the latest.
             var end = RunEnd.failed(CancellationError())
             for await next in group {
-                if let next, next.rank >= end.rank { end = next }
+                if let next { end = end.combined(with: next) }
                 group.cancelAll()
             }
             return end

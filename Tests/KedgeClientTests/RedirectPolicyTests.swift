@@ -108,6 +108,17 @@ struct RedirectPolicyTests {
         #expect(request.headerFields[.authorization] == nil)
     }
 
+    @Test(
+        arguments: [
+            ("http://[::1]:8080/b", true), ("http://[::1]:8081/b", false),
+            ("http://[::2]:8080/b", false), ("http://[::1]/b", false),
+        ])
+    func `an IPv6 address is compared with its port`(url: String, expected: Bool) {
+        let credentials = ServerCredentials(home: "http://[::1]:8080", token: "hush")
+        let request = credentials.attached(to: TransportRequest(method: .get, url: url))
+        #expect((request.headerFields[.authorization] == "Bearer hush") == expected)
+    }
+
     @Test func `credentials for no address go nowhere`() {
         let credentials = ServerCredentials(home: "nowhere", token: "hush")
         let request = credentials.attached(to: TransportRequest(method: .get, url: "no address"))

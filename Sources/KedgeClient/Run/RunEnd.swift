@@ -1,5 +1,5 @@
 /// The end of one round of a run, reported by its worker or by the watcher of its lease.
-enum RunEnd: Sendable {
+package enum RunEnd: Sendable {
     /// The worker completed the transfer.
     case completed
     /// The worker failed, or was canceled.
@@ -11,9 +11,11 @@ enum RunEnd: Sendable {
     /// The lease was lost, or the store failed.
     case lost(any Error)
 
-    /// Decides between an end of the worker and one of the watcher: a completed transfer needs no
-    /// command, and a worker that the watcher stopped fails for that reason.
-    var rank: Int {
+    /// Returns the end that counts: a completed transfer needs no command, and a worker that the
+    /// watcher stopped fails for that reason.
+    package func combined(with later: RunEnd) -> RunEnd { later.rank >= rank ? later : self }
+
+    private var rank: Int {
         switch self {
         case .failed: 0
         case .command, .suspended, .lost: 1

@@ -41,6 +41,8 @@ extension Appender {
             try await commitDeferred()
             return
         }
+        // The session may have ended while the body arrived.
+        try await session.requireOpen()
         try await write.savePartial()
         guard await session.ledger.contiguousOffset >= offset else {
             throw EngineError(.internalError, cause: "the end of an append was not saved")

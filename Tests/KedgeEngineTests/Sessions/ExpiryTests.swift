@@ -40,6 +40,17 @@ import Testing
         await expect { _ = try await node.finish(upload) }
     }
 
+    @Test func `an append whose session expires while its body arrives is refused`() async throws {
+        let node = try await fixture.start()
+        let upload = try await node.begin(sampleBytes(2500))
+        var body = ScriptedBody(upload.content.prefix(300))
+        body.beforePart = { [clock = fixture.clock] in clock.advance(by: .seconds(101)) }
+        await #expect(throws: EngineError(.sessionExpired)) {
+            _ = try await node.engine.append(
+                AppendPut(offset: 0), to: upload.id, owner: upload.owner, body: body)
+        }
+    }
+
     @Test(arguments: [false, true], [false, true])
     func `a session whose time is over answers as expired`(
         swept: Bool, afterRestart: Bool
