@@ -177,20 +177,6 @@ package struct StagedFile: Sendable {
     }
 }
 
-/// The name of a finished file's bytes.
-package struct BlobName: Hashable, Sendable {
-    package var digest: SHA256Digest
-    package var byteCount: Int64
-    /// The location in the store; nil when the store names the blob by its digest.
-    package var location: String?
-
-    package init(digest: SHA256Digest, byteCount: Int64, location: String? = nil) {
-        self.digest = digest
-        self.byteCount = byteCount
-        self.location = location
-    }
-}
-
 /// Stores bytes: the staging areas of sessions, and the blobs that they become. Throws only
 /// ``ByteStoreError``.
 package protocol ByteStore: Sendable {

@@ -18,20 +18,6 @@ package enum MetadataError: Error, Hashable, Sendable {
     case failed(String)
 }
 
-/// One node's lease on some work.
-package struct WorkLease: Hashable, Sendable {
-    /// Name of the node; a restarted node has a new one.
-    package var holder: String
-    package var now: Timestamp
-    package var until: Timestamp
-
-    package init(holder: String, now: Timestamp, until: Timestamp) {
-        self.holder = holder
-        self.now = now
-        self.until = until
-    }
-}
-
 /// Stores all rows of the service: those of the ports that it composes, and the identity of the
 /// bytes that they belong to. Owners that need only some of these ports ask for those.
 ///

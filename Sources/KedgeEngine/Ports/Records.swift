@@ -225,3 +225,49 @@ extension FileRecord {
     /// The strong entity tag. It names the bytes, so equal files have equal tags.
     package var etag: String { "\"sha256-\(digest.hex)\"" }
 }
+
+/// The name of a finished file's bytes.
+package struct BlobName: Hashable, Sendable {
+    package var digest: SHA256Digest
+    package var byteCount: Int64
+    /// The location in the store; nil when the store names the blob by its digest.
+    package var location: String?
+
+    package init(digest: SHA256Digest, byteCount: Int64, location: String? = nil) {
+        self.digest = digest
+        self.byteCount = byteCount
+        self.location = location
+    }
+}
+
+/// A copy of a blob whose name a later upload of the same bytes has taken.
+///
+/// A matching size is no proof of either copy. The later copy is the blob. The earlier one stays
+/// until a scrub has read the later one, and replaces it again if that one is damaged.
+package struct SupersededBlob: Hashable, Sendable {
+    package var digest: SHA256Digest
+    package var byteCount: Int64
+    /// The staging area that names the copy. In a store that names blobs by their digest, it is the
+    /// area that took over the name; elsewhere, the area that the copy was.
+    package var key: StagingKey
+    /// The copy's location; nil where blobs are named by their digest.
+    package var location: String?
+    /// The time until which readers may still read it.
+    package var keepUntil: Timestamp
+
+    package init(
+        digest: SHA256Digest, byteCount: Int64, key: StagingKey, location: String?,
+        keepUntil: Timestamp
+    ) {
+        self.digest = digest
+        self.byteCount = byteCount
+        self.key = key
+        self.location = location
+        self.keepUntil = keepUntil
+    }
+
+    /// The copy as a blob of its own, for stores that record locations.
+    package var blob: BlobName {
+        BlobName(digest: digest, byteCount: byteCount, location: location)
+    }
+}

@@ -6,7 +6,7 @@ internal import KedgeModel
 /// request, an append once for each chunk.
 ///
 /// The order of the steps makes acknowledged bytes durable. A process or a machine that stops
-/// between two of them loses only bytes that no client was told of:
+/// between two of them loses only bytes that were not acknowledged:
 ///
 /// 1. Receive: bytes are written to the staging area while they are hashed (``receive(_:)``).
 /// 2. Verify: the caller compares the chunk's ``digest`` with the declared one.

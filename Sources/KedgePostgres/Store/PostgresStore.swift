@@ -5,8 +5,8 @@ package import KedgeModel
 
 /// Stores sessions, chunks and files in one PostgreSQL database, shared by any number of nodes.
 ///
-/// Every operation is one transaction, or one idempotent statement; see ``ReconnectingConnection``. The store
-/// works behind a pooler in transaction mode. It never blocks the caller's thread.
+/// Every operation is one transaction, or one idempotent statement; see ``ReconnectingConnection``.
+/// The store works behind a pooler in transaction mode. It never blocks the caller's thread.
 package final class PostgresStore: FleetMetadataStore {
     private let pool: PostgresPool
     private let clock: DatabaseClock
