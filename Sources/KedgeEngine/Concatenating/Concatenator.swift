@@ -19,7 +19,7 @@ final class Concatenator: Sendable {
     private let fileService: FileService
     private let finalizer: Finalizer
     private let copier: SourceCopier
-    private let copyLocks = KeyedLock<Int>()
+    private let copyLimit: ConcurrencyLimit
     private let waitingConcatenations = WaitingConcatenations()
     /// The open final upload after which the next sweep continues; nil to start over.
     private let lastConcatenation = Mutex<SessionID?>(nil)
@@ -33,6 +33,7 @@ final class Concatenator: Sendable {
         self.registry = registry
         self.fileService = fileService
         self.finalizer = finalizer
+        copyLimit = ConcurrencyLimit(context.configuration.maxConcurrentCopies)
         copier = SourceCopier(
             context: context, registry: registry, sessionWriter: sessionWriter,
             fileService: fileService, finalizer: finalizer)
@@ -168,8 +169,7 @@ final class Concatenator: Sendable {
             do {
                 // Few at a time, and outside the limit of bodies: copying must not keep clients
                 // from uploading.
-                let slot = abs(id.hashValue % context.configuration.maxConcurrentCopies)
-                try await copyLocks.withLock(slot) {
+                try await copyLimit.withPermit {
                     try Task.checkCancellation()
                     try await makeFinalUpload(id, of: ids, owner: owner)
                 }

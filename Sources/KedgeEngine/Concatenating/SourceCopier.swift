@@ -56,9 +56,8 @@ struct SourceCopier: Sendable {
                 throw EngineError.closed(ledger.record.state)
             }
             guard ledger.isComplete, let byteCount = ledger.record.fileSize else {
-                var error = EngineError(.missingChunks, "A partial upload is not complete.")
-                error.missing = ledger.missing
-                throw error
+                throw EngineError.missingChunks(
+                    ledger.missing, "A partial upload is not complete.")
             }
             return byteCount
         }

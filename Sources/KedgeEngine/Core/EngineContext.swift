@@ -61,9 +61,7 @@ struct EngineContext: Sendable {
 
     /// Returns the error for a file that is larger than allowed.
     func tooLarge() -> EngineError {
-        var error = EngineError(.fileTooLarge)
-        error.maxBytes = configuration.maxFileSize
-        return error
+        .tooLarge(maxBytes: configuration.maxFileSize)
     }
 
     /// The expiry of a session that is active now.

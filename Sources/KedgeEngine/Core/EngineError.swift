@@ -78,6 +78,50 @@ extension EngineError {
         }
     }
 
+    /// Returns the error for a request that continues at another offset than the expected one.
+    package static func offsetMismatch(expected: Int64) -> EngineError {
+        var error = EngineError(.offsetMismatch)
+        error.expectedOffset = expected
+        return error
+    }
+
+    /// Returns the error for a file or body of more bytes than are accepted.
+    package static func tooLarge(_ detail: String? = nil, maxBytes: Int64?) -> EngineError {
+        var error = EngineError(.fileTooLarge, detail)
+        error.maxBytes = maxBytes
+        return error
+    }
+
+    /// Returns the error for a session that lacks these chunks.
+    static func missingChunks(
+        _ missing: [ClosedRange<Int>]?, _ detail: String? = nil, cause: String? = nil
+    ) -> EngineError {
+        var error = EngineError(.missingChunks, detail, cause: cause)
+        error.missing = missing
+        return error
+    }
+
+    /// Returns the error for bytes of a chunk that do not match their declared digest.
+    static func wrongHash(expected: SHA256Digest, actual: SHA256Digest) -> EngineError {
+        EngineError(.chunkHashMismatch, expected: expected, actual: actual)
+    }
+
+    /// Returns the error for a chunk that was committed with another digest.
+    static func conflict(stored: SHA256Digest, sent: SHA256Digest) -> EngineError {
+        EngineError(.chunkConflict, expected: stored, actual: sent)
+    }
+
+    /// Returns the error for a file that does not match its declared digest.
+    static func integrityMismatch(expected: SHA256Digest, actual: SHA256Digest) -> EngineError {
+        EngineError(.integrityMismatch, expected: expected, actual: actual)
+    }
+
+    private init(_ code: ErrorCode, expected: SHA256Digest, actual: SHA256Digest) {
+        self.init(code)
+        expectedDigest = expected
+        actualDigest = actual
+    }
+
     /// The error for a slow body that is stopped to make room. Its received bytes are kept.
     static var crowded: EngineError {
         var error = EngineError(.busy, "Other uploads wait; received bytes are kept. Resume later.")

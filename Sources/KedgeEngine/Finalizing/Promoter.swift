@@ -29,9 +29,7 @@ struct Promoter: Sendable {
             throw EngineError(.sizeMismatch, "The file size was not declared.")
         }
         guard ledger.isComplete else {
-            var error = EngineError(.missingChunks)
-            error.missing = ledger.missing
-            throw error
+            throw EngineError.missingChunks(ledger.missing)
         }
         guard ledger.committedByteCount == size else {
             throw EngineError(
@@ -42,10 +40,7 @@ struct Promoter: Sendable {
 
     private static func require(_ digest: SHA256Digest, matches expected: SHA256Digest?) throws {
         guard let expected, expected != digest else { return }
-        var error = EngineError(.integrityMismatch)
-        error.expectedDigest = expected
-        error.actualDigest = digest
-        throw error
+        throw EngineError.integrityMismatch(expected: expected, actual: digest)
     }
 
     /// Returns the file of a completed session, or resumes an interrupted finalize.

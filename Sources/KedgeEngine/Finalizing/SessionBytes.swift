@@ -41,10 +41,9 @@ struct SessionBytes: Sendable {
         let indexes = await session.ledger.committed.indexes
         try await context.metadata.invalidateChunks(index.map { [$0] } ?? indexes, of: record.id)
         await registry.drop(record.id)
-        var error = EngineError(.missingChunks, cause: cause)
-        error.missing =
+        let missing =
             index.map { [$0...$0] }
             ?? record.layout.chunkCount.map { $0 > 0 ? [0...($0 - 1)] : [] }
-        return error
+        return EngineError.missingChunks(missing, cause: cause)
     }
 }

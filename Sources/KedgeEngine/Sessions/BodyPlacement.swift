@@ -50,9 +50,7 @@ enum BodyPlacement: Equatable {
     func require(_ body: ByteRange, chunk: ByteRange, awaitsContinue: Bool) throws {
         let expected = chunk.start + (partial?.byteCount ?? 0)
         guard body.start == expected || (body.start < expected && !awaitsContinue) else {
-            var error = EngineError(.offsetMismatch)
-            error.expectedOffset = expected
-            throw error
+            throw EngineError.offsetMismatch(expected: expected)
         }
         if case .beside(_, isKept: false) = self, body.end < chunk.end {
             throw EngineError.onlyWhole

@@ -164,8 +164,6 @@ struct Appender {
     }
 
     func offsetMismatch() async -> EngineError {
-        var error = EngineError(.offsetMismatch)
-        error.expectedOffset = await session.ledger.contiguousOffset
-        return error
+        .offsetMismatch(expected: await session.ledger.contiguousOffset)
     }
 }

@@ -73,21 +73,3 @@ struct ChunkWriter {
         return partial.declaredDigest
     }
 }
-
-extension EngineError {
-    /// Returns the error for bytes that do not match their declared digest.
-    static func wrongHash(expected: SHA256Digest, actual: SHA256Digest) -> EngineError {
-        var error = EngineError(.chunkHashMismatch)
-        error.expectedDigest = expected
-        error.actualDigest = actual
-        return error
-    }
-
-    /// Returns the error for a chunk that was committed with another digest.
-    static func conflict(stored: SHA256Digest, sent: SHA256Digest) -> EngineError {
-        var error = EngineError(.chunkConflict)
-        error.expectedDigest = stored
-        error.actualDigest = sent
-        return error
-    }
-}

@@ -79,9 +79,7 @@ struct RivalWriter {
                 place(byteCount: rival?.byteCount ?? 0), isKept: isKept)
         } catch ByteStoreError.notFound where rival != nil {
             try await session.discardPartial(put.index, isRival: true)
-            var error = EngineError(.offsetMismatch)
-            error.expectedOffset = chunk.start
-            throw error
+            throw EngineError.offsetMismatch(expected: chunk.start)
         }
     }
 

@@ -65,9 +65,7 @@ struct SessionWriter: Sendable {
 
     private func validate(_ put: AppendPut, _ ledger: SessionLedger, announced: Int64?) throws {
         guard put.offset == ledger.contiguousOffset else {
-            var error = EngineError(.offsetMismatch)
-            error.expectedOffset = ledger.contiguousOffset
-            throw error
+            throw EngineError.offsetMismatch(expected: ledger.contiguousOffset)
         }
         if let declared = put.declaredSize {
             guard declared <= context.configuration.maxFileSize else { throw context.tooLarge() }
@@ -81,10 +79,9 @@ struct SessionWriter: Sendable {
         let limit = ledger.record.fileSize ?? put.declaredSize ?? context.configuration.maxFileSize
         guard !overflow, end <= limit else { throw context.tooLarge() }
         if put.countsAtItsEnd, end - put.offset > context.configuration.maxCheckedByteCount {
-            var error = EngineError(
-                .fileTooLarge, "The body is too large for a request with a checksum.")
-            error.maxBytes = context.configuration.maxCheckedByteCount
-            throw error
+            throw EngineError.tooLarge(
+                "The body is too large for a request with a checksum.",
+                maxBytes: context.configuration.maxCheckedByteCount)
         }
     }
 

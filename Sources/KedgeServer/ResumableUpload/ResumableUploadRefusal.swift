@@ -61,9 +61,7 @@ struct ResumableUploadErrors {
     private func answer(to refusal: ResumableUploadRefusal) throws -> Response {
         switch refusal {
         case .mismatchingOffset(let expected, let provided):
-            var error = EngineError(.offsetMismatch)
-            error.expectedOffset = expected
-            var failure = requestError(error)
+            var failure = requestError(.offsetMismatch(expected: expected))
             failure.fields[.uploadOffset] = String(expected)
             return try answer(.mismatchingOffset, failure, provided: provided)
         case .inconsistentLength:

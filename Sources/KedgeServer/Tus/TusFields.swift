@@ -55,9 +55,7 @@ struct TusRequestFields: Sendable {
         guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else {
             throw EngineError(.badRequest, "Upload-Length must be a number of bytes.")
         }
-        var error = EngineError(.fileTooLarge)
-        error.maxBytes = limit
-        throw error
+        throw EngineError.tooLarge(maxBytes: limit)
     }
 
     /// Whether the size is declared later.

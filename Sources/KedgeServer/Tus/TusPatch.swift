@@ -51,7 +51,8 @@ extension TusRoutes {
         } catch let error as EngineError where error.code == .lengthMismatch {
             // Otherwise the body was interrupted, and the received bytes count.
             guard let size, body.readByteCount > size - offset else { throw error }
-            throw Self.tooLarge("The body continues after the end of the upload.", size)
+            throw EngineError.tooLarge(
+                "The body continues after the end of the upload.", maxBytes: size)
         }
         return try await finished(try await self.upload(upload.view.id, context), context)
     }
@@ -74,19 +75,12 @@ extension TusRoutes {
         _ append: TusAppend, at offset: Int64, of upload: TusUpload
     ) throws -> TusUpload {
         guard offset == upload.view.offset else {
-            var error = EngineError(.offsetMismatch)
-            error.expectedOffset = upload.view.offset
-            throw error
+            throw EngineError.offsetMismatch(expected: upload.view.offset)
         }
         guard append.isEmpty else {
-            throw tooLarge("The upload is complete.", upload.view.fileSize)
+            throw EngineError.tooLarge(
+                "The upload is complete.", maxBytes: upload.view.fileSize)
         }
         return upload
-    }
-
-    private static func tooLarge(_ detail: String, _ size: Int64?) -> EngineError {
-        var error = EngineError(.fileTooLarge, detail)
-        error.maxBytes = size
-        return error
     }
 }
