@@ -32,6 +32,8 @@ WIDTH := --experimental-maximum-parallelization-width 6
 export ALLOW_SKIP := $(strip $(ALLOW_SKIP) long-runs kubectl)
 # Targets whose tests need no other process and end within seconds.
 QUICK_TESTS := KedgeModel|KedgeContainers|KedgeHash|KedgeFiles|KedgeSQLite|KedgeDisk|KedgeCurl
+# The same of other targets: the conformance kit in memory, and state machines.
+QUICK_SUITES := KedgeEngineTests\.(SimulatedMetadata|WriteAdmission)|KedgeClientTests\.(ChunkSendState|RetryPolicy|RunEnd|RedirectPolicy|RangeResponseCheck)
 SCRIPTS := $(wildcard .ci/* docs/*.sh Tests/*/*.sh)
 PROGRAMS := $(wildcard Tests/*/*.py)
 
@@ -84,7 +86,8 @@ test: deps test-deps ## Run every test
 check: ## Check quickly: format, lint, unit tests and conformance in memory
 	$(MAKE) --no-print-directory lint
 	swift build --build-tests
-	Tests/support/swift_test.sh --skip-build $(WIDTH) --filter "^($(QUICK_TESTS))Tests\."
+	Tests/support/swift_test.sh --skip-build $(WIDTH) \
+	    --filter "^(($(QUICK_TESTS))Tests\.|($(QUICK_SUITES))Tests)"
 
 .PHONY: check-all
 check-all: ## Check everything, also what takes hours: test, sanitizers, fuzzers, torture
@@ -153,7 +156,7 @@ format: ## Format the Swift code in place
 	swift format format --in-place --recursive --parallel Package.swift Sources Tests
 
 .PHONY: lint
-lint: test-deps ## Check format, imports, text files, scripts and the contract
+lint: $(VENV)/ready ## Check format, imports, text files, scripts and the contract
 	swift format lint --strict --recursive --parallel Package.swift Sources Tests
 	Tests/lint/check_imports.sh
 	python3 Tests/lint/house.py folders
@@ -173,7 +176,7 @@ clean: ## Remove everything that was built; data stays
 
 # The Python tools, in an environment of their own and at known versions.
 $(VENV)/ready: $(PYTHON_REQUIREMENTS)
-	@.ci/require-packages test
+	@.ci/require-packages check
 	python3 -m venv --clear $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r $(PYTHON_REQUIREMENTS)
 	touch $@
