@@ -58,7 +58,15 @@ struct Promoter: Sendable {
         return try await complete(session, digest: digest)
     }
 
-    /// Promotes the bytes and creates the file's row. Every step can be repeated after a crash.
+    /// Promotes the bytes and creates the file's row, after the steps 1 to 5 of ``ChunkWrite``. Each
+    /// step is durable before the next, and can be repeated after a crash:
+    ///
+    /// 6. Row: the session is finalizing and has its digest.
+    /// 7. Row: the blob whose name the bytes will take is superseded, if there is one.
+    /// 8. Rename: the staging file gets the name of the blob, and the directories are synced
+    ///    (``ByteStore/promote(_:to:)``).
+    /// 9. Row: the file exists, and the session is completed.
+    /// 10. Acknowledge: only then the client gets the file.
     private func complete(_ session: LiveSession, digest: SHA256Digest) async throws -> FileRecord {
         try await digestLocks.withLock(digest) {
             let record = try await context.metadata.beginFinalize(

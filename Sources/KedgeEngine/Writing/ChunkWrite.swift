@@ -14,7 +14,7 @@ internal import KedgeModel
 /// 4. Row: the chunk's row, or its partial's, is committed (``commit()``, ``savePart()``).
 /// 5. Acknowledge: only then does the caller return.
 ///
-/// Finalize later renames the file and syncs the directory (``Promoter``).
+/// ``Promoter`` continues with the rename at step 6.
 struct ChunkWrite {
     let index: Int
     private let session: LiveSession
