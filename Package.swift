@@ -154,7 +154,7 @@ let package = Package(
             ], path: "Tests/simulator"),
         // Conformance kits of the stores, simulated disk and rows, faults, servers, fixtures.
         .target(
-            name: "KedgeTesting", dependencies: basics + ["KedgeEngine"],
+            name: "KedgeTesting", dependencies: basics + ["KedgeEngine", logging],
             path: "Tests/KedgeTesting"),
 
         // Tests, a target for each of the above.

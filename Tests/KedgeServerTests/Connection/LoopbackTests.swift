@@ -1,4 +1,5 @@
 import KedgeServer
+import KedgeTesting
 import Logging
 import Testing
 

@@ -1,6 +1,7 @@
 import KedgeEngine
 import KedgeModel
 import KedgeServer
+import KedgeTesting
 import Logging
 import Testing
 

@@ -1,18 +1,20 @@
-import KedgeLocks
-import Logging
+internal import KedgeLocks
+package import Logging
 
 /// A log that keeps its lines for a test.
-final class CapturedLog: Sendable {
-    struct Line: Sendable {
-        var level: Logger.Level
-        var metadata: Logger.Metadata
+package final class CapturedLog: Sendable {
+    package struct Line: Sendable {
+        package var level: Logger.Level
+        package var metadata: Logger.Metadata
     }
 
     private let kept = Mutex<[Line]>([])
 
-    var lines: [Line] { kept.withLock { $0 } }
+    package init() {}
 
-    func logger() -> Logger {
+    package var lines: [Line] { kept.withLock { $0 } }
+
+    package func logger() -> Logger {
         Logger(label: "test") { _ in Handler(log: self) }
     }
 
