@@ -5,7 +5,6 @@ import KedgeFiles
 import KedgeModel
 import KedgeSQLite
 import KedgeTesting
-import Logging
 import Testing
 
 extension EngineConfiguration {
@@ -25,12 +24,13 @@ extension EngineConfiguration {
 }
 
 /// An environment for an engine over SQLite and a disk, with a clock and a disk that a test
-/// controls.
+/// controls, and the engine's log.
 final class EngineEnvironment: Sendable {
     let directory: TemporaryDirectory
     let clock = ManualClock()
     let timer = ManualTimer()
     let disk = TestDisk()
+    let log = CapturedLog()
     private let configuration: EngineConfiguration
     private let pool = BlockingPool(threadCount: 4)
 
@@ -54,8 +54,7 @@ final class EngineEnvironment: Sendable {
         let metadata = HookedMetadata(database)
         let engine = TransferEngine(
             metadata: metadata, bytes: bytes, configuration: configuration, clock: clock,
-            timer: timer, pool: pool,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            timer: timer, pool: pool, logger: log.logger())
         try await engine.recover()
         return Node(engine: engine, metadata: metadata, bytes: bytes, fixture: self)
     }

@@ -1,5 +1,6 @@
 import Glibc
 import KedgeFiles
+import KedgeModel
 import KedgeTesting
 
 /// The real file system with counters, and with a rule that makes calls fail or wait.
@@ -18,12 +19,19 @@ final class TestDisk: ForwardingFileSystem {
         var readBytes = 0
     }
 
+    /// A use of the page cache for the bytes of a file.
+    enum CacheUse: Hashable, Sendable {
+        case read(ByteRange)
+        case drop(ByteRange)
+    }
+
     /// Gets a call and its number among its kind since the rule was set, from 0. Returns the
     /// system's error number for a call that fails.
     typealias Rule = @Sendable (Call, Int) -> Int32?
 
     private struct State: Sendable {
         var counts = Counts()
+        var cacheUses: [CacheUse] = []
         var calls: [Call: Int] = [:]
         var rule: Rule?
         var availableBytes: Int64?
@@ -34,6 +42,9 @@ final class TestDisk: ForwardingFileSystem {
 
     /// Counts since the start.
     var counts: Counts { state.value.counts }
+
+    /// Every use of the page cache since the start, in order.
+    var cacheUses: [CacheUse] { state.value.cacheUses }
 
     func apply(_ rule: @escaping Rule) {
         state.update {
@@ -75,6 +86,8 @@ final class TestDisk: ForwardingFileSystem {
         }
     }
 
+    fileprivate func record(_ use: CacheUse) { state.update { $0.cacheUses.append(use) } }
+
     func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any OpenFile {
         TestFile(real: try base.open(path, mode), disk: self)
     }
@@ -103,7 +116,14 @@ private final class TestFile: OpenFile {
         into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
     ) throws(FileError) -> Int {
         try disk.enter(.read, byteCount: buffer.count)
-        return try real.read(into: buffer, at: offset)
+        let count = try real.read(into: buffer, at: offset)
+        disk.record(.read(ByteRange(start: offset, end: offset + Int64(count))))
+        return count
+    }
+
+    func dropCached(_ byteCount: Int64, at offset: Int64) {
+        real.dropCached(byteCount, at: offset)
+        disk.record(.drop(ByteRange(start: offset, end: offset + byteCount)))
     }
 
     func syncData() throws(FileError) {
