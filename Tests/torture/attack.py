@@ -41,8 +41,9 @@ class Service:
     """One `kedge serve` with an embedded store."""
 
     def __init__(
-        self, binary: Path, options: Sequence[str] = (), descriptors: int | None = None
+        self, binary: Path, options: Sequence[str] = (), descriptors: int | str | None = None
     ) -> None:
+        """`descriptors` is the limit of file descriptors: a number, or `SOFT:HARD`."""
         self._scratch = Scratch("attack")
         self.port = free_port()
         self.log_path = self._scratch.path / "log"

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Takes a service its file descriptors away, and gives them back.
 
-It must not spin, must say so once in ten seconds and in /readyz, and must go on by itself.
+It must not spin, must say so once in ten seconds and in /readyz, and must go on by itself. At its start, it must
+raise the soft limit of descriptors to the hard one.
 """
 
 import argparse
 import contextlib
 import json
 import re
+import resource
 import time
 from pathlib import Path
 
@@ -34,15 +36,35 @@ def refuses(binary: Path) -> None:
         scratch.remove()
 
 
+def connection_limit(service: Service) -> dict[str, str]:
+    """The log line that says how many connections there are."""
+    lines = [line for line in service.log().splitlines() if "limits.maxConnections" in line]
+    expect(len(lines) == 1, "the start does not say how many connections there are")
+    return json.loads(lines[0])
+
+
+def raises(binary: Path) -> None:
+    """A soft limit below the hard one is raised at the start, and the connections follow."""
+    with Service(binary, descriptors=256) as service:
+        few = int(connection_limit(service)["limits.maxConnections"])
+    with Service(binary, descriptors="256:4096") as service:
+        line = connection_limit(service)
+        limits = resource.prlimit(service.process, resource.RLIMIT_NOFILE)
+    expect(limits == (4096, 4096), f"the limits of descriptors are {limits}")
+    expect(line["descriptors"] == "4096", f"the log says {line['descriptors']} descriptors")
+    many = int(line["limits.maxConnections"])
+    expect(many > 4 * few, f"{many} connections with 4096 descriptors, {few} with 256")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--binary", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=12, help="how long there are none")
     options = parser.parse_args()
     refuses(options.binary)
+    raises(options.binary)
     with Service(options.binary, descriptors=256) as service:
-        limits = [line for line in service.log().splitlines() if "limits.maxConnections" in line]
-        expect(len(limits) == 1, "the start does not say how many connections there are")
+        expect(connection_limit(service)["descriptors"] == "256", "the log says other descriptors")
         prober = Client(service.port)
         expect(prober.ask("GET", "/readyz")[0] == 200, "the service is not ready")
         with contextlib.ExitStack() as stack:
