@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks what deploy/ says about a fleet: that its files parse, and that they agree with each other.
+"""Checks what deploy/ says about a fleet and about proxies: that files parse, and that they agree with each other.
 
     check_fleet.py [DEPLOY_DIRECTORY]
 
@@ -297,12 +297,39 @@ def check_proxies(check):
         check.require('"~^Bearer ${KEDGE_TOKEN}$" 1;' in text, name, "asks for no token")
 
 
+def check_trust(check):
+    """Behind a proxy, clients have addresses of their own only if the proxy reports them and is trusted.
+
+    Every configuration but the example, which shows the defaults, is for a proxy beside the service.
+    """
+    names = sorted(
+        str(path.relative_to(check.deploy)) for path in check.deploy.rglob("kedge*.yaml"))
+    check.require(len(names) > 1, "kedge*.yaml", "no configuration is here")
+    for name in names:
+        if name == "kedge.example.yaml":
+            continue
+        trusted = {proxy.strip() for proxy in check.settings(name)["trustedProxies"].split(",")}
+        check.require({"127.0.0.1", "::1"} <= trusted, name, "trustedProxies lacks the proxy beside the service")
+    for name in ["nginx.conf", "compose/nginx.conf", "kubernetes/nginx.conf"]:
+        check.require(
+            "proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;" in check.text(name),
+            name, "does not report the client's address")
+    for path in [check.deploy / "nginx.conf", *sorted((check.deploy / "proxies").iterdir())]:
+        if path.suffix == ".yaml":
+            continue
+        named = re.search(r"kedge\.[a-z-]+\.yaml", path.read_text(encoding="utf-8"))
+        check.require(
+            named is not None and (check.deploy / "proxies" / named[0]).exists(),
+            path.relative_to(check.deploy), "names no configuration of the service to use with it")
+
+
 def main():
     default = pathlib.Path(__file__).resolve().parents[2] / "deploy"
     check = Check(pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default)
     check_compose(check)
     check_kubernetes(check)
     check_proxies(check)
+    check_trust(check)
     examples = sorted((check.deploy / "examples").glob("kedge.*.yaml"))
     check.require(len(examples) == 3, "examples", f"{len(examples)} files")
     for example in examples:
@@ -311,7 +338,7 @@ def main():
         print(f"deploy/{failure}", file=sys.stderr)
     if check.failures:
         return 1
-    print("compose, kubernetes and examples: agree")
+    print("compose, kubernetes, examples and proxies: agree")
     return 0
 
 
