@@ -13,6 +13,9 @@ struct ReturnTests {
     private static let bucketCount = 20
     /// Clients that record every attempt, which takes time.
     private static let recordingClientCount = 250
+    /// Fixed seeds stay below 2. Of fresh ones, one in twenty exceeds it after an outage of a
+    /// second, and none in 20,000 exceeds 2.5.
+    private static let largestRatio = TortureSeeds.areFresh ? 2.5 : 2
 
     /// The times at which clients return, and how unevenly they are spread.
     private struct Returns {
@@ -31,7 +34,9 @@ struct ReturnTests {
         }
     }
 
-    @Test(arguments: [1, 3, 7, 10, 14, 20, 30, 45, 60, 120, 600, 3600], 0..<5 as Range<UInt64>)
+    @Test(
+        arguments: [1, 3, 7, 10, 14, 20, 30, 45, 60, 120, 600, 3600],
+        TortureSeeds.range(from: 0, count: 5))
     func `a thousand clients return evenly spread after an outage`(seconds: Int, seed: UInt64) {
         var generator = SplitMix64(seed: seed &* 1000 &+ 17)
         let policy = RetryPolicy()
@@ -48,7 +53,7 @@ struct ReturnTests {
             returns.times.append(time)
         }
         let ratio = returns.peakOverMean(since: outage)
-        #expect(ratio <= 2, "seed \(seed): \(ratio)")
+        #expect(ratio <= Self.largestRatio, "seed \(seed): \(ratio)")
     }
 
     @Test(arguments: [1, 7, 40, 300], [1, 9])

@@ -136,7 +136,7 @@ import Testing
 
     /// Writers in any order; the leases are lost between all of their steps. A writer that knows an
     /// older partial than the last saved one can no longer change it.
-    @Test(arguments: 1...12 as ClosedRange<UInt64>)
+    @Test(arguments: TortureSeeds.range(from: 1, count: 12))
     func `no writer changes a partial that another one saved after its claim`(
         seed: UInt64
     ) async throws {
