@@ -163,6 +163,25 @@ class Check:
         assert middle["Body"].read() == whole[PART - 7:3 * PART + 7]
         self.s3.delete_object(**self.place)
 
+    def damage(self) -> None:
+        """A flipped bit of an object or of a part changes its bytes and nothing that is said of them."""
+        put = self.s3.put_object(**self.place, Body=b"1234")
+        self.stub.damage(self.place["Key"], 2)
+        got = self.s3.get_object(**self.place, IfMatch=put["ETag"])
+        assert got["Body"].read() == b"12" + bytes([ord("3") ^ 1]) + b"4"
+        begun = self.s3.create_multipart_upload(**self.place, ChecksumAlgorithm="SHA256")
+        upload = self.place | {"UploadId": begun["UploadId"]}
+        parts = []
+        for number, body in ((1, bytes(PART)), (2, b"end")):
+            answer = self.s3.upload_part(
+                **upload, PartNumber=number, Body=body, ChecksumSHA256=checksum(body))
+            parts.append({
+                "PartNumber": number, "ETag": answer["ETag"], "ChecksumSHA256": checksum(body)})
+        self.stub.damage(self.place["Key"], 1, part=2)
+        self.s3.complete_multipart_upload(**upload, MultipartUpload={"Parts": parts})
+        assert self.s3.get_object(**self.place)["Body"].read() == bytes(PART) + b"eod"
+        self.s3.delete_object(**self.place)
+
     def copies(self) -> None:
         """Parts that are ranges of an object."""
         data = os.urandom(3 * PART)
@@ -269,8 +288,8 @@ def main() -> int:
     try:
         check = Check(stub)
         for part in (
-            check.objects, check.signatures, check.uploads, check.copies, check.lists, check.faults,
-            check.many_at_once,
+            check.objects, check.signatures, check.uploads, check.damage, check.copies, check.lists,
+            check.faults, check.many_at_once,
         ):
             part()
             assert stub.left() == [], f"{part.__name__} left {stub.left()}"

@@ -138,9 +138,10 @@ class StubServer(ObjectStore):
         """Removes all rules."""
         self.ask("DELETE", "/_faults")
 
-    def damage(self, key: str, offset: int = 0) -> None:
-        """Flips a bit of an object at rest."""
-        self.ask("POST", "/_damage", {"bucket": self.bucket, "key": key, "offset": offset})
+    def damage(self, key: str, offset: int = 0, part: int | None = None) -> None:
+        """Flips a bit of an object at rest, or of an uploaded part of it."""
+        place = {"bucket": self.bucket, "key": key, "offset": offset, "part": part}
+        self.ask("POST", "/_damage", place)
 
     def state(self) -> dict[str, Any]:
         """What is stored and what was asked."""

@@ -85,10 +85,12 @@ class Storage:
                 raise S3Error(404, "NoSuchKey")
             return stored
 
-    def damage(self, bucket: str, key: str, offset: int) -> None:
-        """Flips a bit of an object at rest: neither its size nor its tag tells."""
+    def damage(self, bucket: str, key: str, offset: int, part: int | None = None) -> None:
+        """Flips a bit of an object at rest, or of a part of a multipart upload that is under way:
+        neither size nor tag nor checksum tells."""
         with self.lock:
-            for segment in self.find(bucket, key).segments:
+            stored = self.find(bucket, key) if part is None else self.find_part(bucket, key, part)
+            for segment in stored.segments:
                 if offset < segment.byte_count:
                     with segment.path.open("r+b") as file:
                         file.seek(offset)
@@ -97,6 +99,14 @@ class Storage:
                         file.write(bytes([byte ^ 1]))
                     return
                 offset -= segment.byte_count
+
+    def find_part(self, bucket: str, key: str, number: int) -> Stored:
+        """A part of the latest upload under the key that has it."""
+        with self.lock:
+            for upload in reversed(self.uploads.values()):
+                if (upload.bucket, upload.key) == (bucket, key) and number in upload.parts:
+                    return upload.parts[number]
+            raise S3Error(404, "NoSuchUpload")
 
     def put(self, bucket: str, key: str, stored: Stored, conditions: dict[str, str]) -> None:
         """Replaces an object as a whole, if the conditions hold at this moment."""

@@ -6,7 +6,7 @@
 Prints one line of JSON with its port when it listens, and ends when its standard input does. It checks what
 S3 checks: signature, digests of bodies, part rules, conditions. Buckets are named by the path or by the first
 label of the host. `POST /_faults` takes rules (see s3_faults.py), `DELETE /_faults` removes them, and
-`POST /_damage` flips a bit of a stored object, `GET /_state` tells what is stored and what was asked.
+`POST /_damage` flips a bit of a stored object or part, `GET /_state` tells what is stored and what was asked.
 """
 
 import argparse
