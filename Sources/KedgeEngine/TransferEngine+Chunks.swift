@@ -34,8 +34,12 @@ extension TransferEngine {
             try await registry.withSession(id, owner: owner) { session in
                 let floor = await session.ledger.committedPrefixEnd - configuration.maxHashLag
                 guard floor > 0, await session.prefix.offset < floor else { return }
-                _ = try await session.prefix.wait(
-                    for: floor, timeout: configuration.finalizeTimeout)
+                do {
+                    _ = try await session.prefix.wait(
+                        for: floor, timeout: configuration.finalizeTimeout)
+                } catch is DamagedChunk {
+                    // This chunk is durable; finalize reports the damaged one.
+                }
             }
         }
     }

@@ -5,8 +5,8 @@
 The short form takes one mix. Of each mix: a good upload over a damaged blob is served as it was sent; an earlier copy
 comes back when the later one is damaged; damage is found, refused on every route, listed, and healed by the same
 content in every protocol. Damage to staged bytes (a chunk, the only chunk of a file, a partial; in a bucket a part, an
-object, a piece) is found when the chunk is resumed or by the scrub of new files, and healed. What is known to be missed
-is counted. No download ever gets other bytes after detection, and `kedge download` keeps none before it either.
+object, a piece) is found when the chunk is resumed, by the finalize or by the scrub of new files, and healed. No
+download ever gets other bytes after detection, and `kedge download` keeps none before it either.
 """
 
 import argparse
@@ -42,10 +42,6 @@ EAGER = [*COMMON, "--scrub-period", "1"]
 LAZY = [*COMMON, "--scrub-period", "0"]
 # Exit status of `kedge` for bytes that are not those of the file.
 WRONG_BYTES = 7
-
-
-class OtherContent(Violation):
-    """The service gives a digest for bytes that were never sent."""
 
 
 class OpenSession:
@@ -103,7 +99,6 @@ class Trial:
         self._binary, self._directory, self._mix, self._stores = binary, directory, mix, stores
         self.node = Node(binary, directory, [*mix.options, *EAGER], mix.environment)
         self.data = directory / f"node-{self.node.port}"
-        self.known_faults = 0
 
     def ask(
         self, method: str, path: str, body: bytes | None = None, **fields: str
@@ -208,7 +203,7 @@ class Trial:
         with open(self._directory / "got", "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         if status == "200" and announced != repr_digest(source):
-            raise OtherContent(f"GET announces {announced} instead of {repr_digest(source)}")
+            raise Violation(f"GET announces {announced} instead of {repr_digest(source)}")
         return int(status), digest
 
     def expect_whole(self, file_id: str, source: Source, when: str) -> None:
@@ -329,7 +324,7 @@ class Trial:
             self._expect_healing(files[what], session.source, what)
         self._expect_resumption(partial)
         unread.put(0)
-        self._expect_known_fault(unread, "a chunk that arrived out of order")
+        self._expect_asked_again(unread, "a chunk that arrived out of order")
 
     def _open(self, name: str, mebibytes: int) -> OpenSession:
         return OpenSession(self, Source(self._directory / f"{name}.bin", f"staged {name}", mebibytes))
@@ -345,7 +340,7 @@ class Trial:
         for index in session.chunks[1:]:
             session.put(index)
         if not is_refused:
-            self._expect_known_fault(session, "a partial")
+            self._expect_asked_again(session, "a partial")
             return
         self.expect_whole(self._finish(session, "a partial"), session.source, "a partial, sent again")
         self.say("damage to a partial is found when its chunk is resumed, and healed")
@@ -361,7 +356,7 @@ class Trial:
         if status != 200:
             raise Violation(f"{what} is damaged: the finalize is answered {status} {answer}")
         if answer["fileHashSha256"] != session.source.sha256:
-            raise OtherContent(f"{what} is damaged: the finalize answers the digest of the damaged bytes")
+            raise Violation(f"{what} is damaged: the finalize answers the digest of the damaged bytes")
         return str(answer["remoteFileId"])
 
     def _expect_healing(self, file_id: str, source: Source, what: str) -> None:
@@ -373,16 +368,12 @@ class Trial:
             self.expect_whole(healed, source, f"{when}, healed")
         self.say(f"damage to {what} before the finalize is found by the scrub of new files, and healed")
 
-    def _expect_known_fault(self, session: OpenSession, what: str) -> None:
-        """Damage to acknowledged bytes that are read back for the file's hash becomes content of the file."""
-        try:
-            file_id = self._finish(session, what)
-        except OtherContent as error:
-            self.known_faults += 1
-            self.say(f"known fault: {error}")
-            return
-        # The service was repaired: this check and the limit in docs/DURABILITY.md are out of date.
-        raise Violation(f"{what} is damaged, and file {file_id} has the right digest: a known fault is gone")
+    def _expect_asked_again(self, session: OpenSession, what: str) -> None:
+        """The service compares bytes that it reads back for the file's hash, and asks for the damaged ones."""
+        if session.finalize()[1].get("code") != "MISSING_CHUNKS":
+            raise Violation(f"{what} is damaged, and the finalize does not ask for it again")
+        self.expect_whole(self._finish(session, what), session.source, f"{what}, sent again")
+        self.say(f"damage to {what} is found by the finalize, and healed")
 
     def _restart(self, options: list[str]) -> None:
         self.node.kill()
@@ -421,7 +412,6 @@ def main() -> None:
     options = parser.parse_args()
     mixes = options.mix or ([] if options.long else ["SQLite and disk"])
     binary = options.binary.resolve()
-    known_faults = 0
     try:
         with contextlib.ExitStack() as cleanup:
             scratch = Scratch("rot")
@@ -434,11 +424,9 @@ def main() -> None:
                 trial = Trial(binary, scratch.path / f"rot-{number}", mix, stores)
                 cleanup.callback(trial.node.kill)
                 trial.run(options.mib)
-                known_faults += trial.known_faults
     except (Violation, Unavailable) as error:
         sys.exit(f"rot: {error}")
-    exception = f", but for a known fault, seen {known_faults} times" if known_faults else ""
-    print(f"rot: every damage was found, none was served after that{exception}")
+    print("rot: every damage was found, none was served after that")
 
 
 if __name__ == "__main__":

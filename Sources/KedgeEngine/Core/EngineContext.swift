@@ -98,6 +98,32 @@ extension EngineContext {
         return hasher
     }
 
+    /// Reads the stored bytes of a chunk and hashes them for the file and for the chunk at once,
+    /// until the file's hash covers `end` bytes.
+    ///
+    /// - Parameter source: Adds bytes to the empty buffer from an offset in the file, at most
+    ///   `byteCount`. Adds at least one, or throws.
+    func hash(
+        file: SHA256Hasher, chunk: SHA256Hasher, upTo end: Int64,
+        reading source: (
+            _ buffer: IOBuffer, _ offset: Int64, _ byteCount: Int64
+        ) async throws -> Void
+    ) async throws -> (file: SHA256Hasher, chunk: SHA256Hasher) {
+        var (file, chunk) = (file, chunk)
+        let buffer = buffers.take()
+        defer { buffers.give(buffer) }
+        while file.byteCount < end {
+            buffer.removeAll()
+            try await source(buffer, file.byteCount, end - file.byteCount)
+            (file, chunk) = await pool.compute { [file, chunk] in
+                var (file, chunk) = (file, chunk)
+                SHA256Hasher.update(&file, &chunk, with: buffer.bytes)
+                return (file, chunk)
+            }
+        }
+        return (file, chunk)
+    }
+
     /// Hashes the bytes of a buffer on the pool.
     ///
     /// - Returns: The hash after these bytes.

@@ -5,6 +5,7 @@ struct FileHashWait: Sendable {
     let configuration: EngineConfiguration
     let registry: SessionRegistry
     let mode: any FinalizeMode
+    let sessionBytes: SessionBytes
 
     /// Waits for the whole-file hash of a complete session. Runs before the lock is taken, so that
     /// a cancel does not wait for the hash.
@@ -30,9 +31,13 @@ struct FileHashWait: Sendable {
     /// - Returns: True when all bytes are hashed.
     private func waitForHash(of session: LiveSession, _ size: Int64) async throws -> Bool {
         await session.followPrefix()
-        let isDone = try await session.prefix.wait(
-            for: size, timeout: configuration.finalizeTimeout)
-        guard !isDone, await !session.prefix.isReadingBack else { return isDone }
-        return try await mode.hashRest(of: session, byteCount: size)
+        do {
+            let isDone = try await session.prefix.wait(
+                for: size, timeout: configuration.finalizeTimeout)
+            guard !isDone, await !session.prefix.isReadingBack else { return isDone }
+            return try await mode.hashRest(of: session, byteCount: size)
+        } catch let damage as DamagedChunk {
+            throw try await sessionBytes.invalidate(session, damage)
+        }
     }
 }

@@ -44,7 +44,8 @@ final class Finalizer: Sendable {
             mode = ImmediateFinalize()
         }
         hashWait = FileHashWait(
-            configuration: context.configuration, registry: registry, mode: mode)
+            configuration: context.configuration, registry: registry, mode: mode,
+            sessionBytes: sessionBytes)
         promoter = Promoter(
             context: context, digestLocks: digestLocks, sessionBytes: sessionBytes)
     }

@@ -26,6 +26,15 @@ struct SessionBytes: Sendable {
             chunks: context.traits.needsChunkList ? ledger.chunks : [])
     }
 
+    /// Invalidates a chunk whose stored bytes do not match its digest; all chunks when the store
+    /// cannot replace one alone.
+    func invalidate(_ session: LiveSession, _ damage: DamagedChunk) async throws -> EngineError {
+        try await invalidate(
+            session, await session.ledger.record,
+            only: context.traits.replacesSingleChunks ? damage.index : nil,
+            cause: "the stored bytes of chunk \(damage.index) do not match its digest")
+    }
+
     /// Invalidates acknowledged chunks whose bytes are missing or damaged. The session is open
     /// again, and the client sends them again.
     ///

@@ -10,9 +10,20 @@ extension LiveSession {
         await prefix.readBack(to: end) { [weak self] in
             guard let self else { throw EngineError(.sessionClosed) }
             return try await self.stagingArea()
+        } chunk: { [weak self] offset in
+            guard let self else { throw EngineError(.sessionClosed) }
+            return try await self.committedChunk(at: offset)
         } save: { [weak self] checkpoint in
             try await self?.save(checkpoint)
         }
+    }
+
+    private func committedChunk(at offset: Int64) throws -> StoredChunk {
+        let layout = ledger.record.layout
+        let index = layout.index(ofByteAt: offset)
+        guard let range = layout.range(ofChunk: index), let digest = ledger.digest(ofChunk: index)
+        else { throw EngineError(.unavailable, "The chunk is no longer committed.") }
+        return StoredChunk(index: index, range: range, digest: digest)
     }
 
     private func save(_ prefix: HashCheckpoint) async throws {

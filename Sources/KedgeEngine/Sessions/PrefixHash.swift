@@ -68,12 +68,17 @@ actor PrefixHash {
         wake()
     }
 
-    /// Reads committed bytes up to `end` in the background, as far as this node can.
+    /// Reads committed chunks up to `end` in the background, as far as this node can, and compares
+    /// each with its digest: bytes that were damaged since must not get into the file's hash.
     ///
-    /// - Parameter save: Records a checkpoint from which other nodes can continue. Called only for
-    ///   stores that assemble.
+    /// - Parameters:
+    ///   - end: The end of a chunk.
+    ///   - chunk: Returns the committed chunk that holds an offset.
+    ///   - save: Records a checkpoint from which other nodes can continue. Called only for stores
+    ///     that share them.
     func readBack(
         to end: Int64, area: @escaping @Sendable () async throws -> any StagingArea,
+        chunk: @escaping @Sendable (Int64) async throws -> StoredChunk,
         save: @escaping @Sendable (HashCheckpoint) async throws -> Void
     ) {
         target = max(target, end)
@@ -82,7 +87,7 @@ actor PrefixHash {
         failure = nil
         fileHashing.beginReadingBack()
         // Ends by itself at the target; callers that need the hash wait in `wait(for:timeout:)`.
-        task = Task { await self.run(area: area, save: save) }
+        task = Task { await self.run(area: area, chunk: chunk, save: save) }
     }
 
     /// Waits until the hash has reached the offset or failed, at most for the given timeout.
@@ -113,6 +118,7 @@ actor PrefixHash {
 
     private func run(
         area: @Sendable () async throws -> any StagingArea,
+        chunk: @Sendable (Int64) async throws -> StoredChunk,
         save: @Sendable (HashCheckpoint) async throws -> Void
     ) async {
         do {
@@ -121,12 +127,9 @@ actor PrefixHash {
                 if offset - savedOffset >= context.configuration.sharedHashStep {
                     try await share(save)
                 }
-                let buffer = context.buffers.take()
-                defer { context.buffers.give(buffer) }
-                let start = fileHashing.hasher
-                try await staging.read(
-                    into: buffer, at: start.byteCount, byteCount: target - start.byteCount)
-                fileHashing.readBack(await context.hash(buffer, after: start))
+                let hasher = fileHashing.hasher
+                let next = try await chunk(hasher.byteCount)
+                fileHashing.readBack(try await hash(next, after: hasher, from: staging))
                 wake()
             }
         } catch ByteStoreError.notAssembled {
@@ -143,6 +146,23 @@ actor PrefixHash {
         task = nil
         fileHashing.endReadingBack()
         wakeAll()
+    }
+
+    /// Hashes the rest of a chunk for the file, and all of it for the chunk.
+    ///
+    /// - Throws: ``DamagedChunk``.
+    private func hash(
+        _ chunk: StoredChunk, after hasher: SHA256Hasher, from staging: any StagingArea
+    ) async throws -> SHA256Hasher {
+        let start = chunk.range.start
+        // A checkpoint of an earlier version may lie inside of the chunk.
+        let known = try await context.hash(from: SHA256Hasher(), upTo: hasher.byteCount - start) {
+            try await staging.read(into: $0, at: start + $1, byteCount: $2)
+        }
+        let (file, own) = try await context.hash(
+            file: hasher, chunk: known, upTo: chunk.range.end, reading: staging.read)
+        guard own.digest() == chunk.digest else { throw DamagedChunk(index: chunk.index) }
+        return file
     }
 
     /// Saves a checkpoint if the store assembles files. Other nodes, or this one after a crash,
@@ -164,4 +184,16 @@ actor PrefixHash {
         waiting = []
         for entry in all { entry.continuation.resume() }
     }
+}
+
+/// A committed chunk and its place in the file.
+struct StoredChunk: Sendable {
+    let index: Int
+    let range: ByteRange
+    let digest: SHA256Digest
+}
+
+/// The stored bytes of a committed chunk do not match its digest any more.
+struct DamagedChunk: Error {
+    let index: Int
 }

@@ -190,7 +190,8 @@ struct ChunkPass {
         guard let fileHash else { return }
         fileHashStep = nil
         do {
-            hashes.file = try await caughtUp(fileHash)
+            guard let caughtUp = try await caughtUp(fileHash) else { return }
+            hashes.file = caughtUp
             fileHashBefore = fileHash
         } catch {
             // Bytes that cannot be read now are read back when the chunk is committed, or fail
@@ -199,9 +200,13 @@ struct ChunkPass {
         }
     }
 
-    /// Returns the file's hash after those bytes of the chunk that were hashed without it.
-    private func caughtUp(_ fileHash: SHA256Hasher) async throws -> SHA256Hasher {
-        try await context.hash(from: fileHash, upTo: offset, reading: staging.read)
+    /// Returns the file's hash after those bytes of the chunk that were hashed without it; nil when
+    /// they were damaged since. The chunk is then read back once it is committed.
+    private func caughtUp(_ fileHash: SHA256Hasher) async throws -> SHA256Hasher? {
+        guard verified.byteCount > 0 else { return fileHash }
+        let (file, chunk) = try await context.hash(
+            file: fileHash, chunk: SHA256Hasher(), upTo: offset, reading: staging.read)
+        return chunk.digest() == verified.digest() ? file : nil
     }
 }
 
