@@ -12,7 +12,7 @@ from pathlib import Path
 
 from processes import (
     Child, Scratch, Unavailable, as_account, can_connect, children, find_program, free_port,
-    unprivileged_account,
+    has_ended, unprivileged_account,
 )
 
 LEAST_VERSION = 15
@@ -116,10 +116,15 @@ class PostgresServer:
             return
         # Stopped first, so that it starts nobody else meanwhile.
         child.send(signal.SIGSTOP)
-        for pid in [*children(child.pid), child.pid]:
+        pids = [*children(child.pid), child.pid]
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         child.process.wait()
+        # The next server does not start while a process of this one still has its shared memory.
+        deadline = time.monotonic() + 10
+        while not all(map(has_ended, pids)) and time.monotonic() < deadline:
+            time.sleep(0.01)
 
     def stop(self) -> None:
         """Ends it and removes everything."""

@@ -162,3 +162,10 @@ def children(pid: int) -> list[int]:
             if int(parent) == pid:
                 found.append(int(entry.name))
     return found
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a process is gone, or waits for nothing but its parent."""
+    with contextlib.suppress(OSError):
+        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    return True
