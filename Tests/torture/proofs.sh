@@ -18,7 +18,7 @@ if [[ ${1:-} == --long ]]; then
 fi
 proofs=("$@")
 if ((${#proofs[@]} == 0)); then
-    proofs=(rot failover start_up cut_bodies migrations secret_search overload
+    proofs=(rot failover wiped_leases start_up cut_bodies migrations secret_search overload
         slow_disk limits)
 fi
 
