@@ -1,3 +1,4 @@
+import Glibc
 import KedgeDisk
 import KedgeEngine
 import KedgeFiles
@@ -26,14 +27,10 @@ import Testing
         async throws
     {
         let fixture = try DiskEnvironment()
-        let first = try await fixture.open()
-        let release = Task {
-            try await Task.sleep(for: .milliseconds(50))
-            await first.close()
-        }
-        let second = try await fixture.open()
-        await second.close()
-        try await release.value
+        fixture.files.fail(after: 0, of: .lock, with: EWOULDBLOCK)
+        let store = try await fixture.open()
+        #expect(fixture.files.hasFailed)
+        await store.close()
     }
 
     @Test func `files are the owner's alone and lie where they are documented to lie`() async throws

@@ -11,18 +11,17 @@ extension LiveSession {
             guard let self else { throw EngineError(.sessionClosed) }
             return try await self.stagingArea()
         } chunk: { [weak self] offset in
-            guard let self else { throw EngineError(.sessionClosed) }
-            return try await self.committedChunk(at: offset)
+            await self?.committedChunk(at: offset)
         } save: { [weak self] checkpoint in
             try await self?.save(checkpoint)
         }
     }
 
-    private func committedChunk(at offset: Int64) throws -> StoredChunk {
+    private func committedChunk(at offset: Int64) -> StoredChunk? {
         let layout = ledger.record.layout
         let index = layout.index(ofByteAt: offset)
         guard let range = layout.range(ofChunk: index), let digest = ledger.digest(ofChunk: index)
-        else { throw EngineError(.unavailable, "The chunk is no longer committed.") }
+        else { return nil }
         return StoredChunk(index: index, range: range, digest: digest)
     }
 

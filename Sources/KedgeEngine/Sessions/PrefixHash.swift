@@ -73,12 +73,13 @@ actor PrefixHash {
     ///
     /// - Parameters:
     ///   - end: The end of a chunk.
-    ///   - chunk: Returns the committed chunk that holds an offset.
+    ///   - chunk: Returns the committed chunk that holds an offset; nil when it is not committed any
+    ///     more.
     ///   - save: Records a checkpoint from which other nodes can continue. Called only for stores
     ///     that share them.
     func readBack(
         to end: Int64, area: @escaping @Sendable () async throws -> any StagingArea,
-        chunk: @escaping @Sendable (Int64) async throws -> StoredChunk,
+        chunk: @escaping @Sendable (Int64) async throws -> StoredChunk?,
         save: @escaping @Sendable (HashCheckpoint) async throws -> Void
     ) {
         target = max(target, end)
@@ -118,7 +119,7 @@ actor PrefixHash {
 
     private func run(
         area: @Sendable () async throws -> any StagingArea,
-        chunk: @Sendable (Int64) async throws -> StoredChunk,
+        chunk: @Sendable (Int64) async throws -> StoredChunk?,
         save: @Sendable (HashCheckpoint) async throws -> Void
     ) async {
         do {
@@ -128,7 +129,11 @@ actor PrefixHash {
                     try await share(save)
                 }
                 let hasher = fileHashing.hasher
-                let next = try await chunk(hasher.byteCount)
+                guard let next = try await chunk(hasher.byteCount) else {
+                    // Invalidated since. The next commit of the chunk begins again.
+                    target = hasher.byteCount
+                    break
+                }
                 fileHashing.readBack(try await hash(next, after: hasher, from: staging))
                 wake()
             }
