@@ -138,7 +138,7 @@ let package = Package(
                 product("UnixSignals", of: "swift-service-lifecycle"),
             ]),
 
-        // What tests share, and programs that test from outside.
+        // Shared fixtures of the tests, and programs that test from outside.
 
         // Measures the release binary. Knows none of its targets, so that it builds quickly.
         .executableTarget(

@@ -170,7 +170,7 @@ actor PrefixHash {
         return file
     }
 
-    /// Saves a checkpoint if the store assembles files. Other nodes, or this one after a crash,
+    /// Saves a checkpoint if nodes share them. Other nodes, or this one after a crash,
     /// continue from it.
     private func share(_ save: (HashCheckpoint) async throws -> Void) async throws {
         guard context.traits.sharesCheckpoints, let checkpoint = checkpointToSave() else { return }

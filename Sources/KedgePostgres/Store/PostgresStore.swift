@@ -79,7 +79,7 @@ package final class PostgresStore: FleetMetadataStore {
         try await perform { link, deadline in try link.single(until: deadline, body) }
     }
 
-    /// Runs the body in one transaction; see ``ReconnectingConnection/write(until:retryingDuplicatesOf:_:)``.
+    /// Runs the body in one transaction, on a ``ReconnectingConnection``.
     package func write<Value: Sendable>(
         retryingDuplicatesOf constraint: String? = nil,
         _ body: @escaping @Sendable (PostgresConnection) throws -> Value
