@@ -67,6 +67,13 @@ final class DiskStagingArea: StagingArea {
         }
     }
 
+    func dropCached(_ byteCount: Int64, at offset: Int64) async {
+        // A closed area has nothing to drop.
+        try? await store.onPool { [self] in
+            try usableFile().dropCached(byteCount, at: offset - origin)
+        }
+    }
+
     func openRival(_ place: ChunkRange, isKept: Bool) async throws -> any StagingArea {
         try await store.openRival(of: key, place, isKept: isKept)
     }

@@ -37,8 +37,8 @@ extension TransferEngine {
                 do {
                     _ = try await session.prefix.wait(
                         for: floor, timeout: configuration.finalizeTimeout)
-                } catch is DamagedChunk {
-                    // This chunk is durable; finalize reports the damaged one.
+                } catch is DamagedChunks {
+                    // This chunk is durable; finalize reports the damaged ones.
                 }
             }
         }

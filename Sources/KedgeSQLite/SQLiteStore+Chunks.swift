@@ -78,20 +78,41 @@ extension SQLiteStore {
     package func invalidateChunks(_ indexes: [Int], of id: SessionID) async throws {
         try await commits.write { db in
             let session = try db.session(id, in: .open, .finalizing)
-            for index in indexes {
-                try db.run(
-                    "DELETE FROM chunk WHERE session = ? AND idx = ?", [session.number, index])
-            }
-            try db.deletePartials(of: session)
-            try db.run(
-                "UPDATE session SET prefix_offset = NULL, prefix_state = NULL WHERE number = ?",
-                [session.number])
-            try db.discardFinalize(of: session)
-            // No chunks are left: clear the staging state.
-            if try !db.exists("SELECT 1 FROM chunk WHERE session = ?", [session.number]) {
-                try db.run(
-                    "UPDATE session SET staging_state = NULL WHERE number = ?", [session.number])
-            }
+            try db.invalidate(indexes, of: session, keepingPrefixUpTo: -1)
+        }
+    }
+
+    package func invalidateDamagedChunks(
+        _ indexes: [Int], of id: SessionID, knowing revision: Int64?
+    ) async throws {
+        try await commits.write { db in
+            let session = try db.session(id, in: .open)
+            try db.invalidate(
+                indexes, of: session,
+                keepingPrefixUpTo: session.record.layout.start(ofFirst: indexes))
+        }
+    }
+}
+
+extension Database {
+    /// Deletes the rows of chunks, every partial and the finalize job, and a prefix that ends after
+    /// the offset.
+    fileprivate func invalidate(
+        _ indexes: [Int], of session: SessionRow, keepingPrefixUpTo offset: Int64
+    ) throws {
+        for index in indexes {
+            try run("DELETE FROM chunk WHERE session = ? AND idx = ?", [session.number, index])
+        }
+        try deletePartials(of: session)
+        try run(
+            """
+            UPDATE session SET prefix_offset = NULL, prefix_state = NULL
+            WHERE number = ? AND prefix_offset > ?
+            """, [session.number, offset])
+        try discardFinalize(of: session)
+        // No chunks are left: clear the staging state.
+        if try !exists("SELECT 1 FROM chunk WHERE session = ?", [session.number]) {
+            try run("UPDATE session SET staging_state = NULL WHERE number = ?", [session.number])
         }
     }
 }

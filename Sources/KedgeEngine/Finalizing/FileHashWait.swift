@@ -6,6 +6,7 @@ struct FileHashWait: Sendable {
     let registry: SessionRegistry
     let mode: any FinalizeMode
     let sessionBytes: SessionBytes
+    let finalizeLocks: KeyedLock<SessionID>
 
     /// Waits for the whole-file hash of a complete session. Runs before the lock is taken, so that
     /// a cancel does not wait for the hash.
@@ -30,14 +31,24 @@ struct FileHashWait: Sendable {
 
     /// - Returns: True when all bytes are hashed.
     private func waitForHash(of session: LiveSession, _ size: Int64) async throws -> Bool {
+        let revision = await session.ledger.revision
         await session.followPrefix()
         do {
             let isDone = try await session.prefix.wait(
                 for: size, timeout: configuration.finalizeTimeout)
             guard !isDone, await !session.prefix.isReadingBack else { return isDone }
             return try await mode.hashRest(of: session, byteCount: size)
-        } catch let damage as DamagedChunk {
-            throw try await sessionBytes.invalidate(session, damage)
+        } catch let damage as DamagedChunks {
+            // Not while another request makes the file, or has just invalidated these chunks.
+            throw try await finalizeLocks.withLock(session.id) {
+                try await sessionBytes.invalidate(session, damage, knowing: revision)
+            }
+        } catch let error as EngineError where error.code == .missingChunks {
+            throw error
+        } catch {
+            // Another request may have retired the session's object, which closes its staging area.
+            guard await session.isRetired else { throw error }
+            throw EngineError(.unavailable, "The upload has just changed; try again.")
         }
     }
 }

@@ -45,7 +45,7 @@ final class Finalizer: Sendable {
         }
         hashWait = FileHashWait(
             configuration: context.configuration, registry: registry, mode: mode,
-            sessionBytes: sessionBytes)
+            sessionBytes: sessionBytes, finalizeLocks: finalizeLocks)
         promoter = Promoter(
             context: context, digestLocks: digestLocks, sessionBytes: sessionBytes)
     }

@@ -26,13 +26,33 @@ struct SessionBytes: Sendable {
             chunks: context.traits.needsChunkList ? ledger.chunks : [])
     }
 
-    /// Invalidates a chunk whose stored bytes do not match its digest; all chunks when the store
-    /// cannot replace one alone.
-    func invalidate(_ session: LiveSession, _ damage: DamagedChunk) async throws -> EngineError {
-        try await invalidate(
-            session, await session.ledger.record,
-            only: context.traits.replacesSingleChunks ? damage.index : nil,
-            cause: "the stored bytes of chunk \(damage.index) do not match its digest")
+    /// Invalidates chunks whose stored bytes do not match their digests; all chunks when the store
+    /// cannot replace one alone. Its caller holds the lock on the session's finalize.
+    ///
+    /// - Parameter revision: The session's revision before the chunks were read.
+    /// - Returns: The error for the client, with the missing chunks; `UNAVAILABLE` when the session
+    ///   has changed since, so that its bytes may be others.
+    func invalidate(
+        _ session: LiveSession, _ damage: DamagedChunks, knowing revision: Int64
+    ) async throws -> EngineError {
+        let changed = EngineError(.unavailable, "The upload has just changed; try again.")
+        try await session.refresh()
+        guard await !session.isRetired else { return changed }
+        let ledger = await session.ledger
+        let indexes =
+            context.traits.replacesSingleChunks ? damage.indexes : ledger.committed.indexes
+        do {
+            try await context.metadata.invalidateDamagedChunks(
+                indexes, of: session.id, knowing: context.fleet == nil ? nil : revision)
+        } catch MetadataError.writerReplaced {
+            return changed
+        } catch MetadataError.wrongState {
+            return changed
+        }
+        let cause = "the stored bytes of chunks \(ChunkSet(damage.indexes).ranges) are damaged"
+        log(session.id, cause)
+        await registry.drop(session.id)
+        return EngineError.missingChunks(ChunkSet(indexes).ranges, cause: cause)
     }
 
     /// Invalidates acknowledged chunks whose bytes are missing or damaged. The session is open
@@ -43,9 +63,7 @@ struct SessionBytes: Sendable {
     func invalidate(
         _ session: LiveSession, _ record: SessionRecord, only index: Int? = nil, cause: String
     ) async throws -> EngineError {
-        context.logger.critical(
-            "received bytes are missing or damaged",
-            metadata: ["session.id": "\(record.id)", "cause": "\(cause)"])
+        log(record.id, cause)
         if record.state == .finalizing { try await context.metadata.reopen(record.id) }
         let indexes = await session.ledger.committed.indexes
         try await context.metadata.invalidateChunks(index.map { [$0] } ?? indexes, of: record.id)
@@ -54,5 +72,11 @@ struct SessionBytes: Sendable {
             index.map { [$0...$0] }
             ?? record.layout.chunkCount.map { $0 > 0 ? [0...($0 - 1)] : [] }
         return EngineError.missingChunks(missing, cause: cause)
+    }
+
+    private func log(_ id: SessionID, _ cause: String) {
+        context.logger.critical(
+            "received bytes are missing or damaged",
+            metadata: ["session.id": "\(id)", "cause": "\(cause)"])
     }
 }

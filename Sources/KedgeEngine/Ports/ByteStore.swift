@@ -99,6 +99,9 @@ package protocol StagingArea: AnyObject, Sendable {
     func read(into buffer: IOBuffer, at offset: Int64, byteCount: Int64) async throws
     /// True after a failed save that may have lost written bytes: the area must be opened again.
     var isInDoubt: Bool { get }
+    /// Drops what this node keeps of stored bytes in its memory or in a spool, so that the next
+    /// read gets them from where they are durable.
+    func dropCached(_ byteCount: Int64, at offset: Int64) async
     /// Frees what the area keeps of the bytes below the offset: they are not read any more.
     func release(below offset: Int64) async
     /// Releases the area's resources on this node.
@@ -115,6 +118,7 @@ extension StagingArea {
     package func copySource() async throws -> CopySource? { nil }
     package func noteCopies(of source: CopySource, at offset: Int64) {}
     package var isInDoubt: Bool { false }
+    package func dropCached(_ byteCount: Int64, at offset: Int64) async {}
     package func release(below offset: Int64) async {}
 }
 

@@ -66,6 +66,17 @@ package protocol ChunkStore: Sendable {
     /// Also drops every partial and rival, the prefix and the finalize job.
     func invalidateChunks(_ indexes: [Int], of id: SessionID) async throws
 
+    /// Invalidates chunks of an open session that were found damaged when they were read, as
+    /// ``invalidateChunks(_:of:)`` does. A prefix that ends before the first of them stays.
+    ///
+    /// - Parameter revision: The revision that the caller knew when it read the chunks, as
+    ///   ``SessionUpdate/revision``.
+    /// - Throws: ``MetadataError/writerReplaced`` when chunks were invalidated since the revision:
+    ///   the rows may then name other bytes. `wrongState` unless the session is open.
+    func invalidateDamagedChunks(
+        _ indexes: [Int], of id: SessionID, knowing revision: Int64?
+    ) async throws
+
     /// Invalidates all chunks, for a writer that found saved bytes gone. Also drops the state that
     /// the byte store recorded for the area.
     ///
@@ -88,5 +99,12 @@ extension ChunkStore {
         of id: SessionID, index: Int, by writer: FencingToken?
     ) async throws {
         try await discardPartial(of: id, index: index, isRival: false, by: writer)
+    }
+}
+
+extension ChunkLayout {
+    /// Returns the offset of the first of these chunks; -1 when there is none.
+    package func start(ofFirst indexes: [Int]) -> Int64 {
+        indexes.min().flatMap { range(ofChunk: $0)?.start } ?? -1
     }
 }

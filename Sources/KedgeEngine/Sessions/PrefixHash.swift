@@ -15,6 +15,12 @@ actor PrefixHash {
     private var target: Int64
     private var task: Task<Void, Never>?
     private var failure: (any Error)?
+    /// Committed chunks whose stored bytes do not match their digest. The hash ends before the
+    /// first of them.
+    private var damagedIndexes: [Int] = []
+    /// Offset after the last chunk that was compared with its digest; after damage, the hash does
+    /// not reach it.
+    private var comparedEnd: Int64 = 0
     private var waiting: [(offset: Int64, continuation: CheckedContinuation<Void, Never>)] = []
     private let context: EngineContext
 
@@ -65,11 +71,20 @@ actor PrefixHash {
         fileHashing.readBack(hasher)
         fileHashing.endReadingBack()
         savedOffset = max(savedOffset, hasher.byteCount)
+        // The other node has read what this one could not.
+        damagedIndexes = []
         wake()
     }
 
+    /// False after damage in a store that cannot replace one chunk: all are needed again.
+    private var canGoOn: Bool { damagedIndexes.isEmpty || context.traits.replacesSingleChunks }
+
+    /// Offset of the next chunk to read back: after damage, chunks are only compared.
+    private var nextOffset: Int64 { damagedIndexes.isEmpty ? offset : max(offset, comparedEnd) }
+
     /// Reads committed chunks up to `end` in the background, as far as this node can, and compares
-    /// each with its digest: bytes that were damaged since must not get into the file's hash.
+    /// each with its digest: bytes that were damaged since must not get into the file's hash. Goes
+    /// on after a damaged chunk, so that all damage is reported at once, and reads no chunk again.
     ///
     /// - Parameters:
     ///   - end: The end of a chunk.
@@ -84,7 +99,7 @@ actor PrefixHash {
     ) {
         target = max(target, end)
         // A step that starts at the current offset is about to count.
-        guard task == nil, offset < target, !fileHashing.hasStepAhead else { return }
+        guard task == nil, nextOffset < target, !fileHashing.hasStepAhead, canGoOn else { return }
         failure = nil
         fileHashing.beginReadingBack()
         // Ends by itself at the target; callers that need the hash wait in `wait(for:timeout:)`.
@@ -122,52 +137,84 @@ actor PrefixHash {
         chunk: @Sendable (Int64) async throws -> StoredChunk?,
         save: @Sendable (HashCheckpoint) async throws -> Void
     ) async {
+        var problem: (any Error)?
         do {
             let staging = try await area()
-            while offset < target {
+            while nextOffset < target, canGoOn {
                 if offset - savedOffset >= context.configuration.sharedHashStep {
                     try await share(save)
                 }
-                let hasher = fileHashing.hasher
-                guard let next = try await chunk(hasher.byteCount) else {
-                    // Invalidated since. The next commit of the chunk begins again.
-                    target = hasher.byteCount
+                guard let next = try await chunk(nextOffset) else {
+                    // The session is not in memory any more.
+                    target = nextOffset
                     break
                 }
-                fileHashing.readBack(try await hash(next, after: hasher, from: staging))
+                try await readBack(next, from: staging)
                 wake()
             }
         } catch ByteStoreError.notAssembled {
             // Another node may have these bytes locally. Otherwise they are read once the file is
             // assembled.
         } catch {
-            failure = error
+            problem = error
         }
         do {
             try await share(save)
         } catch {
             // The next checkpoint records it, or the bytes are hashed again.
         }
+        // A waiter that sees damage invalidates chunks: no checkpoint may be saved after that.
+        failure = damagedIndexes.isEmpty ? problem : DamagedChunks(indexes: damagedIndexes)
         task = nil
         fileHashing.endReadingBack()
         wakeAll()
     }
 
+    /// Reads a chunk, and hashes it for the file unless a chunk before it is damaged.
+    private func readBack(_ chunk: StoredChunk, from staging: any StagingArea) async throws {
+        if let after = try await verified(chunk, from: staging) {
+            if damagedIndexes.isEmpty { fileHashing.readBack(after) }
+        } else {
+            damagedIndexes.append(chunk.index)
+        }
+        comparedEnd = chunk.range.end
+    }
+
     /// Hashes the rest of a chunk for the file, and all of it for the chunk.
     ///
-    /// - Throws: ``DamagedChunk``.
+    /// - Returns: The file's hash after the chunk; nil when the stored bytes are damaged.
+    private func verified(
+        _ chunk: StoredChunk, from staging: any StagingArea
+    ) async throws -> SHA256Hasher? {
+        if let after = try await hash(chunk, from: staging) { return after }
+        // Only what is stored counts: this node's copies may be old, or damaged in memory.
+        await staging.dropCached(chunk.range.end - chunk.range.start, at: chunk.range.start)
+        return try await hash(chunk, from: staging)
+    }
+
     private func hash(
-        _ chunk: StoredChunk, after hasher: SHA256Hasher, from staging: any StagingArea
-    ) async throws -> SHA256Hasher {
+        _ chunk: StoredChunk, from staging: any StagingArea
+    ) async throws -> SHA256Hasher? {
         let start = chunk.range.start
-        // A checkpoint of an earlier version may lie inside of the chunk.
-        let known = try await context.hash(from: SHA256Hasher(), upTo: hasher.byteCount - start) {
-            try await staging.read(into: $0, at: start + $1, byteCount: $2)
+        let hasher = fileHashing.hasher
+        do {
+            guard damagedIndexes.isEmpty else {
+                let own = try await context.hash(
+                    from: SHA256Hasher(), upTo: chunk.range.end - start
+                ) { try await staging.read(into: $0, at: start + $1, byteCount: $2) }
+                return own.digest() == chunk.digest ? hasher : nil
+            }
+            // A checkpoint of an earlier version may lie inside of the chunk.
+            let known = try await context.hash(
+                from: SHA256Hasher(), upTo: hasher.byteCount - start
+            ) { try await staging.read(into: $0, at: start + $1, byteCount: $2) }
+            let (file, own) = try await context.hash(
+                file: hasher, chunk: known, upTo: chunk.range.end, reading: staging.read)
+            return own.digest() == chunk.digest ? file : nil
+        } catch ByteStoreError.notFound where context.traits.replacesSingleChunks {
+            // The staging file ends before the chunk does.
+            return nil
         }
-        let (file, own) = try await context.hash(
-            file: hasher, chunk: known, upTo: chunk.range.end, reading: staging.read)
-        guard own.digest() == chunk.digest else { throw DamagedChunk(index: chunk.index) }
-        return file
     }
 
     /// Saves a checkpoint if nodes share them. Other nodes, or this one after a crash,
@@ -198,7 +245,8 @@ struct StoredChunk: Sendable {
     let digest: SHA256Digest
 }
 
-/// The stored bytes of a committed chunk do not match its digest any more.
-struct DamagedChunk: Error {
-    let index: Int
+/// The stored bytes of committed chunks do not match their digests any more.
+struct DamagedChunks: Error {
+    /// At least one.
+    let indexes: [Int]
 }

@@ -2,6 +2,31 @@ internal import KedgeEngine
 internal import KedgeModel
 
 extension PostgresConnection {
+    /// Deletes the rows of chunks, every partial and the finalize job, and a prefix that ends after
+    /// the offset. The caller holds the lock on the session's row.
+    func invalidate(
+        _ indexes: [Int], of session: SessionRow, keepingPrefixUpTo offset: Int64
+    ) throws {
+        _ = try query(
+            "DELETE FROM chunk WHERE session = $1 AND idx = ANY ($2)",
+            [.int8(session.number), .int4s(indexes)])
+        for table in ["partial_chunk", "rival_partial", "finalize_job"] {
+            _ = try query("DELETE FROM \(table) WHERE session = $1", [.int8(session.number)])
+        }
+        _ = try query(
+            """
+            UPDATE session SET
+                prefix_offset = CASE WHEN prefix_offset <= $2 THEN prefix_offset END,
+                prefix_state = CASE WHEN prefix_offset <= $2 THEN prefix_state END,
+                -- Of nothing there is nothing to go on with.
+                staging_state = CASE WHEN EXISTS (SELECT 1 FROM chunk WHERE session = $1)
+                    THEN staging_state END,
+                revision = revision + 1, reset_revision = revision + 1
+            WHERE number = $1
+            """, [.int8(session.number), .int8(offset)])
+        try notify(session.record.id)
+    }
+
     /// Adds the missing chunks, deletes their partials and touches the session, in one round trip.
     /// The caller holds the lock on the session's row, so no other transaction changes its chunks.
     ///

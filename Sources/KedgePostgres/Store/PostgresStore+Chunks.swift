@@ -86,23 +86,20 @@ extension PostgresStore {
     package func invalidateChunks(_ indexes: [Int], of id: SessionID) async throws {
         try await write { db in
             let session = try db.lockedSession(id, in: .open, .finalizing)
-            _ = try db.query(
-                "DELETE FROM chunk WHERE session = $1 AND idx = ANY ($2)",
-                [.int8(session.number), .int4s(indexes)])
-            for table in ["partial_chunk", "rival_partial", "finalize_job"] {
-                _ = try db.query(
-                    "DELETE FROM \(table) WHERE session = $1", [.int8(session.number)])
-            }
-            _ = try db.query(
-                """
-                UPDATE session SET prefix_offset = NULL, prefix_state = NULL,
-                    -- Of nothing there is nothing to go on with.
-                    staging_state = CASE WHEN EXISTS (SELECT 1 FROM chunk WHERE session = $1)
-                        THEN staging_state END,
-                    revision = revision + 1, reset_revision = revision + 1
-                WHERE number = $1
-                """, [.int8(session.number)])
-            try db.notify(id)
+            try db.invalidate(indexes, of: session, keepingPrefixUpTo: -1)
+        }
+    }
+
+    /// A second run after a lost answer finds the revision outdated and changes nothing.
+    package func invalidateDamagedChunks(
+        _ indexes: [Int], of id: SessionID, knowing revision: Int64?
+    ) async throws {
+        try await write { db in
+            let session = try db.lockedSession(id, in: .open)
+            guard session.isHashGood(asOf: revision) else { throw MetadataError.writerReplaced }
+            try db.invalidate(
+                indexes, of: session,
+                keepingPrefixUpTo: session.record.layout.start(ofFirst: indexes))
         }
     }
 

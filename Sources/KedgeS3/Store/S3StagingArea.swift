@@ -96,6 +96,12 @@ final class S3StagingArea: StagingArea {
         try await reader.read(into: buffer, at: offset, byteCount: byteCount)
     }
 
+    /// The spool is no proof of what the bucket has: it may still hold a body that was refused, in
+    /// the place of a chunk that another node has received since.
+    func dropCached(_ byteCount: Int64, at offset: Int64) async {
+        try? await store.onPool { [spool] in spool.forget(offset..<offset + byteCount) }
+    }
+
     func release(below offset: Int64) async {
         // The spool closes files, which may take a moment. A closed store has no pool for it, but
         // nothing is lost: the files have no names.

@@ -30,7 +30,13 @@ extension TusRoutes {
             upload = try await self.upload(context, stopsAppend: true)
         }
         let wasOpen = upload.view.state != .completed
-        if try await file(of: upload, context) != nil, wasOpen {
+        do {
+            if try await file(of: upload, context) != nil, wasOpen {
+                upload = try await self.upload(context)
+            }
+        } catch let error as EngineError where error.code == .missingChunks {
+            // Stored bytes were damaged: clients continue from the lower offset, but begin a new
+            // upload after an error.
             upload = try await self.upload(context)
         }
         return Self.head(upload, length: upload.view.fileSize)

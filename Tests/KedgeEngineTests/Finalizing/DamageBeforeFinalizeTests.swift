@@ -66,4 +66,98 @@ import Testing
         let file = try await node.finish(upload)
         #expect(file.digest == upload.digest)
     }
+
+    @Test func `all damaged chunks are asked for at once, also those that came after the damage`()
+        async throws
+    {
+        let node = try await fixture.start()
+        let upload = try await node.begin(sampleBytes(12_500))
+        for index in [1, 2, 3, 4, 5, 6, 7, 8, 9] { try await node.put(index, of: upload) }
+        for offset: Int64 in [1007, 3007, 4007] {
+            try Damage.flip(fixture.stagingPath(upload), at: offset)
+        }
+        try await node.put(0, of: upload)
+        for index in [12, 11] { try await node.put(index, of: upload) }
+        try Damage.flip(fixture.stagingPath(upload), at: 11_100)
+        try await node.put(10, of: upload)
+        let error = await #expect(throws: EngineError.self) { try await node.finish(upload) }
+        #expect(error?.code == .missingChunks)
+        #expect(error?.missing == [1...1, 3...4, 11...11])
+        let missing = (error?.missing ?? []).flatMap { Array($0) }
+        for index in missing { try await node.put(index, of: upload) }
+        let file = try await node.finish(upload)
+        #expect(file.digest == upload.digest)
+        #expect(try await node.content(of: file) == upload.content)
+    }
+
+    @Test func `bytes that only the page cache has wrong cost no chunk`() async throws {
+        let node = try await fixture.start()
+        let upload = try await node.begin(sampleBytes(2500))
+        try await node.put(1, of: upload)
+        try await node.put(2, of: upload)
+        let path = fixture.stagingPath(upload)
+        try Damage.flip(path, at: 1200)
+        let isRepaired = Shared(false)
+        fixture.disk.whenDroppingCached {
+            isRepaired.update { isDone in
+                if !isDone { #expect(throws: Never.self) { try Damage.flip(path, at: 1200) } }
+                isDone = true
+            }
+        }
+        try await node.put(0, of: upload)
+        let file = try await node.finish(upload)
+        #expect(isRepaired.value)
+        #expect(try await node.content(of: file) == upload.content)
+    }
+
+    @Test func `chunks after the end of a truncated staging file are asked for again`()
+        async throws
+    {
+        let node = try await fixture.start()
+        let upload = try await node.begin(sampleBytes(3500))
+        for index in [1, 2, 3] { try await node.put(index, of: upload) }
+        try Damage.cut(fixture.stagingPath(upload), to: 1100)
+        try await node.put(0, of: upload)
+        let error = await #expect(throws: EngineError.self) { try await node.finish(upload) }
+        #expect(error?.missing == [1...3])
+        for index in [1, 2, 3] { try await node.put(index, of: upload) }
+        let file = try await node.finish(upload)
+        #expect(try await node.content(of: file) == upload.content)
+    }
+
+    @Test func `two finalizes that find the same damage invalidate the chunk once`() async throws {
+        let node = try await fixture.start()
+        let upload = try await node.begin(sampleBytes(2500))
+        try await node.put(1, of: upload)
+        try await node.put(2, of: upload)
+        try Damage.flip(fixture.stagingPath(upload), at: 1200)
+        try await node.put(0, of: upload)
+        let (calls, gate) = (Shared(0), Gate())
+        node.metadata.before { call in
+            guard case .invalidateDamagedChunks = call else { return }
+            calls.update { $0 += 1 }
+            await gate.wait()
+        }
+        let finalizes = (0..<2).map { _ in
+            Task { () -> ErrorCode? in
+                do {
+                    _ = try await node.engine.finalize(upload.id, owner: upload.owner)
+                    return nil
+                } catch {
+                    return (error as? EngineError)?.code
+                }
+            }
+        }
+        while calls.value == 0 { await Task.yield() }
+        gate.open()
+        var codes: [ErrorCode?] = []
+        for finalize in finalizes { codes.append(await finalize.value) }
+        #expect(codes.contains(.missingChunks))
+        #expect(codes.allSatisfy { $0 == .missingChunks || $0 == .unavailable })
+        #expect(calls.value == 1)
+        try await node.put(1, of: upload)
+        let file = try await node.finish(upload)
+        #expect(try await node.content(of: file) == upload.content)
+        #expect(calls.value == 1)
+    }
 }

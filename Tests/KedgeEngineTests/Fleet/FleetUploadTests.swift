@@ -1,5 +1,6 @@
 import KedgeEngine
 import KedgeModel
+import KedgePostgres
 import KedgeTesting
 import Testing
 
@@ -58,6 +59,45 @@ import Testing
             try await nodes[1].put(2, of: upload)
             let file = try await nodes[0].finishWaiting(upload)
             #expect(try await nodes[1].content(of: file) == upload.content)
+        }
+    }
+
+    @Test func `a refused body in a node's spool does not count against the stored chunk`()
+        async throws
+    {
+        try await withNodes(2) { _, nodes in
+            let upload = try await nodes[0].begin(sampleBytes(2500))
+            try await nodes[0].put(0, of: upload)
+            let error = await #expect(throws: EngineError.self) {
+                let wrong = ScriptedBody(sampleBytes(1000, seed: 9))
+                try await nodes[0].put(upload.put(1), of: upload, wrong)
+            }
+            #expect(error?.code == .chunkHashMismatch)
+            try await nodes[1].put(1, of: upload)
+            try await nodes[0].put(2, of: upload)
+            let file = try await nodes[0].finishWaiting(upload)
+            #expect(try await nodes[1].content(of: file) == upload.content)
+        }
+    }
+
+    @Test func `a node that found damage before another node repaired it invalidates nothing`()
+        async throws
+    {
+        try await withNodes(2) { _, nodes in
+            let upload = try await nodes[0].begin(sampleBytes(2500))
+            for index in 0..<3 { try await nodes[0].put(index, of: upload) }
+            let progress = try #require(
+                try await nodes[0].metadata.progress(of: upload.id, owner: upload.owner))
+            let store = nodes[0].metadata
+            try await store.invalidateDamagedChunks(
+                [1], of: upload.id, knowing: progress.revision)
+            try await nodes[1].put(1, of: upload)
+            await #expect(throws: MetadataError.writerReplaced) {
+                try await store.invalidateDamagedChunks(
+                    [1], of: upload.id, knowing: progress.revision)
+            }
+            let file = try await nodes[1].finishWaiting(upload)
+            #expect(try await nodes[0].content(of: file) == upload.content)
         }
     }
 

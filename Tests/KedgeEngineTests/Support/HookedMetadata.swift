@@ -13,6 +13,7 @@ struct HookedMetadata: MetadataStore {
         case cancel
         case beginFinalize
         case completeFinalize
+        case invalidateDamagedChunks
         /// After the claim, before anything is removed.
         case claimedGarbage
         case checkHealth
@@ -71,6 +72,13 @@ struct HookedMetadata: MetadataStore {
 
     func invalidateChunks(_ indexes: [Int], of id: SessionID) async throws {
         try await real.invalidateChunks(indexes, of: id)
+    }
+
+    func invalidateDamagedChunks(
+        _ indexes: [Int], of id: SessionID, knowing revision: Int64?
+    ) async throws {
+        try await enter(.invalidateDamagedChunks)
+        try await real.invalidateDamagedChunks(indexes, of: id, knowing: revision)
     }
 
     func beginFinalize(

@@ -34,6 +34,7 @@ final class TestDisk: ForwardingFileSystem {
         var cacheUses: [CacheUse] = []
         var calls: [Call: Int] = [:]
         var rule: Rule?
+        var onDrop: (@Sendable () -> Void)?
         var availableBytes: Int64?
     }
 
@@ -86,7 +87,19 @@ final class TestDisk: ForwardingFileSystem {
         }
     }
 
-    fileprivate func record(_ use: CacheUse) { state.update { $0.cacheUses.append(use) } }
+    /// Calls the closure before cached bytes are dropped.
+    func whenDroppingCached(_ action: @escaping @Sendable () -> Void) {
+        state.update { $0.onDrop = action }
+    }
+
+    fileprivate func record(_ use: CacheUse) {
+        let action: (@Sendable () -> Void)? = state.update { state in
+            state.cacheUses.append(use)
+            if case .drop = use { return state.onDrop }
+            return nil
+        }
+        action?()
+    }
 
     func open(_ path: String, _ mode: OpenMode) throws(FileError) -> any OpenFile {
         TestFile(real: try base.open(path, mode), disk: self)

@@ -1,4 +1,6 @@
+import Glibc
 import KedgeModel
+import KedgeServer
 import KedgeTesting
 import Testing
 
@@ -47,6 +49,25 @@ import Testing
             #expect(answer.status == 200)
             let status: SessionStatus = try await server.get(session).decoded()
             #expect(try answer.decoded(FinalizeResponse.self).remoteFileId == status.remoteFileId)
+        }
+    }
+
+    @Test func `HEAD of an upload whose stored bytes are damaged reports where to continue`()
+        async throws
+    {
+        try await withServer { server in
+            let content = sampleBytes(3500, seed: 64)
+            let upload = try await server.begin(content)
+            let path = "/tus/\(upload.id)"
+            for index in [1, 2, 3] { _ = try await server.ask(upload.put(index)) }
+            let key = String("\(upload.id)".filter { $0 != "-" })
+            let data = server.fixture.configuration.dataDirectory
+            #expect(truncate("\(data)/staging/\(key.prefix(2))/\(key)", 2100) == 0)
+            _ = try await server.ask(upload.put(0))
+            try await expectOffset(2000, of: path, on: server)
+            let rest = HTTPRequestBytes.tusPatch(path, at: 2000, Array(content[2000...]))
+            #expect(try await server.ask(rest).status == 204)
+            #expect(try await server.get(path).body == content)
         }
     }
 }

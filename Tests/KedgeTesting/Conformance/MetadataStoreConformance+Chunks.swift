@@ -111,6 +111,28 @@ extension MetadataStoreConformance {
                 [Sample.chunk(1, "new")], touching: Sample.touch(record))
             #expect(outcomes == [.committed])
         },
+        Case("a prefix before the damaged chunks stays, and one after their start goes") { store in
+            for (damaged, kept) in [([2, 3], true), ([1], false)] {
+                let record = try await store.make()
+                try await store.fill(record)
+                let prefix = Sample.touch(record, prefix: 200)
+                _ = try await store.commit([], touching: prefix)
+                try await store.invalidateDamagedChunks(damaged, of: record.id, knowing: nil)
+                let progress = try #require(try await store.now(record))
+                #expect(progress.chunks.map(\.index) == [0, 1, 2].filter { !damaged.contains($0) })
+                #expect(progress.record.prefix == (kept ? prefix.prefix : nil))
+            }
+        },
+        Case("damaged chunks of a finalizing session stay") { store in
+            let record = try await store.make()
+            try await store.fill(record)
+            _ = try await store.beginFinalize(
+                of: record.id, digest: Sample.digest("a"), fileID: .random())
+            await #expect(throws: MetadataError.wrongState(.finalizing)) {
+                try await store.invalidateDamagedChunks([1], of: record.id, knowing: nil)
+            }
+            #expect(try await store.now(record)?.chunks.count == 3)
+        },
         Case("chunks of a completed session stay") { store in
             let file = try await store.makeFile()
             await #expect(throws: MetadataError.wrongState(.completed)) {

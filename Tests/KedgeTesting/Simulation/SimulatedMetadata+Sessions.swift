@@ -173,12 +173,18 @@ extension SimulatedMetadata {
     package func invalidateChunks(_ indexes: [Int], of id: SessionID) async throws {
         try write { rows in
             var session = try rows.session(id, in: .open, .finalizing)
-            for index in indexes { session.chunks[index] = nil }
-            session.partials = [:]
-            session.rivals = [:]
-            session.record.prefix = nil
-            session.job = nil
-            if session.chunks.isEmpty { session.stagingState = nil }
+            session.invalidate(indexes, keepingPrefixUpTo: -1)
+            rows.sessions[id] = session
+        }
+    }
+
+    package func invalidateDamagedChunks(
+        _ indexes: [Int], of id: SessionID, knowing revision: Int64?
+    ) async throws {
+        try write { rows in
+            var session = try rows.session(id, in: .open)
+            session.invalidate(
+                indexes, keepingPrefixUpTo: session.record.layout.start(ofFirst: indexes))
             rows.sessions[id] = session
         }
     }
@@ -230,5 +236,16 @@ extension MetadataRows {
         else { throw MetadataError.failed("the bytes of \(key) are another session's") }
         sessions[record.id] = new
         return new.record
+    }
+}
+
+extension MetadataRows.Session {
+    fileprivate mutating func invalidate(_ indexes: [Int], keepingPrefixUpTo offset: Int64) {
+        for index in indexes { chunks[index] = nil }
+        partials = [:]
+        rivals = [:]
+        if let prefix = record.prefix, prefix.offset > offset { record.prefix = nil }
+        job = nil
+        if chunks.isEmpty { stagingState = nil }
     }
 }

@@ -10,6 +10,7 @@ package enum MetadataOperation: Sendable {
     case discardPartial(SessionID, index: Int, isRival: Bool)
     case declareSize(Int64, SessionID)
     case invalidateChunks([Int], SessionID)
+    case invalidateDamagedChunks([Int], SessionID)
     case beginFinalize(SessionID, SHA256Digest, FileID)
     case completeFinalize(SessionID, at: Timestamp, location: String?)
     case reopen(SessionID)
@@ -85,6 +86,8 @@ package enum MetadataOperation: Sendable {
             try await store.declareSize(byteCount, of: id)
         case .invalidateChunks(let indexes, let id):
             try await store.invalidateChunks(indexes, of: id)
+        case .invalidateDamagedChunks(let indexes, let id):
+            try await store.invalidateDamagedChunks(indexes, of: id, knowing: nil)
         case .reopen(let id): try await store.reopen(id)
         case .renewFinalize(let id, let lease):
             try await store.renewFinalize(of: id, lease: lease)

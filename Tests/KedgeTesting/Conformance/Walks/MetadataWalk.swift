@@ -54,7 +54,8 @@ struct MetadataWalk {
         case ..<40:
             return .discardPartial(record.id, index: index(), isRival: chance(30))
         case ..<43: return .declareSize(Self.sizes.randomElement(using: &random) ?? 0, record.id)
-        case ..<45: return .invalidateChunks([index(), index()], record.id)
+        case ..<44: return .invalidateChunks([index(), index()], record.id)
+        case ..<45: return .invalidateDamagedChunks([index(), index()], record.id)
         case ..<48: return .savePrefix(prefix(upTo: 260), record.id)
         case ..<54: return setStagingState(record)
         case ..<83: return finalize(record)
