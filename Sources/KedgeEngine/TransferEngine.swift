@@ -5,12 +5,13 @@ package import Logging
 /// The core of the server: sessions, chunks, offsets, finalize, expiry.
 ///
 /// Every front end (native, tus, IETF) calls it. It depends on two ports and on no protocol. It
-/// keeps sessions, admission and drain, and forwards the rest to owners.
+/// keeps admission and drain, and forwards the rest to owners.
 /// Acknowledged bytes are durable: bytes reach stable storage first, then the row, then the client
 /// gets the response.
 package final class TransferEngine: Sendable {
     let context: EngineContext
     package let registry: SessionRegistry
+    let sessions: SessionService
     let fileService: FileService
     let finalizer: Finalizer
     let concatenator: Concatenator
@@ -58,6 +59,9 @@ package final class TransferEngine: Sendable {
             fileService: fileService, finalizer: finalizer)
         garbageCollector = GarbageCollector(
             rows: metadata, bytes: bytes, clock: clock, logger: logger, digestLocks: digestLocks)
+        sessions = SessionService(
+            context: context, registry: registry, finalizer: finalizer,
+            garbageCollector: garbageCollector)
         let resumption = FinalizeResumption(
             context: context, finalizer: finalizer, concatenator: concatenator)
         recovery = Recovery(rows: metadata, bytes: bytes, logger: logger, resumption: resumption)

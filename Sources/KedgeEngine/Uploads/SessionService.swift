@@ -1,0 +1,128 @@
+internal import KedgeFiles
+internal import KedgeModel
+internal import Logging
+
+/// The sessions as clients see them: creates, shows and cancels them.
+struct SessionService: Sendable {
+    let context: EngineContext
+    let registry: SessionRegistry
+    let finalizer: Finalizer
+    let garbageCollector: GarbageCollector
+
+    /// Creates a session, or returns the one created before by the same key and request.
+    func create(
+        _ new: NewSession, owner: OwnerID, idempotencyKey: IdempotencyKey? = nil
+    ) async throws -> SessionStatus {
+        try await translating {
+            var new = new
+            new.fileName = FileName.replacingUnfit(new.fileName)
+            let record = try makeRecord(new, owner: owner)
+            // The old session's writers stop first, because the new session may adopt its bytes.
+            if let adopted = new.adopting { await registry.dropExpired(adopted, owner: owner) }
+            let outcome = try await context.metadata.createSession(
+                record, idempotencyKey: idempotencyKey, adopting: new.adopting, in: room(for: new))
+            switch outcome {
+            case .created(let record):
+                return try await begin(record, new)
+            case .createdInstead(let record, let ended):
+                await registry.drop(ended)
+                context.logger.debug(
+                    "empty session evicted", metadata: ["session.id": "\(ended)"])
+                await garbageCollector.collectGarbageSoon()
+                return try await begin(record, new)
+            case .full:
+                throw EngineError(.tooManySessions)
+            case .partUsedUp:
+                let limit = context.configuration.maxConcatenationsPerPartialUpload
+                throw EngineError(
+                    .badRequest, "An upload can be used in at most \(limit) final uploads.")
+            case .replayed(let record):
+                return try await status(of: record.id, owner: owner)
+            case .keyConflict:
+                throw EngineError(.idempotencyConflict)
+            }
+        }
+    }
+
+    /// Returns the row of a session that begins now.
+    private func makeRecord(_ new: NewSession, owner: OwnerID) throws -> SessionRecord {
+        let chunkSize = try new.validate(context.configuration)
+        let id: SessionID = context.makeID()
+        let now = context.clock.now()
+        return SessionRecord(
+            id: id, owner: owner, stagingKey: StagingKey(id), fileName: new.fileName,
+            mimeType: new.mimeType, fileSize: new.fileSize, chunkSize: chunkSize,
+            declaredDigest: new.declaredDigest, metadata: new.metadata, parts: new.parts,
+            state: .open, createdAt: now,
+            // A final upload waits for the bytes of its partial uploads.
+            expiresAt: new.parts == nil ? context.firstExpiry : context.nextExpiry)
+    }
+
+    private func room(for new: NewSession) -> SessionRoom {
+        SessionRoom(
+            maxOpenCount: context.configuration.maxOpenSessions, client: new.client?.network,
+            // Partial uploads of the new session must not make room for it either.
+            busy: context.busySessions.ids.union(new.parts ?? []),
+            maxConcatenationCount: context.configuration.maxConcatenationsPerPartialUpload)
+    }
+
+    /// Completes the creation of a session after its row was inserted.
+    private func begin(_ record: SessionRecord, _ new: NewSession) async throws -> SessionStatus {
+        if new.adopting == nil {
+            try await requireRoom(for: record)
+        } else if record.stagingKey != StagingKey(record.id) {
+            // It has the adopted bytes from the start.
+            try await registry.withSession(record.id, owner: record.owner) {
+                try await $0.stayAlive()
+            }
+        }
+        return try await status(of: record.id, owner: record.owner)
+    }
+
+    /// Refuses a file that cannot fit before any of it is sent. Runs after the row was inserted,
+    /// because the bytes of a replayed or an adopting request are on this disk already.
+    private func requireRoom(for record: SessionRecord) async throws {
+        do {
+            let byteCount = context.roomNeeded(
+                for: record.fileSize ?? 0, chunkSize: record.chunkSize)
+            try await context.space.reserving(byteCount, of: context.bytes) {}
+        } catch {
+            try await context.metadata.cancelSession(record.id, owner: record.owner)
+            throw error
+        }
+    }
+
+    /// Returns the session's status.
+    func status(
+        of id: SessionID, owner: OwnerID, withDigests: Bool = false
+    ) async throws -> SessionStatus {
+        try await translating {
+            try await registry.withSession(id, owner: owner) {
+                try await $0.currentStatus(withDigests: withDigests)
+            }
+        }
+    }
+
+    /// Cancels a session: stops its writers and removes its bytes. Idempotent.
+    func cancel(_ id: SessionID, owner: OwnerID) async throws {
+        try await translating {
+            try await finalizer.withoutFinalize(of: id) {
+                try await context.metadata.cancelSession(id, owner: owner)
+                await registry.drop(id, ofOwner: owner)
+            }
+        }
+        await garbageCollector.collectGarbageSoon()
+    }
+
+    /// Cancels a session that no client will resume. A failure is only logged.
+    func giveUp(_ id: SessionID, owner: OwnerID) async {
+        do {
+            try await cancel(id, owner: owner)
+        } catch {
+            // The sweep removes it when it expires.
+            context.logger.warning(
+                "cancellation of a failed upload failed",
+                metadata: ["error": "\(String(reflecting: error))"])
+        }
+    }
+}
