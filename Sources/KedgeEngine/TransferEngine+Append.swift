@@ -3,12 +3,7 @@ package import KedgeModel
 extension TransferEngine {
     /// Returns the offset at which an append continues.
     package func contiguousOffset(of id: SessionID, owner: OwnerID) async throws -> Int64 {
-        try await translating {
-            try await registry.withSession(id, owner: owner) {
-                try await $0.requireOpen()
-                return await $0.ledger.contiguousOffset
-            }
-        }
+        try await uploads.contiguousOffset(of: id, owner: owner)
     }
 
     /// Appends a body at the contiguous offset, divided into chunks.
@@ -23,13 +18,6 @@ extension TransferEngine {
     package func append(
         _ put: AppendPut, to id: SessionID, owner: OwnerID, body: some ByteBody
     ) async throws -> Int64 {
-        try await admittingWrite(
-            of: body, to: id, owner: owner, isEvictable: put.isResumable && !put.countsAtItsEnd
-        ) { place in
-            try await registry.withSession(id, owner: owner) { session in
-                try await session.requireOwnBytes()
-                return try await sessionWriter.append(put, to: session, in: place, body: body)
-            }
-        }
+        try await uploads.append(put, to: id, owner: owner, body: body)
     }
 }

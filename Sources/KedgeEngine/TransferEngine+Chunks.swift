@@ -14,33 +14,6 @@ extension TransferEngine {
     package func putChunk(
         _ put: ChunkPut, to id: SessionID, owner: OwnerID, body: some ByteBody
     ) async throws -> ChunkPutOutcome {
-        // With a digest of the body alone, the client must send the whole body again.
-        let outcome = try await admittingWrite(
-            of: body, to: id, owner: owner, isEvictable: !put.isBodyDigest
-        ) { place in
-            try await registry.withSession(id, owner: owner) { session in
-                try await session.requireOwnBytes()
-                return try await sessionWriter.put(put, to: session, in: place, body: body)
-            }
-        }
-        if case .created = outcome { try await awaitHash(of: id, owner: owner) }
-        return outcome
-    }
-
-    /// Delays the acknowledgement while the whole-file hash lags too far behind, which bounds the
-    /// time of finalize. Holds no writer slot, so only this client waits.
-    private func awaitHash(of id: SessionID, owner: OwnerID) async throws {
-        try await translating {
-            try await registry.withSession(id, owner: owner) { session in
-                let floor = await session.ledger.committedPrefixEnd - configuration.maxHashLag
-                guard floor > 0, await session.prefix.offset < floor else { return }
-                do {
-                    _ = try await session.prefix.wait(
-                        for: floor, timeout: configuration.finalizeTimeout)
-                } catch is DamagedChunks {
-                    // This chunk is durable; finalize reports the damaged ones.
-                }
-            }
-        }
+        try await uploads.putChunk(put, to: id, owner: owner, body: body)
     }
 }

@@ -62,36 +62,9 @@ extension TransferEngine {
         _ new: NewSession, owner: OwnerID, expecting expected: SHA256Digest?,
         checksum: AppendChecksum? = nil, body: some ByteBody
     ) async throws -> FileRecord {
-        // A body without a place is refused before anything is written for it.
-        let id = try await admittingWrite(of: body, to: nil, owner: owner, isEvictable: false) {
-            place in
-            let id = try await createSession(new, owner: owner).sessionId
-            try await givingUp(id, owner: owner) {
-                var put = AppendPut(offset: 0, checksum: checksum, completes: true)
-                put.isResumable = false
-                _ = try await registry.withSession(id, owner: owner) { session in
-                    try await sessionWriter.append(put, to: session, in: place, body: body)
-                }
-            }
-            return id
-        }
-        // Waits for the file, because the client has no id to ask for it again.
-        return try await givingUp(id, owner: owner) {
-            try await finish(
-                id, owner: owner, expecting: expected, timeout: .seconds(24 * 3600))
-        }
-    }
-
-    /// Cancels the session when the closure throws.
-    private func givingUp<Result>(
-        _ id: SessionID, owner: OwnerID, _ body: () async throws -> Result
-    ) async throws -> Result {
-        do {
-            return try await body()
-        } catch {
-            await giveUp(id, owner: owner)
-            throw error
-        }
+        let ingest = FileIngest(sessions: sessions, uploads: uploads, finalizer: finalizer)
+        return try await ingest.run(
+            new, owner: owner, expecting: expected, checksum: checksum, body: body)
     }
 }
 

@@ -8,7 +8,7 @@ extension TransferEngine {
     }
 
     /// True while clients transfer bytes; the scrub reads more slowly then.
-    package var isTransferring: Bool { scrubber.isTransferring() }
+    package var isTransferring: Bool { uploads.admission.isTransferring }
 
     /// Extends superseded copies that are being read, removes those no longer needed, and logs a
     /// warning when the scrub of new files is behind. Called about once a minute.

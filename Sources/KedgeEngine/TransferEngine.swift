@@ -5,13 +5,13 @@ package import Logging
 /// The core of the server: sessions, chunks, offsets, finalize, expiry.
 ///
 /// Every front end (native, tus, IETF) calls it. It depends on two ports and on no protocol. It
-/// keeps admission and drain, and forwards the rest to owners.
+/// makes the owners and forwards to them.
 /// Acknowledged bytes are durable: bytes reach stable storage first, then the row, then the client
 /// gets the response.
 package final class TransferEngine: Sendable {
     let context: EngineContext
-    package let registry: SessionRegistry
     let sessions: SessionService
+    let uploads: UploadService
     let fileService: FileService
     let finalizer: Finalizer
     let concatenator: Concatenator
@@ -20,10 +20,7 @@ package final class TransferEngine: Sendable {
     let sweeper: Sweeper
     let scrubber: BlobScrubber
     let fleetNode: FleetNode
-    private let transferClock: TransferClock
     private let healthProbe: HealthProbe
-    private let places: WritePlaces
-    let sessionWriter: SessionWriter
 
     package init(
         metadata: any MetadataStore, bytes: any ByteStore,
@@ -42,10 +39,14 @@ package final class TransferEngine: Sendable {
                 bufferCapacity: configuration.bufferCapacity, minCapacity: 16 << 10,
                 budget: configuration.bufferByteCount),
             logger: logger)
-        registry = SessionRegistry(context: context)
-        let places = WritePlaces(configuration)
-        sessionWriter = SessionWriter(context: context, places: places)
+        let registry = SessionRegistry(context: context)
         let transferClock = TransferClock()
+        let admission = BodyAdmission(
+            drain: context.drain, places: WritePlaces(configuration), transferClock: transferClock)
+        let sessionWriter = SessionWriter(context: context, places: admission.places)
+        uploads = UploadService(
+            context: context, registry: registry, sessionWriter: sessionWriter,
+            admission: admission)
         let digestLocks = KeyedLock<SHA256Digest>()
         let damageReports = DamageReports(records: metadata, clock: clock, logger: logger)
         fileService = FileService(
@@ -70,12 +71,9 @@ package final class TransferEngine: Sendable {
             resumption: resumption, concatenator: concatenator)
         fleetNode = FleetNode(
             context: context, registry: registry, leases: finalizer.leases, resumption: resumption)
-        self.places = places
-        self.transferClock = transferClock
         scrubber = BlobScrubber(
             context: context, fileService: fileService, damageReports: damageReports,
-            digestLocks: digestLocks,
-            isTransferring: { places.count > 0 || transferClock.isRecent })
+            digestLocks: digestLocks, isTransferring: { admission.isTransferring })
         healthProbe = HealthProbe(clock: timer) {
             try await metadata.checkHealth()
             try await bytes.checkHealth()
@@ -84,6 +82,9 @@ package final class TransferEngine: Sendable {
             concatenator?.startFinalUploads(of: id, owner: owner)
         }
     }
+
+    /// The sessions in memory.
+    package var registry: SessionRegistry { uploads.registry }
 
     /// The current time of the stores' clock.
     package var now: Timestamp { context.clock.now() }
@@ -99,36 +100,8 @@ package final class TransferEngine: Sendable {
     /// Waits until no health check is under way.
     func finishHealthCheck() async { await healthProbe.finish() }
 
-    /// Runs an operation with a body if there is a place for one more.
-    ///
-    /// - Parameter isEvictable: Whether bytes count as they arrive. Such a body may be stopped, and
-    ///   its client asked to come back, while other bodies wait.
-    /// - Throws: `BUSY` at the limit and when stopped this way, `UNAVAILABLE` during shutdown.
-    func admittingWrite<Result>(
-        of body: some ByteBody, to session: SessionID?, owner: OwnerID, isEvictable: Bool,
-        _ write: (WritePlace) async throws -> Result
-    ) async throws -> Result {
-        guard !context.isEnding else {
-            throw EngineError(.unavailable, "The service is stopping.")
-        }
-        let origin = body.origin
-        let place = try places.enter(
-            WriteAdmission.Arrival(
-                key: ShareKey(owner: owner, address: origin.address), session: session,
-                isEvictable: isEvictable), progress: origin.progress)
-        defer { transferClock.tick() }
-        do {
-            let result = try await translating { try await write(place) }
-            places.leave(place, isWhole: true)
-            return result
-        } catch {
-            places.leave(place, isWhole: false)
-            throw error
-        }
-    }
-
     /// Number of bodies being written now.
-    package var activeWriteCount: Int { places.count }
+    package var activeWriteCount: Int { uploads.admission.activeWriteCount }
 
     /// Returns memory to the system that a burst of requests has left unused.
     package func releaseMemory() async {
@@ -138,9 +111,6 @@ package final class TransferEngine: Sendable {
 
     /// Refuses new bodies, stops those under way and saves their bytes as partials.
     package func interruptWriters() async {
-        context.drain.begin()
-        for session in await registry.sessions {
-            await session.interruptWriters(.draining)
-        }
+        await uploads.interruptWriters()
     }
 }
