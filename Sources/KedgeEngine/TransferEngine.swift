@@ -55,9 +55,7 @@ package final class TransferEngine: Sendable {
         finalizer = Finalizer(
             context: context, registry: registry, sessionWriter: sessionWriter,
             digestLocks: digestLocks)
-        concatenator = Concatenator(
-            context: context, registry: registry, sessionWriter: sessionWriter,
-            fileService: fileService, finalizer: finalizer)
+        concatenator = Self.makeConcatenator(uploads, fileService, finalizer)
         garbageCollector = GarbageCollector(
             rows: metadata, bytes: bytes, clock: clock, logger: logger, digestLocks: digestLocks)
         sessions = SessionService(
@@ -68,7 +66,7 @@ package final class TransferEngine: Sendable {
         recovery = Recovery(rows: metadata, bytes: bytes, logger: logger, resumption: resumption)
         sweeper = Sweeper(
             context: context, registry: registry, garbageCollector: garbageCollector,
-            resumption: resumption, concatenator: concatenator)
+            resumption: resumption)
         fleetNode = FleetNode(
             context: context, registry: registry, leases: finalizer.leases, resumption: resumption)
         scrubber = BlobScrubber(
@@ -81,6 +79,23 @@ package final class TransferEngine: Sendable {
         finalizer.observeCompletions { [weak concatenator = self.concatenator] id, owner in
             concatenator?.startFinalUploads(of: id, owner: owner)
         }
+    }
+
+    private static func makeConcatenator(
+        _ uploads: UploadService, _ fileService: FileService, _ finalizer: Finalizer
+    ) -> Concatenator {
+        let (context, registry) = (uploads.context, uploads.registry)
+        let reader = SourceReader(
+            registry: registry, sessionWriter: uploads.sessionWriter, fileService: fileService,
+            sessionBytes: finalizer.sessionBytes)
+        let appender = SourceAppender(
+            context: context, registry: registry, sessionWriter: uploads.sessionWriter,
+            reader: reader)
+        return Concatenator(
+            context: context, finalizer: finalizer,
+            copier: SourceCopier(
+                context: context, registry: registry, finalizer: finalizer, appender: appender),
+            uploads: UploadViews(context: context, registry: registry, fileService: fileService))
     }
 
     /// The sessions in memory.

@@ -15,10 +15,9 @@ package enum Concatenation: Sendable {
 /// in the background, once all of them are complete. Another node takes over if that one fails.
 final class Concatenator: Sendable {
     private let context: EngineContext
-    private let registry: SessionRegistry
-    private let fileService: FileService
     private let finalizer: Finalizer
     private let copier: SourceCopier
+    private let uploads: UploadViews
     private let copyLimit: ConcurrencyLimit
     private let waitingConcatenations = WaitingConcatenations()
     /// The open final upload after which the next sweep continues; nil to start over.
@@ -26,17 +25,13 @@ final class Concatenator: Sendable {
     private let concatenationChecks = BackgroundTasks<SessionID>()
 
     init(
-        context: EngineContext, registry: SessionRegistry, sessionWriter: SessionWriter,
-        fileService: FileService, finalizer: Finalizer
+        context: EngineContext, finalizer: Finalizer, copier: SourceCopier, uploads: UploadViews
     ) {
         self.context = context
-        self.registry = registry
-        self.fileService = fileService
         self.finalizer = finalizer
+        self.copier = copier
+        self.uploads = uploads
         copyLimit = ConcurrencyLimit(context.configuration.maxConcurrentCopies)
-        copier = SourceCopier(
-            context: context, registry: registry, sessionWriter: sessionWriter,
-            fileService: fileService, finalizer: finalizer)
     }
 
     /// Returns the progress of a final upload. Starts the concatenation when all partial uploads
@@ -111,13 +106,13 @@ final class Concatenator: Sendable {
     private func concatenation(
         of id: SessionID, owner: OwnerID, keepsAlive: Bool
     ) async throws -> (result: Concatenation, isReady: Bool) {
-        let view = try await uploadView(of: id, owner: owner)
+        let view = try await uploads.view(of: id, owner: owner)
         guard let ids = view.parts else {
             throw EngineError(.badRequest, "The upload is not a final upload.")
         }
         if view.state == .completed, let file = view.fileID {
             waitingConcatenations.remove(id)
-            return (.file(try await fileService.file(file, owner: owner)), true)
+            return (.file(try await uploads.file(file, owner: owner)), true)
         }
         // A session with all of its bytes no longer needs its partial uploads.
         if view.state == .finalizing || view.fileSize == view.offset {
@@ -127,41 +122,10 @@ final class Concatenator: Sendable {
         // Added before the check, so that a partial upload that completes during the check finds
         // it.
         waitingConcatenations.add(id, ids, owner: owner)
-        let (byteCount, isReady) = try await sourcesState(of: ids, owner: owner)
-        if keepsAlive {
-            for id in [id] + ids {
-                try await registry.withSession(id, owner: owner) { try await $0.stayAlive() }
-            }
-        }
+        let (byteCount, isReady) = try await uploads.sourcesState(of: ids, owner: owner)
+        if keepsAlive { try await uploads.keepAlive([id] + ids, owner: owner) }
         if isReady { beginConcatenating(id, of: ids, owner: owner) }
         return (.waiting(byteCount: view.fileSize ?? byteCount), isReady)
-    }
-
-    /// - Returns: The total size, nil while unknown, and whether all partial uploads are complete.
-    /// - Throws: `SESSION_EXPIRED` when one is gone, `FILE_TOO_LARGE`.
-    private func sourcesState(
-        of ids: [SessionID], owner: OwnerID
-    ) async throws -> (byteCount: Int64?, isReady: Bool) {
-        var sum: Int64? = 0
-        var isReady = true
-        for id in ids {
-            do {
-                let view = try await uploadView(of: id, owner: owner)
-                if view.state == .completed, let file = view.fileID {
-                    _ = try await fileService.file(file, owner: owner)
-                }
-                isReady = isReady && view.fileSize == view.offset
-                sum = sum.flatMap { sum in
-                    view.fileSize.map { sum.addingReportingOverflow($0).partialValue }
-                }
-                if let sum, sum < 0 || sum > context.configuration.maxFileSize {
-                    throw context.tooLarge()
-                }
-            } catch let error as EngineError where error.meansGone {
-                throw EngineError(.sessionExpired, "A partial upload of this upload is missing.")
-            }
-        }
-        return (sum, isReady)
     }
 
     private func beginConcatenating(_ id: SessionID, of ids: [SessionID], owner: OwnerID) {
@@ -191,11 +155,11 @@ final class Concatenator: Sendable {
         do {
             guard try await finalizer.leases.takeWork(on: id, nil) else { return }
         } catch MetadataError.wrongState(.completed) {
-            return try await registry.withSession(id, owner: owner) { try await $0.refresh() }
+            return try await uploads.refresh(id, owner: owner)
         }
         defer { finalizer.leases.releaseLease(of: id) }
         try await translating {
-            let view = try await uploadView(of: id, owner: owner)
+            let view = try await uploads.view(of: id, owner: owner)
             if view.state == .open, view.fileSize != view.offset || view.fileSize == nil {
                 try await copier.fill(id, from: ids, owner: owner)
             }
@@ -237,23 +201,11 @@ final class Concatenator: Sendable {
         }
     }
 
-    /// Returns the session's current state, without stopping its writers.
-    private func uploadView(of id: SessionID, owner: OwnerID) async throws -> UploadView {
-        try await translating {
-            try await registry.withSession(id, owner: owner) { try await $0.uploadView() }
-        }
-    }
-
     /// Cancels the checks for final uploads and waits for them.
     func close() async { await concatenationChecks.close() }
 }
 
 extension EngineError {
-    /// True when the session or file is gone, or never existed.
-    fileprivate var meansGone: Bool {
-        [.sessionNotFound, .sessionExpired, .sessionClosed, .fileGone].contains(code)
-    }
-
     /// True when the concatenation can never succeed.
     fileprivate var endsConcatenation: Bool { meansGone || code == .fileTooLarge }
 }

@@ -1,14 +1,12 @@
 internal import KedgeModel
 
-/// Copies the bytes of partial uploads into their final upload. The bytes are read once more for
-/// the hashes of the file and its chunks. Then the store copies them itself if it can; otherwise
-/// they are written.
+/// Copies the bytes of partial uploads into their final upload. Invalidates those that turn out to
+/// be damaged, so that they are sent again.
 struct SourceCopier: Sendable {
     let context: EngineContext
     let registry: SessionRegistry
-    let sessionWriter: SessionWriter
-    let fileService: FileService
     let finalizer: Finalizer
+    let appender: SourceAppender
 
     /// Copies the bytes of complete sessions into an open one, in their order. Continues after the
     /// bytes that are there already. Idempotent. Only one caller at a time, on all nodes.
@@ -65,7 +63,7 @@ struct SourceCopier: Sendable {
 
     private func copy(_ part: SourceUpload, to id: SessionID, owner: OwnerID) async throws {
         do {
-            try await copyNow(part, to: id, owner: owner)
+            try await appender.append(part, to: id, owner: owner)
         } catch {
             // If the partial upload became a file meanwhile, its bytes are elsewhere. The lock
             // waits for a finalize under way. An error of this query is dropped, because the first
@@ -86,7 +84,7 @@ struct SourceCopier: Sendable {
                     part.id, owner: owner, cause: "bytes of a partial upload are missing")
             default:
                 guard state == .completed, !context.isEnding else { throw error }
-                try await copyNow(part, to: id, owner: owner)
+                try await appender.append(part, to: id, owner: owner)
             }
         }
     }
@@ -102,68 +100,6 @@ struct SourceCopier: Sendable {
             try await finalizer.sessionBytes.invalidate(
                 session, await session.ledger.record,
                 only: context.traits.replacesSingleChunks ? index : nil, cause: cause)
-        }
-    }
-
-    private func copyNow(_ part: SourceUpload, to id: SessionID, owner: OwnerID) async throws {
-        guard !context.isEnding else { throw EngineError(.unavailable, "The service is stopping.") }
-        let record = try await registry.withSession(part.id, owner: owner) {
-            await $0.ledger.record
-        }
-        guard record.state == .completed, let fileID = record.fileID else {
-            return try await copyStaged(part, to: id, owner: owner)
-        }
-        let file = try await fileService.file(fileID, owner: owner)
-        let digests = try await fileService.chunkDigests(of: file)
-        let opened = try await fileService.openFile(file)
-        let bytes = PartBytes(
-            byteCount: part.byteCount, chunkSize: file.chunkSize, digests: digests,
-            source: opened.reader.read, copySource: opened.reader.copySource)
-        let result = await Result {
-            try await append(part, bytes, to: id, owner: owner)
-        }
-        await opened.reader.close()
-        try result.get()
-    }
-
-    /// Copies from a partial upload that is not a file. Its staging area stays open meanwhile: a
-    /// finalize or cancel of the partial upload stops the copy first.
-    private func copyStaged(_ part: SourceUpload, to id: SessionID, owner: OwnerID) async throws {
-        try await registry.withSession(part.id, owner: owner) { session in
-            // Before taking the slot: if chunks are missing, this stops all writers and readers of
-            // the area and waits for them.
-            if context.traits.needsAssembly {
-                try await finalizer.sessionBytes.assemble(session)
-            }
-            try await sessionWriter.writing(.reading(context.makeID()), of: session) { _ in
-                let area = try await session.stagingArea()
-                let ledger = await session.ledger
-                let bytes = PartBytes(
-                    byteCount: part.byteCount, chunkSize: ledger.record.chunkSize,
-                    digests: ledger.chunks.map(\.digest), source: area.read,
-                    copySource: area.copySource)
-                try await self.append(part, bytes, to: id, owner: owner)
-            }
-        }
-    }
-
-    /// Appends the missing bytes of the partial upload.
-    private func append(
-        _ part: SourceUpload, _ bytes: PartBytes, to id: SessionID, owner: OwnerID
-    ) async throws {
-        try await registry.withSession(id, owner: owner) { session in
-            let offset = await session.ledger.contiguousOffset
-            guard offset < part.end else { return }
-            guard offset >= part.start else {
-                throw EngineError(
-                    .unavailable, cause: "bytes of earlier partial uploads are missing")
-            }
-            if let source = try await bytes.copySource() {
-                try await session.stagingArea().noteCopies(of: source, at: part.start)
-            }
-            let body = SourceBody(bytes: bytes, start: offset - part.start, context: context)
-            _ = try await sessionWriter.append(
-                AppendPut(offset: offset), to: session, body: body)
         }
     }
 }

@@ -32,8 +32,14 @@ struct FinalizeResumption: Sendable {
         }
     }
 
+    /// Resumes what neither a request nor a node continues.
+    func resumeLeftBehind() async throws {
+        try await finishLeftBehind()
+        try await concatenator.resumeConcatenations()
+    }
+
     /// Finishes sessions whose finalize failed, or whose client did not ask again.
-    func finishLeftBehind() async throws {
+    private func finishLeftBehind() async throws {
         if finalizer.mode.outlivesRequest { return try await takeOverFinalizes() }
         for record in try await context.metadata.finalizingSessions() {
             guard !context.isEnding else { return }

@@ -8,7 +8,6 @@ struct Sweeper: Sendable {
     let registry: SessionRegistry
     let garbageCollector: GarbageCollector
     let resumption: FinalizeResumption
-    let concatenator: Concatenator
 
     /// Runs one sweep: expires sessions, forgets those past their grace, evicts idle sessions from
     /// memory, removes garbage, and resumes finalizes and concatenations that were left behind.
@@ -24,10 +23,7 @@ struct Sweeper: Sendable {
             await registry.evict(idleSince: idleSince)
         }
         await garbageCollector.collectGarbage()
-        try await translating {
-            try await resumption.finishLeftBehind()
-            try await concatenator.resumeConcatenations()
-        }
+        try await translating { try await resumption.resumeLeftBehind() }
     }
 
     /// Extends empty sessions whose first bytes are on their way.

@@ -40,6 +40,14 @@ struct SessionWriter: Sendable {
         }
     }
 
+    /// Runs a read of the session's staging area. It is stopped like a write before the area
+    /// closes.
+    func reading(
+        _ session: LiveSession, _ body: @escaping @Sendable () async throws -> Void
+    ) async throws {
+        try await writing(.reading(context.makeID()), of: session) { _ in try await body() }
+    }
+
     /// Appends bytes from any source, without the limit of concurrent bodies.
     func append(
         _ put: AppendPut, to session: LiveSession, in place: WritePlace? = nil, body: some ByteBody

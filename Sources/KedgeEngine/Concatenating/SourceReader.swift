@@ -1,0 +1,55 @@
+internal import KedgeModel
+
+/// Lends the bytes of complete partial uploads, from their files or from their staging areas.
+struct SourceReader: Sendable {
+    let registry: SessionRegistry
+    let sessionWriter: SessionWriter
+    let fileService: FileService
+    let sessionBytes: SessionBytes
+
+    /// Lends the bytes of a partial upload to the closure.
+    ///
+    /// - Throws: The errors of reading it, and `FILE_GONE`.
+    func withBytes(
+        of part: SourceUpload, owner: OwnerID,
+        _ body: @escaping @Sendable (PartBytes) async throws -> Void
+    ) async throws {
+        let record = try await registry.withSession(part.id, owner: owner) {
+            await $0.ledger.record
+        }
+        guard record.state == .completed, let fileID = record.fileID else {
+            return try await withStagedBytes(of: part, owner: owner, body)
+        }
+        let file = try await fileService.file(fileID, owner: owner)
+        let digests = try await fileService.chunkDigests(of: file)
+        let opened = try await fileService.openFile(file)
+        let bytes = PartBytes(
+            byteCount: part.byteCount, chunkSize: file.chunkSize, digests: digests,
+            source: opened.reader.read, copySource: opened.reader.copySource)
+        let result = await Result { try await body(bytes) }
+        await opened.reader.close()
+        try result.get()
+    }
+
+    /// Lends the bytes of a partial upload that is not a file. Its staging area stays open
+    /// meanwhile: a finalize or cancel of the partial upload stops the closure first.
+    private func withStagedBytes(
+        of part: SourceUpload, owner: OwnerID,
+        _ body: @escaping @Sendable (PartBytes) async throws -> Void
+    ) async throws {
+        try await registry.withSession(part.id, owner: owner) { session in
+            // Before taking the slot: if chunks are missing, this stops all writers and readers of
+            // the area and waits for them.
+            try await sessionBytes.assemble(session)
+            try await sessionWriter.reading(session) {
+                let area = try await session.stagingArea()
+                let ledger = await session.ledger
+                try await body(
+                    PartBytes(
+                        byteCount: part.byteCount, chunkSize: ledger.record.chunkSize,
+                        digests: ledger.chunks.map(\.digest), source: area.read,
+                        copySource: area.copySource))
+            }
+        }
+    }
+}
