@@ -69,9 +69,11 @@ package final class TransferEngine: Sendable {
             resumption: resumption)
         fleetNode = FleetNode(
             context: context, registry: registry, leases: finalizer.leases, resumption: resumption)
+        let outcomes = ScrubOutcomes(
+            context: context, damageReports: damageReports, digestLocks: digestLocks)
         scrubber = BlobScrubber(
-            context: context, fileService: fileService, damageReports: damageReports,
-            digestLocks: digestLocks, isTransferring: { admission.isTransferring })
+            context: context, fileService: fileService, outcomes: outcomes,
+            isTransferring: { admission.isTransferring })
         healthProbe = HealthProbe(clock: timer) {
             try await metadata.checkHealth()
             try await bytes.checkHealth()

@@ -64,6 +64,13 @@ struct EngineContext: Sendable {
         .tooLarge(maxBytes: configuration.maxFileSize)
     }
 
+    /// The lease on a blob that the scrub takes or renews now.
+    var scrubLease: WorkLease {
+        let now = clock.now()
+        return WorkLease(
+            holder: nodeName, now: now, until: now.advanced(by: configuration.scrubLease))
+    }
+
     /// The expiry of a session that is active now.
     var nextExpiry: Timestamp { clock.now().advanced(by: configuration.sessionLifetime) }
 

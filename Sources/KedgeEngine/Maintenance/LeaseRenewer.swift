@@ -10,11 +10,13 @@ final class LeaseRenewer: Sendable {
     }
 
     private let context: EngineContext
+    private let rows: any ScrubRecords
     private let target: ScrubTarget
     private let state: Mutex<State>
 
     init(context: EngineContext, target: ScrubTarget) {
         self.context = context
+        rows = context.metadata
         self.target = target
         state = Mutex(State(renewAt: Self.next(context)))
     }
@@ -37,16 +39,12 @@ final class LeaseRenewer: Sendable {
     {
         guard context.clock.now() >= state.withLock({ $0.renewAt }) else { return true }
         state.withLock { $0.renewAt = Self.next(context) }
-        let now = context.clock.now()
-        let lease = WorkLease(
-            holder: context.nodeName, now: now,
-            until: now.advanced(by: context.configuration.scrubLease))
         guard
-            try await context.metadata.renewScrub(
-                target, lease: lease, checkedByteCount: checkedByteCount)
+            try await rows.renewScrub(
+                target, lease: context.scrubLease, checkedByteCount: checkedByteCount)
         else { return false }
         guard !target.isNew, !isUrgent else { return true }
-        guard try await context.metadata.scrubBacklog().newCount > 0 else { return true }
+        guard try await rows.scrubBacklog().newCount > 0 else { return true }
         state.withLock { $0.isInterrupted = true }
         return false
     }
