@@ -62,7 +62,7 @@ package final class TransferEngine: Sendable {
             context: context, registry: registry, finalizer: finalizer,
             garbageCollector: garbageCollector)
         let resumption = FinalizeResumption(
-            context: context, finalizer: finalizer, concatenator: concatenator)
+            context: context, rows: metadata, finalizer: finalizer, concatenator: concatenator)
         recovery = Recovery(rows: metadata, bytes: bytes, logger: logger, resumption: resumption)
         sweeper = Sweeper(
             context: context, registry: registry, garbageCollector: garbageCollector,

@@ -15,6 +15,7 @@ package enum Concatenation: Sendable {
 /// in the background, once all of them are complete. Another node takes over if that one fails.
 final class Concatenator: Sendable {
     private let context: EngineContext
+    private let rows: any FinalizeQueue & SessionStore
     private let finalizer: Finalizer
     private let copier: SourceCopier
     private let uploads: UploadViews
@@ -28,6 +29,7 @@ final class Concatenator: Sendable {
         context: EngineContext, finalizer: Finalizer, copier: SourceCopier, uploads: UploadViews
     ) {
         self.context = context
+        rows = context.metadata
         self.finalizer = finalizer
         self.copier = copier
         self.uploads = uploads
@@ -171,14 +173,14 @@ final class Concatenator: Sendable {
     /// Drops the pending finalize, so that the session can expire. A failure here leaves that to
     /// the sweep.
     private func discardFinalize(of id: SessionID) async {
-        try? await context.metadata.discardFinalize(of: id, by: finalizer.leases.workLease)
+        try? await rows.discardFinalize(of: id, by: finalizer.leases.workLease)
     }
 
     /// Resumes concatenations that no request asks for. They were interrupted by a crash, or this
     /// node did not know of them when their last partial upload completed. Each call takes up to a
     /// hundred, in turn.
     func resumeConcatenations() async throws {
-        let batch = try await context.metadata.openConcatenations(
+        let batch = try await rows.openConcatenations(
             after: lastConcatenation.withLock { $0 }, limit: 100)
         lastConcatenation.withLock { $0 = batch.count == 100 ? batch.last?.id : nil }
         for record in batch where !context.isEnding { await resumeConcatenating(record) }

@@ -10,6 +10,7 @@ package struct OpenedFile: Sendable {
 /// The files: their records, and reading their bytes.
 final class FileService: Sendable {
     private let context: EngineContext
+    private let rows: any FileStore & ScrubRecords
     private let digestLocks: KeyedLock<SHA256Digest>
     private let transferClock: TransferClock
     private let damageReports: DamageReports
@@ -20,6 +21,7 @@ final class FileService: Sendable {
         damageReports: DamageReports
     ) {
         self.context = context
+        rows = context.metadata
         self.digestLocks = digestLocks
         self.transferClock = transferClock
         self.damageReports = damageReports
@@ -31,7 +33,7 @@ final class FileService: Sendable {
     /// Returns the file's record, unless the file is deleted or damaged.
     func file(_ id: FileID, owner: OwnerID) async throws -> FileRecord {
         try await translating {
-            guard let record = try await context.metadata.file(id, owner: owner) else {
+            guard let record = try await rows.file(id, owner: owner) else {
                 throw EngineError(.fileNotFound)
             }
             guard record.deletedAt == nil else { throw EngineError(.fileGone) }
@@ -89,8 +91,8 @@ final class FileService: Sendable {
     ) async throws -> [FileRecord] {
         try await translating {
             onlyDamaged
-                ? try await context.metadata.damagedFiles(of: owner, after: cursor, limit: limit)
-                : try await context.metadata.files(of: owner, after: cursor, limit: limit)
+                ? try await rows.damagedFiles(of: owner, after: cursor, limit: limit)
+                : try await rows.files(of: owner, after: cursor, limit: limit)
         }
     }
 
@@ -98,7 +100,7 @@ final class FileService: Sendable {
     func chunkDigests(of record: FileRecord) async throws -> [SHA256Digest] {
         try await translating {
             do {
-                return try await context.metadata.chunkDigests(of: record)
+                return try await rows.chunkDigests(of: record)
             } catch MetadataError.notFound {
                 throw EngineError(.fileGone)
             }
@@ -108,10 +110,10 @@ final class FileService: Sendable {
     /// Deletes a file; the caller removes the garbage. Idempotent.
     func deleteFile(_ id: FileID, owner: OwnerID) async throws {
         try await translating {
-            guard try await context.metadata.file(id, owner: owner) != nil else {
+            guard try await rows.file(id, owner: owner) != nil else {
                 throw EngineError(.fileNotFound)
             }
-            try await context.metadata.deleteFile(id, owner: owner, at: context.clock.now())
+            try await rows.deleteFile(id, owner: owner, at: context.clock.now())
         }
     }
 

@@ -35,7 +35,8 @@ final class Finalizer: Sendable {
         leases = FinalizeLeases(
             queue: context.metadata, clock: context.clock, nodeName: context.nodeName,
             duration: context.configuration.finalizeLease)
-        sessionBytes = SessionBytes(context: context, registry: registry)
+        sessionBytes = SessionBytes(
+            context: context, rows: context.metadata, registry: registry)
         if context.traits.needsAssembly {
             mode = LeasedFinalize(
                 configuration: context.configuration, queue: context.metadata, leases: leases,
@@ -47,7 +48,8 @@ final class Finalizer: Sendable {
             configuration: context.configuration, registry: registry, mode: mode,
             sessionBytes: sessionBytes, finalizeLocks: finalizeLocks)
         promoter = Promoter(
-            context: context, digestLocks: digestLocks, sessionBytes: sessionBytes)
+            context: context, rows: context.metadata, digestLocks: digestLocks,
+            sessionBytes: sessionBytes)
     }
 
     /// Sets the closure that gets each session that this node has turned into a file. It must not

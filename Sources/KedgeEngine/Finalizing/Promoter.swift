@@ -5,6 +5,7 @@ internal import KedgeModel
 /// finalize.
 struct Promoter: Sendable {
     let context: EngineContext
+    let rows: any FinalizeQueue & GarbageQueue & ScrubRecords
     let digestLocks: KeyedLock<SHA256Digest>
     let sessionBytes: SessionBytes
 
@@ -69,7 +70,7 @@ struct Promoter: Sendable {
     /// 10. Acknowledge: only then the client gets the file.
     private func complete(_ session: LiveSession, digest: SHA256Digest) async throws -> FileRecord {
         try await digestLocks.withLock(digest) {
-            let record = try await context.metadata.beginFinalize(
+            let record = try await rows.beginFinalize(
                 of: session.id, digest: digest, fileID: context.makeID())
             await session.began(record)
             var location: String?
@@ -80,12 +81,12 @@ struct Promoter: Sendable {
             let now = context.clock.now()
             let file: FileRecord
             do {
-                file = try await context.metadata.completeFinalize(
+                file = try await rows.completeFinalize(
                     of: session.id, at: now, location: location,
                     keepUntil: now.advanced(by: context.configuration.supersededLifetime))
             } catch MetadataError.wrongState(let state) where location != nil {
                 // Canceled meanwhile, and perhaps swept before the blob existed.
-                try await context.metadata.addToGarbage(record.stagingKey)
+                try await rows.addToGarbage(record.stagingKey)
                 throw MetadataError.wrongState(state)
             }
             await session.setState(.completed)
@@ -109,7 +110,7 @@ struct Promoter: Sendable {
         else { return true }
         let now = context.clock.now()
         // Readers keep a descriptor, so the copy is kept for the scrub alone.
-        return try await context.metadata.supersede(
+        return try await rows.supersede(
             SupersededBlob(
                 digest: digest, byteCount: byteCount, key: record.stagingKey, location: nil,
                 keepUntil: now), at: now)

@@ -5,6 +5,7 @@ internal import Logging
 /// the invalidation of those that are lost or damaged.
 struct SessionBytes: Sendable {
     let context: EngineContext
+    let rows: any ChunkStore & FinalizeQueue
     let registry: SessionRegistry
 
     /// Makes the bytes of a complete session readable from end to end. Does nothing where they
@@ -44,7 +45,7 @@ struct SessionBytes: Sendable {
         let indexes =
             context.traits.replacesSingleChunks ? damage.indexes : ledger.committed.indexes
         do {
-            try await context.metadata.invalidateDamagedChunks(
+            try await rows.invalidateDamagedChunks(
                 indexes, of: session.id, knowing: context.fleet == nil ? nil : revision)
         } catch MetadataError.writerReplaced {
             return changed
@@ -66,9 +67,9 @@ struct SessionBytes: Sendable {
         _ session: LiveSession, _ record: SessionRecord, only index: Int? = nil, cause: String
     ) async throws -> EngineError {
         log(record.id, cause)
-        if record.state == .finalizing { try await context.metadata.reopen(record.id) }
+        if record.state == .finalizing { try await rows.reopen(record.id) }
         let indexes = await session.ledger.committed.indexes
-        try await context.metadata.invalidateChunks(index.map { [$0] } ?? indexes, of: record.id)
+        try await rows.invalidateChunks(index.map { [$0] } ?? indexes, of: record.id)
         await registry.drop(record.id)
         let missing =
             index.map { [$0...$0] }

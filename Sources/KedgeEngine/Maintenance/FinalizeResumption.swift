@@ -4,6 +4,7 @@ internal import Logging
 /// Resumes finalizes and concatenations that no request and no node continues.
 struct FinalizeResumption: Sendable {
     let context: EngineContext
+    let rows: any FinalizeQueue
     let finalizer: Finalizer
     let concatenator: Concatenator
 
@@ -41,7 +42,7 @@ struct FinalizeResumption: Sendable {
     /// Finishes sessions whose finalize failed, or whose client did not ask again.
     private func finishLeftBehind() async throws {
         if finalizer.mode.outlivesRequest { return try await takeOverFinalizes() }
-        for record in try await context.metadata.finalizingSessions() {
+        for record in try await rows.finalizingSessions() {
             guard !context.isEnding else { return }
             // A finalize under way needs no help, and the sweep does not wait for it.
             if await finalizer.isFinalizing(record.id) { continue }
@@ -51,7 +52,7 @@ struct FinalizeResumption: Sendable {
 
     /// Takes over finalizes whose nodes no longer renew the lease.
     func takeOverFinalizes() async throws {
-        let jobs = try await context.metadata.takeAbandonedFinalizes(
+        let jobs = try await rows.takeAbandonedFinalizes(
             lease: finalizer.leases.workLease, limit: 10)
         for job in jobs where !context.isEnding {
             if job.record.parts == nil {
