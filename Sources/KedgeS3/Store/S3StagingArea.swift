@@ -15,6 +15,8 @@ final class S3StagingArea: StagingArea {
         var object: S3BlobReader?
         /// Copy sources of ranges.
         var copies: [(range: Range<Int64>, source: CopySource)] = []
+        /// Ranges that are not read from the spool any more.
+        var distrusted: [Range<Int64>] = []
         var isClosed = false
     }
 
@@ -84,7 +86,8 @@ final class S3StagingArea: StagingArea {
         let range = offset..<offset + wanted
         let pin = spool.pin(range)
         defer { spool.unpin(pin) }
-        guard !spool.holds(range) else {
+        let isDistrusted = state.withLock { $0.distrusted.contains { $0.overlaps(range) } }
+        guard isDistrusted || !spool.holds(range) else {
             return try await store.onPool { [spool] in
                 try buffer.fillFree(limit: Int(wanted)) { memory in
                     try spool.read(into: memory, at: offset)
@@ -99,7 +102,7 @@ final class S3StagingArea: StagingArea {
     /// The spool is no proof of what the bucket has: it may still hold a body that was refused, in
     /// the place of a chunk that another node has received since.
     func dropCached(_ byteCount: Int64, at offset: Int64) async {
-        try? await store.onPool { [spool] in spool.forget(offset..<offset + byteCount) }
+        state.withLock { $0.distrusted.append(offset..<offset + byteCount) }
     }
 
     func release(below offset: Int64) async {
