@@ -6,9 +6,9 @@ extension TransferClient {
     ///
     /// The file is the same if its size, times and inode match the record, or if only its ctime
     /// differs and its SHA-256 matches. The name and type in the options must match the stored
-    /// ones. Only the newest transfer of the path counts; while it is unfinished, the result is nil.
-    /// In protocols other than ``UploadProtocol/native``, the server must report the upload as
-    /// complete; many servers forget complete uploads.
+    /// ones. Only the newest transfer of the path counts; while it is unfinished, the result is
+    /// nil. In protocols other than ``UploadProtocol/native``, the server must report the upload
+    /// as complete; many servers forget complete uploads.
     ///
     /// - Throws: `FILE_MISSING` if there is no such file; the server's code if its answer is
     ///   missing or unclear. ``TransferError/isRetryable`` states whether a later attempt may help.

@@ -13,8 +13,8 @@ extension TransferClient {
     /// While another process runs the transfer, this call waits, and takes over if that process
     /// dies. If the file of an upload has changed, the run continues with a new transfer and
     /// returns that one; its ``TransferSnapshot/replaces`` names the old one. If the server stays
-    /// unreachable for longer than ``ClientConfiguration/serverTimeout``, the transfer is returned as
-    /// `queued`.
+    /// unreachable for longer than ``ClientConfiguration/serverTimeout``, the transfer is returned
+    /// as `queued`.
     ///
     /// Cancelling the task saves all progress, leaves the transfer paused for the next run
     /// (`PauseReason.shutdown`) and returns.

@@ -38,8 +38,9 @@ package final class DirectoryLock: Sendable {
 }
 
 extension OpenFile {
-    /// Locks the file. Tries a lock that is held again for a fifth of a second: after its holder has
-    /// released it, a process that the holder is just starting has it until it executes its program.
+    /// Locks the file. Tries a lock that is held again for a fifth of a second: after its holder
+    /// has released it, a process that the holder is just starting has it until it executes its
+    /// program.
     func lockWithinMoments() throws(FileError) {
         for _ in 0..<10 {
             do throws(FileError) {

@@ -61,7 +61,7 @@ struct FirstContactTests {
         #expect(failed.errorCode == foreign.code)
         #expect(creations() == 1)
         #expect(!failed.message.contains("secret"))
-        // The same command continues with the same record.
+        // Repeating the command continues with the same record.
         #expect(try await client.enqueueUpload(path: path) == id)
         fixture.expectUploaded(try await client.run(id), bytes)
     }

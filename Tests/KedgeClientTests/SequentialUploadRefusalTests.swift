@@ -149,7 +149,7 @@ struct SequentialUploadRefusalTests {
         #expect(snapshot.errorCode == .redirected)
         #expect(snapshot.message.contains(there))
         #expect(fixture.seen("POST").count == 1)
-        // The same command continues once the server no longer redirects.
+        // Repeating the command continues once the server no longer redirects.
         let client = try await fixture.client()
         let id = try await fixture.enqueue(client)
         #expect(id == snapshot.id)

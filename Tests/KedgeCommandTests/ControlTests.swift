@@ -145,7 +145,7 @@ struct ControlTests {
         #expect(try ended.result.state == "canceled")
         let deleted = running.server.requests.filter { $0.method == "DELETE" && $0.status == 204 }
         #expect(deleted.map(\.sessionID) == [session])
-        // The same command begins a new transfer.
+        // Repeating the command begins a new transfer.
         running.proxy.faults = Faults()
         let finished = try await fixture.run(running.command + ["--json"])
         try finished.expectCompleted(running.source)

@@ -32,7 +32,7 @@ struct FailingDiskTests {
         proxy.faults = Faults(bytesPerSecond: 1 << 20)
         try await disk.fail(under: server.process)
         // The server refuses bytes that it cannot write. A commit that breaks off ends the server,
-        // because only the next start can tell whether it happened.
+        // because only the next start can find out whether it happened.
         try await eventually("the client hears of it, or the server has ended") {
             guard client.isRunning else { throw TestFailure("it is over: \(client.output)") }
             return client.output.contains("\"UNAVAILABLE\"") || !server.process.isRunning

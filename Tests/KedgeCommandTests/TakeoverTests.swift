@@ -28,7 +28,7 @@ struct TakeoverTests {
         try await eventually("chunks are in flight") { proxy.counts.upByteCount > 2 << 20 }
         first.signal(SIGKILL)
         _ = try await first.wait()
-        // The same records twice, like a home directory that was copied.
+        // Two copies of the records, as after copying a home directory.
         try FileManager.default.copyItem(
             atPath: fixture.path("state"), toPath: fixture.path("copied"))
         let begun = chunkRequests(proxy)

@@ -57,9 +57,10 @@ struct RequestSignerTests {
             query: example.query, fields: [("x-amz-date", "20150830T123600Z")],
             payloadHash: SignableRequest.emptyPayload)
         let time = SigningTime(try #require(Timestamp("2015-08-30T12:36:00Z")))
+        let scope = "20150830/us-east-1/service/aws4_request"
         #expect(
             signer.authorization(for: request, at: time)
-                == "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, "
+                == "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/\(scope), "
                 + "SignedHeaders=host;x-amz-date, Signature=\(example.signature)")
     }
 
@@ -123,14 +124,15 @@ struct RequestSignerTests {
             method: "GET", host: "examplebucket.s3.amazonaws.com", path: "/test.txt",
             payloadHash: SignableRequest.unsignedPayload)
         let time = SigningTime(try #require(Timestamp("2013-05-24T00:00:00Z")))
+        let scope = "20130524%2Fus-east-1%2Fs3%2Faws4_request"
+        let signature = "aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404"
         #expect(
             Self.documented.presignedQuery(
                 for: request, at: time, expiresAfterSeconds: 86_400)
                 == "X-Amz-Algorithm=AWS4-HMAC-SHA256"
-                + "&X-Amz-Credential=\(Self.documentedID)%2F20130524%2Fus-east-1%2Fs3%2Faws4_request"
+                + "&X-Amz-Credential=\(Self.documentedID)%2F\(scope)"
                 + "&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&X-Amz-SignedHeaders=host"
-                + "&X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404"
-        )
+                + "&X-Amz-Signature=\(signature)")
     }
 
     /// RFC 4231, test cases 2 and 6: a short key, and one that is longer than a block.

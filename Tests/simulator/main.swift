@@ -7,8 +7,8 @@ struct Options {
         usage: kedge-simulator [--seeds COUNT] [--first SEED] [--seconds LIMIT] [--verbose]
                kedge-simulator --mutants [--seeds COUNT]
 
-        Exits with status 1 when a promise was broken, and says which seed shows it. With --mutants a
-        part of each world breaks a promise, and the status is 1 when that was not noticed.
+        Exits with status 1 when a promise was broken, and says which seed shows it. With --mutants
+        a part of each world breaks a promise, and the status is 1 when that was not noticed.
         """
 
     var seedCount = 200

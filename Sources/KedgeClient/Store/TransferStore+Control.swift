@@ -29,8 +29,10 @@ extension TransferStore {
         try await reading("read attempts") { database in
             let rows = try Row.fetchAll(
                 database,
-                sql:
-                    "SELECT chunk_index, attempts FROM transfer_chunk_attempt WHERE transfer_id = ?",
+                sql: """
+                    SELECT chunk_index, attempts FROM transfer_chunk_attempt
+                    WHERE transfer_id = ?
+                    """,
                 arguments: [id.text])
             var attempts: [Int: Int] = [:]
             for row in rows {

@@ -89,12 +89,14 @@ struct SessionClaims {
 
     /// A notice about bytes that the store reports but cannot return.
     func uncheckedFinding(isListed: Bool) -> CheckFinding {
-        CheckFinding(
+        let listed =
+            "parts of an unfinished upload cannot be read; "
+            + "only their presence and size are checked"
+        let unlisted =
+            "the store does not list the parts of unfinished uploads; they are not checked"
+        return CheckFinding(
             .bytesUnchecked, record.id.text,
-            (isListed
-                ? "parts of an unfinished upload cannot be read; only their presence and size are checked"
-                : "the store does not list the parts of unfinished uploads; they are not checked")
-                + " (\(record.state.rawValue) session)")
+            "\(isListed ? listed : unlisted) (\(record.state.rawValue) session)")
     }
 
     func chunkFinding(_ chunks: ChunkSet) -> CheckFinding {

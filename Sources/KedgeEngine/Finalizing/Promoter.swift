@@ -59,8 +59,8 @@ struct Promoter: Sendable {
         return try await complete(session, digest: digest)
     }
 
-    /// Promotes the bytes and creates the file's row, after the steps 1 to 5 of ``ChunkWrite``. Each
-    /// step is durable before the next, and can be repeated after a crash:
+    /// Promotes the bytes and creates the file's row, after the steps 1 to 5 of ``ChunkWrite``.
+    /// Each step is durable before the next, and can be repeated after a crash:
     ///
     /// 6. Row: the session is finalizing and has its digest.
     /// 7. Row: the blob whose name the bytes will take is superseded, if there is one.

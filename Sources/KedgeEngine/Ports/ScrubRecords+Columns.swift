@@ -2,11 +2,10 @@
 extension ScrubResult {
     /// Returns the assignments that record the result, given the names of two parameters.
     package func changes(now: String, next: String) -> String {
-        switch self {
-        case .right:
-            "verified_at = \(now), damaged_at = NULL, checked_bytes = 0, due_at = \(next), lease_until = 0"
-        case .damaged:
-            "damaged_at = coalesce(damaged_at, \(now)), checked_bytes = 0, due_at = \(next), lease_until = 0"
+        let readToTheEnd = "checked_bytes = 0, due_at = \(next), lease_until = 0"
+        return switch self {
+        case .right: "verified_at = \(now), damaged_at = NULL, \(readToTheEnd)"
+        case .damaged: "damaged_at = coalesce(damaged_at, \(now)), \(readToTheEnd)"
         // The due time stays, so that the backlog shows the delay; the lease defers the next
         // attempt.
         case .undecided: "lease_until = \(next) + 0 * \(now)"

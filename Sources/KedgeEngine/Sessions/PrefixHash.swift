@@ -88,8 +88,8 @@ actor PrefixHash {
     ///
     /// - Parameters:
     ///   - end: The end of a chunk.
-    ///   - chunk: Returns the committed chunk that holds an offset; nil when it is not committed any
-    ///     more.
+    ///   - chunk: Returns the committed chunk that holds an offset; nil when it is not committed
+    ///     any more.
     ///   - save: Records a checkpoint from which other nodes can continue. Called only for stores
     ///     that share them.
     func readBack(

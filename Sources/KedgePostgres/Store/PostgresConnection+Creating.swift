@@ -15,7 +15,7 @@ extension PostgresConnection {
         guard var row = found else { return nil }
         guard try row.text() == key.fingerprint else { return .keyConflict }
         let earlier = try SessionRow(&row).record
-        // The same id: our own first run, whose commit was not acknowledged.
+        // An equal id is that of our own first run, whose commit was not acknowledged.
         return earlier.id == record.id ? .created(earlier) : .replayed(earlier)
     }
 

@@ -109,8 +109,8 @@ package struct ConfigurationLoader {
         engine.defaultChunkSize = try bytes(.defaultChunkSize, atLeast: 1)
         guard engine.chunkSizes.contains(engine.defaultChunkSize) else {
             throw ConfigurationError(
-                "limits.defaultChunkSize is not between limits.minChunkSize and limits.maxChunkSize."
-            )
+                "limits.defaultChunkSize is not between "
+                    + "limits.minChunkSize and limits.maxChunkSize.")
         }
         engine.maxFileSize = try bytes(.maxFileSize, atLeast: 1)
         engine.maxConcurrentWrites = try number(.maxConcurrentWrites, in: 1...10_000)

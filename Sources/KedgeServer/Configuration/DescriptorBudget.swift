@@ -46,9 +46,9 @@ package struct DescriptorBudget: Equatable, Sendable {
         guard let asked else { return connectionCount }
         guard asked <= largestConnectionCount else {
             throw ConfigurationError(
-                "limits.maxConnections is \(asked), and the process may open \(descriptorCount) files, "
-                    + "which is enough for \(largestConnectionCount) connections: lower the one or raise "
-                    + "the other (ulimit -n, LimitNOFILE).")
+                "limits.maxConnections is \(asked), and the process may open \(descriptorCount) "
+                    + "files, which is enough for \(largestConnectionCount) connections: "
+                    + "lower the one or raise the other (ulimit -n, LimitNOFILE).")
         }
         return asked
     }

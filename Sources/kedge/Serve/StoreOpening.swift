@@ -43,7 +43,8 @@ struct StoreOpening {
                 exitStatus: ExitStatus.configuration)
         } catch {
             throw CommandFailure(
-                "kedge: the data directory \(directory) cannot be used: \(String(reflecting: error))",
+                "kedge: the data directory \(directory) cannot be used: "
+                    + String(reflecting: error),
                 exitStatus: Self.exitStatus(of: error))
         }
     }

@@ -145,6 +145,7 @@ enum TransferText {
             snapshot.offersRetryFromScratch
             ? "  INTEGRITY: kedge transfers retry \(snapshot.id) --from-scratch" : ""
         return "\(snapshot.id)  \(snapshot.direction.rawValue)  \(snapshot.state.rawValue)  "
-            + "\(done)/\(size)  \(printable(snapshot.name))  \(printable(snapshot.message))\(flag)\n"
+            + "\(done)/\(size)  \(printable(snapshot.name))  "
+            + "\(printable(snapshot.message))\(flag)\n"
     }
 }

@@ -117,7 +117,7 @@ struct EvilWire {
     /// Ends the answer without a reset, which would discard bytes that the client has not read yet.
     private func leave() {
         connection.finishSending()
-        // What the client still sends does not matter.
+        // Bytes that the client still sends do not matter.
         while isLeft(within: 2000), (try? connection.receive()) == true {}
     }
 }

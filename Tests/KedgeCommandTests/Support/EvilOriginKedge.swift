@@ -128,7 +128,7 @@ enum KedgeMisdeed: String, Misdeed {
         let outcome: Deed.Outcome =
             switch self {
             case .brokenChunks: .recovers(.protocolViolation)
-            // The bytes may be right, but the client cannot tell which of the two is wrong.
+            // The bytes may be right, but the client cannot know which of the two is wrong.
             case .wrongChunk: .fails(.chunkHashMismatch)
             default: .completes
             }

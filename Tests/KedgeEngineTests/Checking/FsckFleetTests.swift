@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    /// No row tells whose bytes these are, and a bucket has no quarantine.
+    /// No row says whose bytes these are, and a bucket has no quarantine.
     @Test func `an object that no row knows is reported, and a repair leaves it`() async throws {
         try await withNode { fixture, node in
             let key = StagingKey(.random())

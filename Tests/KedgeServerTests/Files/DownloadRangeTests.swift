@@ -59,7 +59,7 @@ import Testing
                 answer.field("Content-Range") == "bytes \(cut.first)-\(cut.last)/\(Self.byteCount)")
             #expect(answer.field("Content-Length") == String(cut.last - cut.first + 1))
             #expect(answer.field("Content-Type") == "text/plain")
-            // `Repr-Digest` covers the whole file, so a client can tell versions apart (RFC 9530).
+            // `Repr-Digest` covers the whole file, so a client can distinguish versions (RFC 9530).
             let digest = DigestHeader.rfc9530(SHA256Hasher.digest(of: Self.content))
             #expect(answer.field("Repr-Digest") == digest)
             #expect(answer.body == Array(Self.content[cut.first...cut.last]))

@@ -254,7 +254,7 @@ extension MetadataStoreConformance {
             try await store.deleteFile(second.id, owner: second.owner, at: Sample.time(20))
             #expect(try await store.blobLocation(fromStaging: key) == nil)
             #expect(try await store.claimAll() == [.staging(key), .staging(other)])
-            // The same bytes may be uploaded again.
+            // Equal bytes may be uploaded again.
             let third = try await store.makeFile("same", location: "objects/3")
             #expect(third.location == "objects/3")
         },

@@ -8,8 +8,8 @@ struct KedgeBench: ParsableCommand {
         commandName: "kedge-bench",
         abstract: "Measures Kedge on this machine, beside its peers and the floors under it.",
         discussion: """
-            Prints a table. The status is 1 when an answer was wrong or the server took far more memory
-            than it should; a target that was not met is only told.
+            Prints a table. The status is 1 when an answer was wrong or the server took far more
+            memory than it should; a target that was not met is only reported.
             """)
 
     @Option(help: "The kedge binary to measure.") var kedge: String?

@@ -27,7 +27,8 @@ struct IdleMemory {
                 "idle-sessions.memory", "server with \(count) idle sessions", .mebibytes, [after],
                 peer: Series(name: "before them", values: [before])),
             Row(
-                "idle-sessions.restart", "restart with \(count) idle sessions", .seconds, [restart]),
+                "idle-sessions.restart", "restart with \(count) idle sessions", .seconds,
+                [restart]),
         ]
     }
 
