@@ -160,6 +160,7 @@ lint: $(VENV)/ready ## Check format, imports, text files, scripts and the contra
 	swift format lint --strict --recursive --parallel Package.swift Sources Tests
 	Tests/lint/check_imports.sh
 	python3 Tests/lint/house.py folders
+	python3 Tests/lint/check_style.py
 	python3 Tests/lint/check_requirements.py
 	Tests/lint/check_text.sh
 	Tests/docs/check_proof.sh

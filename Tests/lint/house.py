@@ -292,4 +292,5 @@ def main():
         folders(root)
 
 
-main()
+if __name__ == "__main__":
+    main()
