@@ -136,7 +136,7 @@ extension ServerAPI {
         return switch uploadProtocol {
         case .tus: TusClient(endpoint: endpoint)
         case .resumableUpload: ResumableUploadClient(endpoint: endpoint)
-        case .native: preconditionFailure("the native dialect has sessions instead")
+        case .native: preconditionFailure("native uploads have chunks instead")
         }
     }
 }
