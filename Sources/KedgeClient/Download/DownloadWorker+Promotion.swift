@@ -4,20 +4,12 @@ internal import Logging
 
 extension DownloadWorker {
     func wholeFileDigest(_ hash: FileHasher, size: Int64) async throws -> SHA256Digest {
-        do {
-            return try await withTaskCancellationHandler {
-                try await hash.digest(ofSize: size)
-            } onCancel: {
-                hash.stop()
-            }
-        } catch is HashInterrupted {
-            try Task.checkCancellation()
+        guard let digest = try await hash.digest(ofSize: size, role: .downloadFolder) else {
             // Another process truncated the temporary file: none of its bytes count any more.
             try await context.store.discardProgress(of: context.lease)
             throw DownloadRestart(error: integrityError(cause: nil))
-        } catch {
-            throw TransferError.reading(error, operation: "hash file", role: .downloadFolder)
         }
+        return digest
     }
 
     /// Compares the file's digest with the expected one.

@@ -54,19 +54,29 @@ final class FileHasher: Sendable {
         _ = pool.start { [self] in read(upTo: end) }
     }
 
-    /// Hashes the rest of a file of this size and returns its digest.
+    /// Hashes the rest of a file of this size. Stops when the task is canceled.
     ///
-    /// - Throws: ``HashInterrupted``; the `FileError` of a failed read.
-    func digest(ofSize size: Int64) async throws -> SHA256Digest {
-        try await pool.run { [self] in
-            read(upTo: size)
-            let hasher = fileHashing.hasher
-            if let failure = state.withLock({ $0.failure }) { throw failure }
-            guard hasher.byteCount == size else {
-                throw HashInterrupted(byteCount: hasher.byteCount)
+    /// - Returns: The digest; nil if the hash does not reach that size, as in a shorter file.
+    /// - Throws: `TransferError` if the file cannot be read; `CancellationError`.
+    func digest(ofSize size: Int64, role: LocalFileRole) async throws -> SHA256Digest? {
+        let digest: SHA256Digest?
+        do {
+            digest = try await withTaskCancellationHandler {
+                try await pool.run { [self] () throws -> SHA256Digest? in
+                    read(upTo: size)
+                    let hasher = fileHashing.hasher
+                    if let failure = state.withLock({ $0.failure }) { throw failure }
+                    return hasher.byteCount == size ? hasher.digest() : nil
+                }
+            } onCancel: {
+                stop()
             }
-            return hasher.digest()
+        } catch {
+            throw TransferError.reading(error, operation: "hash file", role: role)
         }
+        // A stopped hash does not reach the end either.
+        if digest == nil { try Task.checkCancellation() }
+        return digest
     }
 
     /// Hashes the rest of a file to upload, of its recorded size, and returns its digest. Stops
@@ -75,18 +85,10 @@ final class FileHasher: Sendable {
     /// - Throws: ``SourceChanged`` if the file is shorter; `TransferError` if it cannot be read;
     ///   `CancellationError`.
     func digest(ofFile size: Int64) async throws -> SHA256Digest {
-        do {
-            return try await withTaskCancellationHandler {
-                try await digest(ofSize: size)
-            } onCancel: {
-                stop()
-            }
-        } catch is HashInterrupted {
-            try Task.checkCancellation()
+        guard let digest = try await digest(ofSize: size, role: .source) else {
             throw SourceChanged(current: nil)
-        } catch {
-            throw TransferError.reading(error, operation: "hash file", role: .source)
         }
+        return digest
     }
 
     /// Ends pending jobs early. Completed work stays in ``saved``.
@@ -131,10 +133,4 @@ final class FileHasher: Sendable {
         fileHashing.readBack(hasher)
         return own.digest()
     }
-}
-
-/// The hash did not reach the end of the file: it was stopped, or the file is shorter than
-/// recorded.
-struct HashInterrupted: Error {
-    let byteCount: Int64
 }
