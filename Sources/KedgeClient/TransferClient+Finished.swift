@@ -47,7 +47,7 @@ extension TransferClient {
             guard digest == upload.fileHash, before == identity, after == identity else {
                 return false
             }
-        } catch is SourceChanged {
+        } catch RunInterruption.sourceChanged {
             return false
         }
         try await store.acceptFinishedSource(identity, of: upload.status.id)

@@ -46,7 +46,7 @@ extension TransferClient {
             message = error.message
             answer = error.answer
             attempt = error.failedAttempt()
-        case is SourceChanged:
+        case RunInterruption.sourceChanged:
             code = .fileChanged
             message = "The file changed during the upload."
         default:
@@ -91,7 +91,7 @@ extension TransferClient {
         let old = try await store.upload(lease.id)
         guard old.givenSessionID == nil else {
             // The new version does not belong to the session that the user named.
-            try await fail(lease, with: SourceChanged(current: nil))
+            try await fail(lease, with: RunInterruption.sourceChanged(nil))
             return .ended
         }
         let identity: SourceIdentity

@@ -94,7 +94,7 @@ extension TransferClient {
         case .acquired(let lease):
             do {
                 return try await run(lease, meter: meter, mayReplace: mayReplace)
-            } catch is LeaseLost {
+            } catch RunInterruption.leaseLost {
                 // Another process took over, for example after this machine slept: observe it.
                 return .held
             }
@@ -155,19 +155,30 @@ extension TransferClient {
             return .ended
         case .lost(let error):
             throw error
-        case .failed(let error as LeaseLost):
-            throw error
-        case .failed(let timeout as ServerTimeout):
-            let failure = timeout.failure
+        case .failed(let interruption as RunInterruption):
+            return try await settle(interruption, lease, mayReplace: mayReplace)
+        case .failed(let error):
+            try await fail(lease, with: error)
+            return .ended
+        }
+    }
+
+    private func settle(
+        _ interruption: RunInterruption, _ lease: Lease, mayReplace: Bool
+    ) async throws -> RunStep {
+        switch interruption {
+        case .leaseLost:
+            throw interruption
+        case .serverTimeout(let failure, let timeout):
             try await store.wait(
-                lease, code: failure.code, message: failure.message(gaveUpAfter: timeout.wait),
+                lease, code: failure.code, message: failure.message(gaveUpAfter: timeout),
                 answer: failure.answer, attempt: failure.failedAttempt())
             try await store.releaseLease(lease)
             return .ended
-        case .failed(is SourceChanged) where mayReplace:
+        case .sourceChanged where mayReplace:
             return try await replaceChangedUpload(lease)
-        case .failed(let error):
-            try await fail(lease, with: error)
+        case .sourceChanged:
+            try await fail(lease, with: interruption)
             return .ended
         }
     }

@@ -58,8 +58,10 @@ struct PartialPaceTests {
         }
         #expect(level == 2)
         let other = Lease(id: id, direction: .download, token: "other")
-        await #expect(throws: LeaseLost.self) {
+        await #expect {
             try await client.store.notePartial(part, ofChunk: 0, of: other)
+        } throws: { error in
+            error.isLeaseLost
         }
     }
 }

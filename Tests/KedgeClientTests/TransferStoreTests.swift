@@ -148,9 +148,15 @@ struct TransferStoreTests {
         try await store.start(lease)
         try await store.releaseLease(lease)
         _ = try await acquired(other, upload.status.id, yours)
-        await #expect(throws: LeaseLost.self) { try await store.heartbeat(lease) }
-        await #expect(throws: LeaseLost.self) {
+        await #expect {
+            try await store.heartbeat(lease)
+        } throws: { error in
+            error.isLeaseLost
+        }
+        await #expect {
             try await store.fail(lease, code: .offline, message: "", answer: nil)
+        } throws: { error in
+            error.isLeaseLost
         }
     }
 
@@ -184,7 +190,11 @@ struct TransferStoreTests {
         }
         clock.advance(.seconds(2))
         _ = try await acquired(store, upload.status.id, other)
-        await #expect(throws: LeaseLost.self) { _ = try await store.command(lease) }
+        await #expect {
+            _ = try await store.command(lease)
+        } throws: { error in
+            error.isLeaseLost
+        }
     }
 
     // R36.

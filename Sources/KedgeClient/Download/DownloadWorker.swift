@@ -61,8 +61,8 @@ actor DownloadWorker {
 
     /// Runs the download to its end.
     ///
-    /// - Throws: ``RequestFailure`` or `TransferError` to show to the user; ``ServerTimeout``;
-    ///   ``LeaseLost``; `CancellationError`.
+    /// - Throws: ``RequestFailure`` or `TransferError` to show to the user;
+    ///   ``RunInterruption``; `CancellationError`.
     func run() async throws {
         defer { closeTempFile() }
         var restartCount = 0

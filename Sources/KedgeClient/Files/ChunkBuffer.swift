@@ -60,7 +60,7 @@ struct FileRangeBody: TransportBodySource {
         let limit = Int(min(Int64(target.count), byteCount - offset))
         let count = try file.read(
             into: UnsafeMutableRawBufferPointer(rebasing: target[..<limit]), at: start + offset)
-        guard count > 0 else { throw SourceChanged(current: nil) }
+        guard count > 0 else { throw RunInterruption.sourceChanged(nil) }
         return count
     }
 }

@@ -82,11 +82,11 @@ final class FileHasher: Sendable {
     /// Hashes the rest of a file to upload, of its recorded size, and returns its digest. Stops
     /// when the task is canceled.
     ///
-    /// - Throws: ``SourceChanged`` if the file is shorter; `TransferError` if it cannot be read;
-    ///   `CancellationError`.
+    /// - Throws: ``RunInterruption/sourceChanged`` if the file is shorter; `TransferError` if it
+    ///   cannot be read; `CancellationError`.
     func digest(ofFile size: Int64) async throws -> SHA256Digest {
         guard let digest = try await digest(ofSize: size, role: .source) else {
-            throw SourceChanged(current: nil)
+            throw RunInterruption.sourceChanged(nil)
         }
         return digest
     }

@@ -24,13 +24,13 @@ final class UploadSource: Sendable {
     /// Opens the file and compares it with the record.
     ///
     /// - Returns: The file and its current identity, of which only the ctime may differ.
-    /// - Throws: `TransferError` with `FILE_MISSING`; ``SourceChanged``.
+    /// - Throws: `TransferError` with `FILE_MISSING`; ``RunInterruption/sourceChanged``.
     static func open(
         _ upload: UploadTransfer, files: any FileSystem, pool: BlockingPool
     ) async throws -> (file: any OpenFile, identity: SourceIdentity) {
         let (file, identity) = try await openFile(upload.path, files: files, pool: pool)
         guard upload.identity.comparison(with: identity) != .changed else {
-            throw SourceChanged(current: identity)
+            throw RunInterruption.sourceChanged(identity)
         }
         return (file, identity)
     }
@@ -58,7 +58,8 @@ final class UploadSource: Sendable {
 
     /// Reads a chunk, or hashes a large one in place, and adds it to the whole-file hash.
     ///
-    /// - Throws: ``SourceChanged``; ``SourceTouched``; `TransferError` if the file cannot be read.
+    /// - Throws: ``RunInterruption/sourceChanged``; ``SourceTouched``; `TransferError` if the file
+    ///   cannot be read.
     func prepare(
         _ index: Int, range: ByteRange, feeding wholeFile: FileHasher
     ) async throws -> PreparedChunk {
@@ -79,7 +80,8 @@ final class UploadSource: Sendable {
 
     /// Returns the SHA-256 of a part of the file.
     ///
-    /// - Throws: ``SourceChanged``; ``SourceTouched``; `TransferError` if the file cannot be read.
+    /// - Throws: ``RunInterruption/sourceChanged``; ``SourceTouched``; `TransferError` if the file
+    ///   cannot be read.
     func digest(of range: ByteRange) async throws -> SHA256Digest {
         let (file, buffers) = (file, buffers)
         return try await reading { () throws(FileError) in
@@ -97,7 +99,7 @@ final class UploadSource: Sendable {
             do {
                 let result = try work()
                 let now = SourceIdentity(try file.status())
-                guard let result else { throw SourceChanged(current: now) }
+                guard let result else { throw RunInterruption.sourceChanged(now) }
                 try identity.require(now)
                 return result
             } catch let error as FileError {
@@ -108,7 +110,8 @@ final class UploadSource: Sendable {
 
     /// Checks the file at the path again. A file renamed over the open one counts as changed.
     ///
-    /// - Throws: ``SourceChanged``; ``SourceTouched``; `TransferError` with `FILE_MISSING`.
+    /// - Throws: ``RunInterruption/sourceChanged``; ``SourceTouched``; `TransferError` with
+    ///   `FILE_MISSING`.
     func verifyUnchanged() async throws {
         let (_, now) = try await Self.openFile(path, files: files, pool: pool)
         try identity.require(now)
@@ -116,12 +119,13 @@ final class UploadSource: Sendable {
 
     /// Checks the file where all bytes are sent again anyway, so comparing them is pointless.
     ///
-    /// - Throws: ``SourceChanged``, also for a file that was only touched; `TransferError`.
+    /// - Throws: ``RunInterruption/sourceChanged``, also for a file that was only touched;
+    ///   `TransferError`.
     func verifyUntouched() async throws {
         do {
             try await verifyUnchanged()
         } catch let touched as SourceTouched {
-            throw SourceChanged(current: touched.current)
+            throw RunInterruption.sourceChanged(touched.current)
         }
     }
 
@@ -220,12 +224,12 @@ extension SourceIdentity {
             changedNanoseconds: status.changedNanoseconds, inode: status.inode)
     }
 
-    /// - Throws: ``SourceChanged``; ``SourceTouched``.
+    /// - Throws: ``RunInterruption/sourceChanged``; ``SourceTouched``.
     func require(_ now: SourceIdentity) throws {
         switch comparison(with: now) {
         case .same: break
         case .touched: throw SourceTouched(current: now)
-        case .changed: throw SourceChanged(current: now)
+        case .changed: throw RunInterruption.sourceChanged(now)
         }
     }
 }

@@ -156,8 +156,8 @@ extension SequentialUploadWorker {
 
     /// Prepares the record for the next round of ``run()``, or for a later run.
     ///
-    /// - Throws: ``SourceChanged``; `INTEGRITY_MISMATCH` the second time. The upload restarts by
-    ///   itself only once; then the user decides.
+    /// - Throws: ``RunInterruption/sourceChanged``; `INTEGRITY_MISMATCH` the second time. The
+    ///   upload restarts by itself only once; then the user decides.
     func recover(from trouble: UploadTrouble) async throws {
         guard trouble.remedy == .fromScratch else { return try await forgetUpload(keepsHash: true) }
         let count = try await recordIntegrityFailure(trouble.failure)

@@ -5,16 +5,16 @@ internal import Logging
 extension SequentialUploadWorker {
     /// Adopts the identity of a touched file, whose bytes are compared before more are sent.
     ///
-    /// - Throws: ``SourceChanged`` for a file that is touched repeatedly.
-    func doubt(_ touched: SourceTouched) throws {
+    /// - Throws: ``RunInterruption/sourceChanged`` for a file that is touched repeatedly.
+    func doubt(_ touched: SourceTouched) throws(RunInterruption) {
         try adoptIdentity(of: touched)
         source = Self.makeSource(upload, file: file, bodySize: bodySize, context: context)
     }
 
     /// Compares the acknowledged bytes with the hash state that was saved before they were sent.
     ///
-    /// - Throws: ``SourceChanged`` if the file is different or cannot be proven to be the same;
-    ///   ``SourceTouched``.
+    /// - Throws: ``RunInterruption/sourceChanged`` if the file is different or cannot be proven to
+    ///   be the same; ``SourceTouched``.
     func compareSource(upTo offset: Int64) async throws {
         guard isInDoubt else { return }
         context.logger.notice(
@@ -23,10 +23,12 @@ extension SequentialUploadWorker {
         restartHash()
         if offset > 0 {
             guard saved.offsetBytes >= offset else {
-                throw SourceChanged(current: upload.identity)
+                throw RunInterruption.sourceChanged(upload.identity)
             }
             _ = try await wholeFile.digest(ofFile: saved.offsetBytes)
-            guard wholeFile.saved == saved else { throw SourceChanged(current: upload.identity) }
+            guard wholeFile.saved == saved else {
+                throw RunInterruption.sourceChanged(upload.identity)
+            }
             try await source.verifyUnchanged()
         }
         isInDoubt = false

@@ -49,7 +49,7 @@ actor SequentialUploadWorker: UploadRun {
 
     /// Opens the file and compares it with the record.
     ///
-    /// - Throws: `TransferError` with `FILE_MISSING`; ``SourceChanged``.
+    /// - Throws: `TransferError` with `FILE_MISSING`; ``RunInterruption/sourceChanged``.
     static func open(
         _ upload: UploadTransfer, context: WorkerContext
     ) async throws -> SequentialUploadWorker {
@@ -90,8 +90,8 @@ actor SequentialUploadWorker: UploadRun {
 
     /// Runs the upload to its end.
     ///
-    /// - Throws: ``SourceChanged``; ``RequestFailure`` or `TransferError` for failures to report;
-    ///   ``ServerTimeout``; ``LeaseLost``; `CancellationError`.
+    /// - Throws: ``RunInterruption``; ``RequestFailure`` or `TransferError` for failures to report;
+    ///   `CancellationError`.
     func run() async throws {
         defer { wholeFile.stop() }
         let client = client

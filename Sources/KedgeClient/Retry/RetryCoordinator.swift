@@ -60,7 +60,7 @@ package actor RetryCoordinator {
     /// - Parameter surfacing: Codes that the caller handles itself; they are thrown at once.
     /// - Parameter chunk: The chunk that the request is for. Its failures count against that chunk,
     ///   so that concurrent chunks do not exhaust one budget together.
-    /// - Throws: The failure if it is permanent or the budget is exhausted; ``ServerTimeout``;
+    /// - Throws: The failure if it is permanent or the budget is exhausted; ``RunInterruption``;
     ///   `CancellationError`.
     package func retrying<Result: Sendable>(
         surfacing: Set<ErrorCode> = [], chunk: Int? = nil,
@@ -180,7 +180,9 @@ package actor RetryCoordinator {
         var floor = min(failure.retryAfter ?? .zero, budget.policy.maxRetryAfter)
         if let timeout {
             let left = timeout - (waiting.map { now.duration(since: $0.since) } ?? .zero)
-            guard left > .zero else { throw ServerTimeout(failure: failure, wait: timeout) }
+            guard left > .zero else {
+                throw RunInterruption.serverTimeout(failure, timeout: timeout)
+            }
             floor = min(floor, left)
             delay = min(delay, left - floor)
         }
@@ -222,13 +224,4 @@ package actor RetryCoordinator {
         return budget.policy.delay(
             afterFailures: failureCount, retryAfter: retryAfter, phase: phase, using: &generator)
     }
-}
-
-/// The server could not be reached within the host application's timeout. The transfer stays
-/// `queued`; it has not failed.
-struct ServerTimeout: Error {
-    /// The failure of the last try.
-    let failure: RequestFailure
-    /// The timeout.
-    let wait: Duration
 }

@@ -28,9 +28,9 @@ struct LeaseWatcher: Sendable {
                 try await pause(Self.tick)
             } catch is CancellationError {
                 return nil
-            } catch is LeaseLost {
+            } catch RunInterruption.leaseLost {
                 // The worker may have just released the lease itself.
-                return Task.isCancelled ? nil : .lost(LeaseLost())
+                return Task.isCancelled ? nil : .lost(RunInterruption.leaseLost)
             } catch {
                 return .lost(error)
             }

@@ -18,11 +18,6 @@ package struct Lease: Sendable, Hashable {
     }
 }
 
-/// The transfer has another owner now: the run must stop without changing its record.
-package struct LeaseLost: Error, Sendable {
-    package init() {}
-}
-
 /// The owner columns of a record.
 struct OwnerRow: Sendable {
     let token: String

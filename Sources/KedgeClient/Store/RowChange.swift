@@ -122,7 +122,8 @@ struct RowChange {
 extension TransferStore {
     /// Changes the record of a transfer that the caller runs.
     ///
-    /// - Throws: ``LeaseLost`` when the transfer has another owner now; nothing is changed then.
+    /// - Throws: ``RunInterruption/leaseLost`` when the transfer has another owner now; nothing is
+    ///   changed then.
     func update<Result: Sendable>(
         _ lease: Lease, operation: String,
         _ body: @escaping @Sendable (inout RowChange) throws -> Result
@@ -130,7 +131,7 @@ extension TransferStore {
         let now = now()
         return try await transaction(operation) { database in
             let row = try TransferRow.find(lease.id, in: database)
-            guard row.owner?.token == lease.token else { throw LeaseLost() }
+            guard row.owner?.token == lease.token else { throw RunInterruption.leaseLost }
             var change = RowChange(row, in: database)
             let result = try body(&change)
             try change.write(lease.id, at: now)

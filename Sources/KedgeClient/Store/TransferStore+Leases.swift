@@ -58,18 +58,18 @@ extension TransferStore {
     /// Returns the command that waits for the owner. Cheap enough to poll every few hundred
     /// milliseconds.
     ///
-    /// - Throws: ``LeaseLost`` when the transfer has another owner now.
+    /// - Throws: ``RunInterruption/leaseLost`` when the transfer has another owner now.
     package func command(_ lease: Lease) async throws -> TransferCommand? {
         try await reading("read control") { database -> TransferCommand? in
             let row = try TransferRow.find(lease.id, in: database)
-            guard row.owner?.token == lease.token else { throw LeaseLost() }
+            guard row.owner?.token == lease.token else { throw RunInterruption.leaseLost }
             return try row.command
         }
     }
 
     /// Renews the lease, so that other processes see that the owner is alive.
     ///
-    /// - Throws: ``LeaseLost`` when the transfer has another owner now.
+    /// - Throws: ``RunInterruption/leaseLost`` when the transfer has another owner now.
     package func heartbeat(_ lease: Lease) async throws {
         let now = now()
         try await transaction("heartbeat") { database in
@@ -79,7 +79,7 @@ extension TransferStore {
                     WHERE transfer_id = ? AND owner_token = ?
                     """,
                 arguments: [now.millisecondsSinceEpoch, lease.id.text, lease.token])
-            guard database.changesCount == 1 else { throw LeaseLost() }
+            guard database.changesCount == 1 else { throw RunInterruption.leaseLost }
         }
     }
 

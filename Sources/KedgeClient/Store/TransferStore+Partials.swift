@@ -26,7 +26,7 @@ extension TransferStore {
             try statement.execute(
                 arguments: Self.arguments(part, ofChunk: index, in: lease.id)
                     + ["token": lease.token])
-            guard database.changesCount == 1 else { throw LeaseLost() }
+            guard database.changesCount == 1 else { throw RunInterruption.leaseLost }
         }
     }
 
@@ -87,7 +87,7 @@ extension TransferStore {
         let token = try String.fetchOne(
             database, sql: "SELECT owner_token FROM download_transfer WHERE transfer_id = ?",
             arguments: [lease.id.text])
-        guard token == lease.token else { throw LeaseLost() }
+        guard token == lease.token else { throw RunInterruption.leaseLost }
     }
 }
 

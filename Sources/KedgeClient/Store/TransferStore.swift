@@ -140,7 +140,7 @@ package final class TransferStore: Sendable {
     /// Gives every failure of the store a code; an error that has one passes through.
     private static func storeError(_ operation: String, _ error: any Error) -> any Error {
         switch error {
-        case is TransferError, is LeaseLost:
+        case is TransferError, is RunInterruption:
             return error
         case let error as IllegalTransition:
             return TransferError(

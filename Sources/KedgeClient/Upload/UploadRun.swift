@@ -23,7 +23,7 @@ protocol UploadRun: Actor {
     /// - Throws: ``UploadTrouble``; ``SourceTouched``; errors that end the run.
     func makeRound() async throws
     /// Prepares a round after a change of the file's attributes.
-    func doubt(_ touched: SourceTouched) throws
+    func doubt(_ touched: SourceTouched) throws(RunInterruption)
     /// Prepares a round after trouble. Also called before the run ends with it, so that the next
     /// run does not continue what failed in this one.
     func recover(from trouble: UploadTrouble) async throws
@@ -58,10 +58,10 @@ extension UploadRun {
 
     /// Adopts the identity of a touched file, whose bytes are then in doubt.
     ///
-    /// - Throws: ``SourceChanged`` for a file that is touched repeatedly.
-    func adoptIdentity(of touched: SourceTouched) throws {
+    /// - Throws: ``RunInterruption/sourceChanged`` for a file that is touched repeatedly.
+    func adoptIdentity(of touched: SourceTouched) throws(RunInterruption) {
         touchCount += 1
-        guard touchCount <= maxTouchCount else { throw SourceChanged(current: touched.current) }
+        guard touchCount <= maxTouchCount else { throw .sourceChanged(touched.current) }
         upload.identity = touched.current
         upload.fileHash = nil
         isInDoubt = true
@@ -92,7 +92,7 @@ extension UploadRun {
     ///   - mismatch: The two digests, if the server reported its own.
     ///   - facts: Further fields of the log entry.
     /// - Returns: The number of integrity failures so far.
-    /// - Throws: ``SourceChanged`` if a change of the file may explain it.
+    /// - Throws: ``RunInterruption/sourceChanged`` if a change of the file may explain it.
     func recordIntegrityFailure(
         _ failure: RequestFailure, mismatch: DigestMismatch? = nil, facts: Logger.Metadata = [:]
     ) async throws -> Int {

@@ -25,10 +25,11 @@ extension UploadWorker {
         }
     }
 
-    /// - Throws: ``SourceChanged`` if the chunk had other bytes earlier in this run.
-    private func noteReading(of chunk: PreparedChunk) throws {
+    /// - Throws: ``RunInterruption/sourceChanged`` if the chunk had other bytes earlier in this
+    ///   run.
+    private func noteReading(of chunk: PreparedChunk) throws(RunInterruption) {
         let earlier = sentDigests.updateValue(chunk.digest, forKey: chunk.index)
-        guard earlier == nil || earlier == chunk.digest else { throw SourceChanged(current: nil) }
+        guard earlier == nil || earlier == chunk.digest else { throw .sourceChanged(nil) }
     }
 
     /// Sends one chunk until the server has it, in as many requests as the link requires.
@@ -86,7 +87,7 @@ extension UploadWorker {
         case .canceled: CancellationError()
         case .sessionGone: sessionGone(failure)
         case .sessionClosed: UploadTrouble(remedy: .reconcile, failure: failure)
-        case .sourceChanged: SourceChanged(current: nil)
+        case .sourceChanged: RunInterruption.sourceChanged(nil)
         case .otherBytes: UploadTrouble(remedy: .fromScratch, failure: failure)
         case .bodyRefused(let byteCount): failure.refusing(byteCount)
         case .permanentFailure: failure

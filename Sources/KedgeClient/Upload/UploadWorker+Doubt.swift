@@ -6,8 +6,8 @@ internal import Logging
 extension UploadWorker {
     /// Adopts the identity of a touched file, whose bytes are compared before more are sent.
     ///
-    /// - Throws: ``SourceChanged`` for a file that is touched repeatedly.
-    func doubt(_ touched: SourceTouched) throws {
+    /// - Throws: ``RunInterruption/sourceChanged`` for a file that is touched repeatedly.
+    func doubt(_ touched: SourceTouched) throws(RunInterruption) {
         try adoptIdentity(of: touched)
         isIdentityRecorded = false
         adoptSessionShape()
@@ -19,7 +19,7 @@ extension UploadWorker {
     /// saved hash proves such a chunk as far as that hash reaches. Any other is offered to the
     /// server again, which compares digests before it accepts a byte.
     ///
-    /// - Throws: ``SourceChanged`` if the file is different; ``SourceTouched``.
+    /// - Throws: ``RunInterruption/sourceChanged`` if the file is different; ``SourceTouched``.
     func compareSource() async throws {
         guard isInDoubt else { return }
         context.logger.notice(
@@ -31,7 +31,9 @@ extension UploadWorker {
         let hasUnknown = confirmed.indexes.contains { known[$0] == nil }
         if hasUnknown, saved.offsetBytes > 0 {
             _ = try await wholeFile.digest(ofFile: saved.offsetBytes)
-            guard wholeFile.saved == saved else { throw SourceChanged(current: upload.identity) }
+            guard wholeFile.saved == saved else {
+                throw RunInterruption.sourceChanged(upload.identity)
+            }
         }
         let provenEnd = hasUnknown ? saved.offsetBytes : 0
         for index in confirmed.indexes {
@@ -43,7 +45,9 @@ extension UploadWorker {
                 continue
             }
             let chunk = try await source.prepare(index, range: range, feeding: wholeFile)
-            guard chunk.digest == digest else { throw SourceChanged(current: upload.identity) }
+            guard chunk.digest == digest else {
+                throw RunInterruption.sourceChanged(upload.identity)
+            }
         }
         try await source.verifyUnchanged()
         for index in unproven { confirmed.remove(index) }

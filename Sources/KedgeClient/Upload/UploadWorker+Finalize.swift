@@ -78,7 +78,7 @@ extension UploadWorker {
     /// Records that the server has other bytes than the client read, and the digests if known.
     ///
     /// - Returns: The number of integrity failures so far.
-    /// - Throws: ``SourceChanged`` if a change of the file may explain it.
+    /// - Throws: ``RunInterruption/sourceChanged`` if a change of the file may explain it.
     func recordOtherBytes(_ failure: RequestFailure) async throws -> Int {
         var mismatch: DigestMismatch?
         if let actual = failure.problem?.actualSha256, let expected = upload.fileHash,

@@ -8,7 +8,8 @@ extension UploadWorker {
     /// is changed on the server.
     ///
     /// - Throws: `TransferError` with `SESSION_FILE_MISMATCH`; ``RequestFailure``, also for a
-    ///   session that is unknown, expired or closed; ``SourceTouched``; ``SourceChanged``.
+    ///   session that is unknown, expired or closed; ``SourceTouched``;
+    ///   ``RunInterruption/sourceChanged``.
     func takeUpSession(_ id: SessionID) async throws {
         let (status, answer) = try await givenStatus(id)
         try adoptShape(of: status, answer)

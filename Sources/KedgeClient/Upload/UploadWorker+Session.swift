@@ -150,8 +150,8 @@ extension UploadWorker {
 
     /// Prepares the record for the next round of ``run()``, or for a later run.
     ///
-    /// - Throws: ``SourceChanged``; `INTEGRITY_MISMATCH` the second time that the server has other
-    ///   bytes. The upload restarts by itself only once; then the user decides.
+    /// - Throws: ``RunInterruption/sourceChanged``; `INTEGRITY_MISMATCH` the second time that the
+    ///   server has other bytes. The upload restarts by itself only once; then the user decides.
     func recover(from trouble: UploadTrouble) async throws {
         if case .reconcile = trouble.remedy { return }
         // The user named this session, so only the user may give it up.

@@ -40,7 +40,7 @@ actor UploadWorker: UploadRun {
 
     /// Opens the file and compares it with the record.
     ///
-    /// - Throws: `TransferError` with `FILE_MISSING`; ``SourceChanged``.
+    /// - Throws: `TransferError` with `FILE_MISSING`; ``RunInterruption/sourceChanged``.
     static func open(
         _ upload: UploadTransfer, context: WorkerContext
     ) async throws -> UploadWorker {
@@ -69,8 +69,8 @@ actor UploadWorker: UploadRun {
 
     /// Runs the upload to its end.
     ///
-    /// - Throws: ``SourceChanged``; ``RequestFailure`` or `TransferError` for failures to report;
-    ///   ``ServerTimeout``; ``LeaseLost``; `CancellationError`.
+    /// - Throws: ``RunInterruption``; ``RequestFailure`` or `TransferError` for failures to report;
+    ///   `CancellationError`.
     func run() async throws {
         defer { wholeFile.stop() }
         try await makeRounds()

@@ -4,9 +4,3 @@ struct SourceTouched: Error {
     /// Current identity of the file.
     let current: SourceIdentity
 }
-
-/// The file is not the recorded one.
-struct SourceChanged: Error {
-    /// Current identity of the file; nil if the change was noticed during a read.
-    let current: SourceIdentity?
-}
