@@ -7,6 +7,8 @@ package enum PostgresStoreError: Error, Hashable, Sendable {
     case unsafeSetting(name: String, value: String)
     /// A newer version of the program has migrated the database; its rows would be misread.
     case newerSchema(found: Int, known: Int)
+    /// The database has no schema (0) or an older one than the program's, and stays as it is.
+    case olderSchema(found: Int, known: Int)
     /// The text of an applied migration differs from the program's.
     case editedMigration(number: Int, name: String)
 }
@@ -22,6 +24,8 @@ extension PostgresStoreError: CustomStringConvertible {
                 + "set allow_unsafe=on in the metadata URL to accept that"
         case .newerSchema(let found, let known):
             "the database has schema \(found), this program knows schemas up to \(known)"
+        case .olderSchema(let found, let known):
+            "the database has schema \(found), this program needs schema \(known)"
         case .editedMigration(let number, let name):
             "migration \(number) (\(name)) was changed after it had been applied"
         }

@@ -1,15 +1,9 @@
 internal import KedgeEngine
 
-/// An error for a database without a schema, or with an older one than the program's.
-package struct OlderSchemaError: Error, Hashable, Sendable {
-    package let found: Int
-    package let known: Int
-}
-
 extension PostgresStore {
     /// Connects like ``open(url:configuration:onNotice:)``, but does not migrate the schema.
     ///
-    /// - Throws: ``OlderSchemaError``, and the errors of ``open(url:configuration:onNotice:)``.
+    /// - Throws: `olderSchema`, and the errors of ``open(url:configuration:onNotice:)``.
     package static func openUnchanged(
         url: String, onNotice: @escaping @Sendable (String) -> Void
     ) async throws -> PostgresStore {
@@ -28,7 +22,9 @@ extension PostgresStore {
         }
         await pool.close()
         let known = EmbeddedMigrations.all.count
-        guard found >= known else { throw OlderSchemaError(found: found, known: known) }
+        guard found >= known else {
+            throw PostgresStoreError.olderSchema(found: found, known: known)
+        }
         // The schema is current, so this changes nothing.
         return try await open(url: url, configuration: configuration, onNotice: onNotice)
     }

@@ -25,7 +25,7 @@ extension CheckOpening {
         case DatabaseCopyError.missing:
             CommandFailure("kedge: \(place) is not a data directory: it has no kedge.sqlite")
         case DatabaseCopyError.otherSchema(let found, let known): otherSchema(found, known)
-        case let error as OlderSchemaError: otherSchema(error.found, error.known)
+        case PostgresStoreError.olderSchema(let found, let known): otherSchema(found, known)
         default: CommandFailure("kedge: \(place) cannot be checked: \(String(reflecting: error))")
         }
     }
