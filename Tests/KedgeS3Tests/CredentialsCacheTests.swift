@@ -23,7 +23,7 @@ struct CredentialsCacheTests {
 
         func load() async throws -> S3Credentials? {
             await Task.yield()
-            if isFailing.withLock({ $0 }) { throw CredentialsError("it fails") }
+            if isFailing.withLock({ $0 }) { throw S3SetupError("it fails") }
             let number = count.withLock { count in
                 count += 1
                 return count
@@ -74,7 +74,7 @@ struct CredentialsCacheTests {
         clock.seconds.withLock { $0 = 3400 }
         #expect(try await cache.credentials().accessKeyID == "1")
         clock.seconds.withLock { $0 = 3600 }
-        await #expect(throws: CredentialsError.self) { try await cache.credentials() }
+        await #expect(throws: S3SetupError.self) { try await cache.credentials() }
     }
 
     @Test func `refused credentials are fetched again, but only those`() async throws {
@@ -89,6 +89,6 @@ struct CredentialsCacheTests {
 
     @Test func `a cache whose sources have no credentials reports an error`() async {
         let cache = CredentialsCache([Nothing()], clock: Clock())
-        await #expect(throws: CredentialsError.self) { try await cache.credentials() }
+        await #expect(throws: S3SetupError.self) { try await cache.credentials() }
     }
 }

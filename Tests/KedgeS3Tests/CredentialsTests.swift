@@ -30,7 +30,7 @@ struct CredentialsTests {
                 == S3Credentials(
                     accessKeyID: "ID", secretAccessKey: Secret("S"), sessionToken: Secret("T")))
         #expect(try await EnvironmentCredentials(environment: [:]).load() == nil)
-        await #expect(throws: CredentialsError.self) {
+        await #expect(throws: S3SetupError.self) {
             try await EnvironmentCredentials(environment: ["AWS_ACCESS_KEY_ID": "ID"]).load()
         }
     }
@@ -63,7 +63,7 @@ struct CredentialsTests {
         let directory = try TemporaryDirectory()
         let source = try Self.sharedFile(
             "[default]\n", in: directory, environment: ["AWS_PROFILE": "missing"])
-        await #expect(throws: CredentialsError.self) { try await source.load() }
+        await #expect(throws: S3SetupError.self) { try await source.load() }
     }
 
     private static func sharedFile(
@@ -89,7 +89,7 @@ struct CredentialsTests {
         let name = "AWS_CONTAINER_CREDENTIALS_\(kind)_URI"
         let chain = CredentialsChain.standard(
             environment: [name: address], region: "r", pool: BlockingPool(threadCount: 1))
-        let error = await #expect(throws: CredentialsError.self) {
+        let error = await #expect(throws: S3SetupError.self) {
             try await chain.credentials()
         }
         #expect(error?.description.hasPrefix(name) == true)

@@ -46,7 +46,7 @@ struct S3ConfigurationTests {
         "s3://bucket?region=a&region=b", "s3://bucket?region=a%2fb", "s3://bucket/%00",
     ])
     func `a malformed bucket URL is refused`(_ url: String) {
-        #expect(throws: S3ConfigurationError.self) {
+        #expect(throws: S3SetupError.self) {
             try S3Configuration(url: url, environment: [:])
         }
     }

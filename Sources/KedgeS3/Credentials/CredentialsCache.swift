@@ -48,7 +48,7 @@ package actor CredentialsCache: CredentialsProvider {
         for source in sources {
             if let found = try await source.load() { return found }
         }
-        throw CredentialsError("no credentials for the object store were found")
+        throw S3SetupError("no credentials for the object store were found")
     }
 
     private func isFresh(_ credentials: S3Credentials) -> Bool {

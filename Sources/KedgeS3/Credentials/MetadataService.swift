@@ -12,7 +12,7 @@ struct MetadataService: Sendable {
 
     /// Sends a request and returns the text of a successful answer.
     ///
-    /// - Throws: ``CredentialsError`` otherwise; it only names the host.
+    /// - Throws: ``S3SetupError`` otherwise; it only names the host.
     func text(
         _ method: HTTPRequest.Method, _ url: String, fields: [(String, String)] = [],
         body: String? = nil, timeout: Duration = timeout
@@ -26,13 +26,13 @@ struct MetadataService: Sendable {
             let bytes = try await response.body.collect(upTo: Self.maxByteCount)
             guard response.status == 200 else {
                 let host = url.split(separator: "/").dropFirst().first ?? ""
-                throw CredentialsError(
+                throw S3SetupError(
                     "\(host) answered \(response.status) to a request for credentials")
             }
             return String(decoding: bytes, as: UTF8.self)
         } catch let error as TransportError {
             let host = error.curl?.host ?? "a service"
-            throw CredentialsError("no credentials from \(host): \(error.code)")
+            throw S3SetupError("no credentials from \(host): \(error.code)")
         }
     }
 }

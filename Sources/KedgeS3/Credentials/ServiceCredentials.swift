@@ -26,14 +26,14 @@ struct ContainerCredentials: CredentialsSource {
             if let path = environment["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"] {
                 // Anything else could change the host that gets the request.
                 guard path.hasPrefix("/") else {
-                    throw CredentialsError(
+                    throw S3SetupError(
                         "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI does not begin with /")
                 }
                 return "http://169.254.170.2\(path)"
             }
             guard let url = environment["AWS_CONTAINER_CREDENTIALS_FULL_URI"] else { return nil }
             guard url.hasPrefix("https://") || S3Endpoint(url).map({ isNear($0) }) == true else {
-                throw CredentialsError(
+                throw S3SetupError(
                     "AWS_CONTAINER_CREDENTIALS_FULL_URI names another host over plain HTTP")
             }
             return url
@@ -80,7 +80,7 @@ package enum ServiceAnswer {
     package static func credentials(in answer: String) throws -> S3Credentials {
         guard let members = JSONMembers.read(answer), let id = members["AccessKeyId"],
             let secret = members["SecretAccessKey"], let token = members["Token"]
-        else { throw CredentialsError("the response of a credentials service has no credentials") }
+        else { throw S3SetupError("the response of a credentials service has no credentials") }
         return S3Credentials(
             accessKeyID: id, secretAccessKey: Secret(secret), sessionToken: Secret(token),
             expiresAt: members["Expiration"].flatMap { Timestamp($0) })

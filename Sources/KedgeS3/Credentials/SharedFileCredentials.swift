@@ -16,7 +16,7 @@ package struct SharedFileCredentials: CredentialsSource {
     package func load() async throws -> S3Credentials? {
         guard let path, let text = try await files.text(at: path) else {
             guard environment["AWS_SHARED_CREDENTIALS_FILE"] == nil else {
-                throw CredentialsError("the file in AWS_SHARED_CREDENTIALS_FILE does not exist")
+                throw S3SetupError("the file in AWS_SHARED_CREDENTIALS_FILE does not exist")
             }
             return nil
         }
@@ -25,7 +25,7 @@ package struct SharedFileCredentials: CredentialsSource {
         guard let id = values["aws_access_key_id"], let secret = values["aws_secret_access_key"]
         else {
             guard environment["AWS_PROFILE"] == nil else {
-                throw CredentialsError("the profile in AWS_PROFILE has no keys")
+                throw S3SetupError("the profile in AWS_PROFILE has no keys")
             }
             return nil
         }

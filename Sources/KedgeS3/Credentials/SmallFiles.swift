@@ -29,7 +29,7 @@ package struct SmallFiles: Sendable {
         } catch let error as FileError where error.code == .notFound {
             return nil
         } catch let error as FileError {
-            throw CredentialsError(error.debugDescription)
+            throw S3SetupError(error.debugDescription)
         }
     }
 }

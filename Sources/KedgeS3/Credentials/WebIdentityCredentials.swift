@@ -14,7 +14,7 @@ package struct WebIdentityCredentials: CredentialsSource {
             let role = environment["AWS_ROLE_ARN"]
         else { return nil }
         guard let token = try await files.text(at: path) else {
-            throw CredentialsError("the file in AWS_WEB_IDENTITY_TOKEN_FILE does not exist")
+            throw S3SetupError("the file in AWS_WEB_IDENTITY_TOKEN_FILE does not exist")
         }
         let body = [
             ("Action", "AssumeRoleWithWebIdentity"), ("Version", "2011-06-15"),
@@ -34,7 +34,7 @@ package struct WebIdentityCredentials: CredentialsSource {
             let id = found.text(of: "AccessKeyId"), let secret = found.text(of: "SecretAccessKey"),
             let token = found.text(of: "SessionToken"),
             let end = found.text(of: "Expiration").flatMap({ Timestamp($0) })
-        else { throw CredentialsError("the token service's response has no credentials") }
+        else { throw S3SetupError("the token service's response has no credentials") }
         return S3Credentials(
             accessKeyID: id, secretAccessKey: Secret(secret), sessionToken: Secret(token),
             expiresAt: end)

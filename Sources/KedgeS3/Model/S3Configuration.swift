@@ -1,10 +1,3 @@
-/// The reason why a bucket's URL cannot be used, in one line.
-package struct S3ConfigurationError: Error, Hashable, Sendable, CustomStringConvertible {
-    package let description: String
-
-    init(_ description: String) { self.description = description }
-}
-
 /// The location of a bucket, and how it is used.
 package struct S3Configuration: Hashable, Sendable {
     /// The part of a request's URL that contains the bucket's name.
@@ -45,21 +38,21 @@ package struct S3Configuration: Hashable, Sendable {
     /// - Parameter environment: `AWS_REGION`, `AWS_DEFAULT_REGION` and `TMPDIR` are the defaults.
     package init(
         url: String, environment: [String: String]
-    ) throws(S3ConfigurationError) {
+    ) throws(S3SetupError) {
         let (place, parameters) = try Self.parts(of: url)
         (bucket, prefix) = try Self.bucketAndPrefix(place)
         region =
             parameters["region"] ?? environment["AWS_REGION"] ?? environment["AWS_DEFAULT_REGION"]
             ?? "us-east-1"
-        guard Self.isName(region) else { throw S3ConfigurationError("the region is not valid") }
+        guard Self.isName(region) else { throw S3SetupError("the region is not valid") }
         let address = parameters["endpoint"] ?? "https://s3.\(region).amazonaws.com"
         guard let endpoint = S3Endpoint(address),
             address.split(separator: "/", omittingEmptySubsequences: true).count == 2
-        else { throw S3ConfigurationError("endpoint must be http://host or https://host") }
+        else { throw S3SetupError("endpoint must be http://host or https://host") }
         self.endpoint = endpoint
         let usual = parameters["endpoint"] == nil ? "virtual" : "path"
         guard let style = AddressingStyle(rawValue: parameters["style"] ?? usual) else {
-            throw S3ConfigurationError("style must be path or virtual")
+            throw S3SetupError("style must be path or virtual")
         }
         self.style = style
         redirectsReaders = try Self.flag("redirect", in: parameters, on: "on", usual: false)
@@ -67,7 +60,7 @@ package struct S3Configuration: Hashable, Sendable {
         // Not `/tmp`, which is in memory on many systems.
         spoolDirectory = parameters["spool"] ?? environment["TMPDIR"] ?? "/var/tmp"
         guard spoolDirectory.hasPrefix("/") else {
-            throw S3ConfigurationError("spool must be an absolute path")
+            throw S3SetupError("spool must be an absolute path")
         }
     }
 
@@ -77,9 +70,9 @@ package struct S3Configuration: Hashable, Sendable {
 
     private static func parts(
         of url: String
-    ) throws(S3ConfigurationError) -> (Substring, [String: String]) {
+    ) throws(S3SetupError) -> (Substring, [String: String]) {
         guard url.hasPrefix("s3://") else {
-            throw S3ConfigurationError("the address must begin with s3://")
+            throw S3SetupError("the address must begin with s3://")
         }
         let halves = url.dropFirst(5).split(
             separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
@@ -88,12 +81,12 @@ package struct S3Configuration: Hashable, Sendable {
             let sides = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let name = String(sides[0])
             guard parameterNames.contains(name) else {
-                throw S3ConfigurationError("the address has an unknown parameter, \(name)")
+                throw S3SetupError("the address has an unknown parameter, \(name)")
             }
             guard sides.count == 2, let value = PercentEncoding.decode(sides[1]), !value.isEmpty
-            else { throw S3ConfigurationError("\(name) has no value") }
+            else { throw S3SetupError("\(name) has no value") }
             guard parameters.updateValue(value, forKey: name) == nil else {
-                throw S3ConfigurationError("\(name) is given twice")
+                throw S3SetupError("\(name) is given twice")
             }
         }
         return (halves[0], parameters)
@@ -101,32 +94,32 @@ package struct S3Configuration: Hashable, Sendable {
 
     private static func bucketAndPrefix(
         _ place: Substring
-    ) throws(S3ConfigurationError) -> (String, String) {
+    ) throws(S3SetupError) -> (String, String) {
         let parts = place.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         let bucket = String(parts[0])
         guard (3...63).contains(bucket.utf8.count), isName(bucket) else {
-            throw S3ConfigurationError("the address has no bucket name")
+            throw S3SetupError("the address has no bucket name")
         }
         let names = parts.count > 1 ? parts[1].split(separator: "/") : []
         var prefix = ""
         for name in names {
             guard let text = PercentEncoding.decode(name), text != ".", text != "..",
                 text.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })
-            else { throw S3ConfigurationError("the prefix is not valid") }
+            else { throw S3SetupError("the prefix is not valid") }
             prefix += "\(text)/"
         }
-        guard prefix.utf8.count <= 200 else { throw S3ConfigurationError("the prefix is too long") }
+        guard prefix.utf8.count <= 200 else { throw S3SetupError("the prefix is too long") }
         return (bucket, prefix)
     }
 
     private static func flag(
         _ name: String, in parameters: [String: String], on: String, usual: Bool
-    ) throws(S3ConfigurationError) -> Bool {
+    ) throws(S3SetupError) -> Bool {
         switch parameters[name] {
         case nil: return usual
         case on: return true
         case "off": return false
-        default: throw S3ConfigurationError("\(name) must be \(on) or off")
+        default: throw S3SetupError("\(name) must be \(on) or off")
         }
     }
 

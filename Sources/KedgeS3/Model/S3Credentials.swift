@@ -34,18 +34,11 @@ package struct S3Credentials: Hashable, Sendable {
     }
 }
 
-/// The reason for missing credentials. The text names sources and never contains a secret.
-package struct CredentialsError: Error, Hashable, Sendable, CustomStringConvertible {
-    package let description: String
-
-    package init(_ description: String) { self.description = description }
-}
-
 /// Provides the credentials of each request.
 package protocol CredentialsProvider: Sendable {
     /// Returns valid credentials.
     ///
-    /// - Throws: ``CredentialsError`` when there are none.
+    /// - Throws: ``S3SetupError`` when there are none.
     func credentials() async throws -> S3Credentials
     /// Invalidates credentials that the store refused; the next call fetches new ones.
     func forget(_ refused: S3Credentials) async
