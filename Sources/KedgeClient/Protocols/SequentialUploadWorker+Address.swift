@@ -141,7 +141,8 @@ extension SequentialUploadWorker {
         acknowledged = state.offset
         furthest = max(furthest, state.offset)
         if isProgress {
-            (mismatchCount, refusalCount, cutShortCount, touchCount) = (0, 0, 0, 0)
+            sendState.recordProgress()
+            touchCount = 0
             try await context.coordinator.noteProgress(chunk: index)
         }
     }

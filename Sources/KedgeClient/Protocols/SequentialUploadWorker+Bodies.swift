@@ -21,7 +21,7 @@ extension SequentialUploadWorker {
     private func sendPiece(
         at state: UploadState, to address: UploadAddress
     ) async throws -> UploadState {
-        let range = bodySize.range(from: state.offset, ofSize: size)
+        let range = sendState.bodySize.range(from: state.offset, ofSize: size)
         let isLast = range.end == size
         // The server completes the file with its last byte: this is the last chance to check.
         if isLast { try await source.verifyUnchanged() }
@@ -47,7 +47,7 @@ extension SequentialUploadWorker {
                     .protocolViolation, operation: "append", answer: after.answer)
             }
             let isIdle = after.offset <= range.start && !after.isComplete
-            bodySize.recordSuccess(
+            sendState.bodySize.recordSuccess(
                 in: context.environment.now().duration(since: began), byteCount: range.byteCount)
             adopt(after.capabilities)
             isTakenWhole = after.isComplete
@@ -88,7 +88,7 @@ extension SequentialUploadWorker {
     }
 
     private func checksum(of chunk: PreparedChunk) async throws -> BodyChecksum? {
-        guard bodySize.carriesChecksum else { return nil }
+        guard sendState.bodySize.carriesChecksum else { return nil }
         // IETF servers ignore an unknown `Content-Digest`, so they need not announce support.
         let algorithm = upload.uploadProtocol == .resumableUpload ? .sha256 : capabilities.checksum
         guard let algorithm else { return nil }

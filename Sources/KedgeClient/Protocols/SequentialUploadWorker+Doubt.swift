@@ -8,7 +8,7 @@ extension SequentialUploadWorker {
     /// - Throws: ``RunInterruption/sourceChanged`` for a file that is touched repeatedly.
     func doubt(_ touched: SourceTouched) throws(RunInterruption) {
         try adoptIdentity(of: touched)
-        source = Self.makeSource(upload, file: file, bodySize: bodySize, context: context)
+        source = Self.makeSource(upload, file: file, bodySize: sendState.bodySize, context: context)
     }
 
     /// Compares the acknowledged bytes with the hash state that was saved before they were sent.

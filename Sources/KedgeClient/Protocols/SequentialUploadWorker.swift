@@ -18,7 +18,9 @@ actor SequentialUploadWorker: UploadRun {
     var wholeFile: FileHasher
     var source: UploadSource
     var capabilities = ServerCapabilities()
-    var bodySize = AdaptiveBodySize(capabilities: ServerCapabilities())
+    /// Size of the next request's body, and the failures since the last progress.
+    var sendState = SequentialSendState(
+        bodySize: AdaptiveBodySize(capabilities: ServerCapabilities()))
     /// Highest offset that the server has acknowledged for this upload. Only bytes beyond it are
     /// progress.
     var furthest: Int64
@@ -27,12 +29,6 @@ actor SequentialUploadWorker: UploadRun {
     /// True while the latest state from the server is complete. If such an upload disappears, its
     /// consumer has taken it; it is not sent again.
     var isTakenWhole: Bool
-    /// Consecutive bodies with a checksum mismatch.
-    var mismatchCount = 0
-    /// Consecutive bodies that were refused as too large.
-    var refusalCount = 0
-    /// Consecutive requests that an intermediary answered as if their bodies had broken off.
-    var cutShortCount = 0
     /// Attempts of the current chunk that are not in the record yet.
     var uncountedTries = 0
     /// True if the file may have been read, for a request or for the hash, since its last
@@ -70,7 +66,7 @@ actor SequentialUploadWorker: UploadRun {
         client = context.api.client(upload.uploadProtocol)
         wholeFile = FileHasher(
             file: file, saved: upload.savedHash, environment: context.environment)
-        source = Self.makeSource(upload, file: file, bodySize: bodySize, context: context)
+        source = Self.makeSource(upload, file: file, bodySize: sendState.bodySize, context: context)
         let offset = upload.status.lastGoodByteOffset
         (acknowledged, furthest) = (offset, offset)
         // tus completes an upload with its last byte, the IETF drafts with the last request.
@@ -124,8 +120,8 @@ actor SequentialUploadWorker: UploadRun {
             capabilities.minAppendSize != before.minAppendSize
                 || capabilities.maxAppendSize != before.maxAppendSize
         else { return }
-        bodySize.adopt(capabilities)
-        source = Self.makeSource(upload, file: file, bodySize: bodySize, context: context)
+        sendState.bodySize.adopt(capabilities)
+        source = Self.makeSource(upload, file: file, bodySize: sendState.bodySize, context: context)
     }
 }
 

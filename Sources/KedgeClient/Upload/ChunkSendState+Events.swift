@@ -69,6 +69,7 @@ extension ChunkSendState {
         let isRetryable: Bool
         let isOutage: Bool
         let isInterrupted: Bool
+        let isCongestion: Bool
         let isBodyRefused: Bool
         /// True for an answer that may only mean that the body broke off before the responder.
         let mayBeCutShort: Bool
@@ -90,6 +91,7 @@ extension ChunkSendState {
             isRetryable = failure.isRetryable
             isOutage = failure.isOutage
             isInterrupted = failure.isInterrupted
+            isCongestion = failure.isCongestion
             isBodyRefused = failure.isBodyRefused
             mayBeCutShort = failure.mayBeCutShort && sentByteCount > 0
             hasAnswer = failure.answer != nil
