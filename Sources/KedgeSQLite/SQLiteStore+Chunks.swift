@@ -78,7 +78,7 @@ extension SQLiteStore {
     package func invalidateChunks(_ indexes: [Int], of id: SessionID) async throws {
         try await commits.write { db in
             let session = try db.session(id, in: .open, .finalizing)
-            try db.invalidate(indexes, of: session, keepingPrefixUpTo: -1)
+            try db.invalidate(indexes, of: session)
         }
     }
 
@@ -87,28 +87,21 @@ extension SQLiteStore {
     ) async throws {
         try await commits.write { db in
             let session = try db.session(id, in: .open)
-            try db.invalidate(
-                indexes, of: session,
-                keepingPrefixUpTo: session.record.layout.start(ofFirst: indexes))
+            try db.invalidate(indexes, of: session)
         }
     }
 }
 
 extension Database {
-    /// Deletes the rows of chunks, every partial and the finalize job, and a prefix that ends after
-    /// the offset.
-    fileprivate func invalidate(
-        _ indexes: [Int], of session: SessionRow, keepingPrefixUpTo offset: Int64
-    ) throws {
+    /// Deletes the rows of chunks, every partial, the prefix and the finalize job.
+    fileprivate func invalidate(_ indexes: [Int], of session: SessionRow) throws {
         for index in indexes {
             try run("DELETE FROM chunk WHERE session = ? AND idx = ?", [session.number, index])
         }
         try deletePartials(of: session)
         try run(
-            """
-            UPDATE session SET prefix_offset = NULL, prefix_state = NULL
-            WHERE number = ? AND prefix_offset > ?
-            """, [session.number, offset])
+            "UPDATE session SET prefix_offset = NULL, prefix_state = NULL WHERE number = ?",
+            [session.number])
         try discardFinalize(of: session)
         // No chunks are left: clear the staging state.
         if try !exists("SELECT 1 FROM chunk WHERE session = ?", [session.number]) {

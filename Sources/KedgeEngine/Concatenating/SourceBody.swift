@@ -9,18 +9,30 @@ struct PartBytes: Sendable {
     /// Digests of all chunks, in their order.
     let digests: [SHA256Digest]
     let source: StoredByteSource
+    /// Drops what this node keeps of stored bytes; see ``StagingArea/dropCached(_:at:)``.
+    let dropCached: @Sendable (_ byteCount: Int64, _ offset: Int64) async -> Void
     /// Returns the source from which the store can copy the bytes; nil when it cannot.
     let copySource: @Sendable () async throws -> CopySource?
 
     /// Compares a chunk with its digest.
     ///
-    /// - Throws: ``DamagedPart``.
+    /// - Throws: ``DamagedPart``, also when stored bytes of the chunk are missing.
     func verify(_ index: Int, context: EngineContext) async throws {
         guard index < digests.count else { throw DamagedPart(index: index) }
+        if try await isIntact(index, context: context) { return }
+        // Only what is stored counts: this node's copies may be old, or damaged in memory.
+        let start = Int64(index) * chunkSize
+        await dropCached(min(chunkSize, byteCount - start), start)
+        guard try await isIntact(index, context: context) else { throw DamagedPart(index: index) }
+    }
+
+    private func isIntact(_ index: Int, context: EngineContext) async throws -> Bool {
         let start = Int64(index) * chunkSize
         let range = start..<min(start + chunkSize, byteCount)
-        guard try await digest(of: range, context: context, source) == digests[index] else {
-            throw DamagedPart(index: index)
+        do {
+            return try await digest(of: range, context: context, source) == digests[index]
+        } catch ByteStoreError.notFound {
+            return false
         }
     }
 }
@@ -28,8 +40,16 @@ struct PartBytes: Sendable {
 /// The error for a stored chunk that no longer matches its digest.
 struct DamagedPart: Error {
     let index: Int
-    /// True when bytes of the chunk may have been copied already.
+    /// True when the chunk matched at first, and bytes that no longer did were copied.
     var isCopied = false
+}
+
+/// The error for damaged bytes of a partial upload that is not a file.
+struct DamagedSource: Error {
+    let damage: DamagedPart
+    let session: LiveSession
+    /// The session's revision before its bytes were read.
+    let revision: Int64
 }
 
 /// The bytes of a partial upload as the body of another append.

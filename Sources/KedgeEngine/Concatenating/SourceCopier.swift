@@ -74,14 +74,18 @@ struct SourceCopier: Sendable {
                 }
             }
             switch error {
+            case let source as DamagedSource where source.damage.isCopied:
+                throw try await discardCopy(id, owner: owner, after: source.damage)
+            case let source as DamagedSource where state == .open:
+                throw try await finalizer.withoutFinalize(of: part.id) {
+                    try await finalizer.sessionBytes.invalidate(
+                        source.session, DamagedChunks(indexes: [source.damage.index]),
+                        knowing: source.revision)
+                }
+            case let damage as DamagedPart where damage.isCopied:
+                throw try await discardCopy(id, owner: owner, after: damage)
             case let damage as DamagedPart:
-                let cause = "chunk \(damage.index) of a partial upload changed after receipt"
-                if damage.isCopied { _ = try await invalidate(id, owner: owner, cause: cause) }
-                guard state == .open else { throw EngineError(.internalError, cause: cause) }
-                throw try await invalidate(part.id, owner: owner, only: damage.index, cause: cause)
-            case ByteStoreError.notFound where state == .open:
-                throw try await invalidate(
-                    part.id, owner: owner, cause: "bytes of a partial upload are missing")
+                throw EngineError(.internalError, cause: Self.cause(of: damage))
             default:
                 guard state == .completed, !context.isEnding else { throw error }
                 try await appender.append(part, to: id, owner: owner)
@@ -89,18 +93,21 @@ struct SourceCopier: Sendable {
         }
     }
 
-    /// Invalidates chunks of a session, so that they are sent or copied again.
-    ///
-    /// - Parameter index: The damaged chunk. All chunks when nil, or when the store cannot replace
-    ///   one alone.
-    private func invalidate(
-        _ id: SessionID, owner: OwnerID, only index: Int? = nil, cause: String
+    /// Invalidates what was copied into the final upload. The next attempt copies it again, and
+    /// decides whether the partial upload is damaged.
+    private func discardCopy(
+        _ id: SessionID, owner: OwnerID, after damage: DamagedPart
     ) async throws -> EngineError {
-        try await registry.withSession(id, owner: owner) { session in
-            try await finalizer.sessionBytes.invalidate(
-                session, await session.ledger.record,
-                only: context.traits.replacesSingleChunks ? index : nil, cause: cause)
+        let cause = Self.cause(of: damage)
+        return try await registry.withSession(id, owner: owner) { session in
+            _ = try await finalizer.sessionBytes.invalidate(
+                session, await session.ledger.record, cause: cause)
+            return EngineError(.unavailable, cause: cause)
         }
+    }
+
+    private static func cause(of damage: DamagedPart) -> String {
+        "chunk \(damage.index) of a partial upload changed after receipt"
     }
 }
 

@@ -25,7 +25,8 @@ struct SourceReader: Sendable {
         let opened = try await fileService.openFile(file)
         let bytes = PartBytes(
             byteCount: part.byteCount, chunkSize: file.chunkSize, digests: digests,
-            source: opened.reader.read, copySource: opened.reader.copySource)
+            source: opened.reader.read, dropCached: opened.reader.dropCached,
+            copySource: opened.reader.copySource)
         let result = await Result { try await body(bytes) }
         await opened.reader.close()
         try result.get()
@@ -33,23 +34,37 @@ struct SourceReader: Sendable {
 
     /// Lends the bytes of a partial upload that is not a file. Its staging area stays open
     /// meanwhile: a finalize or cancel of the partial upload stops the closure first.
+    ///
+    /// - Throws: ``DamagedSource`` for the closure's ``DamagedPart``.
     private func withStagedBytes(
         of part: SourceUpload, owner: OwnerID,
         _ body: @escaping @Sendable (PartBytes) async throws -> Void
     ) async throws {
         try await registry.withSession(part.id, owner: owner) { session in
-            // Before taking the slot: if chunks are missing, this stops all writers and readers of
-            // the area and waits for them.
-            try await sessionBytes.assemble(session)
-            try await sessionWriter.reading(session) {
-                let area = try await session.stagingArea()
-                let ledger = await session.ledger
-                try await body(
-                    PartBytes(
-                        byteCount: part.byteCount, chunkSize: ledger.record.chunkSize,
-                        digests: ledger.chunks.map(\.digest), source: area.read,
-                        copySource: area.copySource))
+            let revision = await session.ledger.revision
+            do {
+                try await assemble(session)
+                try await sessionWriter.reading(session) {
+                    let area = try await session.stagingArea()
+                    let ledger = await session.ledger
+                    try await body(
+                        PartBytes(
+                            byteCount: part.byteCount, chunkSize: ledger.record.chunkSize,
+                            digests: ledger.chunks.map(\.digest), source: area.read,
+                            dropCached: area.dropCached, copySource: area.copySource))
+                }
+            } catch let damage as DamagedPart {
+                throw DamagedSource(damage: damage, session: session, revision: revision)
             }
+        }
+    }
+
+    private func assemble(_ session: LiveSession) async throws {
+        do {
+            try await sessionBytes.assemble(session)
+        } catch ByteStoreError.notFound {
+            // A store that assembles cannot replace one chunk: any index stands for all.
+            throw DamagedPart(index: 0)
         }
     }
 }

@@ -39,16 +39,24 @@ struct FileHashWait: Sendable {
             guard !isDone, await !session.prefix.isReadingBack else { return isDone }
             return try await mode.hashRest(of: session, byteCount: size)
         } catch let damage as DamagedChunks {
-            // Not while another request makes the file, or has just invalidated these chunks.
-            throw try await finalizeLocks.withLock(session.id) {
-                try await sessionBytes.invalidate(session, damage, knowing: revision)
-            }
-        } catch let error as EngineError where error.code == .missingChunks {
-            throw error
+            throw try await invalidate(session, damage, knowing: revision)
+        } catch ByteStoreError.notFound {
+            let all = DamagedChunks(indexes: await session.ledger.committed.indexes)
+            throw try await invalidate(session, all, knowing: revision)
         } catch {
             // Another request may have retired the session's object, which closes its staging area.
             guard await session.isRetired else { throw error }
             throw EngineError(.unavailable, "The upload has just changed; try again.")
+        }
+    }
+
+    /// Invalidates damaged chunks, but not while another request makes the file, or after one has
+    /// invalidated them.
+    private func invalidate(
+        _ session: LiveSession, _ damage: DamagedChunks, knowing revision: Int64
+    ) async throws -> EngineError {
+        try await finalizeLocks.withLock(session.id) {
+            try await sessionBytes.invalidate(session, damage, knowing: revision)
         }
     }
 }

@@ -29,13 +29,8 @@ struct LeasedFinalize: FinalizeMode {
     func hashRest(of session: LiveSession, byteCount: Int64) async throws -> Bool {
         try await sessionBytes.assemble(session)
         await session.followPrefix()
-        do {
-            return try await session.prefix.wait(
-                for: byteCount, timeout: configuration.finalizeTimeout)
-        } catch ByteStoreError.notFound {
-            throw try await sessionBytes.invalidate(
-                session, await session.ledger.record, cause: "the assembled bytes are missing")
-        }
+        return try await session.prefix.wait(
+            for: byteCount, timeout: configuration.finalizeTimeout)
     }
 
     func discardJob(of attempt: FinalizeAttempt) async throws {

@@ -10,14 +10,11 @@ struct SessionBytes: Sendable {
 
     /// Makes the bytes of a complete session readable from end to end. Does nothing where they
     /// always are.
+    ///
+    /// - Throws: ``ByteStoreError/notFound`` when saved chunks are missing.
     func assemble(_ session: LiveSession) async throws {
         guard context.traits.needsAssembly else { return }
-        do {
-            try await context.bytes.assemble(await stagedFile(session))
-        } catch ByteStoreError.notFound {
-            throw try await invalidate(
-                session, await session.ledger.record, cause: "saved chunks are missing")
-        }
+        try await context.bytes.assemble(await stagedFile(session))
     }
 
     /// Returns the description of the session's bytes for the store.
@@ -44,36 +41,38 @@ struct SessionBytes: Sendable {
         let ledger = await session.ledger
         let indexes =
             context.traits.replacesSingleChunks ? damage.indexes : ledger.committed.indexes
+        // On one node no revision protects the row from a write under way, whose checkpoint may
+        // include the damaged bytes: it ends first.
+        if context.fleet == nil { await registry.drop(session.id) }
         do {
             try await rows.invalidateDamagedChunks(
                 indexes, of: session.id, knowing: context.fleet == nil ? nil : revision)
         } catch MetadataError.writerReplaced {
+            // By another node, or by a first run of this transaction whose answer was lost.
             return changed
         } catch MetadataError.wrongState {
             return changed
         }
-        let cause = "the stored bytes of chunks \(ChunkSet(damage.indexes).ranges) are damaged"
+        let ranges = ChunkSet(damage.indexes).ranges
+        let cause = "the stored bytes of chunks \(ranges) are damaged or missing"
         log(session.id, cause)
         await registry.drop(session.id)
         return EngineError.missingChunks(ChunkSet(indexes).ranges, cause: cause)
     }
 
-    /// Invalidates acknowledged chunks whose bytes are missing or damaged. The session is open
-    /// again, and the client sends them again.
+    /// Invalidates all acknowledged chunks of a session whose bytes are missing or damaged. The
+    /// session is open again, and the client sends them again.
     ///
-    /// - Parameter index: The damaged chunk; all chunks when nil.
     /// - Returns: The error for the client, with the missing chunks.
     func invalidate(
-        _ session: LiveSession, _ record: SessionRecord, only index: Int? = nil, cause: String
+        _ session: LiveSession, _ record: SessionRecord, cause: String
     ) async throws -> EngineError {
         log(record.id, cause)
         if record.state == .finalizing { try await rows.reopen(record.id) }
         let indexes = await session.ledger.committed.indexes
-        try await rows.invalidateChunks(index.map { [$0] } ?? indexes, of: record.id)
+        try await rows.invalidateChunks(indexes, of: record.id)
         await registry.drop(record.id)
-        let missing =
-            index.map { [$0...$0] }
-            ?? record.layout.chunkCount.map { $0 > 0 ? [0...($0 - 1)] : [] }
+        let missing = record.layout.chunkCount.map { $0 > 0 ? [0...($0 - 1)] : [] }
         return EngineError.missingChunks(missing, cause: cause)
     }
 

@@ -67,7 +67,8 @@ package protocol ChunkStore: Sendable {
     func invalidateChunks(_ indexes: [Int], of id: SessionID) async throws
 
     /// Invalidates chunks of an open session that were found damaged when they were read, as
-    /// ``invalidateChunks(_:of:)`` does. A prefix that ends before the first of them stays.
+    /// ``invalidateChunks(_:of:)`` does. The prefix may contain bytes that were hashed on receipt
+    /// and never read: without it, all others are compared, too.
     ///
     /// - Parameter revision: The revision that the caller knew when it read the chunks, as
     ///   ``SessionUpdate/revision``.
@@ -99,12 +100,5 @@ extension ChunkStore {
         of id: SessionID, index: Int, by writer: FencingToken?
     ) async throws {
         try await discardPartial(of: id, index: index, isRival: false, by: writer)
-    }
-}
-
-extension ChunkLayout {
-    /// Returns the offset of the first of these chunks; -1 when there is none.
-    package func start(ofFirst indexes: [Int]) -> Int64 {
-        indexes.min().flatMap { range(ofChunk: $0)?.start } ?? -1
     }
 }

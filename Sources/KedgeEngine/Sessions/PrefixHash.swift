@@ -54,25 +54,26 @@ actor PrefixHash {
     }
 
     /// Returns the hash's state for the next transaction; nil if it has not advanced since the last
-    /// save.
+    /// save, and after damage, because the rows then lose their checkpoint.
     func checkpointToSave() -> HashCheckpoint? {
         let hasher = fileHashing.hasher
-        guard hasher.byteCount > savedOffset else { return nil }
+        guard hasher.byteCount > savedOffset, damagedIndexes.isEmpty else { return nil }
         savedOffset = hasher.byteCount
         return HashCheckpoint(hasher)
     }
 
-    /// Adopts the checkpoint of another node if it is further ahead.
+    /// Adopts the checkpoint of another node if it is further ahead. Not after damage: that node
+    /// may have hashed its own copies of bytes that are stored damaged.
     func adopt(_ checkpoint: HashCheckpoint) {
-        guard checkpoint.offset > offset, task == nil, !fileHashing.hasStepAhead,
+        guard checkpoint.offset > offset, damagedIndexes.isEmpty, task == nil,
+            !fileHashing.hasStepAhead,
             let hasher = SHA256Hasher(savedState: checkpoint.state)
         else { return }
         fileHashing.beginReadingBack()
         fileHashing.readBack(hasher)
         fileHashing.endReadingBack()
         savedOffset = max(savedOffset, hasher.byteCount)
-        // The other node has read what this one could not.
-        damagedIndexes = []
+        failure = nil
         wake()
     }
 
@@ -108,8 +109,12 @@ actor PrefixHash {
 
     /// Waits until the hash has reached the offset or failed, at most for the given timeout.
     ///
+    /// - Parameter stopsAtDamage: Whether to return at the first damaged chunk, instead of after
+    ///   the chunks behind it were compared.
     /// - Returns: True when it has reached the offset.
-    func wait(for offset: Int64, timeout: Duration) async throws -> Bool {
+    func wait(
+        for offset: Int64, timeout: Duration, stopsAtDamage: Bool = false
+    ) async throws -> Bool {
         let isOver = Mutex(timeout <= .zero)
         // Wakes the waiter below once; cancelled when the hash was faster.
         let timer = Task { [clock = context.timer] in
@@ -120,7 +125,7 @@ actor PrefixHash {
         defer { timer.cancel() }
         await withTaskCancellationHandler {
             while self.offset < offset, isGoingOn, !isOver.withLock({ $0 }),
-                !Task.isCancelled
+                !Task.isCancelled, !(stopsAtDamage && !damagedIndexes.isEmpty)
             {
                 await withCheckedContinuation { waiting.append((offset, $0)) }
             }
@@ -176,6 +181,7 @@ actor PrefixHash {
             if damagedIndexes.isEmpty { fileHashing.readBack(after) }
         } else {
             damagedIndexes.append(chunk.index)
+            if damagedIndexes.count == 1 { wakeAll() }
         }
         comparedEnd = chunk.range.end
     }

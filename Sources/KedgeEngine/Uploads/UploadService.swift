@@ -34,7 +34,7 @@ struct UploadService: Sendable {
                 guard floor > 0, await session.prefix.offset < floor else { return }
                 do {
                     _ = try await session.prefix.wait(
-                        for: floor, timeout: settings.finalizeTimeout)
+                        for: floor, timeout: settings.finalizeTimeout, stopsAtDamage: true)
                 } catch is DamagedChunks {
                     // This chunk is durable; finalize reports the damaged ones.
                 }

@@ -2,11 +2,9 @@ internal import KedgeEngine
 internal import KedgeModel
 
 extension PostgresConnection {
-    /// Deletes the rows of chunks, every partial and the finalize job, and a prefix that ends after
-    /// the offset. The caller holds the lock on the session's row.
-    func invalidate(
-        _ indexes: [Int], of session: SessionRow, keepingPrefixUpTo offset: Int64
-    ) throws {
+    /// Deletes the rows of chunks, every partial, the prefix and the finalize job. The caller holds
+    /// the lock on the session's row.
+    func invalidate(_ indexes: [Int], of session: SessionRow) throws {
         _ = try query(
             "DELETE FROM chunk WHERE session = $1 AND idx = ANY ($2)",
             [.int8(session.number), .int4s(indexes)])
@@ -15,15 +13,13 @@ extension PostgresConnection {
         }
         _ = try query(
             """
-            UPDATE session SET
-                prefix_offset = CASE WHEN prefix_offset <= $2 THEN prefix_offset END,
-                prefix_state = CASE WHEN prefix_offset <= $2 THEN prefix_state END,
+            UPDATE session SET prefix_offset = NULL, prefix_state = NULL,
                 -- Of nothing there is nothing to go on with.
                 staging_state = CASE WHEN EXISTS (SELECT 1 FROM chunk WHERE session = $1)
                     THEN staging_state END,
                 revision = revision + 1, reset_revision = revision + 1
             WHERE number = $1
-            """, [.int8(session.number), .int8(offset)])
+            """, [.int8(session.number)])
         try notify(session.record.id)
     }
 

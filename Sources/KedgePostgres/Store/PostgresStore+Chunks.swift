@@ -86,7 +86,7 @@ extension PostgresStore {
     package func invalidateChunks(_ indexes: [Int], of id: SessionID) async throws {
         try await write { db in
             let session = try db.lockedSession(id, in: .open, .finalizing)
-            try db.invalidate(indexes, of: session, keepingPrefixUpTo: -1)
+            try db.invalidate(indexes, of: session)
         }
     }
 
@@ -97,9 +97,7 @@ extension PostgresStore {
         try await write { db in
             let session = try db.lockedSession(id, in: .open)
             guard session.isHashGood(asOf: revision) else { throw MetadataError.writerReplaced }
-            try db.invalidate(
-                indexes, of: session,
-                keepingPrefixUpTo: session.record.layout.start(ofFirst: indexes))
+            try db.invalidate(indexes, of: session)
         }
     }
 

@@ -34,10 +34,11 @@ extension TusRoutes {
             if try await file(of: upload, context) != nil, wasOpen {
                 upload = try await self.upload(context)
             }
-        } catch let error as EngineError where error.code == .missingChunks {
-            // Stored bytes were damaged: clients continue from the lower offset, but begin a new
-            // upload after an error.
+        } catch let error as EngineError where [.missingChunks, .unavailable].contains(error.code) {
+            // Stored bytes were damaged, perhaps found by another request at the same time: clients
+            // continue from the lower offset, but begin a new upload after an error.
             upload = try await self.upload(context)
+            if error.code == .unavailable, upload.isWhole { throw error }
         }
         return Self.head(upload, length: upload.view.fileSize)
     }

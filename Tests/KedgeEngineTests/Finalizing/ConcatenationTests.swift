@@ -237,6 +237,44 @@ import Testing
         #expect(try await node.content(of: try await node.made(id)) == part.content)
     }
 
+    @Test func `a truncated partial upload keeps the chunks before its end`() async throws {
+        let node = try await fixture.start()
+        let part = try await parts([3500], on: node)[0]
+        let id = try await whole(of: [part], on: node)
+        try Damage.cut(fixture.stagingPath(part), to: 1100)
+        for lost in [1, 2, 3] {
+            while try await node.status(of: part).received.indexes.contains(lost) {
+                _ = try await node.engine.concatenate(id, owner: .tester)
+                try await Task.sleep(for: .milliseconds(2))
+            }
+            #expect(try await node.status(of: part).received.indexes.contains(0))
+            try await node.put(lost, of: part)
+        }
+        #expect(try await node.content(of: try await node.made(id)) == part.content)
+    }
+
+    @Test func `bytes of a partial upload that only the page cache has wrong cost no chunk`()
+        async throws
+    {
+        let node = try await fixture.start()
+        let part = try await parts([2500], on: node)[0]
+        let path = fixture.stagingPath(part)
+        try Damage.flip(path, at: 1200)
+        let isRepaired = Shared(false)
+        fixture.disk.whenDroppingCached {
+            isRepaired.update { isDone in
+                if !isDone { #expect(throws: Never.self) { try Damage.flip(path, at: 1200) } }
+                isDone = true
+            }
+        }
+        node.metadata.before { call in
+            if case .invalidateDamagedChunks = call { Issue.record("a sound chunk is invalidated") }
+        }
+        let file = try await concatenate([part], on: node)
+        #expect(isRepaired.value)
+        #expect(try await node.content(of: file) == part.content)
+    }
+
     @Test func `requests alone keep a final upload and its partial uploads alive`() async throws {
         let node = try await fixture.start()
         let lifetime = node.engine.configuration.sessionLifetime

@@ -125,6 +125,37 @@ import Testing
         #expect(try await node.content(of: file) == upload.content)
     }
 
+    @Test(arguments: [false, true])
+    func `damage before the hash checkpoint is found with damage after it`(
+        isTruncated: Bool
+    ) async throws {
+        let node = try await fixture.start()
+        let upload = try await node.begin(sampleBytes(3500))
+        for index in [0, 2, 3] { try await node.put(index, of: upload) }
+        let path = fixture.stagingPath(upload)
+        if isTruncated {
+            try Damage.cut(path, to: 500)
+        } else {
+            for offset: Int64 in [300, 2100] { try Damage.flip(path, at: offset) }
+        }
+        try await node.put(1, of: upload)
+        var rounds = 0
+        var file: FileRecord?
+        while file == nil, rounds < 4 {
+            rounds += 1
+            do {
+                file = try await node.finish(upload)
+            } catch let error as EngineError where error.code == .missingChunks {
+                for index in (error.missing ?? []).flatMap({ Array($0) }) {
+                    try await node.put(index, of: upload)
+                }
+            }
+        }
+        let made = try #require(file)
+        #expect(made.digest == upload.digest)
+        #expect(try await node.content(of: made) == upload.content)
+    }
+
     @Test func `two finalizes that find the same damage invalidate the chunk once`() async throws {
         let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2500))
@@ -149,6 +180,8 @@ import Testing
             }
         }
         while calls.value == 0 { await Task.yield() }
+        // Meanwhile the other finalize finds the damage, too.
+        try await Task.sleep(for: .milliseconds(100))
         gate.open()
         var codes: [ErrorCode?] = []
         for finalize in finalizes { codes.append(await finalize.value) }

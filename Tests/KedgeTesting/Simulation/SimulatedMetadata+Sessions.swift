@@ -173,7 +173,7 @@ extension SimulatedMetadata {
     package func invalidateChunks(_ indexes: [Int], of id: SessionID) async throws {
         try write { rows in
             var session = try rows.session(id, in: .open, .finalizing)
-            session.invalidate(indexes, keepingPrefixUpTo: -1)
+            session.invalidate(indexes)
             rows.sessions[id] = session
         }
     }
@@ -183,8 +183,7 @@ extension SimulatedMetadata {
     ) async throws {
         try write { rows in
             var session = try rows.session(id, in: .open)
-            session.invalidate(
-                indexes, keepingPrefixUpTo: session.record.layout.start(ofFirst: indexes))
+            session.invalidate(indexes)
             rows.sessions[id] = session
         }
     }
@@ -240,11 +239,11 @@ extension MetadataRows {
 }
 
 extension MetadataRows.Session {
-    fileprivate mutating func invalidate(_ indexes: [Int], keepingPrefixUpTo offset: Int64) {
+    fileprivate mutating func invalidate(_ indexes: [Int]) {
         for index in indexes { chunks[index] = nil }
         partials = [:]
         rivals = [:]
-        if let prefix = record.prefix, prefix.offset > offset { record.prefix = nil }
+        record.prefix = nil
         job = nil
         if chunks.isEmpty { stagingState = nil }
     }
