@@ -120,6 +120,9 @@ package final class TransferEngine: Sendable {
     /// Number of bodies being written now.
     package var activeWriteCount: Int { uploads.admission.activeWriteCount }
 
+    /// Number of received bytes that were read back for the hash of their file, since the start.
+    package var readBackByteCount: Int64 { context.readBackBytes.value }
+
     /// Returns memory to the system that a burst of requests has left unused.
     package func releaseMemory() async {
         context.buffers.releaseUnused()

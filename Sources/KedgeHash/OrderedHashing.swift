@@ -15,6 +15,9 @@ internal import KedgeLocks
 ///
 /// Chunks that arrive out of order have no step. Another task reads them back (``readBack(_:)``)
 /// between ``beginReadingBack()`` and ``endReadingBack()``.
+///
+/// Where chunks arrive side by side as fast as they are hashed, each waits for its turn
+/// (``makeHasher(at:waiting:sleep:)``).
 package final class OrderedHashing: Sendable {
     /// The file's hash before and after one chunk.
     fileprivate struct Step {
@@ -23,13 +26,20 @@ package final class OrderedHashing: Sendable {
         var isAccepted = false
     }
 
+    /// A chunk that is being written and may propose a step.
+    fileprivate struct ComingChunk {
+        let end: Int64
+        /// Number of its bytes that were hashed for the file.
+        var hashedByteCount: Int64 = 0
+    }
+
     fileprivate struct State {
         var hasher: SHA256Hasher
         var isReadingBack = false
         /// Proposed steps that do not count yet, by start offset.
         var steps: [Int64: Step] = [:]
-        /// Ends of the chunks that are being written and may propose a step.
-        var comingEnds: Set<Int64> = []
+        /// By start offset. As many as a session has concurrent writers.
+        var comingChunks: [Int64: ComingChunk] = [:]
         var waiting: [(offset: Int64, continuation: CheckedContinuation<Void, Never>)] = []
     }
 
@@ -51,47 +61,97 @@ package final class OrderedHashing: Sendable {
         state.withLock { $0.hash(at: offset) }
     }
 
-    /// Returns a copy of the hash at exactly this offset. Waits for it while the preceding chunk is
-    /// being written.
+    /// Limits of a wait for the hash.
+    package struct Wait: Equatable, Sendable {
+        /// Limit of the whole wait; zero does not wait.
+        package var timeout: Duration
+        /// Time in which the hash must advance by ``minByteCount``.
+        package var interval: Duration
+        package var minByteCount: Int64
+
+        package init(timeout: Duration, interval: Duration, minByteCount: Int64) {
+            self.timeout = timeout
+            self.interval = interval
+            self.minByteCount = minByteCount
+        }
+    }
+
+    /// Returns a copy of the hash at exactly this offset. Waits for it while the hash advances
+    /// towards the offset: with the chunks before it, which are being written, or by reading back.
     ///
-    /// - Parameters:
-    ///   - timeout: Limit of the wait; zero does not wait.
-    ///   - sleep: Sleeps for the timeout; ends early when its task is cancelled.
+    /// - Parameter sleep: Sleeps for a duration; ends early when its task is cancelled.
     /// - Returns: Nil when no such hash is available in time.
     package func makeHasher(
-        at offset: Int64, timeout: Duration,
+        at offset: Int64, waiting wait: Wait,
         sleep: @escaping @Sendable (Duration) async throws -> Void
     ) async -> SHA256Hasher? {
         if let hasher = makeHasher(at: offset) { return hasher }
-        guard timeout > .zero else { return nil }
+        guard wait.timeout > .zero else { return nil }
         let isOver = Mutex(false)
-        // Wakes the waiter below once; cancelled when the hash came first.
+        // Both timers wake the waiter below; they are cancelled when the hash came first.
         let timer = Task {
-            try await sleep(timeout)
+            try await sleep(wait.timeout)
             isOver.withLock { $0 = true }
             self.wake(at: offset)
         }
         defer { timer.cancel() }
+        while !Task.isCancelled, let before = progress(towards: offset) {
+            let isIntervalOver = Mutex(false)
+            let ticker = Task {
+                try await sleep(wait.interval)
+                isIntervalOver.withLock { $0 = true }
+                self.wake(at: offset)
+            }
+            defer { ticker.cancel() }
+            await waitForChange(at: offset) {
+                isOver.withLock { $0 } || isIntervalOver.withLock { $0 }
+            }
+            if let hasher = makeHasher(at: offset) { return hasher }
+            if isOver.withLock({ $0 }) { return nil }
+            // Woken early, by a chunk that left or by the end of a read-back: looks again.
+            guard isIntervalOver.withLock({ $0 }) else { continue }
+            guard let now = progress(towards: offset), now - before >= wait.minByteCount else {
+                return nil
+            }
+        }
+        return nil
+    }
+
+    /// Waits until something happens at the offset, unless the hash is there or will not come.
+    private func waitForChange(at offset: Int64, unless isOver: () -> Bool) async {
         await withCheckedContinuation { continuation in
             let mustWait = state.withLock { state in
                 let mustWait =
-                    state.comingEnds.contains(offset) && state.hash(at: offset) == nil
-                    && !isOver.withLock { $0 }
+                    state.hash(at: offset) == nil && state.progress(towards: offset) != nil
+                    && !isOver()
                 if mustWait { state.waiting.append((offset, continuation)) }
                 return mustWait
             }
             if !mustWait { continuation.resume() }
         }
-        return makeHasher(at: offset)
     }
 
-    /// Registers a chunk that is about to be written, by its end; ``leave(end:)`` must follow.
-    package func enter(end: Int64) { state.withLock { _ = $0.comingEnds.insert(end) } }
+    private func progress(towards offset: Int64) -> Int64? {
+        state.withLock { $0.progress(towards: offset) }
+    }
 
-    /// Removes the chunk with this end: its step was proposed, or never will be.
-    package func leave(end: Int64) {
-        state.withLock { _ = $0.comingEnds.remove(end) }
-        wake(at: end)
+    /// Registers a chunk that is about to be written; ``leave(at:)`` must follow.
+    package func enter(_ start: Int64, end: Int64) {
+        state.withLock { $0.comingChunks[start] = ComingChunk(end: end) }
+    }
+
+    /// Notes how many bytes of the chunk that starts at the offset were hashed for the file. Chunks
+    /// after it wait only while this number rises.
+    package func noteHashed(_ byteCount: Int64, at start: Int64) {
+        state.withLock { $0.comingChunks[start]?.hashedByteCount = byteCount }
+    }
+
+    /// Removes the chunk that starts at the offset: its step was proposed, or never will be.
+    package func leave(at start: Int64) {
+        guard let chunk = state.withLock({ $0.comingChunks.removeValue(forKey: start) }) else {
+            return
+        }
+        wake(at: chunk.end)
     }
 
     /// Proposes the step of a chunk whose digest has matched. The next chunk can continue from it.
@@ -141,6 +201,21 @@ extension OrderedHashing.State {
     fileprivate func hash(at offset: Int64) -> SHA256Hasher? {
         if hasher.byteCount == offset, !isReadingBack { return hasher }
         return steps.values.first { $0.after.byteCount == offset }?.after
+    }
+
+    /// Returns the offset that the hash has reached on its way to this one; nil when nothing leads
+    /// there. Rises while the chunks before the offset are hashed one after the other.
+    fileprivate func progress(towards offset: Int64) -> Int64? {
+        var next = offset
+        while let (start, chunk) = comingChunks.first(where: { $0.value.end == next }),
+            start < next
+        {
+            // Nothing of it is hashed: it waits for a chunk before it, or has just begun.
+            guard chunk.hashedByteCount == 0 else { return start + chunk.hashedByteCount }
+            next = start
+        }
+        if isReadingBack, hasher.byteCount < next { return hasher.byteCount }
+        return next < offset ? next : nil
     }
 
     /// Applies the steps that are accepted.

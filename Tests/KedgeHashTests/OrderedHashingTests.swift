@@ -1,5 +1,5 @@
 import KedgeHash
-import KedgeLocks
+import KedgeTesting
 import Testing
 
 /// R22: the file's hash, updated by chunks that arrive in parallel.
@@ -11,6 +11,9 @@ struct OrderedHashingTests {
     private static let never: @Sendable (Duration) async throws -> Void = { _ in
         try await Task.sleep(for: .seconds(3600))
     }
+
+    private static let wait = OrderedHashing.Wait(
+        timeout: .seconds(10), interval: .seconds(1), minByteCount: 10)
 
     private let fileHashing = OrderedHashing(SHA256Hasher())
 
@@ -78,52 +81,92 @@ struct OrderedHashingTests {
     }
 
     @Test func `a chunk waits for the chunk before it, whose step wakes it`() async throws {
-        fileHashing.enter(end: 100)
-        async let borrowed = fileHashing.makeHasher(
-            at: 100, timeout: .seconds(1), sleep: Self.never)
+        fileHashing.enter(0, end: 100)
+        async let hasher = fileHashing.makeHasher(
+            at: 100, waiting: Self.wait, sleep: Self.never)
         try propose(0)
-        fileHashing.leave(end: 100)
-        #expect(await borrowed?.byteCount == 100)
+        fileHashing.leave(at: 0)
+        #expect(await hasher?.byteCount == 100)
     }
 
     @Test func `a chunk does not wait for a chunk that is not coming or has given up`() async {
         #expect(
-            await fileHashing.makeHasher(at: 100, timeout: .seconds(1), sleep: Self.never) == nil)
-        fileHashing.enter(end: 100)
-        async let borrowed = fileHashing.makeHasher(
-            at: 100, timeout: .seconds(1), sleep: Self.never)
-        fileHashing.leave(end: 100)
-        #expect(await borrowed == nil)
+            await fileHashing.makeHasher(at: 100, waiting: Self.wait, sleep: Self.never) == nil)
+        fileHashing.enter(0, end: 100)
+        async let hasher = fileHashing.makeHasher(
+            at: 100, waiting: Self.wait, sleep: Self.never)
+        fileHashing.leave(at: 0)
+        #expect(await hasher == nil)
     }
 
-    @Test func `a chunk stops waiting at the timeout`() async {
-        fileHashing.enter(end: 100)
-        let asked = Mutex<[Duration]>([])
-        let borrowed = await fileHashing.makeHasher(at: 100, timeout: .milliseconds(3)) { timeout in
-            asked.withLock { $0.append(timeout) }
+    @Test func `a chunk waits for one that waits itself, while the first one advances`()
+        async throws
+    {
+        for start: Int64 in [0, 100, 200] { fileHashing.enter(start, end: start + 100) }
+        let intervals = Shared(0)
+        async let second = fileHashing.makeHasher(
+            at: 100, waiting: Self.wait, sleep: Self.never)
+        let third = await fileHashing.makeHasher(at: 200, waiting: Self.wait) { [fileHashing] in
+            guard $0 == Self.wait.interval else { return try await Self.never($0) }
+            switch intervals.increment() {
+            case 1, 2: fileHashing.noteHashed(Int64(intervals.value * 10), at: 0)
+            default: fileHashing.noteHashed(29, at: 0)
+            }
         }
-        #expect(borrowed == nil)
-        #expect(asked.withLock { $0 } == [.milliseconds(3)])
-    }
-
-    @Test(arguments: [nil, .milliseconds(250), .seconds(1)] as [Duration?])
-    func `later bytes, and first bytes from a slow link, do not wait for the hash`(
-        age: Duration?
-    ) async throws {
-        fileHashing.enter(end: 100)
-        let step = FileHashStep(in: fileHashing, at: 100, timeout: .seconds(1), sleep: Self.never)
-        #expect(await step.makeHasher(age: age) == nil)
+        #expect(third == nil)
+        #expect(intervals.value == 3)
         try propose(0)
-        #expect(await step.makeHasher(age: age)?.byteCount == 100)
+        #expect(await second?.byteCount == 100)
     }
 
-    @Test func `the first bytes from a fast link wait for the hash, up to its timeout`() async {
-        fileHashing.enter(end: 100)
-        let asked = Mutex<[Duration]>([])
-        let step = FileHashStep(in: fileHashing, at: 100) { timeout in
-            asked.withLock { $0.append(timeout) }
+    @Test func `a chunk waits for bytes before it that are read back`() async {
+        fileHashing.beginReadingBack()
+        async let hasher = fileHashing.makeHasher(
+            at: 200, waiting: Self.wait, sleep: Self.never)
+        fileHashing.readBack(hash(ofChunks: 1))
+        fileHashing.readBack(hash(ofChunks: 2))
+        fileHashing.endReadingBack()
+        #expect(await hasher?.byteCount == 200)
+    }
+
+    @Test func `a chunk stops waiting at the timeout, although the hash advances`() async {
+        fileHashing.enter(0, end: 100)
+        let (gate, count) = (Gate(), Shared(Int64(0)))
+        let hasher = await fileHashing.makeHasher(at: 100, waiting: Self.wait) { [fileHashing] in
+            if $0 == Self.wait.timeout { return await gate.wait() }
+            count.update { $0 += 10 }
+            fileHashing.noteHashed(count.value, at: 0)
+            if count.value >= 50 { gate.open() }
         }
-        #expect(await step.makeHasher(age: .milliseconds(249)) == nil)
-        #expect(asked.withLock { $0 } == [FileHashStep.defaultTimeout])
+        #expect(hasher == nil)
+        #expect(count.value >= 50)
+    }
+
+    @Test(
+        arguments: [
+            (nil, .zero), (1 << 20, .milliseconds(501)), (16 << 10, .milliseconds(8)),
+        ] as [(Int?, Duration)])
+    func `later bytes, and first bytes from a slow link, do not wait for the hash`(
+        first: Int?, age: Duration
+    ) async throws {
+        fileHashing.enter(0, end: 100)
+        let step = FileHashStep(in: fileHashing, at: 100, sleep: Self.never)
+        #expect(await step.makeHasher(first: first, age: age) == nil)
+        try propose(0)
+        #expect(await step.makeHasher(first: first, age: age)?.byteCount == 100)
+    }
+
+    @Test(
+        arguments: [(1 << 20, .milliseconds(499)), (16 << 10, .milliseconds(7))]
+            as [(Int, Duration)])
+    func `the first bytes from a fast link wait for the hash`(first: Int, age: Duration) async {
+        fileHashing.enter(0, end: 100)
+        let asked = Shared<[Duration]>([])
+        let step = FileHashStep(in: fileHashing, at: 100) { duration in
+            asked.update { $0.append(duration) }
+            if duration == FileHashStep.defaultTimeout { try await Self.never(duration) }
+        }
+        #expect(await step.makeHasher(first: first, age: age) == nil)
+        #expect(asked.value.contains(.milliseconds(250)))
     }
 }

@@ -62,7 +62,8 @@ struct BodyWriter: ~Copyable {
     mutating func flush() async throws {
         guard buffer.count > 0 else { return }
         if part.byteCount == 0,
-            let fileHash = await fileHashStep?.makeHasher(age: ContinuousClock.now - began)
+            let fileHash = await fileHashStep?.makeHasher(
+                first: buffer.count, age: ContinuousClock.now - began)
         {
             part.join(fileHash)
         }
@@ -83,6 +84,7 @@ struct BodyWriter: ~Copyable {
         } catch {
             throw TransferError.reading(error, operation: "write", role: .downloadFolder)
         }
+        if part.file != nil { fileHashStep?.noteHashed(part.byteCount) }
         rate.add(Int64(buffer.count))
         buffer.removeAll()
     }

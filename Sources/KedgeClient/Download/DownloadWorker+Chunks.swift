@@ -42,8 +42,8 @@ extension DownloadWorker {
     private func fetch(
         _ index: Int, range: ByteRange, into temp: TempFile, hash: FileHasher
     ) async throws {
-        hash.fileHashing.enter(end: range.end)
-        defer { hash.fileHashing.leave(end: range.end) }
+        hash.fileHashing.enter(range.start, end: range.end)
+        defer { hash.fileHashing.leave(at: range.start) }
         let fileHashStep = FileHashStep(
             in: hash.fileHashing, at: range.start, sleep: context.environment.pause)
         var chunk = try await takeUp(index, range: range, fileHashStep: fileHashStep, from: temp)

@@ -23,6 +23,8 @@ struct EngineContext: Sendable {
     let leases = HeldFencingTokens()
     let busySessions = BusySessions()
     let openAreas = OpenAreaGauge()
+    /// Received bytes that were read back for the hash of their file.
+    let readBackBytes = ByteCounter()
     let drain = Drain()
 
     init(

@@ -203,6 +203,7 @@ actor PrefixHash {
     ) async throws -> SHA256Hasher? {
         let start = chunk.range.start
         let hasher = fileHashing.hasher
+        context.readBackBytes.add(chunk.range.byteCount)
         do {
             guard damagedIndexes.isEmpty else {
                 let own = try await context.hash(

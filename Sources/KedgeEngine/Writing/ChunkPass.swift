@@ -30,9 +30,10 @@ struct ChunkPass {
     private var hashes: ChunkHashes
     /// The file's hash before the chunk, once it is computed with this chunk.
     private var fileHashBefore: SHA256Hasher?
-    /// The chunk's step in the file's hash, until it begins; nil if the hash is not computed with
-    /// this chunk, or is already being computed.
-    private var fileHashStep: FileHashStep?
+    /// The chunk's step in the file's hash; nil if the hash is not computed with this chunk.
+    private let fileHashStep: FileHashStep?
+    /// Whether the file's hash up to the chunk was available once.
+    private var hasBegunStep = false
     /// Time spent reading the chunk from the body.
     private var age = Duration.zero
     /// Records written bytes at intervals; nil when no byte may count before the end.
@@ -153,9 +154,9 @@ struct ChunkPass {
     private mutating func advance(
         over buffer: IOBuffer, at offset: Int64
     ) async -> Task<ChunkHashes, any Error> {
-        await makeHashStep()
+        await makeHashStep(first: buffer.count)
         let before = hashes
-        return Task { [context, staging, checkpoints] in
+        return Task { [context, staging, checkpoints, fileHashStep] in
             let hashed = context.pool.start {
                 var after = before
                 after.update(buffer.bytes)
@@ -171,6 +172,7 @@ struct ChunkPass {
             }
             // Both have ended before the buffer is returned, even if the write failed.
             let after = try await hashed.value()
+            if after.file != nil { fileHashStep?.noteHashed(after.chunk.byteCount) }
             context.buffers.give(buffer)
             try written.get()
             await checkpoints?.wrote(after.chunk)
@@ -179,16 +181,19 @@ struct ChunkPass {
     }
 
     /// Begins the chunk's step if the file's hash up to the chunk is available.
-    private mutating func makeHashStep() async {
-        guard let fileHashStep else { return }
-        await join(fileHashStep.makeHasher(age: verified.byteCount == 0 ? age : nil))
+    ///
+    /// - Parameter byteCount: Number of bytes that come next.
+    private mutating func makeHashStep(first byteCount: Int) async {
+        guard let fileHashStep, !hasBegunStep else { return }
+        let isFirst = verified.byteCount == 0
+        await join(fileHashStep.makeHasher(first: isFirst ? byteCount : nil, age: age))
     }
 
     /// Computes the file's hash with this chunk from here on, after catching up with its earlier
     /// bytes.
     private mutating func join(_ fileHash: SHA256Hasher?) async {
         guard let fileHash else { return }
-        fileHashStep = nil
+        hasBegunStep = true
         do {
             guard let caughtUp = try await caughtUp(fileHash) else { return }
             hashes.file = caughtUp
@@ -204,6 +209,7 @@ struct ChunkPass {
     /// they were damaged since. The chunk is then read back once it is committed.
     private func caughtUp(_ fileHash: SHA256Hasher) async throws -> SHA256Hasher? {
         guard verified.byteCount > 0 else { return fileHash }
+        context.readBackBytes.add(verified.byteCount)
         let (file, chunk) = try await context.hash(
             file: fileHash, chunk: SHA256Hasher(), upTo: offset, reading: staging.read)
         return chunk.digest() == verified.digest() ? file : nil

@@ -21,11 +21,13 @@ struct ChunkWriter {
         body: some ByteBody
     ) async throws {
         // A part of a chunk has no step in the file's hash, so no other chunk should wait for it.
-        if range == chunk, partial == nil { session.prefix.fileHashing.enter(end: chunk.end) }
+        if range == chunk, partial == nil {
+            session.prefix.fileHashing.enter(chunk.start, end: chunk.end)
+        }
         let result = await Result {
             try await writeRest(put, chunk: chunk, range: range, resuming: partial, body: body)
         }
-        session.prefix.fileHashing.leave(end: chunk.end)
+        session.prefix.fileHashing.leave(at: chunk.start)
         try result.get()
     }
 

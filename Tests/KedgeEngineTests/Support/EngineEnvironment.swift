@@ -32,9 +32,13 @@ final class EngineEnvironment: Sendable {
     let disk = TestDisk()
     let log = CapturedLog()
     private let configuration: EngineConfiguration
-    private let pool = BlockingPool(threadCount: 4)
+    private let pool: BlockingPool
 
-    init(_ configure: (inout EngineConfiguration) -> Void = { _ in }) throws {
+    init(
+        pool: BlockingPool = BlockingPool(threadCount: 4),
+        _ configure: (inout EngineConfiguration) -> Void = { _ in }
+    ) throws {
+        self.pool = pool
         directory = try TemporaryDirectory()
         var configuration = EngineConfiguration.small
         configure(&configuration)
@@ -45,7 +49,9 @@ final class EngineEnvironment: Sendable {
 
     /// Opens the environment's stores, recovers, and starts an engine over them. A call after
     /// ``Node/kill()`` is a restart.
-    func start() async throws -> Node {
+    ///
+    /// - Parameter timer: The environment's when nil.
+    func start(timer: (any Clock<Duration>)? = nil) async throws -> Node {
         let bytes = try await DiskStore.open(
             dataPath, pool: pool, fileSystem: disk, reserveByteCount: 0)
         let database = try await SQLiteStore.open(
@@ -54,7 +60,7 @@ final class EngineEnvironment: Sendable {
         let metadata = HookedMetadata(database)
         let engine = TransferEngine(
             metadata: metadata, bytes: bytes, configuration: configuration, clock: clock,
-            timer: timer, pool: pool, logger: log.logger())
+            timer: timer ?? self.timer, pool: pool, logger: log.logger())
         try await engine.recover()
         return Node(engine: engine, metadata: metadata, bytes: bytes, fixture: self)
     }
