@@ -19,12 +19,10 @@ struct EvilOriginTrustTests {
         try EvilOrigin(Deed(.completes, .all) { _, _, _ in })
     }
 
-    @Test(
-        "a server's token does not follow a redirect to another origin",
-        arguments: [
-            EvilTrial.Subject.id, .url,
-        ])
-    func token(subject: EvilTrial.Subject) async throws {
+    @Test(arguments: [EvilTrial.Subject.id, .url])
+    func `a server's token does not follow a redirect to another origin`(subject: EvilTrial.Subject)
+        async throws
+    {
         let other = try Self.honest()
         // The user names the service of an id; the file of a URL may lie anywhere.
         let isFollowed = subject == .url
@@ -46,8 +44,9 @@ struct EvilOriginTrustTests {
         }
     }
 
-    @Test("a download without a server follows to another origin, and neither gets the token")
-    func noToken() async throws {
+    @Test func `a download without a server follows to another origin, and neither gets the token`()
+        async throws
+    {
         let other = try Self.honest()
         let deed = Self.redirecting(to: other, .completes)
         try await EvilTrial.withTurn(deed) { trial in
@@ -60,13 +59,15 @@ struct EvilOriginTrustTests {
         }
     }
 
+    /// Only the last component of a name counts (R130).
     @Test(
-        "a file name from the server never leaves the folder (R130)",
         arguments: [
             ("../../escape", "escape"), ("/tmp/escape", "escape"), ("..", "file"), ("/", "file"),
             ("..\\\\..\\\\escape", ".._.._escape"), ("a\\u0000b", "a_b"), ("", "file"),
         ])
-    func name(given: String, taken: String) async throws {
+    func `a file name from the server never leaves the folder`(given: String, taken: String)
+        async throws
+    {
         let deed = Deed(.completes, .all) { answer, request, file in
             answer["Content-Disposition"] = "attachment; filename=\"\(given)\""
             if request.path.hasSuffix("/meta") {
@@ -80,12 +81,8 @@ struct EvilOriginTrustTests {
         }
     }
 
-    @Test(
-        "Content-Disposition does not name the file of a URL",
-        arguments: [
-            "../../escape", "/tmp/escape", "other.bin",
-        ])
-    func disposition(given: String) async throws {
+    @Test(arguments: ["../../escape", "/tmp/escape", "other.bin"])
+    func `Content-Disposition does not name the file of a URL`(given: String) async throws {
         let deed = Deed(.completes, .all) { answer, _, _ in
             answer["Content-Disposition"] = "attachment; filename=\"\(given)\""
         }
@@ -144,10 +141,11 @@ struct EvilOriginTrustTests {
         }
     }
 
-    @Test(
-        "a download that an origin delays stops on a signal and resumes later (R1)",
-        arguments: Delay.allCases)
-    func delay(delay: Delay) async throws {
+    /// Neither a Retry-After nor a slow or silent origin holds the command (R1).
+    @Test(arguments: Delay.allCases)
+    func `a download that an origin delays stops on a signal and resumes later`(delay: Delay)
+        async throws
+    {
         try await EvilTrial.withTurn(delay.deed) { trial in
             let client = try trial.fixture.start(trial.command())
             try await eventually("it waits", within: EvilTrial.limit) {
@@ -164,8 +162,9 @@ struct EvilOriginTrustTests {
     }
 
     // R16, R93, R95.
-    @Test("only the damaged chunk of a file is fetched again, also by the next run")
-    func oneChunk() async throws {
+    @Test func `only the damaged chunk of a file is fetched again, also by the next run`()
+        async throws
+    {
         let deed = KedgeMisdeed.damagedChunk.deed
         try await EvilTrial.withTurn(deed, .id) { trial in
             let failed = try await trial.fixture.run(trial.command(), within: EvilTrial.limit)
@@ -184,8 +183,7 @@ struct EvilOriginTrustTests {
     }
 
     // R109.
-    @Test("a file that fails verification does not replace the existing one")
-    func replacing() async throws {
+    @Test func `a file that fails verification does not replace the existing one`() async throws {
         try await EvilTrial.withTurn(KedgeMisdeed.damagedFile.deed, .id) { trial in
             let own = try SampleFile.write(trial.copy, byteCount: 100, seed: 1)
             let finished = try await trial.fixture.run(
@@ -197,8 +195,9 @@ struct EvilOriginTrustTests {
         }
     }
 
-    @Test("a captive portal in the middle of a download does not become the file")
-    func portal() async throws {
+    @Test func `a captive portal in the middle of a download does not become the file`()
+        async throws
+    {
         let answerCount = Mutex(0)
         let deed = Deed(.recovers(.protocolViolation), .all) { answer, _, _ in
             let count = answerCount.withLock {
@@ -210,8 +209,7 @@ struct EvilOriginTrustTests {
         try await EvilTrial.run(deed)
     }
 
-    @Test("a server without TLS is reported for an https address")
-    func plainText() async throws {
+    @Test func `a server without TLS is reported for an https address`() async throws {
         var deed = Deed(.fails(.tlsRefused), .all) { _, _, _ in }
         deed.greeting = Array("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong".utf8)
         try await EvilTrial.run(deed, .secureURL)

@@ -9,30 +9,30 @@ import Testing
 /// measure the machine. There are three suites, because most of their time is waiting.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct OutageTests {
-    @Test(
-        "a file survives upload and download although an intermediary answers for the server",
-        arguments: Outage.allCases)
-    func outage(outage: Outage) async throws {
+    @Test(arguments: Outage.allCases)
+    func `a file survives upload and download although an intermediary answers for the server`(
+        outage: Outage
+    ) async throws {
         try await MeddlingTrial.run(outage.interference)
     }
 }
 
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct LossTests {
-    @Test(
-        "a file is stored once although answers are lost and requests repeated",
-        arguments: Loss.allCases)
-    func loss(loss: Loss) async throws {
+    @Test(arguments: Loss.allCases)
+    func `a file is stored once although answers are lost and requests repeated`(loss: Loss)
+        async throws
+    {
         try await MeddlingTrial.run(loss.interference)
     }
 }
 
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct RewritingTests {
-    @Test(
-        "a file survives upload and download although messages are rewritten",
-        arguments: Rewriting.allCases)
-    func rewriting(rewriting: Rewriting) async throws {
+    @Test(arguments: Rewriting.allCases)
+    func `a file survives upload and download although messages are rewritten`(rewriting: Rewriting)
+        async throws
+    {
         try await MeddlingTrial.run(rewriting.interference)
     }
 }
