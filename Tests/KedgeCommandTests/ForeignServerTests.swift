@@ -18,9 +18,9 @@ struct ForeignServerTests {
     private static let reason: Comment = "foreign-servers: not installed; see make test-deps"
 
     private func command(
-        _ source: SampleFile, _ dialect: UploadDoorName, _ url: String
+        _ source: SampleFile, _ uploadProtocol: ProtocolName, _ url: String
     ) -> [String] {
-        ["upload", source.path, "--server", url, "--dialect", dialect.rawValue, "--json"]
+        ["upload", source.path, "--server", url, "--dialect", uploadProtocol.rawValue, "--json"]
     }
 
     /// Kills the command once so many bytes of an upload are acknowledged.
@@ -97,14 +97,14 @@ struct ForeignServerTests {
     }
 
     // R1, R134: kills of both sides.
-    @Test(arguments: UploadDoorName.allCases)
-    func `a killed upload through another protocol of Kedge resumes`(door: UploadDoorName)
+    @Test(arguments: ProtocolName.allCases)
+    func `a killed upload through another protocol of Kedge resumes`(uploadProtocol: ProtocolName)
         async throws
     {
         let source = try fixture.sample(mebibytes: 48, plus: 1)
         var server = try await fixture.serve()
         let proxy = try fixture.proxy(to: server.port, Faults(bytesPerSecond: 16 << 20))
-        let command = command(source, door, proxy.url + door.path)
+        let command = command(source, uploadProtocol, proxy.url + uploadProtocol.path)
         let acknowledged = try await kill(command, after: 4 << 20, through: proxy)
         server.process.signal(SIGKILL)
         _ = try await server.process.wait()
@@ -123,14 +123,16 @@ struct ForeignServerTests {
     }
 
     // R1: the client does not wait for an error that cannot pass.
-    @Test(arguments: UploadDoorName.allCases)
-    func `a redirect loop on a finished upload ends the command with an error`(door: UploadDoorName)
+    @Test(arguments: ProtocolName.allCases)
+    func `a redirect loop on a finished upload ends the command with an error`(
+        uploadProtocol: ProtocolName
+    )
         async throws
     {
         let source = try fixture.sample(mebibytes: 1)
         let server = try await fixture.serve()
         let proxy = try fixture.proxy(to: server.port, Faults())
-        let command = command(source, door, proxy.url + door.path)
+        let command = command(source, uploadProtocol, proxy.url + uploadProtocol.path)
         try await fixture.run(command).expectCompleted(source)
         let circle = try RangeServer { _, _ in
             RangeServer.Answer(status: 307, fields: ["Location": "/files/1"])
@@ -142,7 +144,7 @@ struct ForeignServerTests {
     }
 
     /// The upload protocols by their names on the command line, with their paths on a Kedge server.
-    enum UploadDoorName: String, CaseIterable, Sendable {
+    enum ProtocolName: String, CaseIterable, Sendable {
         case tus
         case resumableUpload = "resumable-upload"
 
