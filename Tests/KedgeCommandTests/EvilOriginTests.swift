@@ -5,57 +5,55 @@ import Testing
 /// named error, and an end in time (R91, R94, R103, R107, R136).
 @Suite(.timeLimit(.minutes(2)))
 struct EvilOriginTests {
-    @Test(arguments: RangeMisdeed.allCases)
-    func `an answer that is not the requested range is never written`(misdeed: RangeMisdeed)
+    @Test(arguments: RangeFault.allCases)
+    func `an answer that is not the requested range is never written`(kind: RangeFault)
         async throws
     {
-        try await EvilTrial.run(misdeed.deed)
+        try await EvilTrial.run(kind.fault)
     }
 
-    @Test(arguments: TagMisdeed.allCases)
-    func `a changing, weak or malformed ETag never mixes versions`(misdeed: TagMisdeed) async throws
-    {
-        try await EvilTrial.run(misdeed.deed)
+    @Test(arguments: TagFault.allCases)
+    func `a changing, weak or malformed ETag never mixes versions`(kind: TagFault) async throws {
+        try await EvilTrial.run(kind.fault)
     }
 
-    @Test(arguments: PartMisdeed.allCases)
-    func `a range whose body differs from its head never makes a wrong file`(misdeed: PartMisdeed)
+    @Test(arguments: PartFault.allCases)
+    func `a range whose body differs from its head never makes a wrong file`(kind: PartFault)
         async throws
     {
-        try await EvilTrial.run(misdeed.deed)
+        try await EvilTrial.run(kind.fault)
     }
 
-    @Test(arguments: WholeMisdeed.allCases)
+    @Test(arguments: WholeFault.allCases)
     func `a whole file with wrong framing, length or digest never makes a wrong file`(
-        misdeed: WholeMisdeed
+        kind: WholeFault
     ) async throws {
-        try await EvilTrial.run(misdeed.deed)
+        try await EvilTrial.run(kind.fault)
     }
 
-    @Test(arguments: HeadMisdeed.allCases)
+    @Test(arguments: HeadFault.allCases)
     func `an unusual response head is accepted, and a malformed one is an error`(
-        misdeed: HeadMisdeed
+        kind: HeadFault
     ) async throws {
-        try await EvilTrial.run(misdeed.deed)
+        try await EvilTrial.run(kind.fault)
     }
 
-    @Test(arguments: StatusMisdeed.allCases)
-    func `a refusal has its own code, and only temporary ones are retried`(misdeed: StatusMisdeed)
+    @Test(arguments: StatusFault.allCases)
+    func `a refusal has its own code, and only temporary ones are retried`(kind: StatusFault)
         async throws
     {
-        try await EvilTrial.run(misdeed.deed)
+        try await EvilTrial.run(kind.fault)
     }
 
-    @Test(arguments: RedirectMisdeed.allCases)
-    func `redirects are followed only where they lead to a file over HTTP`(misdeed: RedirectMisdeed)
+    @Test(arguments: RedirectFault.allCases)
+    func `redirects are followed only where they lead to a file over HTTP`(kind: RedirectFault)
         async throws
     {
-        try await EvilTrial.run(misdeed.deed)
+        try await EvilTrial.run(kind.fault)
     }
 
-    @Test(arguments: KedgeMisdeed.allCases)
-    func `a Kedge server's metadata is checked before it counts`(misdeed: KedgeMisdeed) async throws
-    {
-        try await EvilTrial.run(misdeed.deed, .id)
+    @Test(arguments: KedgeFault.allCases)
+    func `a Kedge server's metadata is checked before it counts`(kind: KedgeFault) async throws {
+        try await EvilTrial.run(kind.fault, .id)
     }
 }

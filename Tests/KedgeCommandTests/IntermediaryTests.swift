@@ -13,7 +13,7 @@ struct OutageTests {
     func `a file survives upload and download although an intermediary answers for the server`(
         outage: Outage
     ) async throws {
-        try await MeddlingTrial.run(outage.interference)
+        try await IntermediaryTrial.run(outage.interference)
     }
 }
 
@@ -23,7 +23,7 @@ struct LossTests {
     func `a file is stored once although answers are lost and requests repeated`(loss: Loss)
         async throws
     {
-        try await MeddlingTrial.run(loss.interference)
+        try await IntermediaryTrial.run(loss.interference)
     }
 }
 
@@ -33,6 +33,6 @@ struct RewritingTests {
     func `a file survives upload and download although messages are rewritten`(rewriting: Rewriting)
         async throws
     {
-        try await MeddlingTrial.run(rewriting.interference)
+        try await IntermediaryTrial.run(rewriting.interference)
     }
 }
