@@ -60,13 +60,10 @@ struct FleetEnvironment: Sendable {
     /// Sweeps until nothing is left, and returns false when that takes too long. A removal that a
     /// request began may still be under way.
     func sweepUntilEmpty(with nodes: [TestNode]) async throws -> Bool {
-        let end = ContinuousClock.now + .seconds(20)
-        while ContinuousClock.now < end {
+        try await eventually(within: .seconds(20)) {
             for node in nodes { try await node.engine.sweep() }
-            if try await leftovers().isEmpty { return true }
-            try await Task.sleep(for: .milliseconds(50))
+            return try await leftovers().isEmpty
         }
-        return false
     }
 
     /// Keys of the objects and multipart uploads of this environment in the bucket.
