@@ -4,6 +4,8 @@ import KedgeTesting
 import Testing
 
 /// Disks that turn read-only under the command, as file systems do when a device reports an error.
+///
+/// Serialized, because each test holds a loop device, and its disk must fail during a transfer.
 @Suite(
     .serialized, .timeLimit(.minutes(2)),
     .enabled(if: FailingDisk.isAvailable, "mounts: no loop devices, or not permitted"))

@@ -19,6 +19,7 @@ struct SecondClient: Sendable {
         Task.detached { [self] in
             while let mean = world.weather.secondClientRequests {
                 try await world.scheduler.sleep(for: world.draw(around: mean))
+                // Refusals and lost connections are expected; the world checks the outcome.
                 try? await sendRequest()
             }
         }

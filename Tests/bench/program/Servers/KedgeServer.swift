@@ -63,6 +63,7 @@ final class KedgeServer: Server {
     }
 
     private var isReady: Bool {
+        // Until the server listens, connections are refused.
         (try? connect().request("GET", "/readyz"))?.status == 200
     }
 
