@@ -28,6 +28,7 @@ struct OutageTests {
         _ change: @escaping @Sendable (inout SessionStatus) -> Void
     ) -> Fault {
         .rewrite { reply in
+            // Other answers pass unchanged.
             guard
                 var status = try? JSONDecoder().decode(
                     SessionStatus.self, from: Data(reply.body))
@@ -91,6 +92,7 @@ struct OutageTests {
         _ change: @escaping @Sendable ([[Int]]) -> [String: any Sendable]
     ) -> Fault {
         .rewrite { reply in
+            // Other answers pass unchanged, and the test then misses its failure.
             guard
                 var object = try? JSONSerialization.jsonObject(with: Data(reply.body))
                     as? [String: Any],

@@ -49,6 +49,7 @@ struct UploadMigrationTests {
         }
         try queue.close()
         for suffix in ["-wal", "-shm"] {
+            // SQLite may have removed the file already.
             try? FileManager.default.removeItem(atPath: file + suffix)
         }
         try FileManager.default.removeItem(atPath: file)

@@ -3,6 +3,8 @@ import KedgeModel
 import Testing
 
 /// R124: the memory of the client depends on the chunks in flight, not on the size of the file.
+///
+/// Serialized, because each test moves 384 MiB through processes that hash and sync.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct ClientMemoryTests {
     private static let chunkSize = 8 << 20

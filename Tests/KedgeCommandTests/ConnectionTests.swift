@@ -4,6 +4,8 @@ import KedgeTesting
 import Testing
 
 /// The command with servers that are away, of another kind than expected, or not trusted.
+///
+/// Serialized, because what must happen within seconds needs the machine for itself.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct ConnectionTests {
     let fixture: CommandEnvironment

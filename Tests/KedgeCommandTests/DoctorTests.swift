@@ -4,6 +4,8 @@ import KedgeTesting
 import Testing
 
 /// `kedge doctor`: whether a Kedge server answers, and what lies on the way to it.
+///
+/// Serialized, because a slow request would distort the measured latency and clock difference.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct DoctorTests {
     let fixture: CommandEnvironment

@@ -56,8 +56,10 @@ struct DrainTests {
     }
 
     // R1, R6, R12: a chunk in flight at the end of a process completes, or resumes in the next one.
-    @Test("chunks that arrive in time are accepted, and interrupted ones resume after the restart")
-    func inTime() async throws {
+    @Test
+    func `chunks that arrive in time are accepted, and interrupted ones resume after the restart`()
+        async throws
+    {
         let server = try await fixture.serve(
             Self.longTimeouts + ["--shutdown-drain-seconds", "100"])
         let chunks = try await begin(at: server)
@@ -88,10 +90,10 @@ struct DrainTests {
     }
 
     // R1, R6, R12.
-    @Test(
-        "chunks that miss the drain are refused, kept, and resumed after the restart",
-        arguments: [false, true])
-    func tooLate(goesOnSending: Bool) async throws {
+    @Test(arguments: [false, true])
+    func `chunks that miss the drain are refused, kept, and resumed after the restart`(
+        goesOnSending: Bool
+    ) async throws {
         let drain = Duration.seconds(2)
         let server = try await fixture.serve(Self.longTimeouts + ["--shutdown-drain-seconds", "2"])
         let chunks = try await begin(at: server)
@@ -131,8 +133,7 @@ struct DrainTests {
     }
 
     // A forced end is like a kill: acknowledged and checkpointed bytes are there.
-    @Test("a second signal ends the server at once")
-    func secondSignal() async throws {
+    @Test func `a second signal ends the server at once`() async throws {
         let server = try await fixture.serve(
             Self.longTimeouts + ["--shutdown-drain-seconds", "100"])
         let chunks = try await begin(at: server)

@@ -10,26 +10,26 @@ import Testing
 struct EvilOriginTrustTests {
     private static let token = "a-token-of-the-server"
 
-    private static func redirecting(to target: EvilOrigin, _ outcome: Deed.Outcome) -> Deed {
+    private static func redirecting(to target: EvilOrigin, _ outcome: OriginFault.Outcome)
+        -> OriginFault
+    {
         let url = "\(target.url)/there.bin"
-        return Deed(outcome, .all) { answer, _, _ in answer.redirect(to: url) }
+        return OriginFault(outcome, .all) { answer, _, _ in answer.redirect(to: url) }
     }
 
     private static func honest() throws -> EvilOrigin {
-        try EvilOrigin(Deed(.completes, .all) { _, _, _ in })
+        try EvilOrigin(OriginFault(.completes, .all) { _, _, _ in })
     }
 
-    @Test(
-        "a server's token does not follow a redirect to another origin",
-        arguments: [
-            EvilTrial.Subject.id, .url,
-        ])
-    func token(subject: EvilTrial.Subject) async throws {
+    @Test(arguments: [EvilTrial.Subject.id, .url])
+    func `a server's token does not follow a redirect to another origin`(subject: EvilTrial.Subject)
+        async throws
+    {
         let other = try Self.honest()
         // The user names the service of an id; the file of a URL may lie anywhere.
         let isFollowed = subject == .url
-        let deed = Self.redirecting(to: other, isFollowed ? .completes : .fails(.redirected))
-        try await EvilTrial.withTurn(deed, subject) { trial in
+        let fault = Self.redirecting(to: other, isFollowed ? .completes : .fails(.redirected))
+        try await EvilTrial.withTurn(fault, subject) { trial in
             let finished = try await trial.fixture.run(
                 trial.command() + ["--server", trial.origin.url],
                 environment: ["KEDGE_TOKEN": Self.token], within: EvilTrial.limit)
@@ -46,11 +46,12 @@ struct EvilOriginTrustTests {
         }
     }
 
-    @Test("a download without a server follows to another origin, and neither gets the token")
-    func noToken() async throws {
+    @Test func `a download without a server follows to another origin, and neither gets the token`()
+        async throws
+    {
         let other = try Self.honest()
-        let deed = Self.redirecting(to: other, .completes)
-        try await EvilTrial.withTurn(deed) { trial in
+        let fault = Self.redirecting(to: other, .completes)
+        try await EvilTrial.withTurn(fault) { trial in
             let finished = try await trial.fixture.run(
                 trial.command(), environment: ["KEDGE_TOKEN": Self.token], within: EvilTrial.limit)
             try trial.expectFile(finished)
@@ -60,36 +61,34 @@ struct EvilOriginTrustTests {
         }
     }
 
+    /// Only the last component of a name counts (R130).
     @Test(
-        "a file name from the server never leaves the folder (R130)",
         arguments: [
             ("../../escape", "escape"), ("/tmp/escape", "escape"), ("..", "file"), ("/", "file"),
             ("..\\\\..\\\\escape", ".._.._escape"), ("a\\u0000b", "a_b"), ("", "file"),
         ])
-    func name(given: String, taken: String) async throws {
-        let deed = Deed(.completes, .all) { answer, request, file in
+    func `a file name from the server never leaves the folder`(given: String, taken: String)
+        async throws
+    {
+        let fault = OriginFault(.completes, .all) { answer, request, file in
             answer["Content-Disposition"] = "attachment; filename=\"\(given)\""
             if request.path.hasSuffix("/meta") {
                 answer.become(200, type: "application/json", file.meta(name: given))
             }
         }
-        try await EvilTrial.withTurn(deed.sized(1000), .id) { trial in
+        try await EvilTrial.withTurn(fault.sized(1000), .id) { trial in
             let finished = try await trial.fixture.run(
                 trial.command(to: "\(trial.folder)/"), within: EvilTrial.limit)
             try trial.expectFile(finished, named: taken)
         }
     }
 
-    @Test(
-        "Content-Disposition does not name the file of a URL",
-        arguments: [
-            "../../escape", "/tmp/escape", "other.bin",
-        ])
-    func disposition(given: String) async throws {
-        let deed = Deed(.completes, .all) { answer, _, _ in
+    @Test(arguments: ["../../escape", "/tmp/escape", "other.bin"])
+    func `Content-Disposition does not name the file of a URL`(given: String) async throws {
+        let fault = OriginFault(.completes, .all) { answer, _, _ in
             answer["Content-Disposition"] = "attachment; filename=\"\(given)\""
         }
-        try await EvilTrial.withTurn(deed.sized(1000)) { trial in
+        try await EvilTrial.withTurn(fault.sized(1000)) { trial in
             let finished = try await trial.fixture.run(
                 trial.command(to: "\(trial.folder)/"), within: EvilTrial.limit)
             try trial.expectFile(finished, named: "file.bin")
@@ -97,7 +96,7 @@ struct EvilOriginTrustTests {
     }
 
     /// Ways in which an origin wastes the client's time.
-    enum Delay: String, Misdeed {
+    enum Delay: String, OriginFaultKind {
         case retryInYears = "429 with a Retry-After of thirty years"
         case retryAtFarDate = "503 with a Retry-After in the year 9999"
         case retryAtHugeNumber = "503 with a Retry-After that no integer holds"
@@ -106,23 +105,24 @@ struct EvilOriginTrustTests {
         case slowBody = "a byte of the body every other second"
         case slowHead = "a byte of the head every other second"
 
-        var deed: Deed {
+        var fault: OriginFault {
             switch self {
             case .retryInYears: refusal(429, "1000000000")
             case .retryAtFarDate: refusal(503, "Fri, 31 Dec 9999 23:59:59 GMT")
             case .retryAtHugeNumber: refusal(503, "99999999999999999999")
-            case .silence: Deed(.completes, .parts) { answer, _, _ in answer.body = [.silence] }
+            case .silence:
+                OriginFault(.completes, .parts) { answer, _, _ in answer.body = [.silence] }
             case .silenceForHead:
-                Deed(.completes, .parts) { answer, _, _ in
+                OriginFault(.completes, .parts) { answer, _, _ in
                     answer.becomeRaw([])
                     answer.body = [.silence]
                 }
             case .slowBody:
-                Deed(.completes, .parts) { answer, _, _ in
+                OriginFault(.completes, .parts) { answer, _, _ in
                     answer.body = Self.slowly(answer.content.prefix(30))
                 }
             case .slowHead:
-                Deed(.completes, .parts) { answer, _, _ in
+                OriginFault(.completes, .parts) { answer, _, _ in
                     let head = answer.head
                     answer.becomeRaw([])
                     answer.body = Self.slowly(head[...])
@@ -130,8 +130,8 @@ struct EvilOriginTrustTests {
             }
         }
 
-        private func refusal(_ status: Int, _ after: String) -> Deed {
-            Deed(.completes, .parts) { answer, _, _ in
+        private func refusal(_ status: Int, _ after: String) -> OriginFault {
+            OriginFault(.completes, .parts) { answer, _, _ in
                 answer.become(status)
                 answer["Retry-After"] = after
             }
@@ -144,14 +144,15 @@ struct EvilOriginTrustTests {
         }
     }
 
-    @Test(
-        "a download that an origin delays stops on a signal and resumes later (R1)",
-        arguments: Delay.allCases)
-    func delay(delay: Delay) async throws {
-        try await EvilTrial.withTurn(delay.deed) { trial in
+    /// Neither a Retry-After nor a slow or silent origin holds the command (R1).
+    @Test(arguments: Delay.allCases)
+    func `a download that an origin delays stops on a signal and resumes later`(delay: Delay)
+        async throws
+    {
+        try await EvilTrial.withTurn(delay.fault) { trial in
             let client = try trial.fixture.start(trial.command())
             try await eventually("it waits", within: EvilTrial.limit) {
-                trial.origin.misdeedCount > 0
+                trial.origin.faultCount > 0
             }
             client.signal(SIGINT)
             let stopped = try await trial.fixture.finish(client, within: .seconds(10))
@@ -164,10 +165,11 @@ struct EvilOriginTrustTests {
     }
 
     // R16, R93, R95.
-    @Test("only the damaged chunk of a file is fetched again, also by the next run")
-    func oneChunk() async throws {
-        let deed = KedgeMisdeed.damagedChunk.deed
-        try await EvilTrial.withTurn(deed, .id) { trial in
+    @Test func `only the damaged chunk of a file is fetched again, also by the next run`()
+        async throws
+    {
+        let fault = KedgeFault.damagedChunk.fault
+        try await EvilTrial.withTurn(fault, .id) { trial in
             let failed = try await trial.fixture.run(trial.command(), within: EvilTrial.limit)
             try trial.expectFailure(failed, .chunkHashMismatch)
             trial.origin.reform()
@@ -184,9 +186,8 @@ struct EvilOriginTrustTests {
     }
 
     // R109.
-    @Test("a file that fails verification does not replace the existing one")
-    func replacing() async throws {
-        try await EvilTrial.withTurn(KedgeMisdeed.damagedFile.deed, .id) { trial in
+    @Test func `a file that fails verification does not replace the existing one`() async throws {
+        try await EvilTrial.withTurn(KedgeFault.damagedFile.fault, .id) { trial in
             let own = try SampleFile.write(trial.copy, byteCount: 100, seed: 1)
             let finished = try await trial.fixture.run(
                 trial.command() + ["--overwrite"], within: EvilTrial.limit)
@@ -197,23 +198,23 @@ struct EvilOriginTrustTests {
         }
     }
 
-    @Test("a captive portal in the middle of a download does not become the file")
-    func portal() async throws {
+    @Test func `a captive portal in the middle of a download does not become the file`()
+        async throws
+    {
         let answerCount = Mutex(0)
-        let deed = Deed(.recovers(.protocolViolation), .all) { answer, _, _ in
+        let fault = OriginFault(.recovers(.protocolViolation), .all) { answer, _, _ in
             let count = answerCount.withLock {
                 $0 += 1
                 return $0
             }
             if count > 1 { answer.becomePortal() }
         }
-        try await EvilTrial.run(deed)
+        try await EvilTrial.run(fault)
     }
 
-    @Test("a server without TLS is reported for an https address")
-    func plainText() async throws {
-        var deed = Deed(.fails(.tlsRefused), .all) { _, _, _ in }
-        deed.greeting = Array("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong".utf8)
-        try await EvilTrial.run(deed, .secureURL)
+    @Test func `a server without TLS is reported for an https address`() async throws {
+        var fault = OriginFault(.fails(.tlsRefused), .all) { _, _, _ in }
+        fault.greeting = Array("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong".utf8)
+        try await EvilTrial.run(fault, .secureURL)
     }
 }

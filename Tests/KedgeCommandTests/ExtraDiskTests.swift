@@ -5,6 +5,8 @@ import Testing
 /// R4: the peak disk use of a transfer beyond the file itself, shown by disks with no more space.
 ///
 /// Bytes in unnamed files count here, too.
+///
+/// Serialized, because each test mounts disks in memory for a file of 128 MiB.
 @Suite(
     .serialized, .timeLimit(.minutes(3)),
     .enabled(if: SmallDisk.isAvailable, "mounts: not permitted"))

@@ -4,6 +4,8 @@ import KedgeTesting
 import Testing
 
 /// Disks that turn read-only under the command, as file systems do when a device reports an error.
+///
+/// Serialized, because each test holds a loop device, and its disk must fail during a transfer.
 @Suite(
     .serialized, .timeLimit(.minutes(2)),
     .enabled(if: FailingDisk.isAvailable, "mounts: no loop devices, or not permitted"))
@@ -19,8 +21,9 @@ struct FailingDiskTests {
     }
 
     // R1, R107: the disk itself fails.
-    @Test("a server whose disk turns read-only loses nothing, and continues once it is back")
-    func server() async throws {
+    @Test func `a server whose disk turns read-only loses nothing, and continues once it is back`()
+        async throws
+    {
         let source = try fixture.sample(mebibytes: 24)
         let server = try await fixture.serve(data: "disk/data", ["--storage-reserve-bytes", "0"])
         let proxy = try fixture.proxy(to: server.port, Faults(bytesPerSecond: 8 << 20))
@@ -61,8 +64,9 @@ struct FailingDiskTests {
     }
 
     // R107, R114.
-    @Test("a download whose disk turns read-only reports it, and resumes once it is back")
-    func download() async throws {
+    @Test func `a download whose disk turns read-only reports it, and resumes once it is back`()
+        async throws
+    {
         let source = try fixture.sample(mebibytes: 24)
         let server = try await fixture.serve()
         let id = try await fixture.upload(source, to: server.url)

@@ -18,9 +18,9 @@ struct ForeignServerTests {
     private static let reason: Comment = "foreign-servers: not installed; see make test-deps"
 
     private func command(
-        _ source: SampleFile, _ dialect: UploadDoorName, _ url: String
+        _ source: SampleFile, _ uploadProtocol: ProtocolName, _ url: String
     ) -> [String] {
-        ["upload", source.path, "--server", url, "--dialect", dialect.rawValue, "--json"]
+        ["upload", source.path, "--server", url, "--dialect", uploadProtocol.rawValue, "--json"]
     }
 
     /// Kills the command once so many bytes of an upload are acknowledged.
@@ -40,10 +40,10 @@ struct ForeignServerTests {
     }
 
     // R1, R6, R105, R134.
-    @Test(
-        "a killed upload to a third-party server resumes at that server's offset",
-        .enabled(if: hasServers, reason), arguments: names)
-    func killed(name: String) async throws {
+    @Test(.enabled(if: hasServers, reason), arguments: names)
+    func `a killed upload to a third-party server resumes at that server's offset`(name: String)
+        async throws
+    {
         let source = try fixture.sample(mebibytes: 48, plus: 1)
         let server = try await ForeignServer.start(name, in: fixture)
         let proxy = try fixture.proxy(to: server.port, Faults(bytesPerSecond: 16 << 20))
@@ -66,10 +66,10 @@ struct ForeignServerTests {
     }
 
     // R132.
-    @Test(
-        "an upload to a third-party server completes over a link that keeps failing",
-        .enabled(if: hasServers, reason), arguments: names, Faults.Cut.allCases)
-    func cut(name: String, cut: Faults.Cut) async throws {
+    @Test(.enabled(if: hasServers, reason), arguments: names, Faults.Cut.allCases)
+    func `an upload to a third-party server completes over a link that keeps failing`(
+        name: String, cut: Faults.Cut
+    ) async throws {
         let source = try fixture.sample(mebibytes: 12, plus: 1)
         let server = try await ForeignServer.start(name, in: fixture)
         let proxy = try fixture.proxy(
@@ -81,10 +81,8 @@ struct ForeignServerTests {
         #expect(proxy.counts.cutCount > 0)
     }
 
-    @Test(
-        "a canceled upload is removed from a third-party server",
-        .enabled(if: hasServers, reason), arguments: names)
-    func canceled(name: String) async throws {
+    @Test(.enabled(if: hasServers, reason), arguments: names)
+    func `a canceled upload is removed from a third-party server`(name: String) async throws {
         let source = try fixture.sample(mebibytes: 24)
         let server = try await ForeignServer.start(name, in: fixture)
         let proxy = try fixture.proxy(to: server.port, Faults(bytesPerSecond: 8 << 20))
@@ -99,14 +97,14 @@ struct ForeignServerTests {
     }
 
     // R1, R134: kills of both sides.
-    @Test(
-        "a killed upload through another protocol of Kedge resumes",
-        arguments: UploadDoorName.allCases)
-    func ourDoors(door: UploadDoorName) async throws {
+    @Test(arguments: ProtocolName.allCases)
+    func `a killed upload through another protocol of Kedge resumes`(uploadProtocol: ProtocolName)
+        async throws
+    {
         let source = try fixture.sample(mebibytes: 48, plus: 1)
         var server = try await fixture.serve()
         let proxy = try fixture.proxy(to: server.port, Faults(bytesPerSecond: 16 << 20))
-        let command = command(source, door, proxy.url + door.path)
+        let command = command(source, uploadProtocol, proxy.url + uploadProtocol.path)
         let acknowledged = try await kill(command, after: 4 << 20, through: proxy)
         server.process.signal(SIGKILL)
         _ = try await server.process.wait()
@@ -125,14 +123,16 @@ struct ForeignServerTests {
     }
 
     // R1: the client does not wait for an error that cannot pass.
-    @Test(
-        "a redirect loop on a finished upload ends the command with an error",
-        arguments: UploadDoorName.allCases)
-    func circles(door: UploadDoorName) async throws {
+    @Test(arguments: ProtocolName.allCases)
+    func `a redirect loop on a finished upload ends the command with an error`(
+        uploadProtocol: ProtocolName
+    )
+        async throws
+    {
         let source = try fixture.sample(mebibytes: 1)
         let server = try await fixture.serve()
         let proxy = try fixture.proxy(to: server.port, Faults())
-        let command = command(source, door, proxy.url + door.path)
+        let command = command(source, uploadProtocol, proxy.url + uploadProtocol.path)
         try await fixture.run(command).expectCompleted(source)
         let circle = try RangeServer { _, _ in
             RangeServer.Answer(status: 307, fields: ["Location": "/files/1"])
@@ -144,7 +144,7 @@ struct ForeignServerTests {
     }
 
     /// The upload protocols by their names on the command line, with their paths on a Kedge server.
-    enum UploadDoorName: String, CaseIterable, Sendable {
+    enum ProtocolName: String, CaseIterable, Sendable {
         case tus
         case resumableUpload = "resumable-upload"
 

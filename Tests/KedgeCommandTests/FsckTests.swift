@@ -265,6 +265,7 @@ private struct Listing: Equatable {
                 path: name, mode: record.st_mode, modifiedSeconds: record.st_mtim.tv_sec,
                 modifiedNanoseconds: record.st_mtim.tv_nsec, inode: UInt(record.st_ino),
                 byteCount: Int64(record.st_size),
+                // A file that disappears meanwhile has no digest, and so differs.
                 digest: isFile ? try? SampleFile.digest(of: "\(directory)/\(name)") : nil)
         }
     }

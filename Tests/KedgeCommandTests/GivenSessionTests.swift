@@ -4,6 +4,8 @@ import KedgeTesting
 import Testing
 
 /// `kedge upload FILE --session ID`: resuming without the records of the first client.
+///
+/// Serialized, because a server must save received bytes within the second that a test waits.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct GivenSessionTests {
     let fixture: CommandEnvironment

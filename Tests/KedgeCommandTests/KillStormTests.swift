@@ -23,10 +23,10 @@ struct KillStormTests {
     }
 
     // R1, R6, R13, R16, R77, R134, R137.
-    @Test(
-        "an upload completes once despite kills of both sides over a bad link",
-        arguments: Seeds.all)
-    func upload(seed: UInt64) async throws {
+    @Test(arguments: Seeds.all)
+    func `an upload completes once despite kills of both sides over a bad link`(seed: UInt64)
+        async throws
+    {
         var generator = SplitMix64(seed: seed)
         let source = try fixture.sample(mebibytes: Torture.mebibytes, plus: 1, seed: seed)
         let cut = Faults.Cut.allCases.randomElement(using: &generator) ?? .finish
@@ -79,10 +79,10 @@ struct KillStormTests {
     }
 
     // R1, R16, R19, R86, R108, R135, R137.
-    @Test(
-        "a download completes intact despite kills of both sides over a bad link",
-        arguments: Seeds.all)
-    func download(seed: UInt64) async throws {
+    @Test(arguments: Seeds.all)
+    func `a download completes intact despite kills of both sides over a bad link`(seed: UInt64)
+        async throws
+    {
         var generator = SplitMix64(seed: seed)
         let source = try fixture.sample(mebibytes: Torture.mebibytes, plus: 1, seed: seed)
         let cut = Faults.Cut.allCases.randomElement(using: &generator) ?? .finish

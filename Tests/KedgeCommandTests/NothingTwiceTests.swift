@@ -4,6 +4,8 @@ import KedgeTesting
 import Testing
 
 /// R157: files that arrived before a failure are not sent again.
+///
+/// Serialized, because a request under way must end within the half second that a test waits.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct NothingTwiceTests {
     let fixture: CommandEnvironment
@@ -39,6 +41,7 @@ struct NothingTwiceTests {
             let created = requests.filter { $0.sessionID == session }.created
             #expect(created.count == 2 && created.allSatisfy { $0.value == 1 })
         }
+        // Results that cannot be read are nil and fail the comparison.
         #expect((try? finished.results.compactMap(\.fileHashSha256)) == samples.map(\.digest.hex))
     }
 

@@ -34,10 +34,11 @@ struct OriginTests {
 
     // R1, R132.
     @Test(
-        "a file with only a date downloads over a link that keeps failing",
         .enabled(if: OriginProgram.areInstalled, "rclone: not installed"),
         arguments: OriginProgram.withRanges)
-    func dying(program: OriginProgram) async throws {
+    func `a file with only a date downloads over a link that keeps failing`(program: OriginProgram)
+        async throws
+    {
         let content = SampleFile.bytes(24 << 20, seed: 7)
         try publish(content)
         let port = try await program.start(in: fixture, serving: folder)
@@ -54,10 +55,11 @@ struct OriginTests {
 
     // R103: the file is replaced between two runs, with the same size and the same date.
     @Test(
-        "a file that was replaced with the same date is not mixed with the old one",
         .enabled(if: OriginProgram.areInstalled, "rclone: not installed"),
         arguments: OriginProgram.withRanges)
-    func replaced(program: OriginProgram) async throws {
+    func `a file that was replaced with the same date is not mixed with the old one`(
+        program: OriginProgram
+    ) async throws {
         try publish(SampleFile.bytes(24 << 20, seed: 7))
         let port = try await program.start(in: fixture, serving: folder)
         let proxy = try fixture.proxy(to: port, Faults(bytesPerSecond: 6 << 20))
@@ -80,8 +82,9 @@ struct OriginTests {
         #expect(try await fixture.diagnose(transfer).remoteChangeCount == 1)
     }
 
-    @Test("a download from a server without ranges restarts, and the command reports it")
-    func withoutRanges() async throws {
+    @Test func `a download from a server without ranges restarts, and the command reports it`()
+        async throws
+    {
         let content = SampleFile.bytes(24 << 20, seed: 7)
         try publish(content)
         let port = try await OriginProgram.python.start(in: fixture, serving: folder)

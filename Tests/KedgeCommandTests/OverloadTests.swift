@@ -24,8 +24,9 @@ struct OverloadTests {
     private static let boundKibibytes = writeCount * 1024 + connectionCount * 640
 
     // R58: memory is bounded whatever the clients send.
-    @Test("memory for two hundred unfinished chunks follows the limits, not the bytes sent")
-    func memory() async throws {
+    @Test func `memory for two hundred unfinished chunks follows the limits, not the bytes sent`()
+        async throws
+    {
         let server = try await fixture.serve([
             "--timeouts-min-body-bytes-per-second", "0", "--timeouts-idle-seconds", "600",
         ])
@@ -75,8 +76,7 @@ struct OverloadTests {
         }
     }
 
-    @Test("connections over the limit wait and are served")
-    func connections() async throws {
+    @Test func `connections over the limit wait and are served`() async throws {
         let limit = 8
         let server = try await fixture.serve(["--limits-max-connections", "\(limit)"])
         let atRest = server.process.socketCount

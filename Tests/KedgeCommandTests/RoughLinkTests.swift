@@ -37,19 +37,20 @@ struct RoughLinkTests {
 
     // R1, R16, R132, R137.
     @Test(
-        "a large file survives upload and download over a link that is always bad",
         .enabled(if: Torture.isOn, "long-runs: KEDGE_TORTURE=1 asks for them"),
         arguments: Trouble.allCases)
-    func large(trouble: Trouble) async throws {
+    func `a large file survives upload and download over a link that is always bad`(
+        trouble: Trouble
+    ) async throws {
         let source = try fixture.sample(mebibytes: Torture.mebibytes, plus: 1)
         try await expectThereAndBack(source, trouble.faults)
     }
 
     // R1, R132: 4 MiB chunks, of which one connection carries a sixty-fourth.
-    @Test(
-        "a file survives upload and download over connections that carry 64 KiB each",
-        arguments: Faults.Cut.allCases)
-    func thin(cut: Faults.Cut) async throws {
+    @Test(arguments: Faults.Cut.allCases)
+    func `a file survives upload and download over connections that carry 64 KiB each`(
+        cut: Faults.Cut
+    ) async throws {
         let source = try fixture.sample(mebibytes: Torture.isOn ? 24 : 6, plus: 1)
         let proxies = try await expectThereAndBack(source) { direction in
             Faults(direction: direction, cutsAfter: 64 << 10, cut: cut)

@@ -14,8 +14,9 @@ struct TakeoverTests {
     init() throws { fixture = try CommandEnvironment() }
 
     // R1, R62, R76: the second client gets the chunks that the first one has half sent.
-    @Test("a stalled client does not delay another one, and completes when it continues")
-    func takeover() async throws {
+    @Test func `a stalled client does not delay another one, and completes when it continues`()
+        async throws
+    {
         let source = try fixture.sample(mebibytes: 24)
         let server = try await fixture.serve()
         // Slow enough that the upload still runs when a busy machine stops the client.

@@ -21,6 +21,7 @@ import Testing
             let results = await withTaskGroup(of: String?.self) { group in
                 for number in 0..<8 {
                     group.addTask {
+                        // The planned failure of a sync is one nil among the results.
                         try? await pool.run {
                             let path = "/data/\(round)-\(number)"
                             try disk.open(path, .createNew).close()

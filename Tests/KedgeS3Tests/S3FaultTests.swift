@@ -4,6 +4,9 @@ import KedgeTesting
 import Testing
 
 /// Faults of a store, for each operation and each kind of fault.
+///
+/// Serialized, because the tests of one function share a stub: a fault would meet the requests of
+/// another test, too.
 @Suite(.serialized) struct S3FaultTests {
     struct Fault: CustomTestStringConvertible {
         let testDescription: String

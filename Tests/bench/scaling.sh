@@ -43,7 +43,7 @@ start_server() {
     "${as_server_user[@]}" "$programs/initdb" --pgdata "$scratch/data" --username kedge --auth trust \
         --encoding UTF8 --locale C >/dev/null
     # A quarter of a small server's memory, checkpoints as apart as on one that is written to; the rest is
-    # as delivered. No TCP: nobody else is meant to come.
+    # as delivered. No TCP: all clients run on this machine.
     cat >>"$scratch/data/postgresql.conf" <<SETTINGS
 listen_addresses = ''
 unix_socket_directories = '$scratch'
@@ -56,7 +56,7 @@ SETTINGS
     "$programs/createdb" kedge
 }
 
-# What backends wait for while a run goes on: the commonest events of samples taken twice a second.
+# Prints the wait events of the backends during a run: the commonest of samples taken twice a second.
 sample_waits() {
     while sleep 0.5; do
         value "SELECT coalesce(wait_event_type || ':' || wait_event, 'running') FROM pg_stat_activity
@@ -146,6 +146,6 @@ printf '%-26s %7s %10s %9s %9s %7s  %s\n' "" clients "a second" "ms" "log KiB" H
 for count in $clients; do measure "commit" "$count"; done
 for count in $clients; do measure "commit, with NOTIFY" "$count" notify=1; done
 for count in $clients; do measure "all of a chunk" "$count" whole=1; done
-# What the index has instead of expires_at is for this.
+# The index of the schema has no expires_at. This run shows what that saves.
 sql --command "CREATE INDEX measured ON session (state, expires_at)"
 for count in $clients; do measure "commit, expiry in an index" "$count"; done

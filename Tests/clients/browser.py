@@ -95,7 +95,7 @@ class PageServer:
 
     @property
     def other_origin(self) -> str:
-        """The same pages by another name: to a browser they are somebody else's."""
+        """Address of these pages under another host name, which a browser takes for another origin."""
         return f"http://localhost:{self._server.server_port}"
 
     def stop(self) -> None:
@@ -103,7 +103,7 @@ class PageServer:
         self._server.server_close()
 
     def await_report(self, run: str, browser: Child) -> dict[str, Any]:
-        """What the page of that run reports; raises `Unavailable` when the browser ends or takes too long."""
+        """Returns the report of that run's page; raises `Unavailable` when the browser ends or takes too long."""
         deadline = time.monotonic() + SECONDS
         while True:
             # Another run's page may still have had something to say.

@@ -18,7 +18,7 @@ SETTINGS = Settings(timeout=30)
 
 
 class TusClient:
-    """What the test needs of tus."""
+    """The requests of tus that the test needs."""
 
     name = "tus"
 
@@ -40,8 +40,8 @@ class TusClient:
         return url
 
 
-class IetfDoor:
-    """What the test needs of IETF uploads."""
+class IetfClient:
+    """The requests of IETF uploads that the test needs."""
 
     name = "IETF"
 
@@ -68,9 +68,9 @@ class IetfDoor:
 class Sending(threading.Thread):
     """A PATCH of all that is left, at a pace, until it ends or the service does."""
 
-    def __init__(self, door: TusClient | IetfDoor, url: str, offset: int, source: Source) -> None:
+    def __init__(self, client: TusClient | IetfClient, url: str, offset: int, source: Source) -> None:
         super().__init__(daemon=True)
-        self.door, self.url, self.offset, self.source = door, url, offset, source
+        self.client, self.url, self.offset, self.source = client, url, offset, source
         # One past the last byte that the system was asked to send.
         self.end = offset
 
@@ -79,7 +79,7 @@ class Sending(threading.Thread):
         pause = PACE_SECONDS * PIECE / self.source.byte_count
         try:
             with Connection(self.url, SETTINGS) as connection:
-                fields = {**self.door.fields(self.offset), "Content-Length": str(left)}
+                fields = {**self.client.fields(self.offset), "Content-Length": str(left)}
                 connection.send_head("PATCH", fields)
                 while self.end < self.source.byte_count:
                     piece = self.source.read(self.end, PIECE)
@@ -93,10 +93,10 @@ class Sending(threading.Thread):
 class Trial:
     """One upload that is hit again and again."""
 
-    def __init__(self, service: Service, door: TusClient | IetfDoor, source: Source,
+    def __init__(self, service: Service, client: TusClient | IetfClient, source: Source,
                  chooser: random.Random) -> None:
-        self.service, self.door, self.source, self.chooser = service, door, source, chooser
-        self.url = door.create(source.byte_count)
+        self.service, self.client, self.source, self.chooser = service, client, source, chooser
+        self.url = client.create(source.byte_count)
         self.announced = 0
 
     def round(self) -> None:
@@ -110,14 +110,14 @@ class Trial:
             self.service.kill()
         self.service.start()
         self._announce(promised, sending.end)
-        # What was announced was durable and was all: there is neither less nor more to be found.
+        # The announced bytes were durable, and there were no others: the offset is neither lower nor higher.
         self.service.kill()
         self.service.start()
         self._announce(self.announced, self.announced)
 
     @contextmanager
     def _sending(self) -> Iterator[Sending]:
-        sending = Sending(self.door, self.url, self.announced, self.source)
+        sending = Sending(self.client, self.url, self.announced, self.source)
         sending.start()
         time.sleep(self.chooser.uniform(0.2, 0.5))
         yield sending
@@ -126,18 +126,18 @@ class Trial:
             raise Violation("a PATCH that was ended does not end")
 
     def _announce(self, least: int, most: int) -> None:
-        offset = self.door.offset(self.url)
+        offset = self.client.offset(self.url)
         if not least <= offset <= most:
             raise Violation(f"the service announces {offset}; it must be {least} to {most}")
         self.announced = offset
 
 
-def check_crash(service: Service, door: TusClient | IetfDoor, source: Source,
+def check_crash(service: Service, client: TusClient | IetfClient, source: Source,
                 chooser: random.Random, rounds: int = 3) -> tuple[str, int]:
     """Kills the service twice a round; returns where the upload can be downloaded, and the offset from which
     it went on after the last kill."""
-    trial = Trial(service, door, source, chooser)
+    trial = Trial(service, client, source, chooser)
     for _ in range(rounds):
         trial.round()
     expect(trial.announced > 0, "nothing was announced before the kills")
-    return door.finish(trial.url, trial.announced, source.read(trial.announced)), trial.announced
+    return client.finish(trial.url, trial.announced, source.read(trial.announced)), trial.announced

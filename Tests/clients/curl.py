@@ -84,7 +84,7 @@ def send(files: str, source: Source, scratch: Path) -> None:
 
 
 def kill_midway(upload: str, source: Source) -> int:
-    """Sends the file, kills curl after some MiB, and tells what the service has then."""
+    """Sends the file, kills curl after some MiB, and returns the offset that the service reports then."""
     rate = f"{max(source.byte_count // 4, MEBIBYTE)}"
     with subprocess.Popen(append(upload, 0, source.path, "--limit-rate", rate),
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:

@@ -21,7 +21,7 @@ sys.path[1:1] = [str(TESTS / name) for name in ("servers", "fleet", "conformance
 
 import kedge_conformance as suite
 from checks import NONE, PASS, Check, Failed, Result
-from crash import IetfDoor, TusClient, check_crash
+from crash import IetfClient, TusClient, check_crash
 from ietf import VERSIONS, Dialect, IetfServer
 from processes import Scratch, Unavailable
 from service import Service, Source, Violation, expect
@@ -31,7 +31,7 @@ from uploaders import UPLOADERS
 from wire import Settings, WireError
 
 ORIGIN = "https://page.example"
-# The nodes of a mix and what they are told. Uploads on the brief one expire while one looks on.
+# The nodes of a mix and their options. Uploads to `brief` expire while the checks run.
 PURPOSES = {
     "checked": ["--cors-allowed-origins", ORIGIN],
     "brief": ["--session-lifetime-seconds", "2"],
@@ -39,13 +39,13 @@ PURPOSES = {
     # Otherwise an upload whose size is not known has the largest chunks that there are.
     "parts": ["--limits-max-chunk-size", str(8 << 20)],
 }
-# What is held against the stores at the end. To hash all that the suite leaves would take long.
+# The checks of the stores at the end. To hash all that the suite leaves would take long.
 CHECKS_OF_STORES = {"checked": ["fsck"], "killed": ["fsck", "scrub"], "parts": ["fsck", "scrub"]}
 # Most of a check is waiting.
 JOBS = 8
 LARGE_MIB = 40
-# In a bucket the bytes of a chunk under way come to count every ten seconds, and progress is told then.
-PATIENCE_SECONDS = 14
+# In a bucket the bytes of an unfinished chunk count every ten seconds, and progress is reported then.
+EVENT_TIMEOUT_SECONDS = 14
 SLOW = ("append-progress", "expired")
 EXTENSIONS = {
     "creation", "creation-with-upload", "creation-defer-length", "expiration", "checksum",
@@ -54,7 +54,7 @@ EXTENSIONS = {
 EXCUSED = {
     # The drafts forbid a 104 to those who name no version.
     "104-location": ("final",), "104-limits": ("final",), "104-resumes": ("final",),
-    # Progress is left to the server here, and no client of these versions was ever told any.
+    # These versions leave progress to the server, and Kedge reports none to their clients.
     "append-progress": ("5", "6"),
 }
 
@@ -80,10 +80,10 @@ class Trial:
         kept = self._nodes["killed"]
         chooser = random.Random(self._options.seed)
         tags = set()
-        for door in (TusClient(kept), IetfDoor(kept)):
-            (url, offset), seconds = timed(check_crash, kept, door, source, chooser, rounds=1)
+        for client in (TusClient(kept), IetfClient(kept)):
+            (url, offset), seconds = timed(check_crash, kept, client, source, chooser, rounds=1)
             tags.add(kept.check_upload(url, source))
-            print(f"  kill -9 in {door.name}: went on at {offset}, {seconds:.1f} s", flush=True)
+            print(f"  kill -9 in {client.name}: went on at {offset}, {seconds:.1f} s", flush=True)
         _, seconds = timed(self._check_one_blob, kept, source, tags)
         print(f"  one blob: {seconds:.1f} s", flush=True)
         count, seconds = timed(self._check_parts, self._nodes["parts"], large)
@@ -106,13 +106,13 @@ class Trial:
         settings = Settings()
         url = self._nodes["checked"].url
         server = TusServer(url + "/tus/", settings, origin=ORIGIN)
-        brief = TusServer(self._nodes["brief"].url + "/tus/", settings, PATIENCE_SECONDS)
+        brief = TusServer(self._nodes["brief"].url + "/tus/", settings, EVENT_TIMEOUT_SECONDS)
         expect(set(server.extensions) == EXTENSIONS, f"the extensions {server.extensions} are advertised")
-        # What takes longest comes first.
+        # The slowest checks come first.
         tasks = list(suite.tus_tasks(brief, ["expire*"]))
         for version in reversed(VERSIONS):
             dialect = Dialect.of(version)
-            tasks += suite.ietf_tasks(IetfServer(url + "/files", dialect, settings, PATIENCE_SECONDS), [])
+            tasks += suite.ietf_tasks(IetfServer(url + "/files", dialect, settings, EVENT_TIMEOUT_SECONDS), [])
         tasks += (task for task in suite.tus_tasks(server, []) if task.check.name != "expired")
         tasks.sort(key=lambda task: task.check.name not in SLOW)
         results = suite.run_all(tasks, JOBS)
@@ -151,7 +151,7 @@ class Trial:
 
 
 def timed(step, *arguments, **options):
-    """What the step returns, and the seconds that it took."""
+    """Returns the result of the step and the seconds that it took."""
     started = time.monotonic()
     outcome = step(*arguments, **options)
     return outcome, time.monotonic() - started

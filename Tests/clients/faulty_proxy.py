@@ -16,7 +16,7 @@ class FaultyProxy:
     def __init__(self, port: int, seed: int, least: int = 300 * 1024, most: int = 2 << 20,
                  reset_share: float = 0.5) -> None:
         self.cut_count = 0
-        # What passed from clients.
+        # Bytes that passed from clients.
         self.byte_count = 0
         self._upstream = port
         self._random = random.Random(seed)
@@ -73,7 +73,7 @@ class FaultyProxy:
         server.close()
 
     def _pass(self, source: socket.socket, sink: socket.socket, budget: int | None) -> bool:
-        """Passes bytes until the source ends; tells whether the budget ended first."""
+        """Passes bytes until the source ends; returns whether the budget ended first."""
         passed = 0
         with contextlib.suppress(OSError):
             while data := source.recv(PIECE):

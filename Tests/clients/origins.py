@@ -30,7 +30,7 @@ from web_servers import WEB_SERVERS
 MOST_LOST_BY_KILL = 4 * (2 * MEBIBYTE + 256 * 1024)
 # A link that the client keeps up with: what it has not read yet is in no buffer of the system's.
 KILLED_LINK_BYTES_PER_SECOND = 24 * MEBIBYTE
-# What crosses a link that is cut, over the size of the file.
+# The most bytes that may cross a link that is cut, over the size of the file.
 MOST_RATIO_OF_CUTS = 1.3
 SMALL_CUTS = [5 * MEBIBYTE // 2]
 ALL_CUTS = [300 * 1024, 5 * MEBIBYTE // 2, 20 * MEBIBYTE]

@@ -3,8 +3,8 @@
     proxies.py --binary PATH_TO_KEDGE [--long] [--only PROXY[,PROXY…]] [--seed N]
 
 Every upload has to finish with the right file. `judged` is what crossed the link that dies over the
-size of the file, less what the proxy took and did not pass on. Programs of others are told by name; where
-one cannot get through, the row says why, and it is a fault when it can after all.
+size of the file, less what the proxy took and did not pass on. Third-party programs are named. Where one
+cannot get through, the row has the reason, and it is a fault when the program can after all.
 """
 
 import argparse
@@ -89,7 +89,7 @@ class Outcome:
 
 # Proxies that the short form tries with every protocol: each stands for others that do as it does.
 EXAMPLES = {"direct", "nginx", "nginx-buffering", "haproxy"}
-# The same for programs of others.
+# Proxies that the short form tries with third-party programs.
 OTHERS = {"nginx", "nginx-buffering"}
 CHUNK = 4 << 20
 
@@ -187,7 +187,7 @@ class Bench:
         said = done.stdout + done.stderr
         expect(done.returncode == 0, f"kedge upload ended with {done.returncode}: {said[-600:]}")
         last = json.loads(done.stdout.strip().splitlines()[-1])
-        expect(last["fileHashSha256"] == source.sha256, f"another hash was told: {last}")
+        expect(last["fileHashSha256"] == source.sha256, f"another hash was reported: {last}")
         return f"{service.url}/files/{last['remoteFileId']}"
 
 
@@ -224,8 +224,8 @@ def run(bench: Bench, kinds: list[ProxyKind], is_long: bool) -> int:
             fault_count += 1
         except Violation as violation:
             is_limit = case.limit and passes_uncut(bench, case)
-            told = f"cannot, as it has {case.limit}" if is_limit else violation
-            print(f"{case.name}   {told}", flush=True)
+            reason = f"cannot, as it has {case.limit}" if is_limit else violation
+            print(f"{case.name}   {reason}", flush=True)
             fault_count += not is_limit
     return fault_count
 

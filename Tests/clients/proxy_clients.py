@@ -11,7 +11,7 @@ import uploaders
 from proxy_programs import ProxyKind
 from service import Source, Violation, expect
 
-# What a program has to send a file that it can send, and one that it cannot.
+# Time in which a program sends a file that passes, and one that a proxy refuses.
 SECONDS, FEW_SECONDS = 60, 10
 
 
@@ -68,6 +68,6 @@ def send(name: str, server: str, source: Source, scratch: Path, is_hopeless: boo
 
 
 def _send(program: Program, server: str, source: Source, scratch: Path) -> None:
-    # They tell every try, and there are many.
+    # The programs print every try, and there are many.
     os.dup2(os.open(scratch / "programs.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 2)
     program.send(server + program.path, source, scratch)

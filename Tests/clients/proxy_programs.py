@@ -66,7 +66,7 @@ def _limited(text: str, _: Place) -> str:
 
 def _with_tls(text: str, place: Place) -> str:
     certificate = make_certificate(place.directory)
-    # The client comes by an `unwrapper`: addresses that it is told must be those that it can use.
+    # The client comes by an `unwrapper`, so the addresses in answers must have the scheme http.
     return text.replace("X-Forwarded-Proto $scheme", "X-Forwarded-Proto http").replace(
         f"listen 127.0.0.1:{place.port};",
         f"listen 127.0.0.1:{place.port} ssl; ssl_certificate {certificate};"
@@ -123,7 +123,7 @@ def stunnel(place: Place) -> list[str]:
 
 
 def unwrapper(place: Place) -> list[str]:
-    """Speaks TLS to the upstream, whose certificate nobody knows, for clients that do not."""
+    """Speaks TLS to the upstream, and accepts its self-signed certificate, for clients without TLS."""
     file = place.write("unwrapper.conf", f"""foreground = yes
 pid =
 [unwrapper]
@@ -141,14 +141,14 @@ class ProxyKind:
     name: str
     # None for no proxy at all.
     make: Callable[[Place], list[str]] | None
-    # What `resumableUpload.interim` has to be.
+    # The value that `resumableUpload.interim` must have.
     interim: str = "auto"
     has_tls: bool = False
     # Bodies are gathered before they are passed on.
     gathers: bool = False
     # A connection to the service has one request or a few, which no chunk makes long.
     closes: bool = False
-    # Does not tell the service whether clients speak TLS, so that addresses have no scheme and no host.
+    # Sends the service no header with the clients' scheme, so that addresses have no scheme and no host.
     hides_scheme: bool = False
 
 

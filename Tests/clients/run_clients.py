@@ -27,7 +27,7 @@ sys.path[1:1] = [str(TESTS / name) for name in ("servers", "fleet", "conformance
 import curl
 from browser import Browser, PageServer
 from checks import Failed
-from crash import IetfDoor, TusClient, check_crash
+from crash import IetfClient, TusClient, check_crash
 from faulty_proxy import FaultyProxy
 from processes import Unavailable
 from service import MEBIBYTE, Service, Source, Violation, expect
@@ -63,7 +63,7 @@ class Trial:
             "page: ranges": self.ranges_in_page,
             "page of a stranger": self.page_of_stranger,
             "kill -9 in tus": lambda: self.crash(TusClient),
-            "kill -9 in IETF": lambda: self.crash(IetfDoor),
+            "kill -9 in IETF": lambda: self.crash(IetfClient),
             "one blob": self.one_blob,
             "tuspyserver": lambda: self.foreign("tuspyserver"),
             "resumable-upload as server": lambda: self.foreign("resumable-upload"),
@@ -95,7 +95,7 @@ class Trial:
         return f"{proxy.cut_count} connections cut"
 
     def over_bad_link(self, scenario: str) -> tuple[dict[str, Any], int]:
-        """What a page reports of an upload that it made, and how many connections were cut."""
+        """Returns the page's report of an upload over a bad link, and the number of cut connections."""
         with self.bad_link() as proxy:
             answer = self.browser.run(scenario, proxy.url)
         self.tags.add(self.service.check_upload(answer["url"], self.source))
@@ -116,7 +116,7 @@ class Trial:
     def reload_page(self) -> str:
         answer, _ = self.over_bad_link("tusAfterReload")
         kept = answer["resumedAt"]
-        # What the page believes sent may still be in buffers on the way.
+        # Bytes that the page has sent may still be in buffers on the way.
         least = max(1, self.source.byte_count // 2 - 16 * MEBIBYTE)
         expect(kept is not None and kept >= least, f"half was sent, and the page went on at {kept}")
         return f"went on at {kept >> 20} MiB"
@@ -145,15 +145,15 @@ class Trial:
         expect(refused.pop("POST /files, unread") == 0, "the browser lets the page read everything")
         expect(set(refused.values()) == {"refused"}, f"a stranger was answered {refused}")
         expect(self.service.file_names() == before, "the page of a stranger left a file")
-        # The same from a page that is known, so that it was not for another reason.
+        # A page of an allowed origin makes these requests, too: the origin alone was the reason.
         taken = self.browser.run("attempts", self.service.url)
         expect(all(taken[name] in (200, 201) for name in refused), f"a friend was answered {taken}")
         expect(len(self.service.file_names()) == len(before) + 3, "the page of a friend left no files")
         return f"{len(refused) + 1} attempts refused"
 
-    def crash(self, door: type[TusClient] | type[IetfDoor]) -> str:
+    def crash(self, client: type[TusClient] | type[IetfClient]) -> str:
         chooser = random.Random(self.options.seed)
-        url, offset = check_crash(self.service, door(self.service), self.source, chooser)
+        url, offset = check_crash(self.service, client(self.service), self.source, chooser)
         self.tags.add(self.service.check_upload(url, self.source))
         return f"killed six times, went on at {offset >> 20} MiB"
 

@@ -45,7 +45,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Download:
-    """What a GET gave."""
+    """The result of a GET."""
 
     sha256: str
     byte_count: int
@@ -106,7 +106,7 @@ class Service:
             self.node.child.end()
 
     def here(self, url: str) -> str:
-        """The same address without the proxy before it."""
+        """Returns the URL of the service itself, without the proxy before it."""
         return self.url + urlsplit(url).path
 
     def check_upload(self, url: str, source: Source) -> str:

@@ -1,6 +1,6 @@
 """The clients of tus that others wrote, each as a function from an address and a file to the upload's address.
 
-Each is used as its own documentation says. Only the waits are shorter, and the patience is greater.
+Each is used as its own documentation says. Only the waits are shorter, and the tries are more.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ def tuspy(url: str, path: Path) -> str:
 
 
 def tuspy_checksums(url: str, path: Path) -> str:
-    """The same with a SHA-1 for each PATCH: one that breaks leaves nothing."""
+    """Uploads with tuspy and a SHA-1 for each PATCH: one that breaks leaves nothing."""
     client = TuspyClient(url)
     uploader = client.uploader(
         str(path), chunk_size=MEBIBYTE, retries=ATTEMPTS, retry_delay=PAUSE, upload_checksum=True,

@@ -58,7 +58,7 @@ def run(binary: Path, directory: Path, seed: int) -> None:
         digest = hashlib.sha256((directory / "new.bin").read_bytes()).hexdigest()
         expect(digest == source.sha256, "zsync made another file")
         counts = re.search(r"used (\d+) local, fetched (\d+)", said)
-        expect(counts is not None, f"zsync told no counts: {said}")
+        expect(counts is not None, f"zsync printed no counts: {said}")
         fetched = int(counts.group(2))
         expect(0 < fetched < source.byte_count // 2, f"{fetched} bytes were fetched")
         print(f"zsync: {fetched} of {source.byte_count} bytes fetched")

@@ -49,7 +49,7 @@ def served(application: Application) -> Iterator[str]:
 
 def run_tus(application: Application, checks: list[Check]) -> list[Result]:
     with served(application) as url:
-        server = TusServer(url + "/tus/", SETTINGS, patience=5, origin=ORIGIN)
+        server = TusServer(url + "/tus/", SETTINGS, event_timeout=5, origin=ORIGIN)
         return [run("tus", check, server, server.excuse(check)) for check in checks]
 
 
@@ -104,7 +104,7 @@ class Free(TusReference):
                 raise Refusal(409)
 
     def get(self, request: Request, upload: Upload) -> Reply:
-        """Tells about the upload; its bytes are for others."""
+        """Returns a description of the upload in place of its bytes."""
         return Reply(200, {}, b"{}")
 
     def mend(self, request: Request, reply: Reply) -> Reply:

@@ -1,4 +1,4 @@
-"""What a check is, how it says what went wrong, and how the list of checks is run.
+"""Defines checks, their reasons for a failure, and the run of a list of checks.
 
 A check is a function that takes a server and returns when the requirement holds. It raises `Failed` when it
 does not, `Inapplicable` when the server does not do the optional thing that the requirement is about, and
@@ -15,7 +15,7 @@ from wire import Answer, WireError, wait_for_answer
 
 MUST = "MUST"
 SHOULD = "SHOULD"
-# What the specification permits or does not speak of, but what clients need or rely on.
+# The specification permits it or does not mention it, but clients need it or rely on it.
 BEYOND = "beyond"
 
 PASS, FAIL, WARN, SKIP, NONE = "pass", "fail", "warn", "skip", "n/a"
@@ -53,7 +53,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Result:
-    """What came out of one check in one dialect."""
+    """The outcome of one check in one dialect."""
 
     dialect: str
     check: Check
@@ -100,7 +100,7 @@ def verdict(check: Check) -> str:
     return FAIL if check.level == MUST else WARN
 
 
-# What checks say
+# Reasons
 
 def describe(answer: Answer) -> str:
     """An answer in a few words, for a reason."""

@@ -61,12 +61,12 @@ class Dialect:
 class IetfServer:
     """The server under test, asked in one dialect."""
 
-    def __init__(self, url: str, dialect: Dialect, settings: Settings, patience: float = 0.0) -> None:
+    def __init__(self, url: str, dialect: Dialect, settings: Settings, event_timeout: float = 0.0) -> None:
         self.url = url
         self.dialect = dialect
         self.settings = settings
         # Seconds that a check may wait for a server to report progress.
-        self.patience = patience
+        self.event_timeout = event_timeout
 
     def at_least(self, number: int) -> bool:
         return self.dialect.number >= number
@@ -107,7 +107,7 @@ class IetfServer:
     def options(self) -> Answer:
         return ask(self.url, "OPTIONS", self.fields(), self.settings)
 
-    # What most checks begin with
+    # Uploads that most checks begin with
 
     def create(self, length: int | None = None, body: bytes = b"") -> str:
         """The address of a new upload that is not complete."""
@@ -172,7 +172,7 @@ class IetfServer:
         raise WireError(f"the announced offset {offset} is not taken")
 
     def result(self, answer: Answer) -> Answer | None:
-        """What the completing answer points to."""
+        """Fetches the resource that the completing answer points to."""
         location = answer.get("Content-Location") or answer.get("Location")
         return None if location is None else fetch(resolve(self.url, location), self.fields(), self.settings)
 

@@ -27,24 +27,24 @@ def append(server: IetfServer) -> None:
 
 
 @check("append-completeness", "4.4 Upload Append", MUST,
-       "The answers to appends tell the completeness", first=7)
+       "The answers to appends report the completeness", first=7)
 def append_completeness(server: IetfServer) -> None:
-    answers_tell_completeness(server)
+    answers_report_completeness(server)
 
 
 @check("append-completeness-early", "Upload Append", SHOULD,
-       "The answers to appends tell the completeness", last=6)
+       "The answers to appends report the completeness", last=6)
 def append_completeness_early(server: IetfServer) -> None:
-    answers_tell_completeness(server)
+    answers_report_completeness(server)
 
 
-def answers_tell_completeness(server: IetfServer) -> None:
+def answers_report_completeness(server: IetfServer) -> None:
     url = server.create()
     server.expect_completeness(server.patch(url, 0, DATA[:100], False), False, "append")
     server.expect_completeness(server.patch(url, 100, DATA[100:], True), True, "completing append")
 
 
-@check("append-offset", "Upload Append", SHOULD, "The answer to an append tells the new offset", last=6)
+@check("append-offset", "Upload Append", SHOULD, "The answer to an append reports the new offset", last=6)
 def append_offset(server: IetfServer) -> None:
     answer = server.patch(server.create(), 0, DATA[:100], False)
     expect_number(answer, "Upload-Offset", 100, "append")
@@ -179,7 +179,7 @@ def append_too_long(server: IetfServer) -> None:
 
 
 @check("append-cut-keeps-bytes", "4.4 Upload Append", SHOULD,
-       "What arrived before the connection broke is kept")
+       "Bytes that arrived before the connection broke are kept")
 def append_cut_keeps_bytes(server: IetfServer) -> None:
     data = DATA * (LONG // len(DATA))
     url = server.create()
@@ -188,7 +188,7 @@ def append_cut_keeps_bytes(server: IetfServer) -> None:
     deadline = time.monotonic() + 5
     while server.state(url)[0] == 0 and time.monotonic() < deadline:
         time.sleep(0.1)
-    # One that sees it only now may not forget what it had.
+    # A server that notices the break only now may not discard the bytes it has reported.
     time.sleep(1)
     expect(server.state(url)[0] > 0, f"of {len(data) // 2} bytes that were sent none is kept")
 
@@ -206,12 +206,12 @@ def append_cut_resumes(server: IetfServer) -> None:
 
 
 @check("append-progress", "4.4 Upload Append", MUST,
-       "A 104 during an append tells an offset that is true, the version, and no Location",
+       "A 104 during an append has a true offset, the version, and no Location",
        first=5, last=9)
 def append_progress(server: IetfServer) -> None:
     data = bytes(16 * LONG)
     # A MAY before version 7.
-    seconds = max(4, server.patience) if server.at_least(7) else 4
+    seconds = max(4, server.event_timeout) if server.at_least(7) else 4
     url = server.create()
     fields = server.fields(True, 0, more={
         "Content_Type": server.dialect.media_type, "Content_Length": str(len(data))})

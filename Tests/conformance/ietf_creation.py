@@ -132,7 +132,7 @@ def interim_of(server: IetfServer, complete: bool = False) -> tuple[Answer, Answ
 
 
 def no_interim(server: IetfServer, reason: str) -> Exception:
-    """Without a version nobody is asked for a 104."""
+    """Returns `Inapplicable` without a version, because a request without one does not ask for a 104."""
     return Inapplicable(reason) if server.dialect.version is None else Skipped(reason)
 
 

@@ -11,7 +11,7 @@ check = registrar(CHECKS)
 DATA = bytes(range(256)) * 40
 
 
-@check("offset", "4.3 Offset Retrieval", MUST, "HEAD tells the offset and the completeness")
+@check("offset", "4.3 Offset Retrieval", MUST, "HEAD reports the offset and the completeness")
 def offset(server: IetfServer) -> None:
     url = server.create()
     server.expect_open(url, 0, "of a new upload")
@@ -29,7 +29,7 @@ def offset_200_204(server: IetfServer) -> None:
     expect_status(server.head(server.create()), (200, 204), "HEAD")
 
 
-@check("offset-length", "4.3 Offset Retrieval", MUST, "HEAD tells Upload-Length once it is known", first=7)
+@check("offset-length", "4.3 Offset Retrieval", MUST, "HEAD reports Upload-Length once it is known", first=7)
 def offset_length(server: IetfServer) -> None:
     url = server.create()
     expect_absent(server.head(url), "Upload-Length", "HEAD while the length is unknown")
@@ -50,7 +50,7 @@ def offset_length_from_content(server: IetfServer) -> None:
     expect_number(server.head(url), "Upload-Length", len(data), "HEAD after a completing append broke off")
 
 
-@check("offset-limits", "4.3 Offset Retrieval", MUST, "HEAD tells Upload-Limit", first=8)
+@check("offset-limits", "4.3 Offset Retrieval", MUST, "HEAD reports Upload-Limit", first=8)
 def offset_limits(server: IetfServer) -> None:
     limits(server.head(server.create()), "HEAD")
 
@@ -62,7 +62,7 @@ def offset_no_store(server: IetfServer) -> None:
 
 
 @check("offset-unknown", "4.3 Offset Retrieval", MUST,
-       "HEAD of an unknown upload is refused and tells no Upload-Offset")
+       "HEAD of an unknown upload is refused and has no Upload-Offset")
 def offset_unknown(server: IetfServer) -> None:
     answer = server.head(like(server.create()))
     expect_status(answer, (403, 404, 410), "HEAD of an unknown upload")
@@ -70,7 +70,7 @@ def offset_unknown(server: IetfServer) -> None:
 
 
 @check("offset-complete", "4 Upload Resource", SHOULD,
-       "HEAD of a complete upload tells that it is complete, for some time")
+       "HEAD of a complete upload reports it as complete, for some time")
 def offset_complete(server: IetfServer) -> None:
     url = server.create()
     expect_success(server.patch(url, 0, DATA, True), "completing append")

@@ -4,7 +4,7 @@
     kedge_conformance.py URL                        finds out what URL speaks, and checks it
     kedge_conformance.py --tus URL --ietf URL       checks both, each at its own address
 
-Prints a table of requirements and what the server does; README.md tells how to read it. Exit status: 0 when
+Prints a table of requirements and what the server does; README.md explains it. Exit status: 0 when
 no requirement failed, 1 when one did, 2 when nothing could be checked.
 """
 
@@ -50,8 +50,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--header", metavar="'NAME: VALUE'", action="append", default=[],
                         help="sent with every request; repeatable")
     parser.add_argument("--origin", metavar="ORIGIN", help="check what a page of this origin may do")
-    parser.add_argument("--patience", metavar="SECONDS", type=float, default=0,
-                        help="how long to wait for an upload to expire, or for progress to be told")
+    parser.add_argument("--event-timeout", metavar="SECONDS", type=float, default=0,
+                        help="how long to wait for an upload to expire, or for a report of progress")
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=15,
                         help="how long to wait for an answer")
     parser.add_argument("--insecure", action="store_true", help="take any certificate")
@@ -146,11 +146,11 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         tus_url, ietf_url = find(options, settings)
         if tus_url and not (options.versions and not options.tus):
-            server = TusServer(tus_url, settings, options.patience, options.origin)
+            server = TusServer(tus_url, settings, options.event_timeout, options.origin)
             tasks += tus_tasks(server, options.only)
         if ietf_url:
             for version in options.versions or ietf.VERSIONS:
-                server = IetfServer(ietf_url, Dialect.of(version), settings, options.patience)
+                server = IetfServer(ietf_url, Dialect.of(version), settings, options.event_timeout)
                 tasks += ietf_tasks(server, options.only)
     except WireError as error:
         print(f"kedge-conformance: {error}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""What a mutant is: a reference server that does one thing wrong, and the checks that must notice."""
+"""Defines mutants: a reference server that does one thing wrong, and the checks that must notice."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

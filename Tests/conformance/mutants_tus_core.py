@@ -124,7 +124,7 @@ make("unknown uploads appear", "head-unknown", "patch-unknown", "terminate-unkno
 make("unknown uploads break the server", "head-unknown", "patch-unknown", "terminate-unknown",
      find=lambda self, path: self.uploads.get(path.rpartition("/")[2]) or refused(500)())
 make("PATCH gets 200", "patch", mend=restatus(Right, "PATCH", 204, 200))
-make("PATCH tells no offset", "patch", mend=without(Right, "PATCH", "Upload-Offset"))
+make("PATCH reports no offset", "patch", mend=without(Right, "PATCH", "Upload-Offset"))
 make("PATCH stores nothing", "patch", "cut-keeps-bytes", "defer-length",
      store_arriving=lambda self, request, upload, writer: b"".join(request.pieces()))
 make("a length is required", "patch-chunked", store=_store_sized)

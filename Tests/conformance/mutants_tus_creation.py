@@ -87,7 +87,7 @@ make("the body of POST is lost", "with-upload", "with-upload-continue",
      post=lambda self, request: Reply(500) if request.length else Right.post(self, request))
 make("the body of POST is claimed", "with-upload", post=_claims)
 make("an unadvertised body of POST is claimed", "without-with-upload", advertised=("creation",), post=_claims)
-make("nobody says to go on", "with-upload-continue", continues=False)
+make("no 100 is sent", "with-upload-continue", continues=False)
 make("HEAD hides the deferral", "defer-length", mend=without(Right, "HEAD", "Upload-Defer-Length"))
 make("the length changes", "defer-length-once", take_length=_new_length)
 make("any deferral will do", "defer-length-value", declared_length=_any_deferral)

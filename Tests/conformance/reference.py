@@ -30,7 +30,7 @@ class Reply:
 
 @dataclass
 class Upload:
-    """What both protocols keep of an upload."""
+    """The state of an upload in both protocols."""
 
     name: str = field(default_factory=lambda: uuid.uuid4().hex)
     data: bytearray = field(default_factory=bytearray)
@@ -106,7 +106,7 @@ class Request:
 
 
 class Application:
-    """What answers requests. Mutants change it."""
+    """Answers requests. Mutants replace its steps."""
 
     # Whether 100 (Continue) is sent to those who wait for it.
     continues = True

@@ -33,7 +33,7 @@ ALGORITHMS: dict[str, Callable[[bytes], bytes]] = {
     "sha256": lambda data: hashlib.sha256(data).digest(),
     "sha512": lambda data: hashlib.sha512(data).digest(),
     "md5": lambda data: hashlib.md5(data, usedforsecurity=False).digest(),
-    # Of these two the specification does not say how a number becomes bytes; this is the usual way.
+    # The specification does not say how these two numbers become bytes; this is the usual way.
     "crc32": lambda data: zlib.crc32(data).to_bytes(4, "big"),
     "crc32c": crc32c,
 }
@@ -66,11 +66,11 @@ def words(text: str | None) -> list[str]:
 class TusServer:
     """The server under test."""
 
-    def __init__(self, url: str, settings: Settings, patience: float = 0.0, origin: str | None = None) -> None:
+    def __init__(self, url: str, settings: Settings, event_timeout: float = 0.0, origin: str | None = None) -> None:
         self.url = url
         self.settings = settings
         # Seconds that a check may wait for an upload to expire.
-        self.patience = patience
+        self.event_timeout = event_timeout
         # Origin of a page for the checks of CORS.
         self.origin = origin
         self.offer = self.ask("OPTIONS", Tus_Resumable=None)
@@ -117,7 +117,7 @@ class TusServer:
             fields.setdefault("Upload_Offset", str(offset))
         return self.ask("PATCH", url, body, **fields)
 
-    # What most checks begin with
+    # Uploads that most checks begin with
 
     def location(self, answer: Answer) -> str:
         expect_status(answer, 201, "creation")

@@ -146,7 +146,7 @@ def final_early(tus: TusServer) -> None:
 
 
 @check("final-early-offset", "Concatenation, HEAD", SHOULD,
-       "HEAD of a final upload tells no Upload-Offset before its parts are complete",
+       "HEAD of a final upload has no Upload-Offset before its parts are complete",
        needs=(*NEEDS, "concatenation-unfinished"))
 def final_early_offset(tus: TusServer) -> None:
     url = tus.location(join(tus, tus.create(10, Upload_Concat="partial")))

@@ -52,21 +52,21 @@ def version_412(tus: TusServer) -> None:
     tus.expect_offset(url, 0, "after a refused version")
 
 
-@check("head-offset", "Core, HEAD", MUST, "HEAD tells Upload-Offset, also when it is 0")
+@check("head-offset", "Core, HEAD", MUST, "HEAD reports Upload-Offset, also when it is 0")
 def head_offset(tus: TusServer) -> None:
     answer = tus.head(tus.create(10))
     expect_status(answer, (200, 204), "HEAD")
     expect_number(answer, "Upload-Offset", 0, "HEAD of a new upload")
 
 
-@check("head-complete", "Core, HEAD", MUST, "HEAD tells Upload-Offset of a complete upload")
+@check("head-complete", "Core, HEAD", MUST, "HEAD reports Upload-Offset of a complete upload")
 def head_complete(tus: TusServer) -> None:
     answer = tus.head(tus.filled(DATA))
     expect_status(answer, (200, 204), "HEAD")
     expect_number(answer, "Upload-Offset", len(DATA), "HEAD of a complete upload")
 
 
-@check("head-length", "Core, HEAD", MUST, "HEAD tells Upload-Length when it is known")
+@check("head-length", "Core, HEAD", MUST, "HEAD reports Upload-Length when it is known")
 def head_length(tus: TusServer) -> None:
     expect_number(tus.head(tus.create(10)), "Upload-Length", 10, "HEAD")
 
@@ -188,7 +188,7 @@ def method_override(tus: TusServer) -> None:
 
 
 @check("cut-keeps-bytes", "Core, PATCH", SHOULD,
-       "What arrived before the connection broke is kept")
+       "Bytes that arrived before the connection broke are kept")
 def cut_keeps_bytes(tus: TusServer) -> None:
     data = DATA * (LONG // len(DATA))
     url = tus.create(len(data))
@@ -197,7 +197,7 @@ def cut_keeps_bytes(tus: TusServer) -> None:
     deadline = time.monotonic() + 5
     while tus.offset(url) == 0 and time.monotonic() < deadline:
         time.sleep(0.1)
-    # One that sees it only now may not forget what it had.
+    # A server that notices the break only now may not discard the bytes it has reported.
     time.sleep(1)
     offset = tus.offset(url)
     expect(offset > 0, f"of {len(data) // 2} bytes that were sent none is kept")

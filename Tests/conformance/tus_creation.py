@@ -92,7 +92,7 @@ def metadata_empty_value(tus: TusServer) -> None:
 # creation-with-upload
 
 @check("with-upload", "Creation With Upload", MUST,
-       "The body of POST counts, and Upload-Offset tells how much of it",
+       "The body of POST counts, and Upload-Offset is how much of it",
        needs=("creation-with-upload",))
 def with_upload(tus: TusServer) -> None:
     for count in (1000, len(DATA)):
@@ -200,7 +200,7 @@ def seconds_left(answer: Answer, doing: str) -> float:
 
 
 @check("expires", "Expiration, Upload-Expires", SHOULD,
-       "A server that advertises expiration tells Upload-Expires, an HTTP date to come",
+       "A server that advertises expiration reports Upload-Expires, an HTTP date to come",
        needs=("creation", "expiration"))
 def expires(tus: TusServer) -> None:
     answer = tus.post(Upload_Length="10")
@@ -211,11 +211,11 @@ def expires(tus: TusServer) -> None:
 
 
 @check("expires-on-patch", "Expiration, Upload-Expires", MUST,
-       "An upload that expires tells so in every answer to PATCH", needs=("creation", "expiration"))
+       "Every answer to PATCH has the Upload-Expires of an upload that expires", needs=("creation", "expiration"))
 def expires_on_patch(tus: TusServer) -> None:
     answer = tus.post(Upload_Length="10")
     if "Upload-Expires" not in answer:
-        raise Skipped("POST tells no Upload-Expires; uploads may not expire")
+        raise Skipped("POST reports no Upload-Expires; uploads may not expire")
     url = tus.location(answer)
     for offset in range(2):
         left = seconds_left(tus.patch(url, offset, b"1"), "PATCH")
@@ -228,10 +228,10 @@ def expired(tus: TusServer) -> None:
     url = tus.create(10)
     answer = tus.patch(url, 0, b"12345")
     if "Upload-Expires" not in answer:
-        raise Skipped("PATCH tells no Upload-Expires")
+        raise Skipped("PATCH reports no Upload-Expires")
     left = seconds_left(answer, "PATCH")
-    if left > tus.patience:
-        raise Skipped(f"uploads live {left:.0f} s; --patience says how long to wait")
+    if left > tus.event_timeout:
+        raise Skipped(f"uploads live {left:.0f} s; --event-timeout says how long to wait")
     # HTTP dates have whole seconds.
     time.sleep(max(left, 0) + 1.5)
     answer = tus.patch(url, 5, b"67890")
@@ -240,7 +240,7 @@ def expired(tus: TusServer) -> None:
 
 
 @check("without-expiration", "Expiration", SHOULD,
-       "Without the extension, no answer tells Upload-Expires",
+       "Without the extension, no answer has Upload-Expires",
        needs=("creation",), without="expiration")
 def without_expiration(tus: TusServer) -> None:
     answer = tus.post(Upload_Length="10")

@@ -24,7 +24,7 @@ class WireError(Exception):
 
 
 class NoConnection(WireError):
-    """Nobody listens there, or not any more."""
+    """No server accepts connections there, or none any more."""
 
 
 @dataclass
@@ -53,7 +53,7 @@ class Answer:
 
 @dataclass
 class Settings:
-    """What every request to the server under test has in common."""
+    """Settings of every request to the server under test."""
 
     timeout: float = 15.0
     fields: dict[str, str] = field(default_factory=dict)
@@ -117,7 +117,7 @@ class Connection:
             raise WireError(f"the connection broke while sending: {error}") from error
 
     def send_body(self, body: bytes) -> int:
-        """Sends the body piece by piece until it ends or the final answer comes; tells how much went out."""
+        """Sends the body piece by piece until it ends or the final answer comes; returns how much was sent."""
         sent = 0
         while sent < len(body):
             if self._has_final():
@@ -138,7 +138,7 @@ class Connection:
         self.send(b"0\r\n" + lines.encode() + b"\r\n")
 
     def settle(self) -> None:
-        """What a dying connection has not delivered is lost; this gives sent bytes the time to arrive."""
+        """Gives sent bytes the time to arrive, because a connection that dies loses those under way."""
         time.sleep(0.2)
 
     # Receiving
@@ -304,7 +304,7 @@ def resolve(url: str, location: str) -> str:
 
 
 def like(url: str) -> str:
-    """An address of the same form that nobody was told: one letter or digit of the last part differs."""
+    """Returns an address of the same form for no upload: one letter or digit of the last part differs."""
     before, slash, name = url.rstrip("/").rpartition("/")
     place = next(index for index in range(len(name) // 3, len(name)) if name[index].isalnum())
     other = "1" if name[place] != "1" else "2"

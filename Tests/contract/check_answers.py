@@ -127,7 +127,7 @@ class Upload:
         connection.endheaders()
         connection.send(whole[:byte_count])
         connection.close()
-        # The server saves what it has once it sees the end; the status tells when.
+        # The server saves what it has once it sees the end; the status shows when.
         for _ in range(500):
             partials = self.status().json()["partialChunks"]
             if partials:
@@ -162,7 +162,7 @@ def check_sessions(checker):
     for _ in range(2):
         answer = upload.put(2, 202, body=upload.chunk(2)[:100], headers=part).json()
         if answer["receivedBytes"] != 100:
-            raise AssertionError(f"a part of 100 bytes is told as {answer}")
+            raise AssertionError(f"a part of 100 bytes is reported as {answer}")
     upload.put(
         2, 201, headers={"X-Chunk-Hash": None, "Content-Digest": digest_field(upload.chunk(2))}
     )
@@ -235,7 +235,7 @@ def check_files(checker, data, file_id):
     get(200, Range="bytes=x")
     head = get(200, method="HEAD")
     if head.headers["Content-Length"] != str(len(data)):
-        raise AssertionError("HEAD tells another length")
+        raise AssertionError("HEAD reports another length")
     get(304, method="HEAD", If_None_Match=etag)
     get(412, method="HEAD", If_Match='"other"')
 

@@ -16,7 +16,7 @@ import yaml
 # The process gives itself so many seconds after the drain; see KedgeService.
 SAVING_SECONDS = 15
 PART_MINIMUM = 5 * 1024 * 1024
-# What `kedge upload` asks for when nobody says anything.
+# The chunk size that `kedge upload` asks for without an option.
 CLIENT_CHUNK = 4 * 1024 * 1024
 PART_COUNT = 10_000
 # Default of what a store keeps of saved chunks until they are hashed in order.
@@ -163,7 +163,7 @@ def check_compose(check):
 
 
 def check_pod(check, where, pod, config_maps):
-    """What every pod must be, whatever runs in it."""
+    """Checks the settings that every pod must have."""
     volumes = {volume["name"]: volume for volume in pod["volumes"]}
     check.require(pod["enableServiceLinks"] is False, where, "gets variables that kedge refuses")
     check.require(pod["automountServiceAccountToken"] is False, where, "gets a token it does not need")
@@ -286,7 +286,7 @@ def check_kubernetes(check):
 
 
 def check_proxies(check):
-    """What a proxy in front must do with bodies; see deploy/nginx.conf."""
+    """Checks how proxies treat bodies; see deploy/nginx.conf."""
     for name in ["compose/nginx.conf", "kubernetes/nginx.conf"]:
         text = check.text(name)
         for setting in [

@@ -1,4 +1,4 @@
-"""What the load balancer saw: which chunks were sent, and which were acknowledged."""
+"""Reads the load balancer's log: which chunks were sent, and which were acknowledged."""
 
 import dataclasses
 import re
@@ -22,7 +22,7 @@ class Sending:
 class AccessLog:
     """Reads the log of nginx while it grows."""
 
-    # What each line holds.
+    # The fields of each line.
     FORMAT = "$msec $request_time $request_method $uri $status"
 
     def __init__(self, path: Path) -> None:
@@ -31,7 +31,7 @@ class AccessLog:
         self.sendings: dict[tuple[str, int], list[Sending]] = {}
         self.statuses: dict[int, int] = {}
         self.lost_sessions: dict[str, str] = {}
-        """Sessions that a client was told to be gone, with the line that told it."""
+        """Sessions that a response to a client called gone, with the line of that response."""
 
     def read(self) -> None:
         """Takes in what was added; a line that is not whole yet waits."""

@@ -29,7 +29,7 @@ class Bucket:
 
     @staticmethod
     def address(store: ObjectStore, port: int) -> str:
-        """What `kedge serve --bytes` takes."""
+        """Returns the value for `kedge serve --bytes`."""
         return f"s3://{store.bucket}?endpoint=http://127.0.0.1:{port}"
 
     @staticmethod
@@ -59,7 +59,7 @@ class Bucket:
         return self.store.left()
 
     def outage_count(self) -> int | None:
-        """Requests that met the outage; None when nobody counts them."""
+        """Requests that met the outage; None when the store does not count them."""
         return None if self.stub is None else int(self.stub.state()["faults"].get("status", 0))
 
     def refusals(self) -> dict[str, int]:

@@ -55,7 +55,7 @@ class Mix:
         print(f"  killed {moment} the upload; downloads, fsck and scrub: whole", flush=True)
 
     def _check_plain_get(self, file_id: str, source: Source) -> None:
-        """What a browser would do, redirects and all."""
+        """Downloads as a browser does, and follows redirects."""
         url = f"http://127.0.0.1:{self.node.port}/files/{file_id}"
         with urllib.request.urlopen(url, timeout=60) as answer:
             found = hashlib.file_digest(answer, "sha256").hexdigest()

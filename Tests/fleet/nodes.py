@@ -51,7 +51,7 @@ class Node:
         return False
 
     def kill(self) -> None:
-        """What a crash does."""
+        """Ends the process as a crash does."""
         if self.child is not None:
             self.child.end(signal.SIGKILL)
 

@@ -24,7 +24,7 @@ class StoreMix:
 
     @property
     def options(self) -> list[str]:
-        """What `kedge serve`, `fsck` and `scrub` take."""
+        """Options of `kedge serve`, `fsck` and `scrub` for these stores."""
         return ["--metadata", self.rows, "--bytes", self.bytes]
 
     @property

@@ -83,7 +83,7 @@ class Storm:
         self._check_memory()
 
     def print_report(self) -> None:
-        """What was seen, as far as it went."""
+        """Prints the measurements that were made."""
         for name, text in self._report:
             print(f"{name + ':':<15} {text}")
 
@@ -99,7 +99,7 @@ class Storm:
         return upload
 
     def _give_up_one(self) -> None:
-        """An upload that nobody goes on with, for the sweep of what has expired."""
+        """Begins an upload and stops its client for good, so that the sweep has one to expire."""
         # Large enough not to be done before it can be given up.
         upload = self._start(self._source("given-up", max(self.options.mib, 200)))
 

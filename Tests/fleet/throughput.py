@@ -114,7 +114,7 @@ class Comparison:
         return rate
 
     def _begin(self) -> float:
-        """What others have written is on the disk, so that nobody pays for it now."""
+        """Syncs all earlier writes, so that this measurement does not wait for them, and returns the time."""
         os.sync()
         return time.monotonic()
 

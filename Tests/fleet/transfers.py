@@ -75,7 +75,7 @@ class Client:
             raise Violation(f"{name} came back as {found} instead of {upload.source.sha256}")
 
     def session(self, session_id: str) -> dict[str, Any]:
-        """What the server says of a session."""
+        """Returns the status of a session."""
         status: dict[str, Any] = json.loads(self._ask("GET", f"/uploads/sessions/{session_id}", 200))
         return status
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails when Swift code breaks a rule of style that the formatter does not check.
+"""Fails when code breaks a rule of style that the formatter does not check.
 
     check_style.py      checks Sources and Tests, after checking itself on planted violations
 
@@ -7,13 +7,18 @@ Lines: at most 100 columns. A longer line is allowed only where one word (text w
 as a digest or an address) does not fit into 100 columns at the indentation of that line.
 Types: no two targets of Sources declare a type of one name at their top level, unless SHARED_NAMES
 has the name with its targets and a reason. Private types do not count.
-Comments: none uses one of PRIVATE_WORDS of house.py, and none begins with What or The same.
+Comments: none uses one of PRIVATE_WORDS of house.py, and none begins with What or The same. This is
+checked in Swift, and in Python under Tests, whose comments and docstrings do not begin with Of or
+One that either.
 """
 
+import ast
+import io
 import pathlib
 import re
 import sys
 import tempfile
+import tokenize
 from collections import defaultdict
 
 import house
@@ -25,6 +30,7 @@ SHARED_NAMES = {
     "MetadataText": ("KedgePostgres KedgeSQLite", "each adapter decodes its own rows"),
 }
 OPENING = re.compile(r"//+\s*(What|The same)\b")
+PYTHON_OPENING = re.compile(r"[#\s]*(What|The same|Of|One that)\b")
 PARAMETER = re.compile(r"-\s+(Parameter\s+)?\w+:")
 
 
@@ -40,6 +46,12 @@ def comment(line):
     return match.group(1) if match else ""
 
 
+def check_words(place, text):
+    word = house.PRIVATE_WORDS.search(text)
+    if word:
+        yield f'{place}: the comment says "{word.group()}"; name the actor, or say "report"'
+
+
 def check_lines(name, source):
     previous = ""
     for number, line in enumerate(source.split("\n"), 1):
@@ -47,14 +59,35 @@ def check_lines(name, source):
         if is_too_long(line):
             yield f"{place}: {len(line)} columns"
         text = comment(line)
-        word = house.PRIVATE_WORDS.search(PARAMETER.sub("", text))
-        if word:
-            yield f'{place}: the comment says "{word.group()}"; name the actor, or say "report"'
+        yield from check_words(place, PARAMETER.sub("", text))
         opening = OPENING.match(text)
         goes_on = line.lstrip().startswith("//") and previous.lstrip().startswith("//")
         if opening and not goes_on:
             yield f'{place}: the comment begins with "{opening.group(1)}"'
         previous = line
+
+
+def python_comments(source):
+    """Yields the line number and text of each line of a comment, and whether it is the first."""
+    last = 0
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            number, has_own_line = token.start[0], token.line.lstrip().startswith("#")
+            yield number, token.string, not has_own_line or number != last + 1
+            last = number if has_own_line else 0
+    for node in ast.walk(ast.parse(source)):
+        # The docstring of a module, class or function, or of the attribute before it.
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            for index, line in enumerate(str(node.value.value).split("\n")):
+                yield node.lineno + index, line, index == 0
+
+
+def check_python(name, source):
+    for number, text, begins in python_comments(source):
+        opening = PYTHON_OPENING.match(text)
+        if opening and begins:
+            yield f'{name}:{number}: the comment begins with "{opening.group(1)}"'
+        yield from check_words(f"{name}:{number}", text)
 
 
 def check_types(root, shared_names):
@@ -76,6 +109,8 @@ def check(root, shared_names):
     for folder in ("Sources", "Tests"):
         for path in sorted((root / folder).rglob("*.swift")):
             violations += check_lines(path.relative_to(root), path.read_text())
+    for path in sorted((root / "Tests").rglob("*.py")):
+        violations += check_python(path.relative_to(root), path.read_text())
     return violations
 
 
@@ -107,6 +142,24 @@ PLANTED = {
         "struct Gone {}",
     ],
     "Tests/ATests/Test.swift": ["struct Twice {}", "//   What is it?", "let x = 1  // whoever"],
+    "Tests/a/script.py": [
+        '"""Does it.',
+        "",
+        "What follows is fine, but nobody reads it.",
+        '"""',
+        "# The same as below.",
+        "def a():",
+        '    """What it does."""',
+        "    # A block goes on:",
+        "    # What is here is fine.",
+        '    told = "nobody # What"  # Of the text.',
+        "    # Told once.",
+        "class B:",
+        "    c = 1",
+        '    """Of the file."""',
+        '    d = """What',
+        '    nobody is told."""',
+    ],
 }
 EXPECTED = [
     "Gone is in SHARED_NAMES, but not in two targets",
@@ -115,6 +168,12 @@ EXPECTED = [
     'Sources/A/One.swift:7: the comment begins with "What"',
     'Sources/A/One.swift:10: the comment begins with "The same"',
     'Sources/A/One.swift:11: the comment says "Nobody"; name the actor, or say "report"',
+    'Tests/a/script.py:10: the comment begins with "Of"',
+    'Tests/a/script.py:11: the comment says "Told"; name the actor, or say "report"',
+    'Tests/a/script.py:14: the comment begins with "Of"',
+    'Tests/a/script.py:3: the comment says "nobody"; name the actor, or say "report"',
+    'Tests/a/script.py:5: the comment begins with "The same"',
+    'Tests/a/script.py:7: the comment begins with "What"',
     'Tests/ATests/Test.swift:2: the comment begins with "What"',
     'Tests/ATests/Test.swift:3: the comment says "whoever"; name the actor, or say "report"',
     "Twice is declared in more than one target: A B",

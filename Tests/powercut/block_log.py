@@ -123,7 +123,7 @@ class BlockLog:
 
 
 def surviving(at_risk: list[Piece], way: str, chooser: random.Random) -> list[Piece]:
-    """What the disk kept of the writes that no flush covered, in the order in which it took them."""
+    """Returns the unflushed writes that the disk keeps, in the order in which it took them."""
     if way == "all":
         return at_risk
     if way == "none":

@@ -27,7 +27,7 @@ def no_rows(_: Path) -> contextlib.AbstractContextManager[Sequence[str]]:
 
 @dataclasses.dataclass
 class Findings:
-    """What one image showed."""
+    """The findings in one image."""
 
     promises: int = 0
     violations: list[str] = dataclasses.field(default_factory=list)

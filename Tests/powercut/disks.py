@@ -20,9 +20,9 @@ class FileSystem:
     """How large one is: as small as it may be, for each cut is an image."""
     make: tuple[str, ...]
     options: str
-    """Of the recorded mount: neither a timer nor a rule of thumb may do what the program leaves out."""
+    """Options of the recorded mount: no timer and no heuristic may write what the program did not sync."""
     image_options: str = "noatime"
-    """Of the mount of an image."""
+    """Options of the mount of an image."""
     forget: tuple[str, ...] = ()
     """Makes the kernel forget an image that is gone, for the next one has the same identity."""
 

@@ -13,7 +13,7 @@ images=${2:-80}
 program=$(dirname "$0")/power_cut.py
 output=$(mktemp)
 running=""
-# The program releases its mounts only when it is told to end and given the time for it.
+# The program releases its mounts only when it gets SIGTERM and the time for it.
 clean_up() {
     if [[ -n $running ]]; then
         kill -TERM "$running" 2>/dev/null || true

@@ -62,7 +62,7 @@ class NativeClient:
         return str(json.loads(self.expect((201,), "POST", "/uploads/sessions", body, kind))["sessionId"])
 
     def status(self, session: str) -> dict[str, Any]:
-        """What the service says of a session."""
+        """Returns the status of a session."""
         answer: dict[str, Any] = json.loads(self.expect((200,), "GET", f"/uploads/sessions/{session}"))
         return answer
 

@@ -36,7 +36,7 @@ class Program:
 
     @contextlib.contextmanager
     def with_fault(self, library: Path | None, name: str | None) -> Iterator[None]:
-        """What is started meanwhile leaves out or delays what the fault names."""
+        """Makes processes that are started meanwhile omit or delay the calls that the fault names."""
         if library is not None and name is not None:
             self.skipped.touch()
             self._fault = {

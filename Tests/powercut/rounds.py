@@ -27,7 +27,7 @@ POSTGRES_SETTINGS = {
 
 @dataclasses.dataclass
 class Task:
-    """What is asked for on the command line."""
+    """The task that the command line describes."""
 
     program: Program
     images: int
@@ -40,7 +40,7 @@ class Task:
 
 @dataclasses.dataclass
 class Totals:
-    """What all images showed."""
+    """The findings in all images."""
 
     images: int = 0
     promises: int = 0
@@ -55,7 +55,7 @@ class Totals:
 
 @dataclasses.dataclass
 class Recording:
-    """What was written, and what was promised meanwhile."""
+    """The writes of a round, and the promises made meanwhile."""
 
     log: BlockLog
     base: Path

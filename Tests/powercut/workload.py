@@ -23,7 +23,7 @@ class Change:
 
 @dataclasses.dataclass
 class SessionRecord:
-    """What was promised about one session. Moments are sizes of the log of writes."""
+    """The promises about one session. Moments are sizes of the log of writes."""
 
     id: str
     name: str
@@ -40,7 +40,7 @@ class SessionRecord:
 
 @dataclasses.dataclass
 class FileRecord:
-    """What was promised about one finished file."""
+    """The promises about one finished file."""
 
     id: str
     name: str
@@ -83,7 +83,7 @@ class Uploader:
         self._own_files: list[FileRecord] = []
 
     def run(self, rounds: int) -> None:
-        """Does as many things as told."""
+        """Makes that many uploads."""
         for number in range(rounds):
             name = f"{self._name}-{number}"
             if self._random.random() < 0.15:
@@ -166,7 +166,7 @@ def run_uploaders(
 
     def work(number: int) -> None:
         try:
-            # The first one goes on alone: then nobody else's syncs make up for a missing one.
+            # The first one goes on alone: then no syncs of other uploaders make up for a missing one.
             own_rounds = rounds * 2 if number == 0 else rounds
             Uploader(f"{seed}-{number}", port, history, position).run(own_rounds)
         except BaseException as error:  # the thread that waits raises it

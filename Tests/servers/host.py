@@ -72,7 +72,7 @@ def say(line: dict[str, Any]) -> None:
 
 
 def obey(commands: dict[str, Command]) -> None:
-    """Does what it is told until nobody tells it anything any more."""
+    """Runs the commands that come on standard input until it ends."""
     for line in sys.stdin:
         arguments = json.loads(line)
         try:
@@ -83,11 +83,11 @@ def obey(commands: dict[str, Command]) -> None:
 
 def main() -> int:
     """Runs the server that the arguments name."""
-    # What another thread of the test opened while this process was started must not live on here.
+    # Closes files that another thread of the test opened while this process was started.
     os.closerange(3, 1 << 16)
-    # Nor may what that thread did not want to hear of keep the servers from ending.
+    # Unblocks signals that this thread's parent had blocked, so that they end the servers.
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    # Ctrl-C goes to everybody in the terminal; whoever owns this process decides.
+    # Ctrl-C goes to every process of the terminal; the parent decides when this one ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Ending it gently is the same as ending its input.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
@@ -101,7 +101,7 @@ def main() -> int:
         say({"answer": about})
         obey(commands)
     except BrokenPipeError:
-        pass  # nobody reads the answer: the test is gone
+        pass  # the test that would read the answer has ended
     finally:
         server.stop()
     return 0

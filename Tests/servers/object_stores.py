@@ -1,4 +1,4 @@
-"""Servers that speak S3: rclone, moto, and the stand-in that can be told to fail."""
+"""Servers that speak S3: rclone, moto, and the stand-in that fails on request."""
 
 import contextlib
 import http.client
@@ -76,7 +76,7 @@ class RcloneServer(ObjectStore):
             self.start(
                 program, "serve", "s3", "--addr", f"127.0.0.1:{self.port}",
                 "--auth-key", f"{self.access_key},{self.secret_key}", self._directory,
-                # No configuration of whoever runs the test.
+                # Ignores the configuration of the user who runs the test.
                 environment={"RCLONE_CONFIG": "/dev/null"})
         except BaseException:
             self.stop()
@@ -144,7 +144,7 @@ class StubServer(ObjectStore):
         self.ask("POST", "/_damage", place)
 
     def state(self) -> dict[str, Any]:
-        """What is stored and what was asked."""
+        """Returns the stored objects and the counts of requests."""
         state: dict[str, Any] = json.loads(self.ask("GET", "/_state"))
         return state
 
@@ -155,7 +155,7 @@ class StubServer(ObjectStore):
             f"{entry['key']} (upload of {len(entry['parts'])} parts)" for entry in state["uploads"]]
 
     def freeze(self) -> None:
-        """It answers nobody until it is thawed; connections are taken by the system."""
+        """Stops the server until `thaw`; the system still accepts connections."""
         if self.child is not None:
             self.child.send(signal.SIGSTOP)
 

@@ -32,15 +32,15 @@ def programs() -> Path:
         if version(path) >= LEAST_VERSION and os.access(path / "bin" / "initdb", os.X_OK):
             return path / "bin"
     directory = find_program("initdb").parent
-    told = subprocess.run([directory / "postgres", "--version"], capture_output=True, text=True).stdout
-    match = re.search(r" (\d+)", told)
+    printed = subprocess.run([directory / "postgres", "--version"], capture_output=True, text=True).stdout
+    match = re.search(r" (\d+)", printed)
     if match is None or int(match[1]) < LEAST_VERSION:
         raise Unavailable(f"PostgreSQL {LEAST_VERSION} or newer is needed; `make test-deps` brings it")
     return directory
 
 
 class PostgresServer:
-    """A cluster with one database, `kedge`, that everybody on this machine may use.
+    """A cluster with one database, `kedge`, that every user of this machine may use.
 
     It is new, and gone at the end; or it is in a place that is given, where it stays, and is taken as it is
     when there is one.
@@ -110,11 +110,11 @@ class PostgresServer:
             self._child = None
 
     def kill(self) -> None:
-        """What a crash does: all its processes are gone at once, without a word to anybody."""
+        """Ends all its processes at once, as a crash does, and closes no connection."""
         child = self._child
         if child is None or not child.is_running:
             return
-        # Stopped first, so that it starts nobody else meanwhile.
+        # Stopped first, so that it starts no other process meanwhile.
         child.send(signal.SIGSTOP)
         pids = [*children(child.pid), child.pid]
         for pid in pids:
@@ -147,7 +147,7 @@ class PostgresServer:
         return self.database_url(name)
 
     def query(self, sql: str, database: str = "kedge") -> str:
-        """What psql prints for a statement: a line for a row, `|` between columns.
+        """Returns the output of psql for a statement: a line for a row, `|` between columns.
 
         `database` is a name or an address.
         """
@@ -163,7 +163,7 @@ class PostgresServer:
 
 
 class PostgresStandby(PostgresServer):
-    """A server that follows another one until it is promoted; asynchronously, unless told."""
+    """A server that follows another one until it is promoted; see `make_synchronous`."""
 
     def __init__(self, primary: PostgresServer) -> None:
         self._primary = primary
@@ -182,7 +182,7 @@ class PostgresStandby(PostgresServer):
         self.restart()
 
     def make_synchronous(self) -> None:
-        """From now on the primary tells nobody of a commit that is not durable here, too."""
+        """Makes the primary acknowledge only commits that are durable here, too."""
         self._primary.query("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
         self._primary.query("SELECT pg_reload_conf()")
         question = "SELECT sync_state FROM pg_stat_replication WHERE application_name = 'standby'"

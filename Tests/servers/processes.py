@@ -44,7 +44,7 @@ def free_port() -> int:
 
 
 def can_connect(port: int) -> bool:
-    """Whether somebody listens."""
+    """Whether a server accepts connections at this port."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=2):
         return True
     return False

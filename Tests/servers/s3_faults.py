@@ -1,4 +1,4 @@
-"""What the stand-in for S3 is told to do wrong.
+"""Fault rules of the stand-in for S3.
 
 A rule is JSON: `operation` ("UploadPart", or "*" for all), `action` and its parameters, and when it applies:
 after `after` matching requests, to the next `times` of them (all without), for `seconds` from now, to keys
@@ -11,7 +11,7 @@ that contain `key`. The first rule that applies wins. Actions:
     dropDone        does it and closes the connection: the answer is lost
     errorInOK       status 200 with an error document of `code`; nothing is done
     wrongChecksum   does it, and answers with the checksum of something else
-    skewedClock     the server's clock is `seconds_each` ahead, which its Date header tells
+    skewedClock     the server's clock is `seconds_each` ahead, and its Date header, too
     cut             does it, and closes the connection after `byte_count` bytes of the answer's body
 """
 
@@ -82,13 +82,13 @@ class Faults:
             self._rules = []
 
     def take(self, operation: str, key: str) -> Rule | None:
-        """What to do wrong with this request."""
+        """Returns the rule for this request, if one applies."""
         with self._lock:
             return next((rule for rule in self._rules if rule.strikes(operation, key)), None)
 
 
 class Counts:
-    """What was asked, and how it went."""
+    """Counts of requests, refusals and faults."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -112,12 +112,12 @@ class Counts:
                 self._running -= 1
 
     def note_error(self, code: str) -> None:
-        """A refusal of the server's own, not one it was told to give."""
+        """Counts a refusal that no fault rule caused."""
         with self._lock:
             self._errors[code] += 1
 
     def note_fault(self, action: str) -> None:
-        """Something that was done wrong as told."""
+        """Counts a fault that a rule caused."""
         with self._lock:
             self._faults[action] += 1
 

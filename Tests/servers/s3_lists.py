@@ -79,7 +79,7 @@ def list_entries(
 
 
 def about(stored: Stored) -> list[str]:
-    """What a list says of an object or part."""
+    """Elements of an object or part in a list."""
     return [
         element("LastModified", time_text(stored.changed)), element("ETag", text(stored.tag)),
         element("Size", stored.byte_count),
@@ -99,7 +99,7 @@ def list_uploads(storage: Storage, request: Request, most: int) -> Answer:
             (upload.key, upload.begun, upload_id) for upload_id, upload in storage.uploads.items()
             if upload.bucket == request.bucket and upload.key.startswith(prefix))
     if key_marker:
-        # Uploads of one key come in the order in which they began, which the marker's id does not tell.
+        # Uploads of one key come in the order in which they began, which the marker's id does not show.
         marked = [place for place, entry in enumerate(found) if entry[2] == id_marker]
         rest = [entry for entry in found if entry[0] > key_marker]
         found = found[marked[0] + 1:] if marked else rest

@@ -1,4 +1,4 @@
-"""What passes between the parts of the stand-in for S3: requests, answers, errors."""
+"""Messages between the parts of the stand-in for S3: requests, answers, errors."""
 
 import dataclasses
 import hashlib
@@ -48,11 +48,11 @@ class Answer:
     """The segments opened, so that they can be sent although the object is deleted meanwhile."""
 
     def open_segments(self) -> None:
-        """Takes hold of the bytes; called while nobody can delete them."""
+        """Opens the files of the bytes; the caller holds the lock, so that no request deletes them."""
         self.files = [open(segment.path, "rb") for segment in self.segments]
 
     def stretches(self) -> Iterator[tuple[BinaryIO, int, int]]:
-        """What to send: file, offset and count."""
+        """Yields the ranges to send: file, offset and count."""
         skip, left = self.first, self.byte_count
         for segment, file in zip(self.segments, self.files, strict=True):
             count = min(segment.byte_count - skip, left)

@@ -1,4 +1,4 @@
-"""What each operation of the stand-in for S3 does."""
+"""Operations of the stand-in for S3."""
 
 import base64
 import email.utils
@@ -251,7 +251,7 @@ def wrong_checksum() -> str:
 
 
 def kept_headers(request: Request) -> dict[str, str]:
-    """What is given back with the object."""
+    """Returns the headers that are stored and returned with the object."""
     return {
         name: value for name, value in request.headers.items()
         if name in KEPT_HEADERS or name.startswith("x-amz-meta-")

@@ -29,7 +29,7 @@ class Key:
 
 @dataclasses.dataclass
 class Claim:
-    """What a request says about its own signature."""
+    """The signature of a request and its parameters, as the request has them."""
 
     credential: list[str]
     signed_headers: list[str]
@@ -125,7 +125,7 @@ def check_signed_headers(request: Request, claim: Claim) -> None:
 
 
 def signature(request: Request, claim: Claim, key: Key) -> str:
-    """What the signature must be."""
+    """Computes the signature that the request must have."""
     pairs = sorted(
         (encoded(name), encoded(value)) for name, value in request.query_pairs
         if name != "X-Amz-Signature")

@@ -13,7 +13,7 @@ from s3_messages import S3Error, Segment
 
 
 def new_tag() -> str:
-    """An ETag that nobody can take for a hash of the bytes."""
+    """Returns an ETag that no client can take for a hash of the bytes."""
     return f'"tag-{secrets.token_urlsafe(15)}"'
 
 
@@ -49,7 +49,7 @@ class Upload:
 
 @dataclasses.dataclass
 class NamedPart:
-    """What the request that completes an upload says of one part."""
+    """One part, as the request that completes an upload names it."""
 
     number: int
     tag: str
@@ -57,7 +57,7 @@ class NamedPart:
 
 
 class Storage:
-    """Everything that is stored. `lock` is held by each method; whoever combines several takes it first."""
+    """Everything that is stored. Each method holds `lock`; a caller that combines several takes it first."""
 
     def __init__(self, directory: Path, least_part_byte_count: int) -> None:
         self.lock = threading.RLock()
@@ -87,7 +87,7 @@ class Storage:
 
     def damage(self, bucket: str, key: str, offset: int, part: int | None = None) -> None:
         """Flips a bit of an object at rest, or of a part of a multipart upload that is under way:
-        neither size nor tag nor checksum tells."""
+        size, tag and checksum stay."""
         with self.lock:
             stored = self.find(bucket, key) if part is None else self.find_part(bucket, key, part)
             for segment in stored.segments:

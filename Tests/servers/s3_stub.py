@@ -1,4 +1,4 @@
-"""A strict stand-in for S3 that can be told to fail.
+"""A strict stand-in for S3 that fails on request.
 
     s3_stub.py --directory D --access-key K --secret-key S [--bucket B]... [--port P] [--region R]
                [--min-part-bytes N] [--page-size N]
@@ -6,7 +6,7 @@
 Prints one line of JSON with its port when it listens, and ends when its standard input does. It checks what
 S3 checks: signature, digests of bodies, part rules, conditions. Buckets are named by the path or by the first
 label of the host. `POST /_faults` takes rules (see s3_faults.py), `DELETE /_faults` removes them, and
-`POST /_damage` flips a bit of a stored object or part, `GET /_state` tells what is stored and what was asked.
+`POST /_damage` flips a bit of a stored object or part, `GET /_state` returns what is stored and what was asked.
 """
 
 import argparse
@@ -45,7 +45,7 @@ class Stub(ThreadingHTTPServer):
         self.counts = Counts()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that leave are daily business here; everything else is told."""
+        """Prints every error but those of clients that leave, which are frequent here."""
         if not isinstance(sys.exc_info()[1], (ConnectionError, TimeoutError)):
             super().handle_error(request, client_address)
 
@@ -197,7 +197,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _drop(self) -> None:
         self.close_connection = True
-        # What is buffered must not go out either.
+        # Buffered bytes must not go out either.
         self.wfile = open(os.devnull, "wb")  # noqa: SIM115
         with contextlib.suppress(OSError):  # the other side was faster
             self.connection.shutdown(socket.SHUT_RDWR)

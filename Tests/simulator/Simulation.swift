@@ -72,7 +72,7 @@ final class Simulation: Sendable {
         client.start()
         trouble.beginMaintenance()
         trouble.begin()
-        Meddler(world: world, server: server, history: history, content: content).begin()
+        SecondClient(world: world, server: server, history: history, content: content).begin()
         await waitUntilDone(for: world.weather.length)
         world.note("the weather calms down")
         world.calmDown()

@@ -36,6 +36,7 @@ struct Trouble: Sendable {
             // Long enough for sessions to expire, with or without their grace.
             world.note("days go by")
             world.clock.jump(by: .seconds(3600 * [100, 180, 220][world.draw(0...2)]))
+            // A sweep may fail in bad weather; the next one repeats it.
             try? await server.process?.engine.sweep()
         }
     }
@@ -46,6 +47,7 @@ struct Trouble: Sendable {
         Task.detached { [self] in
             while true {
                 try await world.scheduler.sleep(for: world.draw(around: .seconds(20)))
+                // A sweep may fail in bad weather; the next one repeats it.
                 try? await server.process?.engine.sweep()
             }
         }

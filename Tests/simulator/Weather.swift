@@ -22,7 +22,7 @@ struct Weather: Sendable {
     var serverDiskFaults: Duration?
     var clientDiskFaults: Duration?
     var databaseFaults: Duration?
-    var meddling: Duration?
+    var secondClientRequests: Duration?
     var jumps: Duration?
     /// Whether the second client may cancel sessions, too.
     var cancels = false
@@ -61,7 +61,7 @@ struct Weather: Sendable {
         serverDiskFaults = pause()
         clientDiskFaults = pause()
         databaseFaults = pause()
-        meddling = pause()
+        secondClientRequests = pause()
         jumps = Int.random(in: 0..<6, using: &generator) == 0 ? .seconds(60) : nil
         cancels = Int.random(in: 0..<4, using: &generator) == 0
         losesPower = Bool.random(using: &generator)

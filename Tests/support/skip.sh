@@ -1,4 +1,4 @@
-# What a check does that cannot run here. Sourced, not run; skipping.py is the same for Python.
+# Skips a check that cannot run here. Sourced, not run; skipping.py does it for Python.
 #
 #   skip NAME REASON…   prints `SKIPPED NAME: REASON` and ends the script: with status 77, which is a
 #                       failure, unless NAME is one of the words of ALLOW_SKIP; then with 0

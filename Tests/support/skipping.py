@@ -1,4 +1,4 @@
-"""What a check does that cannot run here; skip.sh is the same for shells."""
+"""Skips a check that cannot run here; skip.sh does it for shells."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ SKIPPED_STATUS = 77
 
 
 def is_skip_allowed(name: str) -> bool:
-    """Whether somebody asked by name that this may be skipped."""
+    """Whether ALLOW_SKIP names this check."""
     return name in os.environ.get("ALLOW_SKIP", "").split()
 
 

@@ -18,7 +18,7 @@ if ((status != 0)); then
 fi
 
 # skipped_reasons FILE: `NAME: REASON` of each kind of test that did not run, once. A reason without
-# a name gets one that nobody would allow by accident.
+# a name gets `unnamed`, which no ALLOW_SKIP permits by accident.
 skipped_reasons() {
     sed -nE 's/^[^[:alnum:]]*(Test|Suite) .* skipped(: "(.*)")?\.?$/\3/p' "$1" |
         sed -E 's/^$/no reason is given/; /^[a-z-]+: /!s/^/unnamed: /' | sort -u

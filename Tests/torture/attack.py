@@ -1,4 +1,4 @@
-"""What the attacks have in common: the service under attack, and the simplest client of it."""
+"""Shared code of the attacks: the service under attack, and the simplest client of it."""
 
 import hashlib
 import http.client
@@ -90,7 +90,7 @@ class Service:
         for line in Path(f"/proc/{self.process}/status").read_text().splitlines():
             if line.startswith("RssAnon:"):
                 return int(line.split()[1])
-        raise Missed("the kernel does not tell RssAnon")
+        raise Missed("the kernel does not report RssAnon")
 
     def descriptor_count(self) -> int:
         return len(os.listdir(f"/proc/{self.process}/fd"))
@@ -183,7 +183,7 @@ def wait_for(what: str, condition: Any, seconds: float) -> None:
 
 
 def run(main: Any) -> None:
-    """Runs an attack; the exit status tells how it went."""
+    """Runs an attack; ends the process with 1 when it raises `Missed`."""
     try:
         main()
     except Missed as reason:

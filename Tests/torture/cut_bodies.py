@@ -25,7 +25,7 @@ import native_client
 from native_client import NativeClient, content, sha256
 
 BODY = 512 << 10
-# What a connection may have in its buffers when it ends: see docs/DURABILITY.md.
+# The bytes that a connection may have in its buffers when it ends: see docs/DURABILITY.md.
 BUFFERED = 64 << 10
 PARTS = 16
 
@@ -114,7 +114,7 @@ class Cutter:
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     def offset(self, cut: Cut) -> int:
-        """What the service says it has."""
+        """Returns the offset that the service reports."""
         if cut.protocol == "native":
             status = self.client.status(cut.session)
             if 0 in status["receivedChunks"]:

@@ -5,9 +5,9 @@
 
 A service with two hosts in its metadata address is kept busy by six uploaders. Its database is killed for
 good, a standby is promoted, and everything that was acknowledged by either is asked for. With a synchronous
-standby not one promise may be broken, and half a minute is the longest that nobody is told anything. With an
-asynchronous one the loss is told, as a number; files and sessions that are there must be right. One that had
-stopped to follow shows that the count can see a loss.
+standby not one promise may be broken, and no half minute passes without an acknowledgement. With an
+asynchronous one the loss is printed as a number; files and sessions that are there must be right. A standby
+that had stopped to follow shows that the count can see a loss.
 """
 
 import sys
@@ -85,7 +85,7 @@ def play(stage: Stage) -> str:
             silence = max(silence, failover.silence)
             if kind == "synchronous":
                 expect(not findings.violations, f"{kind}: lost: {findings.violations[:5]}")
-            expect(silence <= RECOVERY_SECONDS, f"{kind}: nobody was told anything for {silence:.1f} s")
+            expect(silence <= RECOVERY_SECONDS, f"{kind}: no acknowledgement for {silence:.1f} s")
             wrong = [text for text in findings.violations if "other bytes" in text]
             expect(not wrong, f"{kind}: wrong bytes: {wrong[:5]}")
         if kind == "lagging":

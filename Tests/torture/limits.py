@@ -86,7 +86,7 @@ class Trial:
         """Presses, looks, lets go, looks; what it showed."""
         crowd = Crowd(self.name, self.node.port, uploaders)
         for uploader in crowd.uploaders:
-            uploader.client.patience = 60
+            uploader.client.timeout = 60
         lines, begun = self._line_count(), time.monotonic()
         with pressure, contextlib.ExitStack() as held:
             for _ in range(connections):

@@ -114,7 +114,7 @@ class SQLiteEnvironment:
             place, "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY name")
         has_history = any(name == "schema_migration" for name, _ in rows)
         count = self.ask(place, "SELECT count(*) FROM schema_migration")[0][0] if has_history else 0
-        # The same text, however it is laid out; the history is ours.
+        # Layout does not count; the table of the history is Kedge's own.
         text = "\n".join(
             re.sub(r"\s+", " ", str(sql)) for name, sql in rows if name != "schema_migration")
         return int(str(count)), text
@@ -128,7 +128,7 @@ class PostgresEnvironment:
 
     def __init__(self, stage: Stage) -> None:
         self._server = PostgresServer({"fsync": "off"})
-        # What two nodes share.
+        # The bucket that two nodes share.
         self._bucket = Bucket("stub", stage.directory, stage.cleanup)
         self.environment = self._bucket.environment
         stage.cleanup.callback(self._server.stop)
@@ -270,7 +270,7 @@ def play(stage: Stage) -> str:
 
 
 def migrate_all(stage: Stage) -> str:
-    """The same, where processes may be traced."""
+    """Migrates every older schema of both kinds; needs leave to trace processes."""
     report = []
     for make in (SQLiteEnvironment, PostgresEnvironment):
         trial = Trial(stage, make(stage))

@@ -30,12 +30,12 @@ WRITES = 16
 FACTOR = 3
 LEAST_SHARE = 0.8
 RECOVERY_SECONDS = 10
-PATIENCE_SECONDS = 10
+TIMEOUT_SECONDS = 10
 
 
 @dataclasses.dataclass
 class Answers:
-    """What became of uploads."""
+    """Outcomes of uploads."""
 
     good: list[float] = dataclasses.field(default_factory=list)
     """The moment of each success."""
@@ -67,7 +67,7 @@ class Load:
         """One upload, with no other's bytes."""
         begun = time.monotonic()
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 status, head = await self._exchange()
         except TimeoutError:
             return answers.note("no answer in time")

@@ -21,9 +21,9 @@ def now() -> int:
 
 
 class PatientClient(NativeClient):
-    """Asks again until it is answered, or its patience is over."""
+    """Asks again until it is answered, or its timeout is over."""
 
-    patience = 60.0
+    timeout = 60.0
 
     def __init__(self, port: int) -> None:
         super().__init__(port)
@@ -33,7 +33,7 @@ class PatientClient(NativeClient):
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
     ) -> tuple[int, bytes]:
         """One request, as often as it takes."""
-        deadline, trial = time.monotonic() + self.patience, 0
+        deadline, trial = time.monotonic() + self.timeout, 0
         while True:
             try:
                 status, answer = super().ask(method, path, body, headers)
@@ -65,7 +65,7 @@ class PatientClient(NativeClient):
 
 
 class PatientUploader:
-    """One client that uploads one file after another until it is told to stop."""
+    """One client that uploads one file after another until `is_over`."""
 
     def __init__(self, name: str, port: int, history: History) -> None:
         self._name = name
@@ -162,7 +162,7 @@ class Crowd:
         return [text for uploader in self.uploaders for text in uploader.lost]
 
     def longest_silence(self, since: int) -> float:
-        """The longest time, in seconds, without an acknowledgement to anybody after a moment."""
+        """The longest time, in seconds, without an acknowledgement to any uploader after a moment."""
         moments = sorted(moment for _, moment in self.history.moments if moment >= since)
         return max((b - a for a, b in zip([since, *moments], moments)), default=0) / 1e9
 

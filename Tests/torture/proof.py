@@ -1,4 +1,4 @@
-"""What the proofs in this folder share: where the other tests are, how one ends, and small helpers.
+"""Shared code of the proofs in this folder: where the other tests are, how one ends, and small helpers.
 
 Imported before anything else of Tests, whose folders it puts on the path.
 """

@@ -26,7 +26,7 @@ failed=() count=0
 for proof in "${proofs[@]}"; do
     echo "==> $proof"
     count=$((count + 1))
-    # A proof ends what it started when it is told to end.
+    # A proof that gets SIGTERM ends the processes that it started.
     timeout --kill-after=20s "$limit" \
         python3 "$here/$proof.py" --binary "$binary" "${length[@]}" || failed+=("$proof")
 done

@@ -191,7 +191,7 @@ class Trial:
         sql = f"SELECT location FROM blob WHERE encode(sha256, 'hex') = '{source.sha256}'"
         return self._stores._database.query(sql, self._mix.rows.rsplit("/", 1)[-1].partition("?")[0]).strip()
 
-    # What must hold.
+    # Requirements.
 
     def content(self, file_id: str, source: Source) -> tuple[int, str]:
         """Status of a GET and the SHA-256 of what came, after redirects. Other bytes never come with their digest."""
@@ -222,7 +222,7 @@ class Trial:
                 raise Violation(f"{when}: {method} {path} is answered {text!r}")
         listed = self.damaged()
         if file_id not in listed:
-            raise Violation(f"{when}: kedge files list --damaged tells {listed}")
+            raise Violation(f"{when}: kedge files list --damaged lists {listed}")
         if f'"{file_id}"' not in self.node.log.read_text():
             raise Violation(f"{when}: the log does not name the file")
         self.expect_no_download(file_id, when)
@@ -241,7 +241,7 @@ class Trial:
             raise Violation(f"{when}: kedge download has left a damaged file")
 
     def damaged(self) -> list[str]:
-        """What the command lists."""
+        """Returns the ids that the command lists."""
         done = subprocess.run(
             [self._binary, "files", "list", "--damaged", "--json", "--server",
              f"http://127.0.0.1:{self.node.port}", "--state-directory", self._directory / "state-list"],
@@ -379,7 +379,7 @@ class Trial:
         self.node.kill()
         port = self.node.port
         self.node = Node(self._binary, self._directory, [*self._mix.options, *options], self._mix.environment)
-        # The same data directory under another port.
+        # The data directory moves with the port of the node.
         if self.data.exists():
             self.data.rename(self._directory / f"node-{self.node.port}")
         self.data = self._directory / f"node-{self.node.port}"

@@ -44,7 +44,7 @@ def forms(secret: str) -> list[bytes]:
     found = [plain, plain.hex().encode()]
     for offset in range(3):
         text = base64.b64encode(b"\0" * offset + plain)
-        # What depends on neighbours is left out.
+        # Characters that depend on neighbours are left out.
         found.append(text[4 if offset else 0 : len(text) - 4])
     return found
 
@@ -195,7 +195,7 @@ class Run:
         self.bucket.open()
 
     def commands(self) -> Iterator[tuple[str, list[str], dict[str, str]]]:
-        """What else prints something: its name, options and environment."""
+        """Yields other commands that print something: name, options and environment."""
         yield "print-config", ["serve", "--print-config", *self.options], {}
         flags = ["serve", "--print-config", *self.options, "--metadata", self.address(PASSWORD)]
         yield "print-config with flags", flags, {}

@@ -142,7 +142,7 @@ class Trial:
         node = started(stage.node(*SMALL_CHUNKS, "--limits-max-concurrent-writes", str(WRITES)))
         crowd, health = Crowd(self._name, node.port, CROWD), Health(node.port)
         for uploader in crowd.uploaders:
-            uploader.client.patience = self._seconds + 60  # the disk must not outlast it
+            uploader.client.timeout = self._seconds + 60  # the disk must not outlast it
         offers = [Refusals(node.port, number) for number in range(OFFERS)]
         crowd.start()
         time.sleep(1)

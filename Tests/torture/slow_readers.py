@@ -18,7 +18,7 @@ MODEM_BYTES_PER_SECOND = 7000
 
 
 class Reader(threading.Thread):
-    """Reads an answer at a rate until it is told to stop or is cut."""
+    """Reads an answer at a rate until `stop` or until it is cut."""
 
     def __init__(self, service: Service, path: str, address: str, bytes_per_second: int) -> None:
         super().__init__(daemon=True)
@@ -85,7 +85,7 @@ def main() -> None:
         begun = time.monotonic()
         modem = Reader(service, path, "127.0.1.1", MODEM_BYTES_PER_SECOND)
         modem.start()
-        # More than there is room for: some wait to be accepted, as anybody else does.
+        # More than there is room for: some wait to be accepted, as other clients do.
         slow = [
             Reader(service, path, f"127.0.0.{2 + index % 20}", 1024)
             for index in range(CONNECTIONS + 8)
@@ -105,7 +105,7 @@ def main() -> None:
         expect(cut_count > 0, "no slow reader was cut")
         floor = MODEM_BYTES_PER_SECOND * (options.seconds - 10)
         expect(modem.byte_count > floor, f"the modem got {modem.byte_count} bytes")
-        expect('"slow readers disconnected"' in service.log(), "the log does not tell of it")
+        expect('"slow readers disconnected"' in service.log(), "the log does not record it")
         for reader in [modem, *slow]:
             reader.stop()
     print(f"slow readers: served after {waited:.0f} s, {cut_count} cut, the modem not, violations 0")

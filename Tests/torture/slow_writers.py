@@ -21,7 +21,7 @@ from attack import CHUNK, Chunk, Client, Service, ask, expect, head, put_headers
 
 # Just above the rate below which a body is cut.
 PIECE, PAUSE = 1024, 0.9
-# What may be between two processes when a body is stopped.
+# The bytes that may be between two processes when a body is stopped.
 ON_ITS_WAY = 4 * PIECE
 GOOD_CHUNK = 1 << 20
 GOOD_CHUNK_COUNT = 32
@@ -29,7 +29,7 @@ LARGEST_LOSS = 0.30
 
 
 class GoodClient(threading.Thread):
-    """Uploads chunk after chunk, and comes back when it is told to."""
+    """Uploads chunk after chunk, and tries again a moment after a refusal."""
 
     def __init__(self, port: int, address: str, chunk: Chunk) -> None:
         super().__init__(daemon=True)
@@ -45,7 +45,7 @@ class GoodClient(threading.Thread):
         try:
             while not self.is_over:
                 self._upload()
-        except Exception as error:  # noqa: BLE001 - told by the main thread
+        except Exception as error:  # noqa: BLE001 - the main thread reports it
             self.failure = error
 
     def _upload(self) -> None:
@@ -72,7 +72,7 @@ class GoodClient(threading.Thread):
             return True
         expect(status == 429, f"a good client was answered {status}: {body[:200]!r}")
         self.refusal_count += 1
-        # Many clients wait for less than they are told.
+        # Many clients wait for less than Retry-After.
         time.sleep(min(1.0, float(fields.get("Retry-After", "1"))))
         return False
 

@@ -47,13 +47,13 @@ PIECE = 256 << 10
 STALLED, TAKEN_OVER = MEBIBYTE, 3 * MEBIBYTE
 # Another writer has the upload, or the offset is not the current one: the client asks for it.
 CONFLICTS = (409, 423)
-PATIENCE_SECONDS = 90
+TIMEOUT_SECONDS = 90
 STRIKES = 3
 FAULTS = (OSError, http.client.HTTPException, Refused)
 
 
 class Caller(NativeClient):
-    """Waits for one node no longer than it is told."""
+    """Waits for one node no longer than the given seconds."""
 
     def __init__(self, port: int, seconds: float) -> None:
         super().__init__(port)
@@ -105,7 +105,7 @@ class Upload:
         self.name = f"{protocol} upload {name}"
         self.findings = Findings()
         self.faults = 0
-        self.patience = PATIENCE_SECONDS
+        self.timeout = TIMEOUT_SECONDS
         self._protocol, self._name = protocol, name
         self._data = content(name, FILE)
         self._digest = sha256(self._data)
@@ -118,7 +118,7 @@ class Upload:
         self._stretches = [(first, min(first + stretch, FILE)) for first in range(0, FILE, stretch)]
 
     def ask(self, port: int, seconds: float) -> tuple[dict[int, int], bool]:
-        """What a node says it has of each stretch, held against what was acknowledged; and whether that
+        """Returns what a node has of each stretch, compared with what was acknowledged, and whether that
         is a complete upload."""
         found, is_complete = self._found(port, seconds)
         for index, least in self._acknowledged.items():
@@ -188,7 +188,7 @@ class Upload:
 
     def bring_to(self, port: int, end: int) -> None:
         """Sends until a node acknowledges so many bytes of the first stretch."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         # The end of a native body that is cut is kept but for what is in buffers.
         least = end - BUFFERED if self._protocol == "native" else end
         while time.monotonic() < deadline:
@@ -220,8 +220,8 @@ class Upload:
                 self.faults += 1
                 if chooser.random() < 0.5:
                     self.close()
-                is_patient = time.monotonic() < begun + self.patience
-                expect(is_patient, f"{self.name} does not complete: {error!r}")
+                has_time = time.monotonic() < begun + self.timeout
+                expect(has_time, f"{self.name} does not complete: {error!r}")
                 time.sleep(0.05)
         self.close()
         self._check(chooser.choice(ports))
@@ -266,7 +266,7 @@ class Upload:
 
     def _check(self, port: int) -> None:
         """Reads the file back, after the time that a node needs to take a finalize over."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while True:
             with contextlib.closing(Caller(port, 60)) as caller, contextlib.suppress(*FAULTS):
                 file = caller.status(self._session).get("remoteFileId")
@@ -384,7 +384,7 @@ class Wiping:
             except BaseException:
                 # The other uploads end before they would have completed.
                 for upload in uploads:
-                    upload.patience = 0
+                    upload.timeout = 0
                 raise
         for upload in uploads:
             self.findings.promises += upload.findings.promises

@@ -6,6 +6,7 @@ import KedgeModel
 
 extension FakeServer.State {
     mutating func create(_ seen: FakeServer.Seen, _ body: [UInt8]) -> Reply {
+        // A body that is no request is refused, as by the real server.
         guard let request = try? JSONDecoder().decode(CreateSessionRequest.self, from: Data(body))
         else { return Reply(problem: .badRequest) }
         let key = seen.fields[.idempotencyKey] ?? ""
@@ -156,6 +157,7 @@ extension FakeServer.State {
         guard session.chunks.count == count else { return Reply(problem: .missingChunks) }
         let bytes = (0..<count).flatMap { session.chunks[$0] ?? [] }
         let digest = SHA256Hasher.digest(of: bytes)
+        // The body is optional.
         let asked = try? JSONDecoder().decode(FinalizeRequest.self, from: Data(body))
         if let wanted = asked?.fileHashSha256, wanted != digest {
             return Reply(problem: .integrityMismatch) { $0.actualSha256 = digest }

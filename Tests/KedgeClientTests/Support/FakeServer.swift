@@ -229,6 +229,7 @@ struct Reply: Sendable {
     init(status: Int = 200, json: some Encodable) {
         self.init(
             status: status, fields: [.contentType: "application/json"],
+            // A value without JSON has no body, which the client refuses.
             body: (try? JSONEncoder().encode(json)).map(Array.init) ?? [])
     }
 

@@ -129,7 +129,7 @@ final class SimulatedHost: Sendable {
             },
             makeGenerator: { AnyGenerator(SystemRandomNumberGenerator()) })
         environment.partialLimits = limits
-        let link = SimulatedLink(server: server) { [self] next in
+        let link = ObservedLink(server: server) { [self] next in
             guard watchesLink.withLock({ $0 }) else { return }
             keep(moment(disk.image, before: next))
         }

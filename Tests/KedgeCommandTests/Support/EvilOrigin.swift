@@ -1,19 +1,19 @@
 import KedgeLocks
 import KedgeTesting
 
-/// An HTTP origin that gives the wrong answers of a deed, down to single bytes, until it reforms.
+/// An HTTP origin with a fault: it gives wrong answers, down to single bytes, until it reforms.
 ///
 /// Each connection has a thread; a lock protects the state that they share with the test.
 final class EvilOrigin: Sendable {
     private struct State {
         var isReformed = false
         var requests: [HTTPMessage] = []
-        var misdeedCount = 0
+        var faultCount = 0
     }
 
     let file: EvilFile
     private let server: ScriptedServer
-    private let deed: Deed
+    private let fault: OriginFault
     private let state = Mutex(State())
 
     var port: UInt16 { server.port }
@@ -21,11 +21,11 @@ final class EvilOrigin: Sendable {
     /// All requests, in order.
     var requests: [HTTPMessage] { state.withLock { $0.requests } }
     /// The number of requests that got a wrong answer.
-    var misdeedCount: Int { state.withLock { $0.misdeedCount } }
+    var faultCount: Int { state.withLock { $0.faultCount } }
 
-    init(_ deed: Deed) throws {
-        self.deed = deed
-        file = EvilFile(byteCount: deed.byteCount, isRanged: deed.isRanged)
+    init(_ fault: OriginFault) throws {
+        self.fault = fault
+        file = EvilFile(byteCount: fault.byteCount, isRanged: fault.isRanged)
         server = try ScriptedServer()
         server.start { [weak self] connection in
             let wire = EvilWire(connection: connection)
@@ -39,13 +39,13 @@ final class EvilOrigin: Sendable {
 
     /// - Returns: True when the greeting was the whole answer.
     private func greet(_ wire: EvilWire) -> Bool {
-        guard !deed.greeting.isEmpty else { return false }
+        guard !fault.greeting.isEmpty else { return false }
         state.withLock { state in
             state.requests.append(HTTPMessage(""))
-            state.misdeedCount += 1
+            state.faultCount += 1
         }
         var greeting = EvilAnswer()
-        greeting.becomeRaw(deed.greeting)
+        greeting.becomeRaw(fault.greeting)
         _ = wire.send(greeting, withBody: false)
         return true
     }
@@ -60,11 +60,11 @@ final class EvilOrigin: Sendable {
         var answer = file.answer(to: request)
         let isEvil = state.withLock { state in
             state.requests.append(request)
-            let isEvil = !state.isReformed && deed.targets.contains(request)
-            if isEvil { state.misdeedCount += 1 }
+            let isEvil = !state.isReformed && fault.targets.contains(request)
+            if isEvil { state.faultCount += 1 }
             return isEvil
         }
-        if isEvil { deed.harm(&answer, request, file) }
+        if isEvil { fault.harm(&answer, request, file) }
         return answer
     }
 }

@@ -1,7 +1,7 @@
 import KedgeModel
 
 /// Wrong bodies of a range.
-enum PartMisdeed: String, Misdeed {
+enum PartFault: String, OriginFaultKind {
     case breaksOff = "a body that breaks off after a mebibyte"
     case breaksOffWithReset = "a body that breaks off with a reset"
     case breaksOffAtOnce = "a head, and then the end of the connection"
@@ -25,7 +25,7 @@ enum PartMisdeed: String, Misdeed {
     case smallerLengthInHead = "a smaller size to HEAD than the file has"
     case hugeLengthInHead = "a size to HEAD that no disk holds"
 
-    var deed: Deed {
+    var fault: OriginFault {
         switch self {
         case .breaksOff, .breaksOffWithReset, .breaksOffAtOnce, .noLastChunk, .closeDelimited:
             early
@@ -39,27 +39,29 @@ enum PartMisdeed: String, Misdeed {
         }
     }
 
-    private var early: Deed {
+    private var early: OriginFault {
         switch self {
         case .breaksOff:
-            Deed(.completes, .parts) { answer, _, _ in answer.breakOff(after: 1 << 20) }
+            OriginFault(.completes, .parts) { answer, _, _ in answer.breakOff(after: 1 << 20) }
         case .breaksOffWithReset:
-            Deed(.completes, .parts) { answer, _, _ in
+            OriginFault(.completes, .parts) { answer, _, _ in
                 answer.breakOff(after: 1 << 20, .resets)
                 // The client has to read the sent bytes before the reset discards them.
                 answer.body.append(.pause(milliseconds: 100))
             }
         case .breaksOffAtOnce:
-            Deed(.recovers(.offline), .parts) { answer, _, _ in answer.breakOff(after: 0) }
+            OriginFault(.recovers(.offline), .parts) { answer, _, _ in answer.breakOff(after: 0) }
         case .noLastChunk:
-            Deed(.completes, .parts) { answer, _, _ in answer.chunk(ending: "\r\n", closes: true) }
+            OriginFault(.completes, .parts) { answer, _, _ in
+                answer.chunk(ending: "\r\n", closes: true)
+            }
         default:
-            Deed(.completes, .parts) { answer, _, _ in answer.delimitByClose() }
+            OriginFault(.completes, .parts) { answer, _, _ in answer.delimitByClose() }
         }
     }
 
-    private var otherLength: Deed {
-        Deed(.recovers(.protocolViolation), .parts) { answer, _, _ in
+    private var otherLength: OriginFault {
+        OriginFault(.recovers(.protocolViolation), .parts) { answer, _, _ in
             let spare = answer.content + Array("spare".utf8)
             switch self {
             case .shortLength: answer.setBody(answer.content.dropLast(100))
@@ -75,8 +77,8 @@ enum PartMisdeed: String, Misdeed {
         }
     }
 
-    private var withoutEnd: Deed {
-        Deed(.recovers(.protocolViolation), .parts) { answer, _, _ in
+    private var withoutEnd: OriginFault {
+        OriginFault(.recovers(.protocolViolation), .parts) { answer, _, _ in
             let block = [UInt8](repeating: 0xEE, count: 64 << 10)
             let isChunked = self == .endlessChunked
             if isChunked { answer["Transfer-Encoding"] = "chunked" }
@@ -87,12 +89,14 @@ enum PartMisdeed: String, Misdeed {
         }
     }
 
-    private func chunkSize(_ size: String) -> Deed {
-        Deed(.recovers(.offline), .parts) { answer, _, _ in answer.chunk(size, closes: true) }
+    private func chunkSize(_ size: String) -> OriginFault {
+        OriginFault(.recovers(.offline), .parts) { answer, _, _ in
+            answer.chunk(size, closes: true)
+        }
     }
 
-    private var harmless: Deed {
-        Deed(.completes, .parts) { answer, _, file in
+    private var harmless: OriginFault {
+        OriginFault(.completes, .parts) { answer, _, file in
             switch self {
             case .chunked:
                 let size = String(answer.content.count, radix: 16, uppercase: true)
@@ -109,20 +113,20 @@ enum PartMisdeed: String, Misdeed {
         }
     }
 
-    private var heads: Deed {
+    private var heads: OriginFault {
         switch self {
         case .headWithBody:
-            Deed(.completes, .heads) { answer, _, _ in answer.hasBodyAlways = true }
+            OriginFault(.completes, .heads) { answer, _, _ in answer.hasBodyAlways = true }
         case .otherLengthInHead:
-            Deed(.persists(.protocolViolation), .heads) { answer, _, file in
+            OriginFault(.persists(.protocolViolation), .heads) { answer, _, file in
                 answer["Content-Length"] = "\(file.bytes.count + 1)"
             }
         case .smallerLengthInHead:
-            Deed(.persists(.protocolViolation), .heads) { answer, _, file in
+            OriginFault(.persists(.protocolViolation), .heads) { answer, _, file in
                 answer["Content-Length"] = "\(file.bytes.count - 70_000)"
             }
         default:
-            Deed(.fails(.diskFull), .heads) { answer, _, _ in
+            OriginFault(.fails(.diskFull), .heads) { answer, _, _ in
                 answer["Content-Length"] = "\(Int64.max)"
             }
         }

@@ -1,7 +1,7 @@
 import KedgeModel
 
 /// Wrong response heads.
-enum HeadMisdeed: String, Misdeed {
+enum HeadFault: String, OriginFaultKind {
     case fewInterims = "a few interim answers"
     case interimFlood = "interim answers by the thousand"
     case switching = "an unsolicited 101"
@@ -24,7 +24,7 @@ enum HeadMisdeed: String, Misdeed {
     case reset = "a reset"
     case halfHead = "half a head, and the end of the connection"
 
-    var deed: Deed {
+    var fault: OriginFault {
         switch self {
         case .fewInterims: preamble(.completes, count: 3)
         case .interimFlood: preamble(.fails(.protocolViolation), count: 10_000)
@@ -39,15 +39,15 @@ enum HeadMisdeed: String, Misdeed {
         }
     }
 
-    private func preamble(_ outcome: Deed.Outcome, count: Int) -> Deed {
-        Deed(outcome, .all) { answer, _, _ in
+    private func preamble(_ outcome: OriginFault.Outcome, count: Int) -> OriginFault {
+        OriginFault(outcome, .all) { answer, _, _ in
             let interim = "HTTP/1.1 103 Early\r\nLink: </style.css>\r\n\r\n"
             answer.preamble = Array(String(repeating: interim, count: count).utf8)
         }
     }
 
-    private var fields: Deed {
-        Deed(.fails(.protocolViolation), .all) { answer, _, _ in
+    private var fields: OriginFault {
+        OriginFault(.fails(.protocolViolation), .all) { answer, _, _ in
             switch self {
             case .fieldFlood:
                 for number in 0..<5000 { answer.add("X-\(number)", "some value or other") }
@@ -65,8 +65,8 @@ enum HeadMisdeed: String, Misdeed {
         }
     }
 
-    private var oddities: Deed {
-        Deed(.completes, .all) { answer, _, _ in
+    private var oddities: OriginFault {
+        OriginFault(.completes, .all) { answer, _, _ in
             switch self {
             case .bareLineFeeds: answer.lineEnd = "\n"
             case .folded: answer.add("X-Folded", "one\r\n two")
@@ -95,8 +95,10 @@ enum HeadMisdeed: String, Misdeed {
     }
 
     private func raw(
-        _ outcome: Deed.Outcome, _ text: String, _ ending: EvilAnswer.Ending = .closes
-    ) -> Deed {
-        Deed(outcome, .all) { answer, _, _ in answer.becomeRaw(Array(text.utf8), ending: ending) }
+        _ outcome: OriginFault.Outcome, _ text: String, _ ending: EvilAnswer.Ending = .closes
+    ) -> OriginFault {
+        OriginFault(outcome, .all) { answer, _, _ in
+            answer.becomeRaw(Array(text.utf8), ending: ending)
+        }
     }
 }

@@ -2,7 +2,7 @@ import KedgeModel
 import KedgeTesting
 
 /// Wrong answers of an origin that speaks Kedge's own interface.
-enum KedgeMisdeed: String, Misdeed {
+enum KedgeFault: String, OriginFaultKind {
     case truncatedMeta = "meta that breaks off in the middle of JSON"
     case deepMeta = "meta a hundred thousand arrays deep"
     case hugeMeta = "meta of two mebibytes"
@@ -34,8 +34,8 @@ enum KedgeMisdeed: String, Misdeed {
     case damagedChunk = "one chunk with a flipped bit, each time"
     case damagedFile = "every chunk with a flipped bit, and digests to match"
 
-    var deed: Deed {
-        let deed =
+    var fault: OriginFault {
+        let fault =
             switch self {
             case .largerSize, .smallerSize, .wrongHash, .noDisk, .weakTag, .lineBreakInTag:
                 plausible
@@ -43,7 +43,7 @@ enum KedgeMisdeed: String, Misdeed {
                 .endlessChunks, .wrongChunk:
                 chunks
             case .damagedChunk:
-                Deed(.fails(.chunkHashMismatch), .parts) { answer, request, _ in
+                OriginFault(.fails(.chunkHashMismatch), .parts) { answer, request, _ in
                     if request.range?.contains(2 * EvilFile.chunkByteCount) == true {
                         answer.flipBit()
                     }
@@ -54,16 +54,16 @@ enum KedgeMisdeed: String, Misdeed {
                 formless
             default: malformed
             }
-        return deed.sized(5 * EvilFile.chunkByteCount + 1000)
+        return fault.sized(5 * EvilFile.chunkByteCount + 1000)
     }
 
     /// Answers that are no metadata at all.
-    private var formless: Deed {
+    private var formless: OriginFault {
         // The answer is as large at every attempt.
         let isTooMuch = self == .hugeMeta || self == .endlessMeta
-        let outcome: Deed.Outcome =
+        let outcome: OriginFault.Outcome =
             .fails(isTooMuch ? .protocolViolation : .notKedge)
-        return Deed(outcome, .meta) { answer, _, file in
+        return OriginFault(outcome, .meta) { answer, _, file in
             let text = file.meta()
             switch self {
             case .truncatedMeta: answer.setBody(answer.content.prefix(40))
@@ -80,11 +80,12 @@ enum KedgeMisdeed: String, Misdeed {
     }
 
     /// Metadata with an impossible value.
-    private var malformed: Deed {
+    private var malformed: OriginFault {
         // A number may be wrong once; another type means another interface.
         let isNumber = ![.textAsSize, .fractionAsSize, .oversize, .shortHash].contains(self)
-        let outcome: Deed.Outcome = isNumber ? .recovers(.protocolViolation) : .fails(.notKedge)
-        return Deed(outcome, .meta) { answer, _, file in
+        let outcome: OriginFault.Outcome =
+            isNumber ? .recovers(.protocolViolation) : .fails(.notKedge)
+        return OriginFault(outcome, .meta) { answer, _, file in
             let text =
                 switch self {
                 case .textAsSize: file.meta(size: "\"\(file.bytes.count)\"")
@@ -101,8 +102,8 @@ enum KedgeMisdeed: String, Misdeed {
     }
 
     /// Metadata that are plausible but not the file's.
-    private var plausible: Deed {
-        let outcome: Deed.Outcome =
+    private var plausible: OriginFault {
+        let outcome: OriginFault.Outcome =
             switch self {
             case .wrongHash: .fails(.integrityMismatch)
             case .noDisk: .fails(.diskFull)
@@ -110,7 +111,7 @@ enum KedgeMisdeed: String, Misdeed {
             case .weakTag, .lineBreakInTag: .completes
             default: .persists(.protocolViolation)
             }
-        return Deed(outcome, .meta) { answer, _, file in
+        return OriginFault(outcome, .meta) { answer, _, file in
             let text =
                 switch self {
                 case .largerSize: file.meta(size: "\(file.bytes.count + 1)")
@@ -124,15 +125,15 @@ enum KedgeMisdeed: String, Misdeed {
         }
     }
 
-    private var chunks: Deed {
-        let outcome: Deed.Outcome =
+    private var chunks: OriginFault {
+        let outcome: OriginFault.Outcome =
             switch self {
             case .brokenChunks: .recovers(.protocolViolation)
             // The bytes may be right, but the client cannot know which of the two is wrong.
             case .wrongChunk: .fails(.chunkHashMismatch)
             default: .completes
             }
-        return Deed(outcome, .chunks) { answer, _, file in
+        return OriginFault(outcome, .chunks) { answer, _, file in
             switch self {
             case .noChunks: answer.become(404)
             case .brokenChunks: answer.setBody(answer.content.prefix(100))
@@ -155,10 +156,10 @@ enum KedgeMisdeed: String, Misdeed {
     }
 
     /// Only the hash of the whole file shows the damage.
-    private var damagedFile: Deed {
-        Deed(.fails(.integrityMismatch), .all) { answer, request, _ in
+    private var damagedFile: OriginFault {
+        OriginFault(.fails(.integrityMismatch), .all) { answer, request, _ in
             if request.path.hasSuffix("/chunks") { answer.become(404) }
-            if Deed.Targets.parts.contains(request) { answer.flipBit() }
+            if OriginFault.Targets.parts.contains(request) { answer.flipBit() }
         }
     }
 }

@@ -2,7 +2,7 @@ import KedgeModel
 import KedgeTesting
 
 /// Wrong answers to a request for a range.
-enum RangeMisdeed: String, Misdeed {
+enum RangeFault: String, OriginFaultKind {
     case wholeOfSameTag = "200 with the whole file and the same ETag"
     case wholeOfOtherTag = "200 with other bytes and another ETag, each time"
     case wholeWithoutTag = "200 with the whole file and no ETag"
@@ -30,7 +30,7 @@ enum RangeMisdeed: String, Misdeed {
     case choices = "300 with the right bytes"
     case failedPrecondition = "412 for the right ETag"
 
-    var deed: Deed {
+    var fault: OriginFault {
         switch self {
         case .wholeOfSameTag, .wholeOfOtherTag, .wholeWithoutTag, .portal: whole
         case .notSatisfiable, .notSatisfiableOfOther, .notSatisfiableAlone, .notModified,
@@ -41,32 +41,34 @@ enum RangeMisdeed: String, Misdeed {
         }
     }
 
-    private var whole: Deed {
+    private var whole: OriginFault {
         switch self {
         case .wholeOfSameTag:
-            Deed(.completes, .parts) { answer, _, file in
+            OriginFault(.completes, .parts) { answer, _, file in
                 answer.statusLine = "HTTP/1.1 200 OK"
                 answer["Content-Range"] = nil
                 answer.setBody(file.bytes[...])
             }
         case .wholeOfOtherTag:
-            Deed(.fails(.remoteChanged), .parts) { answer, _, file in
+            OriginFault(.fails(.remoteChanged), .parts) { answer, _, file in
                 answer.become(200, String(repeating: "x", count: file.bytes.count))
                 answer["ETag"] = "\"two\""
             }
         case .wholeWithoutTag:
-            Deed(.recovers(.protocolViolation), .parts) { answer, _, file in
+            OriginFault(.recovers(.protocolViolation), .parts) { answer, _, file in
                 answer.become(200)
                 answer.setBody(file.bytes[...])
             }
         default:
             // A page without the file's tag is no newer version of it.
-            Deed(.recovers(.protocolViolation), .parts) { answer, _, _ in answer.becomePortal() }
+            OriginFault(.recovers(.protocolViolation), .parts) { answer, _, _ in
+                answer.becomePortal()
+            }
         }
     }
 
-    private var otherContentRange: Deed {
-        Deed(.recovers(.protocolViolation), .parts) { answer, request, file in
+    private var otherContentRange: OriginFault {
+        OriginFault(.recovers(.protocolViolation), .parts) { answer, request, file in
             answer["Content-Range"] = contentRange(
                 request.range ?? 0..<1, of: file.bytes.count)
         }
@@ -92,10 +94,10 @@ enum RangeMisdeed: String, Misdeed {
         }
     }
 
-    private var otherForm: Deed {
-        let outcome: Deed.Outcome =
+    private var otherForm: OriginFault {
+        let outcome: OriginFault.Outcome =
             self == .coded ? .fails(.contentEncoded) : .recovers(.protocolViolation)
-        return Deed(outcome, .parts) { answer, _, file in
+        return OriginFault(outcome, .parts) { answer, _, file in
             switch self {
             case .multipart:
                 let part = "--cut\r\nContent-Range: \(answer["Content-Range"] ?? "")\r\n\r\n"
@@ -111,39 +113,39 @@ enum RangeMisdeed: String, Misdeed {
         }
     }
 
-    private var otherStatus: Deed {
+    private var otherStatus: OriginFault {
         switch self {
         case .notSatisfiable:
-            Deed(.recovers(.protocolViolation), .parts) { answer, _, file in
+            OriginFault(.recovers(.protocolViolation), .parts) { answer, _, file in
                 answer.become(416)
                 answer["Content-Range"] = "bytes */\(file.bytes.count)"
             }
         case .notSatisfiableOfOther:
-            Deed(.fails(.remoteChanged), .parts) { answer, _, _ in
+            OriginFault(.fails(.remoteChanged), .parts) { answer, _, _ in
                 answer.become(416)
                 answer["Content-Range"] = "bytes */7"
             }
         case .notSatisfiableAlone:
-            Deed(.fails(.remoteChanged), .parts) { answer, _, _ in answer.become(416) }
+            OriginFault(.fails(.remoteChanged), .parts) { answer, _, _ in answer.become(416) }
         case .failedPrecondition:
-            Deed(.fails(.remoteChanged), .parts) { answer, _, _ in
+            OriginFault(.fails(.remoteChanged), .parts) { answer, _, _ in
                 answer.become(412)
                 answer["ETag"] = EvilFile.tag
             }
         case .notModified:
-            Deed(.recovers(.protocolViolation), .parts) { answer, _, _ in
+            OriginFault(.recovers(.protocolViolation), .parts) { answer, _, _ in
                 answer.becomeRaw(Array("HTTP/1.1 304 No\r\nETag: \(EvilFile.tag)\r\n\r\n".utf8))
             }
         case .noContent:
-            Deed(.recovers(.protocolViolation), .parts) { answer, _, _ in
+            OriginFault(.recovers(.protocolViolation), .parts) { answer, _, _ in
                 answer.becomeRaw(Array("HTTP/1.1 204 No\r\n\r\n".utf8))
             }
         case .accepted:
-            Deed(.recovers(.protocolViolation), .parts) { answer, _, _ in
+            OriginFault(.recovers(.protocolViolation), .parts) { answer, _, _ in
                 answer.statusLine = "HTTP/1.1 202 Accepted"
             }
         default:
-            Deed(.recovers(.protocolViolation), .parts) { answer, _, _ in
+            OriginFault(.recovers(.protocolViolation), .parts) { answer, _, _ in
                 answer.statusLine = "HTTP/1.1 300 Choose"
             }
         }

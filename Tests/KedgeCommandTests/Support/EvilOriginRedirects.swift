@@ -2,7 +2,7 @@ import KedgeModel
 import KedgeTesting
 
 /// Redirects of an origin.
-enum RedirectMisdeed: String, Misdeed {
+enum RedirectFault: String, OriginFaultKind {
     case relative = "to a relative path"
     case absolutePath = "to an absolute path"
     case sameURL = "to itself"
@@ -15,7 +15,7 @@ enum RedirectMisdeed: String, Misdeed {
     case deadHost = "to a port without a listener"
     case portal = "to the page of a captive portal, for ranges only"
 
-    var deed: Deed {
+    var fault: OriginFault {
         switch self {
         case .relative: redirect(.completes) { "./there/../there.bin?\($0.path.count)" }
         case .absolutePath: redirect(.completes) { _ in "/there.bin" }
@@ -28,7 +28,7 @@ enum RedirectMisdeed: String, Misdeed {
         case .empty: always { _ in "" }
         case .deadHost: always(.recovers(.offline)) { _ in "http://127.0.0.1:1/file.bin" }
         case .portal:
-            Deed(.recovers(.protocolViolation), .parts) { answer, request, _ in
+            OriginFault(.recovers(.protocolViolation), .parts) { answer, request, _ in
                 if request.path == "/login" {
                     answer.becomePortal()
                 } else {
@@ -40,17 +40,17 @@ enum RedirectMisdeed: String, Misdeed {
 
     /// Redirects only from the URL that the command was given.
     private func redirect(
-        _ outcome: Deed.Outcome, _ location: @escaping @Sendable (HTTPMessage) -> String?
-    ) -> Deed {
-        Deed(outcome, .all) { answer, request, _ in
+        _ outcome: OriginFault.Outcome, _ location: @escaping @Sendable (HTTPMessage) -> String?
+    ) -> OriginFault {
+        OriginFault(outcome, .all) { answer, request, _ in
             if request.path == "/file.bin" { answer.redirect(to: location(request)) }
         }
     }
 
     private func always(
-        _ outcome: Deed.Outcome = .fails(.redirected),
+        _ outcome: OriginFault.Outcome = .fails(.redirected),
         _ location: @escaping @Sendable (HTTPMessage) -> String?
-    ) -> Deed {
-        Deed(outcome, .all) { answer, request, _ in answer.redirect(to: location(request)) }
+    ) -> OriginFault {
+        OriginFault(outcome, .all) { answer, request, _ in answer.redirect(to: location(request)) }
     }
 }

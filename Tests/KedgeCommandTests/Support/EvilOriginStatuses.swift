@@ -1,7 +1,7 @@
 import KedgeModel
 
 /// Refusals of an origin.
-enum StatusMisdeed: String, Misdeed {
+enum StatusFault: String, OriginFaultKind {
     case unauthorized = "401"
     case forbidden = "403"
     case notFound = "404"
@@ -25,7 +25,7 @@ enum StatusMisdeed: String, Misdeed {
     case refusedHead = "405 to HEAD"
     case failingHead = "501 to HEAD"
 
-    var deed: Deed {
+    var fault: OriginFault {
         switch self {
         case .unauthorized: refusal(.fails(.badRequest), 401)
         case .forbidden: refusal(.fails(.badRequest), 403)
@@ -42,27 +42,27 @@ enum StatusMisdeed: String, Misdeed {
         case .outOfSpace: refusal(.recovers(.storageFull), 507)
         case .loginNeeded: refusal(.recovers(.internalError), 511)
         case .unknown: refusal(.recovers(.protocolViolation), 999)
-        case .refusedHead: Deed(.completes, .heads) { answer, _, _ in answer.become(405) }
-        case .failingHead: Deed(.completes, .heads) { answer, _, _ in answer.become(501) }
+        case .refusedHead: OriginFault(.completes, .heads) { answer, _, _ in answer.become(405) }
+        case .failingHead: OriginFault(.completes, .heads) { answer, _, _ in answer.become(501) }
         default: problem
         }
     }
 
     private func refusal(
-        _ outcome: Deed.Outcome, _ status: Int, after: String? = nil
-    ) -> Deed {
-        Deed(outcome, .all) { answer, _, _ in
+        _ outcome: OriginFault.Outcome, _ status: Int, after: String? = nil
+    ) -> OriginFault {
+        OriginFault(outcome, .all) { answer, _, _ in
             answer.becomePortal()
             answer.statusLine = "HTTP/1.1 \(status) No"
             answer["Retry-After"] = after
         }
     }
 
-    private var problem: Deed {
+    private var problem: OriginFault {
         // A code has its meaning only if a server may send it.
-        let outcome: Deed.Outcome =
+        let outcome: OriginFault.Outcome =
             self == .retryableCode ? .recovers(.busy) : .fails(.fileNotFound)
-        return Deed(outcome, .all) { answer, _, _ in
+        return OriginFault(outcome, .all) { answer, _, _ in
             answer.become(404, type: "application/problem+json", text)
             switch self {
             case .endlessProblem:

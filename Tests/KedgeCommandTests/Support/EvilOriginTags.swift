@@ -2,7 +2,7 @@ import KedgeModel
 import KedgeTesting
 
 /// Wrong validators, under which a client would combine ranges.
-enum TagMisdeed: String, Misdeed {
+enum TagFault: String, OriginFaultKind {
     case newEachTime = "another ETag with every answer"
     case otherInHead = "another ETag to HEAD than to GET"
     case weak = "a weak ETag"
@@ -17,10 +17,10 @@ enum TagMisdeed: String, Misdeed {
     case weakWithParts = "an ETag that is weak with ranges only"
     case noneWithParts = "an ETag that is missing with ranges"
 
-    var deed: Deed {
+    var fault: OriginFault {
         switch self {
         case .newEachTime:
-            Deed(.fails(.remoteChanged), .all) { answer, _, file in
+            OriginFault(.fails(.remoteChanged), .all) { answer, _, file in
                 answer.statusLine = "HTTP/1.1 200 OK"
                 answer.setBody(file.bytes[...])
                 answer["Content-Range"] = nil
@@ -31,9 +31,9 @@ enum TagMisdeed: String, Misdeed {
         case .none: tag(.completes, .all, nil)
         case .unquoted: tag(.completes, .all, "one")
         case .quotesInside: tag(.completes, .all, "\"o\"ne\"")
-        case .two: Deed(.completes, .all) { answer, _, _ in answer.add("ETag", "\"two\"") }
+        case .two: OriginFault(.completes, .all) { answer, _, _ in answer.add("ETag", "\"two\"") }
         case .dateOnly:
-            Deed(.completes, .all) { answer, _, _ in
+            OriginFault(.completes, .all) { answer, _, _ in
                 answer["ETag"] = nil
                 answer["Last-Modified"] = "Fri, 02 Jan 2026 03:04:05 GMT"
             }
@@ -47,8 +47,10 @@ enum TagMisdeed: String, Misdeed {
     }
 
     /// An origin that sends this tag and recognizes it in conditions.
-    private func tag(_ outcome: Deed.Outcome, _ targets: Deed.Targets, _ tag: String?) -> Deed {
-        Deed(outcome, targets) { answer, request, file in
+    private func tag(_ outcome: OriginFault.Outcome, _ targets: OriginFault.Targets, _ tag: String?)
+        -> OriginFault
+    {
+        OriginFault(outcome, targets) { answer, request, file in
             if let range = request.range, let tag, request["if-match"] == tag {
                 answer.statusLine = "HTTP/1.1 206 Partial Content"
                 answer["Content-Range"] = EvilFile.contentRange(range, of: file.bytes.count)

@@ -24,9 +24,9 @@ struct EvilTrial: Sendable {
 
     var copy: String { "\(folder)/copy.bin" }
 
-    init(_ deed: Deed, _ subject: Subject = .url) throws {
+    init(_ fault: OriginFault, _ subject: Subject = .url) throws {
         fixture = try CommandEnvironment()
-        origin = try EvilOrigin(deed)
+        origin = try EvilOrigin(fault)
         self.subject = subject
         folder = fixture.path("inbox")
         try FileManager.default.createDirectory(
@@ -44,18 +44,18 @@ struct EvilTrial: Sendable {
         }
     }
 
-    /// Runs one deed to its outcome.
-    static func run(_ deed: Deed, _ subject: Subject = .url) async throws {
-        try await withTurn(deed, subject) { try await $0.run(deed.outcome) }
+    /// Runs the command against an origin with one fault, to its outcome.
+    static func run(_ fault: OriginFault, _ subject: Subject = .url) async throws {
+        try await withTurn(fault, subject) { try await $0.run(fault.outcome) }
     }
 
     /// Lends a trial once it is its turn.
     static func withTurn(
-        _ deed: Deed, _ subject: Subject = .url, _ body: (EvilTrial) async throws -> Void
+        _ fault: OriginFault, _ subject: Subject = .url, _ body: (EvilTrial) async throws -> Void
     ) async throws {
         await EvilOriginTurns.shared.take()
         do {
-            try await body(try EvilTrial(deed, subject))
+            try await body(try EvilTrial(fault, subject))
         } catch {
             await EvilOriginTurns.shared.give()
             throw error
@@ -63,7 +63,7 @@ struct EvilTrial: Sendable {
         await EvilOriginTurns.shared.give()
     }
 
-    private func run(_ outcome: Deed.Outcome) async throws {
+    private func run(_ outcome: OriginFault.Outcome) async throws {
         let client = try fixture.start(command())
         switch outcome {
         case .completes:
@@ -82,7 +82,7 @@ struct EvilTrial: Sendable {
             let finished = try await fixture.finish(client, within: Self.limit)
             #expect(try finished.result.state == "canceled")
         }
-        #expect(origin.misdeedCount > 0, "the origin never got to do it")
+        #expect(origin.faultCount > 0, "the origin never got to do it")
     }
 
     /// Expects that the command succeeded and left the right file, and no other.

@@ -1,7 +1,7 @@
 import KedgeModel
 
 /// Wrong bodies of the whole file, from an origin without ranges.
-enum WholeMisdeed: String, Misdeed {
+enum WholeFault: String, OriginFaultKind {
     case breaksOff = "a body that breaks off"
     case noLength = "no length anywhere, and a body that ends with the connection"
     case shorterThanSaid = "a body that ends with the connection before the size from HEAD"
@@ -24,7 +24,7 @@ enum WholeMisdeed: String, Misdeed {
     case largerInHead = "a larger size to HEAD than to GET"
     case trickle = "a byte a second"
 
-    var deed: Deed {
+    var fault: OriginFault {
         switch self {
         case .negativeLength: length("-5")
         case .lengthOf63Bits: length("9223372036854775808")
@@ -39,8 +39,8 @@ enum WholeMisdeed: String, Misdeed {
         }
     }
 
-    private func length(_ value: String) -> Deed {
-        Deed(.fails(.protocolViolation), .all) { answer, _, _ in
+    private func length(_ value: String) -> OriginFault {
+        OriginFault(.fails(.protocolViolation), .all) { answer, _, _ in
             answer["Content-Length"] = value
             answer.ending = .closes
         }.unranged
@@ -48,69 +48,69 @@ enum WholeMisdeed: String, Misdeed {
 
     /// - Parameter missing: Bytes by which each Content-Length is below the size of the file.
     private func lengths(
-        _ missing: [Int], _ outcome: Deed.Outcome = .fails(.protocolViolation)
-    ) -> Deed {
-        Deed(outcome, .all) { answer, _, file in
+        _ missing: [Int], _ outcome: OriginFault.Outcome = .fails(.protocolViolation)
+    ) -> OriginFault {
+        OriginFault(outcome, .all) { answer, _, file in
             answer["Content-Length"] = nil
             for count in missing { answer.add("Content-Length", "\(file.bytes.count - count)") }
             answer.ending = .closes
         }.unranged
     }
 
-    private var ending: Deed {
-        let deed =
+    private var ending: OriginFault {
+        let fault =
             switch self {
             case .breaksOff:
-                Deed(.recovers(.offline), .wholes) { answer, _, _ in
+                OriginFault(.recovers(.offline), .wholes) { answer, _, _ in
                     answer.breakOff(after: 1 << 20)
                 }
             case .noLength:
-                Deed(.completes, .all) { answer, _, _ in answer.delimitByClose() }
+                OriginFault(.completes, .all) { answer, _, _ in answer.delimitByClose() }
             case .shorterThanSaid:
-                Deed(.recovers(.lengthMismatch), .wholes) { answer, _, _ in
+                OriginFault(.recovers(.lengthMismatch), .wholes) { answer, _, _ in
                     answer.content.removeLast(100)
                     answer.delimitByClose()
                 }
             case .longerThanSaid:
-                Deed(.recovers(.lengthMismatch), .wholes) { answer, _, _ in
+                OriginFault(.recovers(.lengthMismatch), .wholes) { answer, _, _ in
                     answer.content += Array("spare".utf8)
                     answer.delimitByClose()
                 }
             default:
-                Deed(.recovers(.lengthMismatch), .wholes) { answer, _, _ in
+                OriginFault(.recovers(.lengthMismatch), .wholes) { answer, _, _ in
                     answer.delimitByClose()
                     answer.body.append(.endless([UInt8](repeating: 0xEE, count: 64 << 10)))
                 }
             }
-        return deed.unranged
+        return fault.unranged
     }
 
-    private var other: Deed {
+    private var other: OriginFault {
         switch self {
         case .coded:
-            Deed(.fails(.contentEncoded), .all) { answer, _, _ in
+            OriginFault(.fails(.contentEncoded), .all) { answer, _, _ in
                 answer["Content-Encoding"] = "gzip"
             }
         case .partUnasked:
-            Deed(.recovers(.protocolViolation), .wholes) { answer, _, file in
+            OriginFault(.recovers(.protocolViolation), .wholes) { answer, _, file in
                 answer.statusLine = "HTTP/1.1 206 Partial Content"
                 answer["Content-Range"] = EvilFile.contentRange(0..<1000, of: file.bytes.count)
                 answer.setBody(answer.content.prefix(1000))
             }
         case .noContent:
-            Deed(.recovers(.protocolViolation), .wholes) { answer, _, _ in
+            OriginFault(.recovers(.protocolViolation), .wholes) { answer, _, _ in
                 answer.becomeRaw(Array("HTTP/1.1 204 No\r\n\r\n".utf8))
             }
         case .wrongDigest: digest(.fails(.integrityMismatch), String(repeating: "A", count: 43))
         case .malformedDigest: digest(.completes, "short")
         case .otherTagThanHead:
-            Deed(.completes, .wholes) { answer, _, _ in answer["ETag"] = "\"two\"" }
+            OriginFault(.completes, .wholes) { answer, _, _ in answer["ETag"] = "\"two\"" }
         case .largerInHead:
-            Deed(.completes, .heads) { answer, _, file in
+            OriginFault(.completes, .heads) { answer, _, file in
                 answer["Content-Length"] = "\(file.bytes.count + 1)"
             }
         default:
-            Deed(.completes, .wholes) { answer, _, _ in
+            OriginFault(.completes, .wholes) { answer, _, _ in
                 answer.body = answer.content.indices.flatMap { index in
                     [.pause(milliseconds: 1000), .bytes(answer.content[index...index])]
                 }
@@ -118,7 +118,7 @@ enum WholeMisdeed: String, Misdeed {
         }
     }
 
-    private func digest(_ outcome: Deed.Outcome, _ value: String) -> Deed {
-        Deed(outcome, .all) { answer, _, _ in answer["Repr-Digest"] = "sha-256=:\(value)=:" }
+    private func digest(_ outcome: OriginFault.Outcome, _ value: String) -> OriginFault {
+        OriginFault(outcome, .all) { answer, _, _ in answer["Repr-Digest"] = "sha-256=:\(value)=:" }
     }
 }

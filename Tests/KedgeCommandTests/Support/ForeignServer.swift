@@ -57,6 +57,7 @@ struct ForeignServer: Sendable {
         var files: [String: Int] = [:]
         for name in names ?? [] {
             let path = "\(directory)/\(name)"
+            // The server may remove a file meanwhile.
             let attributes = try? FileManager.default.attributesOfItem(atPath: path)
             guard attributes?[.type] as? FileAttributeType == .typeRegular else { continue }
             files[path] = attributes?[.size] as? Int

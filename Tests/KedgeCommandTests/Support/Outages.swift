@@ -5,15 +5,15 @@ import Testing
 /// An interference between client and server, with the outcomes that upload and download must
 /// reach.
 struct Interference: Sendable {
-    let meddling: Meddling
-    let upload: Deed.Outcome
-    let download: Deed.Outcome
+    let rule: MessageRule
+    let upload: OriginFault.Outcome
+    let download: OriginFault.Outcome
 
     init(
-        _ meddling: Meddling, upload: Deed.Outcome = .completes,
-        download: Deed.Outcome = .completes
+        _ rule: MessageRule, upload: OriginFault.Outcome = .completes,
+        download: OriginFault.Outcome = .completes
     ) {
-        self.meddling = meddling
+        self.rule = rule
         self.upload = upload
         self.download = download
     }
@@ -32,7 +32,7 @@ enum Outage: String, CaseIterable, CustomTestStringConvertible {
 
     var interference: Interference {
         switch self {
-        case .slow: Interference(Meddling(delay: .milliseconds(300)))
+        case .slow: Interference(MessageRule(delay: .milliseconds(300)))
         case .portalAtFirst:
             Interference(
                 portal { $0 < 3 }, upload: .fails(.notKedge), download: .fails(.notKedge))
@@ -46,18 +46,19 @@ enum Outage: String, CaseIterable, CustomTestStringConvertible {
         }
     }
 
-    private func portal(_ isDue: @escaping @Sendable (Int) -> Bool) -> Meddling {
-        Meddling(isDue: isDue, copyCount: 0) { answer, _ in
+    private func portal(_ isDue: @escaping @Sendable (Int) -> Bool) -> MessageRule {
+        MessageRule(isDue: isDue, copyCount: 0) { answer, _ in
             answer = HTTPMessage(
                 "HTTP/1.1 200 OK", body: Array("<html><title>Log in</title></html>".utf8))
             answer["Content-Type"] = "text/html"
         }
     }
 
-    private func refusal(_ status: String, after: String? = nil, every period: Int = 4) -> Meddling
+    private func refusal(_ status: String, after: String? = nil, every period: Int = 4)
+        -> MessageRule
     {
         let isDue: @Sendable (Int) -> Bool = { $0 % period == 1 }
-        return Meddling(isDue: isDue, copyCount: 0) { answer, _ in
+        return MessageRule(isDue: isDue, copyCount: 0) { answer, _ in
             answer = HTTPMessage("HTTP/1.1 \(status)", body: Array("<html></html>".utf8))
             answer["Retry-After"] = after
         }
@@ -76,28 +77,28 @@ enum Loss: String, CaseIterable, CustomTestStringConvertible {
 
     var testDescription: String { rawValue }
 
-    var interference: Interference { Interference(meddling) }
+    var interference: Interference { Interference(rule) }
 
-    private var meddling: Meddling {
+    private var rule: MessageRule {
         switch self {
         case .gatewayTimeout:
-            Meddling(isDue: Self.nowAndThen) { answer, _ in
+            MessageRule(isDue: Self.nowAndThen) { answer, _ in
                 answer = HTTPMessage("HTTP/1.1 504 Gateway Timeout")
             }
-        case .lostFirst: Meddling(isDue: { $0 == 0 }, delivery: .lost(resetting: false))
-        case .lostByReset: Meddling(isDue: { $0 % 3 == 0 }, delivery: .lost(resetting: true))
-        case .cut: Meddling(isDue: { $0 % 3 == 0 }, delivery: .cut)
-        case .twice: Meddling(copyCount: 2)
-        case .twiceAtOnce: Meddling(copyCount: 3, copiesRace: true)
-        case .lost: Meddling(isDue: { $0 % 3 == 0 }, delivery: .lost(resetting: false))
+        case .lostFirst: MessageRule(isDue: { $0 == 0 }, delivery: .lost(resetting: false))
+        case .lostByReset: MessageRule(isDue: { $0 % 3 == 0 }, delivery: .lost(resetting: true))
+        case .cut: MessageRule(isDue: { $0 % 3 == 0 }, delivery: .cut)
+        case .twice: MessageRule(copyCount: 2)
+        case .twiceAtOnce: MessageRule(copyCount: 3, copiesRace: true)
+        case .lost: MessageRule(isDue: { $0 % 3 == 0 }, delivery: .lost(resetting: false))
         }
     }
 
     private static func nowAndThen(_ number: Int) -> Bool { number % 4 == 1 }
 }
 
-extension Meddling {
-    /// Makes a meddling that changes answers.
+extension MessageRule {
+    /// Makes a rule that changes answers.
     init(
         isDue: @escaping @Sendable (Int) -> Bool = { _ in true }, copyCount: Int = 1,
         _ changesAnswer: @escaping @Sendable (inout HTTPMessage, HTTPMessage) -> Void

@@ -26,18 +26,18 @@ enum Rewriting: String, CaseIterable, CustomTestStringConvertible {
         switch self {
         case .gzip:
             Interference(
-                Meddling(Self.code), upload: .fails(.notKedge), download: .fails(.notKedge))
-        case .gzipNowAndThen: Interference(Meddling(isDue: Self.nowAndThen, Self.code))
+                MessageRule(Self.code), upload: .fails(.notKedge), download: .fails(.notKedge))
+        case .gzipNowAndThen: Interference(MessageRule(isDue: Self.nowAndThen, Self.code))
         case .noETag:
             Interference(Self.without("ETag"), download: .recovers(.protocolViolation))
         case .noContentRange:
             Interference(Self.without("Content-Range"), download: .recovers(.protocolViolation))
         case .shiftedRange:
-            Interference(Meddling(Self.shift), download: .recovers(.protocolViolation))
-        case .shiftedRangeNowAndThen: Interference(Meddling(isDue: Self.nowAndThen, Self.shift))
+            Interference(MessageRule(Self.shift), download: .recovers(.protocolViolation))
+        case .shiftedRangeNowAndThen: Interference(MessageRule(isDue: Self.nowAndThen, Self.shift))
         case .noContentRangeNowAndThen:
             Interference(
-                Meddling(isDue: Self.nowAndThen) { answer, _ in answer["Content-Range"] = nil })
+                MessageRule(isDue: Self.nowAndThen) { answer, _ in answer["Content-Range"] = nil })
         case .noLength, .olderVersion: Interference(undelimited)
         case .noTalk:
             Interference(
@@ -59,14 +59,14 @@ enum Rewriting: String, CaseIterable, CustomTestStringConvertible {
         case .noPreconditions: Interference(Self.withoutUp("If-Range", "If-Match"))
         default:
             Interference(
-                Meddling(
+                MessageRule(
                     isDue: { $0 == 0 }, changesRequest: { $0["Idempotency-Key"] = nil },
                     delivery: .lost(resetting: false)))
         }
     }
 
-    private var undelimited: Meddling {
-        var meddling = Meddling { answer, _ in
+    private var undelimited: MessageRule {
+        var rule = MessageRule { answer, _ in
             answer["Content-Length"] = nil
             answer["Connection"] = "close"
             if self == .olderVersion {
@@ -74,8 +74,8 @@ enum Rewriting: String, CaseIterable, CustomTestStringConvertible {
                 answer["Connection"] = nil
             }
         }
-        meddling.delimitsItself = true
-        return meddling
+        rule.delimitsItself = true
+        return rule
     }
 
     private static func nowAndThen(_ number: Int) -> Bool { number % 4 == 1 }
@@ -94,13 +94,13 @@ enum Rewriting: String, CaseIterable, CustomTestStringConvertible {
         answer["Content-Range"] = ContentRange(range: shifted, total: range.total).description
     }
 
-    private static func without(_ names: String...) -> Meddling {
-        Meddling { answer, _ in for name in names { answer[name] = nil } }
+    private static func without(_ names: String...) -> MessageRule {
+        MessageRule { answer, _ in for name in names { answer[name] = nil } }
     }
 
-    private static func withoutUp(_ names: String...) -> Meddling {
-        var meddling = Meddling()
-        meddling.changesRequest = { request in for name in names { request[name] = nil } }
-        return meddling
+    private static func withoutUp(_ names: String...) -> MessageRule {
+        var rule = MessageRule()
+        rule.changesRequest = { request in for name in names { request[name] = nil } }
+        return rule
     }
 }

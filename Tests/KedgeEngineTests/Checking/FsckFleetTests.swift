@@ -10,7 +10,7 @@ import Testing
 /// R2: rows in PostgreSQL compared with a bucket, while a node uses both.
 @Suite(.timeLimit(.minutes(2))) struct FsckFleetTests {
     private func withNode(
-        _ body: (FleetEnvironment, FleetNode) async throws -> Void
+        _ body: (FleetEnvironment, TestNode) async throws -> Void
     ) async throws {
         let fixture = try await FleetEnvironment()
         let node = try await fixture.start()
@@ -19,14 +19,14 @@ import Testing
     }
 
     /// Makes a session with three chunks of four, and 300 bytes of the missing one.
-    private func interrupted(on node: FleetNode) async throws -> Upload {
+    private func interrupted(on node: TestNode) async throws -> Upload {
         let upload = try await node.begin(sampleBytes(3500))
         for index in [0, 1, 3] { try await node.put(index, of: upload) }
         await node.breakOff(2, of: upload, after: 300)
         return upload
     }
 
-    private func file(_ content: [UInt8], on node: FleetNode) async throws -> FileRecord {
+    private func file(_ content: [UInt8], on node: TestNode) async throws -> FileRecord {
         let upload = try await node.begin(content)
         try await node.putAll(of: upload)
         return try await node.finishWaiting(upload)
@@ -108,7 +108,7 @@ import Testing
     }
 }
 
-extension FleetNode {
+extension TestNode {
     fileprivate func check(
         scrubbing: Bool = false, repairing: Bool = false
     ) async throws -> [CheckFinding] {

@@ -228,10 +228,12 @@ import Testing
         let part = try await parts([2500], on: node)[0]
         let id = try await whole(of: [part], on: node)
         try fixture.flipByte(at: 1700, of: part.id)
-        while try await node.status(of: part).receivedBytes == 2500 {
+        let isInvalidated = try await eventually(within: .seconds(30)) {
+            if try await node.status(of: part).receivedBytes < 2500 { return true }
             _ = try await node.engine.concatenate(id, owner: .tester)
-            try await Task.sleep(for: .milliseconds(2))
+            return false
         }
+        #expect(isInvalidated)
         #expect(try await node.status(of: part).received.indexes.elementsEqual([0, 2]))
         try await node.put(1, of: part)
         #expect(try await node.content(of: try await node.made(id)) == part.content)
@@ -243,10 +245,13 @@ import Testing
         let id = try await whole(of: [part], on: node)
         try Damage.cut(fixture.stagingPath(part), to: 1100)
         for lost in [1, 2, 3] {
-            while try await node.status(of: part).received.indexes.contains(lost) {
+            let isInvalidated = try await eventually(within: .seconds(30)) {
+                let received = try await node.status(of: part).received
+                if !received.indexes.contains(lost) { return true }
                 _ = try await node.engine.concatenate(id, owner: .tester)
-                try await Task.sleep(for: .milliseconds(2))
+                return false
             }
+            #expect(isInvalidated)
             #expect(try await node.status(of: part).received.indexes.contains(0))
             try await node.put(lost, of: part)
         }
@@ -331,10 +336,13 @@ import Testing
                 throw MetadataError.unavailable("planned")
             }
         }
-        while attempts.value == 0 {
-            _ = try await node.engine.concatenate(id, owner: .tester)
-            try await Task.sleep(for: .milliseconds(2))
+        let engine = node.engine
+        let isAttempted = try await eventually(within: .seconds(30)) {
+            if attempts.value > 0 { return true }
+            _ = try await engine.concatenate(id, owner: .tester)
+            return false
         }
+        #expect(isAttempted)
         for part in parts { try await node.engine.cancelSession(part.id, owner: part.owner) }
         node = try await node.restart()
         fixture.clock.advance(by: node.engine.configuration.finalizeLease)
@@ -389,10 +397,13 @@ import Testing
                 throw MetadataError.unavailable("planned")
             }
         }
-        while failures.value < 2 {
-            _ = try await node.engine.concatenate(id, owner: .tester)
-            try await Task.sleep(for: .milliseconds(2))
+        let engine = node.engine
+        let hasFailed = try await eventually(within: .seconds(30)) {
+            if failures.value >= 2 { return true }
+            _ = try await engine.concatenate(id, owner: .tester)
+            return false
         }
+        #expect(hasFailed)
         node.metadata.before(nil)
         node = try await node.restart()
         // The earlier process may not have released its lease.
@@ -446,9 +457,10 @@ extension EngineHolder {
 
     /// Waits until the session is completed, without asking for the concatenation.
     func untilCompleted(_ id: SessionID, owner: OwnerID = .tester) async throws {
-        while try await engine.sessionStatus(id, owner: owner).state != .completed {
-            try await Task.sleep(for: .milliseconds(2))
+        let isCompleted = try await eventually(within: .seconds(30)) {
+            try await engine.sessionStatus(id, owner: owner).state == .completed
         }
+        #expect(isCompleted)
     }
 }
 

@@ -27,7 +27,7 @@ struct FleetEnvironment: Sendable {
     /// Starts a node.
     func start(
         _ configure: (inout EngineConfiguration) -> Void = { _ in }
-    ) async throws -> FleetNode {
+    ) async throws -> TestNode {
         var postgres = PostgresConfiguration()
         postgres.timeout = .seconds(20)
         let metadata = try await PostgresStore.open(
@@ -51,22 +51,19 @@ struct FleetEnvironment: Sendable {
             metadata: metadata, bytes: bytes, configuration: configuration,
             clock: metadata.databaseClock, pool: pool,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        return FleetNode(
+        return TestNode(
             engine: engine, metadata: metadata, bytes: bytes,
             // The node's end cancels it.
-            upkeep: Task { await engine.runInFleet() })
+            fleetTask: Task { await engine.runInFleet() })
     }
 
     /// Sweeps until nothing is left, and returns false when that takes too long. A removal that a
     /// request began may still be under way.
-    func sweepUntilEmpty(with nodes: [FleetNode]) async throws -> Bool {
-        let end = ContinuousClock.now + .seconds(20)
-        while ContinuousClock.now < end {
+    func sweepUntilEmpty(with nodes: [TestNode]) async throws -> Bool {
+        try await eventually(within: .seconds(20)) {
             for node in nodes { try await node.engine.sweep() }
-            if try await leftovers().isEmpty { return true }
-            try await Task.sleep(for: .milliseconds(50))
+            return try await leftovers().isEmpty
         }
-        return false
     }
 
     /// Keys of the objects and multipart uploads of this environment in the bucket.
@@ -78,23 +75,23 @@ struct FleetEnvironment: Sendable {
 }
 
 /// One process of a fleet.
-struct FleetNode: EngineHolder {
+struct TestNode: EngineHolder {
     let engine: TransferEngine
     let metadata: PostgresStore
     let bytes: S3Store
-    let upkeep: Task<Void, Never>
+    let fleetTask: Task<Void, Never>
 
     /// Takes the stores away from under the engine, as the end of a process does: nothing more is
     /// saved, and no lease is released.
     func kill() async throws {
-        upkeep.cancel()
+        fleetTask.cancel()
         try await metadata.close()
         await bytes.close()
         await engine.interruptWriters()
     }
 
     func stop() async throws {
-        upkeep.cancel()
+        fleetTask.cancel()
         try await engine.close()
     }
 
@@ -111,10 +108,10 @@ struct FleetNode: EngineHolder {
 /// Runs the body with `count` nodes in a new environment, and stops them after a success.
 func withNodes(
     _ count: Int, _ configure: (inout EngineConfiguration) -> Void = { _ in },
-    _ body: (FleetEnvironment, [FleetNode]) async throws -> Void
+    _ body: (FleetEnvironment, [TestNode]) async throws -> Void
 ) async throws {
     let fixture = try await FleetEnvironment()
-    var nodes: [FleetNode] = []
+    var nodes: [TestNode] = []
     for _ in 0..<count { nodes.append(try await fixture.start(configure)) }
     try await body(fixture, nodes)
     for node in nodes { try await node.stop() }

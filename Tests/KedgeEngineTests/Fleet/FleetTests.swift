@@ -213,13 +213,10 @@ import Testing
         _ = await request.result
         let alive = try await fixture.start()
         // No client asks again: the finalize job alone must suffice.
-        var state = try await alive.status(of: upload).state
-        let end = ContinuousClock.now + .seconds(30)
-        while state != .completed, ContinuousClock.now < end {
-            try await Task.sleep(for: .milliseconds(50))
-            state = try await alive.status(of: upload).state
-        }
-        #expect(state == .completed)
+        #expect(
+            try await eventually(within: .seconds(30)) {
+                try await alive.status(of: upload).state == .completed
+            })
         let file = try await alive.finishWaiting(upload)
         #expect(try await alive.content(of: file) == upload.content)
         try await alive.stop()

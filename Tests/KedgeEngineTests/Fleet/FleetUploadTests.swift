@@ -6,7 +6,7 @@ import Testing
 
 /// Operations of tus and IETF uploads, on nodes that share a database and a bucket.
 @Suite(.timeLimit(.minutes(2))) struct FleetUploadTests {
-    private func part(_ size: Int, seed: UInt64, on node: FleetNode) async throws -> Upload {
+    private func part(_ size: Int, seed: UInt64, on node: TestNode) async throws -> Upload {
         let part = try await node.begin(sampleBytes(size, seed: seed), sized: false)
         _ = try await node.append(part.content, to: part, at: 0, completes: true)
         return part
@@ -135,7 +135,7 @@ import Testing
                 _ = try await nodes[0].append(upload.content.prefix(100), to: upload, at: 0)
             }
             let start = fromStart ? 0 : 100
-            nodes[0].upkeep.cancel()
+            nodes[0].fleetTask.cancel()
             let body = ScriptedBody(upload.content[start..<300], ending: .hangs)
             let stalled = Task {
                 try await nodes[0].engine.append(

@@ -19,7 +19,7 @@ import Testing
                 }
             }
             // Two are inside, so the limit is used in full; the others wait outside.
-            while gate.arrivalCount < 2 { try await Task.sleep(for: .milliseconds(1)) }
+            #expect(try await eventually { gate.arrivalCount >= 2 })
             gate.open()
             try await group.waitForAll()
         }

@@ -8,7 +8,7 @@ import Testing
 ///
 /// Bytes come in parts of 256. The last part before a stall is not written yet.
 @Suite(.timeLimit(.minutes(1))) struct CheckpointTests {
-    enum Door: CaseIterable, Sendable {
+    enum RequestKind: CaseIterable, Sendable {
         case chunk
         case append
     }
@@ -23,11 +23,11 @@ import Testing
 
     /// Sends the first 700 bytes of the upload, then nothing more.
     private func stall(
-        _ upload: Upload, through door: Door, on node: Node, checksum: SHA256Digest? = nil
+        _ upload: Upload, by request: RequestKind, on node: Node, checksum: SHA256Digest? = nil
     ) async -> Task<Void, any Error> {
         let body = ScriptedBody(upload.content.prefix(700), announcing: 1000, ending: .hangs)
         let task = Task {
-            switch door {
+            switch request {
             case .chunk: _ = try await node.put(upload.put(0), of: upload, body)
             case .append:
                 _ = try await node.engine.append(
@@ -50,11 +50,11 @@ import Testing
 
     /// Sends the rest from the byte that the service names.
     private func expectContinuation(
-        _ upload: Upload, at offset: Int, through door: Door, on node: Node
+        _ upload: Upload, at offset: Int, by request: RequestKind, on node: Node
     ) async throws {
         let partials = try await node.status(of: upload).partialChunks
         #expect(partials == [PartialChunk(index: 0, receivedBytes: Int64(offset))])
-        switch door {
+        switch request {
         case .chunk: try await node.put(0, of: upload, from: offset)
         case .append:
             #expect(try await node.offset(of: upload) == offset)
@@ -65,14 +65,14 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    @Test(arguments: Door.allCases)
+    @Test(arguments: RequestKind.allCases)
     func `the bytes of a stalled body are recorded after the interval and survive a kill`(
-        door: Door
+        request: RequestKind
     ) async throws {
         let fixture = try Self.fixture()
         var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1500))
-        let stalled = await stall(upload, through: door, on: node)
+        let stalled = await stall(upload, by: request, on: node)
         #expect(try await node.status(of: upload).receivedBytes == 0)
         // The wait for the interval may begin only after the time has moved.
         while try await node.status(of: upload).receivedBytes < 512 {
@@ -80,7 +80,7 @@ import Testing
             await Task.yield()
         }
         node = try await restart(node, under: stalled)
-        try await expectContinuation(upload, at: 512, through: door, on: node)
+        try await expectContinuation(upload, at: 512, by: request, on: node)
     }
 
     /// The later chunk waits for its step in the file's hash. Its bytes are recorded meanwhile.
@@ -109,17 +109,19 @@ import Testing
         #expect(try await node.content(of: try await node.finish(upload)) == upload.content)
     }
 
-    @Test(arguments: Door.allCases)
-    func `many new bytes are recorded without waiting for the interval`(door: Door) async throws {
+    @Test(arguments: RequestKind.allCases)
+    func `many new bytes are recorded without waiting for the interval`(request: RequestKind)
+        async throws
+    {
         let fixture = try Self.fixture(afterBytes: 400)
         var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1500))
         let isSaved = Gate()
         node.metadata.before { if $0 == .savedPartial { isSaved.open() } }
-        let stalled = await stall(upload, through: door, on: node)
+        let stalled = await stall(upload, by: request, on: node)
         await isSaved.wait()
         node = try await restart(node, under: stalled)
-        try await expectContinuation(upload, at: 512, through: door, on: node)
+        try await expectContinuation(upload, at: 512, by: request, on: node)
     }
 
     /// An append with a checksum counts as a whole at its end, or not at all.
@@ -127,7 +129,7 @@ import Testing
         let fixture = try Self.fixture(afterBytes: 256)
         var node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(1500))
-        let stalled = await stall(upload, through: .append, on: node, checksum: upload.digest)
+        let stalled = await stall(upload, by: .append, on: node, checksum: upload.digest)
         node = try await restart(node, under: stalled)
         #expect(try await node.status(of: upload).receivedBytes == 0)
     }

@@ -164,6 +164,7 @@ import Testing
         case .append: _ = try await node.append(damaged.prefix(600), to: upload, at: 0)
         case .native:
             let body = ScriptedBody(damaged.prefix(600), announcing: 1000, ending: .breaksOff)
+            // The body breaks off, so the request fails; its bytes are kept.
             _ = try? await node.put(upload.put(0), of: upload, body)
         }
         var exchanges = 0

@@ -43,8 +43,9 @@ import Testing
     }
 
     /// Unlike a silent body, it is never idle.
-    @Test("a body at half the minimum rate is cut, and resumes after its kept bytes")
-    func tooSlow() async throws {
+    @Test func `a body at half the minimum rate is cut, and resumes after its kept bytes`()
+        async throws
+    {
         try await withMinimumRate { server, upload in
             let connection = try await server.connect()
             try await connection.send(upload.put(0).head)
@@ -71,8 +72,7 @@ import Testing
     }
 
     /// Half above the minimum leaves room for late turns.
-    @Test("a body somewhat above the minimum rate is not cut")
-    func fastEnough() async throws {
+    @Test func `a body somewhat above the minimum rate is not cut`() async throws {
         try await withMinimumRate { server, upload in
             let connection = try await server.connect()
             try await connection.send(upload.put(0).head)

@@ -40,10 +40,10 @@ import Testing
     }
 
     // Admission looks at the head alone.
-    @Test(
-        "bodies beyond the limit are refused unread, and those under way are not harmed",
-        arguments: [true, false])
-    func surplus(waitsForInvitation: Bool) async throws {
+    @Test(arguments: [true, false])
+    func `bodies beyond the limit are refused unread, and those under way are not harmed`(
+        waitsForInvitation: Bool
+    ) async throws {
         try await withFewRooms { server, upload in
             let writers = try await takeAllRooms(server, upload)
             try await withThrowingTaskGroup(of: HTTPAnswer.self) { group in
@@ -105,8 +105,9 @@ import Testing
     }
 
     // Refusals and reads take no place.
-    @Test("a full server answers reads, and all places are free when the writers leave")
-    func recovery() async throws {
+    @Test func `a full server answers reads, and all places are free when the writers leave`()
+        async throws
+    {
         try await withFewRooms { server, upload in
             let writers = try await takeAllRooms(server, upload)
             for index in Self.surplus {

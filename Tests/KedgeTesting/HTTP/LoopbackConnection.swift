@@ -90,6 +90,7 @@ package final class LoopbackConnection {
             guard let body = takeAll(count) else { return false }
             message.body = body
         } else if isAnswer {
+            // An error ends the connection before the body did.
             guard let body = try? readUntilClosed() else { return false }
             message.body = body
         }
@@ -227,6 +228,7 @@ package final class LoopbackConnection {
                 received.removeFirst(end + 1)
                 return String(decoding: word, as: UTF8.self)
             }
+            // An error counts as the end of the connection.
             guard (try? receive()) == true else { return nil }
         }
     }

@@ -94,6 +94,7 @@ extension DiskImage {
             let inode = inode(at: String(path.dropLast(2)))
             return inode.flatMap { inodes[$0]?.isDirectory == true ? $0 : nil }
         }
+        // Without a parent directory there is no inode.
         guard let (directory, name) = try? parent(of: path) else { return nil }
         return inodes[directory]?.names[name]
     }

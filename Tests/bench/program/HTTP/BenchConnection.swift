@@ -18,7 +18,7 @@ final class BenchConnection {
     /// - Throws: ``BenchFailure`` when no process listens there.
     init(port: UInt16) throws {
         host = "127.0.0.1:\(port)"
-        socket = try LoopbackSocket.connect(to: port)
+        socket = try BenchSocket.connect(to: port)
         var limit = timeval(tv_sec: Self.silenceLimitSeconds, tv_usec: 0)
         let size = socklen_t(MemoryLayout<timeval>.size)
         setsockopt(socket.number, SOL_SOCKET, SO_RCVTIMEO, &limit, size)

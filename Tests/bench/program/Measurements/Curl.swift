@@ -8,7 +8,7 @@ enum Curl {
     ) throws {
         let directory = try bench.scratch.makeDirectory("curl")
         defer { Scratch.remove(directory) }
-        let curl = try ChildProcess(
+        let curl = try BenchProcess(
             try Executable.require("curl"),
             [
                 "--silent", "--show-error", "--fail", "--output", destination,

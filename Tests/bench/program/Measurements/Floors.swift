@@ -29,7 +29,7 @@ enum Floors {
         defer { Scratch.remove(directory) }
         let count = max(1, bench.scale.rawByteCount >> 20)
         let began = ContinuousClock.now
-        let process = try ChildProcess(
+        let process = try BenchProcess(
             try Executable.require("dd"),
             ["if=/dev/zero", "of=\(directory)/zeros", "bs=1M", "count=\(count)", "conv=fdatasync"],
             home: directory, log: "\(directory)/log")
@@ -42,7 +42,7 @@ enum Floors {
 private enum LoopbackFloor {
     /// Measures MiB a second from the first byte sent to the last one received.
     static func measure(_ source: SourceFile, byteCount: Int) throws -> Double {
-        let (listener, port) = try LoopbackSocket.listen()
+        let (listener, port) = try BenchSocket.listen()
         let began = ContinuousClock.now
         _ = try concurrently(2) { side in
             if side == 0 {
@@ -55,7 +55,7 @@ private enum LoopbackFloor {
     }
 
     private static func send(_ source: SourceFile, _ byteCount: Int, to port: UInt16) throws {
-        let socket = try LoopbackSocket.connect(to: port)
+        let socket = try BenchSocket.connect(to: port)
         var offset: off_t = 0
         while offset < byteCount {
             let count = sendfile(

@@ -20,7 +20,7 @@ struct KedgeCommand {
         let output = "\(home)/output"
         let log = "\(home)/log"
         let began = ContinuousClock.now
-        let process = try ChildProcess(
+        let process = try BenchProcess(
             bench.settings.kedge,
             words + ["--server", "http://127.0.0.1:\(server.port)", "--json"],
             home: home, output: output, log: log)

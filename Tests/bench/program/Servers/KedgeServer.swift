@@ -2,7 +2,7 @@
 final class KedgeServer: Server {
     let name = "kedge"
     let port: UInt16
-    let process: ChildProcess
+    let process: BenchProcess
     let directory: String
 
     /// Ways to start the server that differ from a user's.
@@ -25,7 +25,7 @@ final class KedgeServer: Server {
     ) throws {
         let directory = try directory ?? bench.scratch.makeDirectory("kedge")
         self.directory = directory
-        port = try LoopbackSocket.freePort()
+        port = try BenchSocket.freePort()
         var words = [
             bench.settings.kedge, "serve", "--host", "127.0.0.1", "--port", "\(port)", "--data",
             "\(directory)/data",
@@ -36,7 +36,7 @@ final class KedgeServer: Server {
         case .withoutDurability: words += ["--durability", "off"]
         case .withSlowSyncs: words = try Self.slowSyncs() + words
         }
-        process = try ChildProcess(
+        process = try BenchProcess(
             words[0], Array(words.dropFirst()), home: directory, log: "\(directory)/server.log")
         try waitUntil { isReady }
     }
@@ -57,12 +57,13 @@ final class KedgeServer: Server {
         guard Executable.find("strace") != nil else { return false }
         let directory = try bench.scratch.makeDirectory("strace")
         let words = try slowSyncs() + [Executable.require("true")]
-        let trial = try ChildProcess(
+        let trial = try BenchProcess(
             words[0], Array(words.dropFirst()), home: directory, log: "\(directory)/log")
         return try trial.wait(limit: 30).status == 0
     }
 
     private var isReady: Bool {
+        // Until the server listens, connections are refused.
         (try? connect().request("GET", "/readyz"))?.status == 200
     }
 
@@ -79,7 +80,7 @@ final class KedgeServer: Server {
     /// Whether the binary has the measuring switch. Measurements that need it ask once.
     static func hasDurabilitySwitch(_ bench: Bench) throws -> Bool {
         let directory = try bench.scratch.makeDirectory("help")
-        let help = try ChildProcess(
+        let help = try BenchProcess(
             bench.settings.kedge, ["serve", "--help"], home: directory, log: "\(directory)/help")
         _ = try help.wait(limit: 30)
         return try TextFile.read("\(directory)/help").contains("--durability")

@@ -4,7 +4,7 @@ internal import Glibc
 final class Nginx: Server {
     let name = "nginx"
     let port: UInt16
-    let process: ChildProcess
+    let process: BenchProcess
     /// The directory of its files.
     let root: String
     private let directory: String
@@ -13,10 +13,10 @@ final class Nginx: Server {
         directory = try bench.scratch.makeDirectory("nginx")
         root = "\(directory)/files"
         guard mkdir(root, 0o755) == 0 else { throw BenchFailure.system("mkdir \(root)") }
-        port = try LoopbackSocket.freePort()
+        port = try BenchSocket.freePort()
         let configuration = "\(directory)/nginx.conf"
         try TextFile.write(Self.configuration(directory: directory, port: port), to: configuration)
-        process = try ChildProcess(
+        process = try BenchProcess(
             try Executable.require("nginx"),
             ["-c", configuration, "-e", "\(directory)/error.log"],
             home: directory, log: "\(directory)/nginx.log")

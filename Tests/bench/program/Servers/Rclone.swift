@@ -4,15 +4,15 @@ internal import Glibc
 final class Rclone: Server {
     let name = "rclone webdav"
     let port: UInt16
-    let process: ChildProcess
+    let process: BenchProcess
     private let directory: String
 
     init(_ bench: Bench, executable: String) throws {
         directory = try bench.scratch.makeDirectory("rclone")
         let files = "\(directory)/files"
         guard mkdir(files, 0o755) == 0 else { throw BenchFailure.system("mkdir \(files)") }
-        port = try LoopbackSocket.freePort()
-        process = try ChildProcess(
+        port = try BenchSocket.freePort()
+        process = try BenchProcess(
             executable, ["serve", "webdav", files, "--addr", "127.0.0.1:\(port)"],
             home: directory, log: "\(directory)/rclone.log")
         try waitUntilListening()

@@ -5,7 +5,7 @@ protocol Server: AnyObject, Sendable {
     /// Its name in tables.
     var name: String { get }
     var port: UInt16 { get }
-    var process: ChildProcess { get }
+    var process: BenchProcess { get }
 
     /// Stops the server and removes all its files.
     ///

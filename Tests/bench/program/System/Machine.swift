@@ -13,6 +13,7 @@ struct Machine: Encodable {
     init() {
         cores = Self.coreCount
         memoryMiB = (sysconf(Int32(_SC_PHYS_PAGES)) * sysconf(Int32(_SC_PAGESIZE))) >> 20
+        // Unknown facts do not prevent a measurement.
         let facts = (try? TextFile.read("/proc/cpuinfo")) ?? ""
         let model = facts.split(separator: "\n").first { $0.hasPrefix("model name") }
         processor =

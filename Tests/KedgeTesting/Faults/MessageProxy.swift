@@ -1,8 +1,8 @@
 internal import Foundation
 internal import KedgeLocks
 
-/// Changes that a ``MeddlingProxy`` makes to requests and answers.
-package struct Meddling: Sendable {
+/// A change that a ``MessageProxy`` makes to requests and answers.
+package struct MessageRule: Sendable {
     /// How an answer is delivered.
     package enum Delivery: Sendable {
         case whole
@@ -60,13 +60,13 @@ package struct Meddling: Sendable {
 ///
 /// Each connection has a thread. State shared with the test is behind a lock. It is no
 /// ``TCPRelay``: whole requests get other answers, or reach the server twice.
-package final class MeddlingProxy: Sendable {
+package final class MessageProxy: Sendable {
     private struct State {
-        var meddling: Meddling
+        var rule: MessageRule
         var upstreamPort: UInt16
         var isStopped = false
         var concernedCount = 0
-        var meddledCount = 0
+        var affectedCount = 0
     }
 
     private let server: ScriptedServer
@@ -74,16 +74,16 @@ package final class MeddlingProxy: Sendable {
 
     package var url: String { server.url("") }
     /// Number of requests that a rule applied to.
-    package var meddledCount: Int { state.withLock { $0.meddledCount } }
+    package var affectedCount: Int { state.withLock { $0.affectedCount } }
 
-    package init(upstreamPort: UInt16, _ meddling: Meddling) throws {
+    package init(upstreamPort: UInt16, _ rule: MessageRule) throws {
         server = try ScriptedServer()
-        state = Mutex(State(meddling: meddling, upstreamPort: upstreamPort))
+        state = Mutex(State(rule: rule, upstreamPort: upstreamPort))
         server.start { [weak self] in self?.serve($0) }
     }
 
     /// Removes the rules: everything passes unchanged from now on.
-    package func reform() { state.withLock { $0.meddling = Meddling() } }
+    package func reform() { state.withLock { $0.rule = MessageRule() } }
 
     /// Serves one request: the client connects anew for the next one.
     private func serve(_ connection: LoopbackConnection) {
@@ -94,57 +94,57 @@ package final class MeddlingProxy: Sendable {
             request["Expect"] = nil
         }
         guard connection.readBody(of: &request, isAnswer: false) else { return }
-        let (meddling, upstreamPort) = plan(for: request)
-        Self.wait(meddling.delay)
+        let (rule, upstreamPort) = plan(for: request)
+        Self.wait(rule.delay)
         request.delimitByLength()
-        meddling.changesRequest(&request)
+        rule.changesRequest(&request)
         var answer = HTTPMessage("HTTP/1.1 502 Bad Gateway")
-        if meddling.copyCount > 0 {
-            guard let passed = Self.pass(request, meddling, to: upstreamPort) else { return }
+        if rule.copyCount > 0 {
+            guard let passed = Self.pass(request, rule, to: upstreamPort) else { return }
             answer = passed
         }
-        Self.wait(meddling.delay)
-        meddling.changesAnswer(&answer, request)
-        if !meddling.delimitsItself { answer.delimitByLength() }
-        Self.deliver(answer, meddling.delivery, to: connection)
+        Self.wait(rule.delay)
+        rule.changesAnswer(&answer, request)
+        if !rule.delimitsItself { answer.delimitByLength() }
+        Self.deliver(answer, rule.delivery, to: connection)
     }
 
-    private func plan(for request: HTTPMessage) -> (Meddling, UInt16) {
+    private func plan(for request: HTTPMessage) -> (MessageRule, UInt16) {
         state.withLock { state in
-            var meddling = state.meddling
-            if meddling.concerns(request) {
-                if meddling.isDue(state.concernedCount) {
-                    state.meddledCount += 1
+            var rule = state.rule
+            if rule.concerns(request) {
+                if rule.isDue(state.concernedCount) {
+                    state.affectedCount += 1
                 } else {
-                    meddling = Meddling()
+                    rule = MessageRule()
                 }
                 state.concernedCount += 1
             } else {
-                meddling = Meddling()
+                rule = MessageRule()
             }
-            return (meddling, state.upstreamPort)
+            return (rule, state.upstreamPort)
         }
     }
 
     /// Forwards a request, as many times as its rule demands.
     private static func pass(
-        _ request: HTTPMessage, _ meddling: Meddling, to port: UInt16
+        _ request: HTTPMessage, _ rule: MessageRule, to port: UInt16
     ) -> HTTPMessage? {
-        guard meddling.copiesRace else {
+        guard rule.copiesRace else {
             var answer: HTTPMessage?
-            for _ in 0..<meddling.copyCount {
+            for _ in 0..<rule.copyCount {
                 answer = HTTPMessage.exchange(request, with: port)
             }
             return answer
         }
-        for _ in 1..<meddling.copyCount {
+        for _ in 1..<rule.copyCount {
             Thread.detachNewThread { _ = HTTPMessage.exchange(request, with: port) }
         }
         return HTTPMessage.exchange(request, with: port)
     }
 
     private static func deliver(
-        _ answer: HTTPMessage, _ delivery: Meddling.Delivery, to connection: LoopbackConnection
+        _ answer: HTTPMessage, _ delivery: MessageRule.Delivery, to connection: LoopbackConnection
     ) {
         switch delivery {
         case .whole:

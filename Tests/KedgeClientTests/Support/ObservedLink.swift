@@ -1,7 +1,7 @@
 import KedgeClient
 
 /// A link to a server that calls an observer before each request and after each answer.
-struct SimulatedLink: HTTPTransport {
+struct ObservedLink: HTTPTransport {
     let server: FakeServer
     /// Called with a description of the next step.
     let observer: @Sendable (String) -> Void

@@ -4,7 +4,7 @@ import Testing
 
 /// A wrong behaviour of an origin: the affected requests, the fault, and the outcome that the
 /// client must reach.
-struct Deed: Sendable {
+struct OriginFault: Sendable {
     /// Requests that get a wrong answer.
     enum Targets: Sendable {
         case all
@@ -66,25 +66,27 @@ struct Deed: Sendable {
     }
 
     /// A copy for an origin that serves no ranges.
-    var unranged: Deed {
-        var deed = self
-        deed.isRanged = false
-        return deed
+    var unranged: OriginFault {
+        var fault = self
+        fault.isRanged = false
+        return fault
     }
 
     /// A copy with a file of so many bytes.
-    func sized(_ byteCount: Int) -> Deed {
-        var deed = self
-        deed.byteCount = byteCount
-        return deed
+    func sized(_ byteCount: Int) -> OriginFault {
+        var fault = self
+        fault.byteCount = byteCount
+        return fault
     }
 }
 
 /// A kind of wrong behaviour; the raw values describe each case in plain words.
-protocol Misdeed: CaseIterable, RawRepresentable<String>, Sendable, CustomTestStringConvertible {
-    var deed: Deed { get }
+protocol OriginFaultKind: CaseIterable, RawRepresentable<String>, Sendable,
+    CustomTestStringConvertible
+{
+    var fault: OriginFault { get }
 }
 
-extension Misdeed {
+extension OriginFaultKind {
     var testDescription: String { rawValue }
 }

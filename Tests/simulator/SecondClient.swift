@@ -6,7 +6,7 @@ import KedgeTesting
 
 /// A second client of the same sessions: it sends chunks that the first one sends too, appends,
 /// finalizes too early, and may cancel.
-struct Meddler: Sendable {
+struct SecondClient: Sendable {
     let world: World
     let server: ServerMachine
     let history: History
@@ -14,17 +14,18 @@ struct Meddler: Sendable {
 
     /// Starts the client, which ends when the weather calms down.
     func begin() {
-        guard world.weather.meddling != nil else { return }
+        guard world.weather.secondClientRequests != nil else { return }
         // The task ends with the weather.
         Task.detached { [self] in
-            while let mean = world.weather.meddling {
+            while let mean = world.weather.secondClientRequests {
                 try await world.scheduler.sleep(for: world.draw(around: mean))
-                try? await meddle()
+                // Refusals and lost connections are expected; the world checks the outcome.
+                try? await sendRequest()
             }
         }
     }
 
-    private func meddle() async throws {
+    private func sendRequest() async throws {
         guard let metadata = server.process?.metadata else { return }
         let sessions = try await metadata.survivor.unfinishedSessions()
             .sorted { $0.record.id.text < $1.record.id.text }

@@ -1,7 +1,7 @@
 internal import Glibc
 
 /// Sockets of the loopback address.
-enum LoopbackSocket {
+enum BenchSocket {
     static func connect(to port: UInt16) throws -> Descriptor {
         let socket = try make()
         let status = withAddress(port) { Glibc.connect(socket.number, $0, $1) }

@@ -1,7 +1,7 @@
 internal import Glibc
 
 /// A program that this one started, and kills by its id when this one fails or is stopped.
-final class ChildProcess: Sendable {
+final class BenchProcess: Sendable {
     let id: pid_t
     private let name: String
     private let ended = SharedValue<Outcome?>(nil)

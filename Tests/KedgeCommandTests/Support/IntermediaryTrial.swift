@@ -4,7 +4,7 @@ import KedgeTesting
 import Testing
 
 /// Uploads and downloads a file through an intermediary and checks the outcomes.
-struct MeddlingTrial: Sendable {
+struct IntermediaryTrial: Sendable {
     private let fixture: CommandEnvironment
     private let source: SampleFile
     private let server: Server
@@ -21,40 +21,41 @@ struct MeddlingTrial: Sendable {
 
     /// Uploads a file, then downloads it, each through its own proxy.
     static func run(_ interference: Interference) async throws {
-        let trial = try await MeddlingTrial()
-        let id = try await trial.upload(interference.meddling, interference.upload)
-        try await trial.download(id, interference.meddling, interference.download)
+        let trial = try await IntermediaryTrial()
+        let id = try await trial.upload(interference.rule, interference.upload)
+        try await trial.download(id, interference.rule, interference.download)
     }
 
-    private func upload(_ meddling: Meddling, _ outcome: Deed.Outcome) async throws -> String {
-        let proxy = try MeddlingProxy(upstreamPort: server.port, meddling)
+    private func upload(_ rule: MessageRule, _ outcome: OriginFault.Outcome) async throws -> String
+    {
+        let proxy = try MessageProxy(upstreamPort: server.port, rule)
         let command = [
             "upload", source.path, "--server", proxy.url, "--json", "--chunk-size", "1048576",
         ]
         let finished = try await run(command, proxy, outcome)
         try finished.expectCompleted(source)
-        #expect(proxy.meddledCount > 0, "nobody meddled")
+        #expect(proxy.affectedCount > 0, "the rule applied to no request")
         try [server].expectTakenOnce(source)
         return try #require(try finished.result.remoteFileId)
     }
 
     private func download(
-        _ id: String, _ meddling: Meddling, _ outcome: Deed.Outcome
+        _ id: String, _ rule: MessageRule, _ outcome: OriginFault.Outcome
     ) async throws {
-        let proxy = try MeddlingProxy(upstreamPort: server.port, meddling)
+        let proxy = try MessageProxy(upstreamPort: server.port, rule)
         let copy = "\(folder)/copy.bin"
         let watcher = DestinationWatcher(copy, digest: source.digest)
         let command = ["download", id, "-o", copy, "--server", proxy.url, "--json"]
         let finished = try await run(command, proxy, outcome)
         try finished.expectCompleted(source)
-        #expect(proxy.meddledCount > 0, "nobody meddled")
+        #expect(proxy.affectedCount > 0, "the rule applied to no request")
         #expect(try await watcher.stop().wrongSights == [])
         #expect(fixture.names(in: folder) == ["copy.bin"])
     }
 
     /// Runs a command until it succeeds, after the proxy has reformed if necessary.
     private func run(
-        _ command: [String], _ proxy: MeddlingProxy, _ outcome: Deed.Outcome
+        _ command: [String], _ proxy: MessageProxy, _ outcome: OriginFault.Outcome
     ) async throws -> Finished {
         let client = try fixture.start(command)
         switch outcome {
