@@ -21,8 +21,8 @@ extension TransferEngine {
     ///
     /// - Parameter timeout: Limit of the wait for all of them together.
     package func completedPartialUpload(
-        _ part: SessionID, owner: OwnerID, timeout: Duration = .zero
+        _ source: SessionID, owner: OwnerID, timeout: Duration = .zero
     ) async {
-        await concatenator.completedPartialUpload(part, owner: owner, timeout: timeout)
+        await concatenator.completedPartialUpload(source, owner: owner, timeout: timeout)
     }
 }

@@ -44,7 +44,7 @@ extension Database {
                 try MetadataText.encode(record.metadata), record.state.rawValue,
                 record.createdAt.millisecondsSinceEpoch, record.expiresAt.millisecondsSinceEpoch,
                 record.prefix?.offset, record.prefix?.state.data, record.fileID?.text,
-                record.finalDigest?.data, record.partsText, client,
+                record.finalDigest?.data, record.sourceIDsText, client,
                 isEmpty ? record.createdAt.millisecondsSinceEpoch : nil,
             ])
         return lastInsertedRowID

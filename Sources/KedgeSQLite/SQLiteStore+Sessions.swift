@@ -15,17 +15,17 @@ extension SQLiteStore {
                 return earlier
             }
             let old = try db.session(adopting, fitting: record)
-            if let room, let parts = record.parts,
-                try db.areUsedUp(parts, at: room.maxConcatenationCount)
+            if let room, let sourceIDs = record.sourceIDs,
+                try db.areUsedUp(sourceIDs, at: room.maxConcatenationCount)
             {
-                return .partUsedUp
+                return .sourceUsedUp
             }
             var ended: SessionID?
             if let room, old?.record.state != .open, try db.openCount() >= room.maxOpenCount {
                 ended = try db.makeRoom(besides: room.busy)
                 if ended == nil { return .full }
             }
-            if room != nil, let parts = record.parts { try db.use(parts) }
+            if room != nil, let sourceIDs = record.sourceIDs { try db.use(sourceIDs) }
             let created = try db.insert(record, of: room?.client, adopting: old)
             if let key = idempotencyKey {
                 try db.run(
@@ -141,21 +141,21 @@ extension Database {
     }
 
     /// Whether one of the sessions has reached the limit of final uploads that use it.
-    fileprivate func areUsedUp(_ parts: [SessionID], at limit: Int) throws -> Bool {
+    fileprivate func areUsedUp(_ sourceIDs: [SessionID], at limit: Int) throws -> Bool {
         try exists(
             """
             SELECT 1 FROM session
             WHERE id IN (SELECT value FROM json_each(?)) AND composition_count >= ? LIMIT 1
-            """, [Self.list(parts), limit])
+            """, [Self.list(sourceIDs), limit])
     }
 
     /// Counts one more final upload for each of the sessions.
-    fileprivate func use(_ parts: [SessionID]) throws {
+    fileprivate func use(_ sourceIDs: [SessionID]) throws {
         try run(
             """
             UPDATE session SET composition_count = composition_count + 1
             WHERE id IN (SELECT value FROM json_each(?))
-            """, [Self.list(parts)])
+            """, [Self.list(sourceIDs)])
     }
 
     /// Returns the identifiers as JSON. They only contain hexadecimal digits.
@@ -195,7 +195,7 @@ extension Database {
         _ record: SessionRecord, of client: String?, adopting old: SessionRow?
     ) throws -> (number: Int64, record: SessionRecord) {
         guard let old else {
-            return (try insert(record, of: client, isEmpty: record.parts == nil), record)
+            return (try insert(record, of: client, isEmpty: record.sourceIDs == nil), record)
         }
         // The old row releases its key first: two sessions never share a staging key.
         try run(

@@ -37,7 +37,7 @@ struct SessionRow {
             fileName: row["file_name"], mimeType: row["mime_type"], fileSize: row["file_size"],
             chunkSize: row["chunk_size"], declaredDigest: try row.digest("declared_sha256"),
             metadata: try MetadataText.decode(row["metadata"]),
-            parts: try SessionRecord.parts(row["parts"]), state: state,
+            sourceIDs: try SessionRecord.sourceIDs(row["parts"]), state: state,
             createdAt: row.time("created_at"), expiresAt: row.time("expires_at"))
         if let offset = row["prefix_offset"] as Int64?, let bytes = row["prefix_state"] as Data? {
             record.prefix = HashCheckpoint(offset: offset, state: [UInt8](bytes))

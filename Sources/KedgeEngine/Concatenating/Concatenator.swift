@@ -56,10 +56,10 @@ final class Concatenator: Sendable {
     ///
     /// - Parameter timeout: Timeout for all of them together.
     func completedPartialUpload(
-        _ part: SessionID, owner: OwnerID, timeout: Duration = .zero
+        _ source: SessionID, owner: OwnerID, timeout: Duration = .zero
     ) async {
         var left = timeout
-        for id in waitingConcatenations.waiting(for: part, owner: owner) {
+        for id in waitingConcatenations.waiting(for: source, owner: owner) {
             left -= await context.timer.measure {
                 do {
                     _ = try await concatenate(id, owner: owner, timeout: left)
@@ -80,9 +80,10 @@ final class Concatenator: Sendable {
     }
 
     /// Checks in the background for final uploads that wait for a session that became a file.
-    func startFinalUploads(of part: SessionID, owner: OwnerID) {
-        guard !waitingConcatenations.waiting(for: part, owner: owner).isEmpty else { return }
-        concatenationChecks.start(part) { [self] in await completedPartialUpload(part, owner: owner)
+    func startFinalUploads(of source: SessionID, owner: OwnerID) {
+        guard !waitingConcatenations.waiting(for: source, owner: owner).isEmpty else { return }
+        concatenationChecks.start(source) { [self] in
+            await completedPartialUpload(source, owner: owner)
         }
     }
 
@@ -109,7 +110,7 @@ final class Concatenator: Sendable {
         of id: SessionID, owner: OwnerID, keepsAlive: Bool
     ) async throws -> (result: Concatenation, isReady: Bool) {
         let view = try await uploads.view(of: id, owner: owner)
-        guard let ids = view.parts else {
+        guard let ids = view.sourceIDs else {
             throw EngineError(.badRequest, "The upload is not a final upload.")
         }
         if view.state == .completed, let file = view.fileID {

@@ -11,28 +11,28 @@ struct SourceAppender: Sendable {
 
     /// Appends the bytes of the partial upload that are missing.
     ///
-    /// - Throws: ``DamagedPart``, and the errors of reading and appending.
-    func append(_ part: SourceUpload, to id: SessionID, owner: OwnerID) async throws {
+    /// - Throws: ``DamagedChunk``, and the errors of reading and appending.
+    func append(_ upload: SourceUpload, to id: SessionID, owner: OwnerID) async throws {
         guard !context.isEnding else { throw EngineError(.unavailable, "The service is stopping.") }
-        try await reader.withBytes(of: part, owner: owner) { bytes in
-            try await self.append(part, bytes, to: id, owner: owner)
+        try await reader.withBytes(of: upload, owner: owner) { bytes in
+            try await self.append(upload, bytes, to: id, owner: owner)
         }
     }
 
     private func append(
-        _ part: SourceUpload, _ bytes: PartBytes, to id: SessionID, owner: OwnerID
+        _ upload: SourceUpload, _ bytes: SourceBytes, to id: SessionID, owner: OwnerID
     ) async throws {
         try await registry.withSession(id, owner: owner) { session in
             let offset = await session.ledger.contiguousOffset
-            guard offset < part.end else { return }
-            guard offset >= part.start else {
+            guard offset < upload.end else { return }
+            guard offset >= upload.start else {
                 throw EngineError(
                     .unavailable, cause: "bytes of earlier partial uploads are missing")
             }
             if let source = try await bytes.copySource() {
-                try await session.stagingArea().noteCopies(of: source, at: part.start)
+                try await session.stagingArea().noteCopies(of: source, at: upload.start)
             }
-            let body = SourceBody(bytes: bytes, start: offset - part.start, context: context)
+            let body = SourceBody(bytes: bytes, start: offset - upload.start, context: context)
             _ = try await sessionWriter.append(
                 AppendPut(offset: offset), to: session, body: body)
         }

@@ -3,7 +3,7 @@ internal import KedgeHash
 internal import KedgeModel
 
 /// The bytes of a complete upload with their digests.
-struct PartBytes: Sendable {
+struct SourceBytes: Sendable {
     let byteCount: Int64
     let chunkSize: Int64
     /// Digests of all chunks, in their order.
@@ -16,14 +16,14 @@ struct PartBytes: Sendable {
 
     /// Compares a chunk with its digest.
     ///
-    /// - Throws: ``DamagedPart``, also when stored bytes of the chunk are missing.
+    /// - Throws: ``DamagedChunk``, also when stored bytes of the chunk are missing.
     func verify(_ index: Int, context: EngineContext) async throws {
-        guard index < digests.count else { throw DamagedPart(index: index) }
+        guard index < digests.count else { throw DamagedChunk(index: index) }
         if try await isIntact(index, context: context) { return }
         // Only what is stored counts: this node's copies may be old, or damaged in memory.
         let start = Int64(index) * chunkSize
         await dropCached(min(chunkSize, byteCount - start), start)
-        guard try await isIntact(index, context: context) else { throw DamagedPart(index: index) }
+        guard try await isIntact(index, context: context) else { throw DamagedChunk(index: index) }
     }
 
     private func isIntact(_ index: Int, context: EngineContext) async throws -> Bool {
@@ -38,15 +38,15 @@ struct PartBytes: Sendable {
 }
 
 /// The error for a stored chunk that no longer matches its digest.
-struct DamagedPart: Error {
+struct DamagedChunk: Error {
     let index: Int
     /// True when the chunk matched at first, and bytes that no longer did were copied.
     var isCopied = false
 }
 
 /// The error for damaged bytes of a partial upload that is not a file.
-struct DamagedSource: Error {
-    let damage: DamagedPart
+struct DamagedSourceUpload: Error {
+    let damage: DamagedChunk
     let session: LiveSession
     /// The session's revision before its bytes were read.
     let revision: Int64
@@ -58,7 +58,7 @@ struct DamagedSource: Error {
 /// not become a file of its own this way. The second read is hashed, too, because a failing disk
 /// may return other bytes.
 struct SourceBody: ByteBody {
-    let bytes: PartBytes
+    let bytes: SourceBytes
     /// Offset of the body's first byte in the partial upload.
     let start: Int64
     let context: EngineContext
@@ -109,7 +109,7 @@ struct SourceBody: ByteBody {
             guard offset == verifiedEnd else { return }
             let index = Int((offset - 1) / body.bytes.chunkSize)
             guard after.digest() == body.bytes.digests[index] else {
-                throw DamagedPart(index: index, isCopied: true)
+                throw DamagedChunk(index: index, isCopied: true)
             }
         }
     }

@@ -26,7 +26,7 @@ struct SourceCopier: Sendable {
         }
         // Only checks for room. The appends reserve it, and it must not be counted twice.
         try await context.space.reserving(rest, of: context.bytes) {}
-        for part in sources { try await copy(part, to: id, owner: owner) }
+        for upload in sources { try await copy(upload, to: id, owner: owner) }
     }
 
     /// Returns the partial uploads with their offsets in the final upload.
@@ -61,34 +61,34 @@ struct SourceCopier: Sendable {
         }
     }
 
-    private func copy(_ part: SourceUpload, to id: SessionID, owner: OwnerID) async throws {
+    private func copy(_ upload: SourceUpload, to id: SessionID, owner: OwnerID) async throws {
         do {
-            try await appender.append(part, to: id, owner: owner)
+            try await appender.append(upload, to: id, owner: owner)
         } catch {
             // If the partial upload became a file meanwhile, its bytes are elsewhere. The lock
             // waits for a finalize under way. An error of this query is dropped, because the first
             // one is more useful.
-            let state = try? await finalizer.withoutFinalize(of: part.id) {
-                try await registry.withSession(part.id, owner: owner) {
+            let state = try? await finalizer.withoutFinalize(of: upload.id) {
+                try await registry.withSession(upload.id, owner: owner) {
                     try await $0.currentStatus().state
                 }
             }
             switch error {
-            case let source as DamagedSource where source.damage.isCopied:
+            case let source as DamagedSourceUpload where source.damage.isCopied:
                 throw try await discardCopy(id, owner: owner, after: source.damage)
-            case let source as DamagedSource where state == .open:
-                throw try await finalizer.withoutFinalize(of: part.id) {
+            case let source as DamagedSourceUpload where state == .open:
+                throw try await finalizer.withoutFinalize(of: upload.id) {
                     try await finalizer.sessionBytes.invalidate(
                         source.session, DamagedChunks(indexes: [source.damage.index]),
                         knowing: source.revision)
                 }
-            case let damage as DamagedPart where damage.isCopied:
+            case let damage as DamagedChunk where damage.isCopied:
                 throw try await discardCopy(id, owner: owner, after: damage)
-            case let damage as DamagedPart:
+            case let damage as DamagedChunk:
                 throw EngineError(.internalError, cause: Self.cause(of: damage))
             default:
                 guard state == .completed, !context.isEnding else { throw error }
-                try await appender.append(part, to: id, owner: owner)
+                try await appender.append(upload, to: id, owner: owner)
             }
         }
     }
@@ -96,7 +96,7 @@ struct SourceCopier: Sendable {
     /// Invalidates what was copied into the final upload. The next attempt copies it again, and
     /// decides whether the partial upload is damaged.
     private func discardCopy(
-        _ id: SessionID, owner: OwnerID, after damage: DamagedPart
+        _ id: SessionID, owner: OwnerID, after damage: DamagedChunk
     ) async throws -> EngineError {
         let cause = Self.cause(of: damage)
         return try await registry.withSession(id, owner: owner) { session in
@@ -106,7 +106,7 @@ struct SourceCopier: Sendable {
         }
     }
 
-    private static func cause(of damage: DamagedPart) -> String {
+    private static func cause(of damage: DamagedChunk) -> String {
         "chunk \(damage.index) of a partial upload changed after receipt"
     }
 }

@@ -11,20 +11,20 @@ struct SourceReader: Sendable {
     ///
     /// - Throws: The errors of reading it, and `FILE_GONE`.
     func withBytes(
-        of part: SourceUpload, owner: OwnerID,
-        _ body: @escaping @Sendable (PartBytes) async throws -> Void
+        of upload: SourceUpload, owner: OwnerID,
+        _ body: @escaping @Sendable (SourceBytes) async throws -> Void
     ) async throws {
-        let record = try await registry.withSession(part.id, owner: owner) {
+        let record = try await registry.withSession(upload.id, owner: owner) {
             await $0.ledger.record
         }
         guard record.state == .completed, let fileID = record.fileID else {
-            return try await withStagedBytes(of: part, owner: owner, body)
+            return try await withStagedBytes(of: upload, owner: owner, body)
         }
         let file = try await fileService.file(fileID, owner: owner)
         let digests = try await fileService.chunkDigests(of: file)
         let opened = try await fileService.openFile(file)
-        let bytes = PartBytes(
-            byteCount: part.byteCount, chunkSize: file.chunkSize, digests: digests,
+        let bytes = SourceBytes(
+            byteCount: upload.byteCount, chunkSize: file.chunkSize, digests: digests,
             source: opened.reader.read, dropCached: opened.reader.dropCached,
             copySource: opened.reader.copySource)
         let result = await Result { try await body(bytes) }
@@ -35,12 +35,12 @@ struct SourceReader: Sendable {
     /// Lends the bytes of a partial upload that is not a file. Its staging area stays open
     /// meanwhile: a finalize or cancel of the partial upload stops the closure first.
     ///
-    /// - Throws: ``DamagedSource`` for the closure's ``DamagedPart``.
+    /// - Throws: ``DamagedSourceUpload`` for the closure's ``DamagedChunk``.
     private func withStagedBytes(
-        of part: SourceUpload, owner: OwnerID,
-        _ body: @escaping @Sendable (PartBytes) async throws -> Void
+        of upload: SourceUpload, owner: OwnerID,
+        _ body: @escaping @Sendable (SourceBytes) async throws -> Void
     ) async throws {
-        try await registry.withSession(part.id, owner: owner) { session in
+        try await registry.withSession(upload.id, owner: owner) { session in
             let revision = await session.ledger.revision
             do {
                 try await assemble(session)
@@ -48,13 +48,13 @@ struct SourceReader: Sendable {
                     let area = try await session.stagingArea()
                     let ledger = await session.ledger
                     try await body(
-                        PartBytes(
-                            byteCount: part.byteCount, chunkSize: ledger.record.chunkSize,
+                        SourceBytes(
+                            byteCount: upload.byteCount, chunkSize: ledger.record.chunkSize,
                             digests: ledger.chunks.map(\.digest), source: area.read,
                             dropCached: area.dropCached, copySource: area.copySource))
                 }
-            } catch let damage as DamagedPart {
-                throw DamagedSource(damage: damage, session: session, revision: revision)
+            } catch let damage as DamagedChunk {
+                throw DamagedSourceUpload(damage: damage, session: session, revision: revision)
             }
         }
     }
@@ -64,7 +64,7 @@ struct SourceReader: Sendable {
             try await sessionBytes.assemble(session)
         } catch ByteStoreError.notFound {
             // A store that assembles cannot replace one chunk: any index stands for all.
-            throw DamagedPart(index: 0)
+            throw DamagedChunk(index: 0)
         }
     }
 }

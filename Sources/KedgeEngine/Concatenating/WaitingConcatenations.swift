@@ -8,43 +8,43 @@ internal import KedgeModel
 final class WaitingConcatenations: Sendable {
     private struct Entry {
         let owner: OwnerID
-        let parts: Set<SessionID>
+        let sources: Set<SessionID>
     }
 
     private struct State {
         var entries: [SessionID: Entry] = [:]
         /// Final uploads by the partial upload that they wait for; every finalize looks here.
         var finalUploads: [SessionID: Set<SessionID>] = [:]
-        var partCount = 0
+        var sourceCount = 0
 
         mutating func insert(_ id: SessionID, _ entry: Entry) {
             entries[id] = entry
-            partCount += entry.parts.count
-            for part in entry.parts { finalUploads[part, default: []].insert(id) }
+            sourceCount += entry.sources.count
+            for source in entry.sources { finalUploads[source, default: []].insert(id) }
         }
 
         mutating func remove(_ id: SessionID) {
             guard let entry = entries.removeValue(forKey: id) else { return }
-            partCount -= entry.parts.count
-            for part in entry.parts {
-                finalUploads[part]?.remove(id)
-                if finalUploads[part]?.isEmpty == true { finalUploads[part] = nil }
+            sourceCount -= entry.sources.count
+            for source in entry.sources {
+                finalUploads[source]?.remove(id)
+                if finalUploads[source]?.isEmpty == true { finalUploads[source] = nil }
             }
         }
     }
 
     /// Maximum number of partial uploads remembered, over all sessions; each takes some tens of
     /// bytes.
-    private static let maxPartCount = 100_000
+    private static let maxSourceCount = 100_000
 
     private let state = Mutex(State())
 
     /// Remembers a session. At the limit, arbitrary other sessions are forgotten.
-    func add(_ id: SessionID, _ parts: [SessionID], owner: OwnerID) {
+    func add(_ id: SessionID, _ sources: [SessionID], owner: OwnerID) {
         state.withLock { state in
             guard state.entries[id] == nil else { return }
-            let entry = Entry(owner: owner, parts: Set(parts))
-            while state.partCount + entry.parts.count > Self.maxPartCount,
+            let entry = Entry(owner: owner, sources: Set(sources))
+            while state.sourceCount + entry.sources.count > Self.maxSourceCount,
                 let victim = state.entries.keys.first
             {
                 state.remove(victim)
@@ -56,9 +56,9 @@ final class WaitingConcatenations: Sendable {
     func remove(_ id: SessionID) { state.withLock { $0.remove(id) } }
 
     /// Returns the sessions of this owner that wait for the partial upload.
-    func waiting(for part: SessionID, owner: OwnerID) -> Set<SessionID> {
+    func waiting(for source: SessionID, owner: OwnerID) -> Set<SessionID> {
         state.withLock { state in
-            state.finalUploads[part, default: []].filter { state.entries[$0]?.owner == owner }
+            state.finalUploads[source, default: []].filter { state.entries[$0]?.owner == owner }
         }
     }
 }

@@ -86,7 +86,7 @@ package struct EngineConfiguration: Sendable {
     /// Largest body with a checksum, in bytes. No byte of such a body counts before its end.
     package var maxCheckedByteCount: Int64 = 1 << 30
     /// Maximum number of partial uploads of one final upload.
-    package var maxPartCount = 1000
+    package var maxSourceCount = 1000
     /// Maximum number of final uploads that can use the same partial upload. Each copies its bytes:
     /// without a limit, a few requests that list the same partial uploads in other orders would
     /// fill the disk.

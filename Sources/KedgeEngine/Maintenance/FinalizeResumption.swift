@@ -55,7 +55,7 @@ struct FinalizeResumption: Sendable {
         let jobs = try await rows.takeAbandonedFinalizes(
             lease: finalizer.leases.workLease, limit: 10)
         for job in jobs where !context.isEnding {
-            if job.record.parts == nil {
+            if job.record.sourceIDs == nil {
                 finalizer.finishInBackground(job.record.id, owner: job.record.owner, job.expected)
             } else {
                 await concatenator.resumeConcatenating(job.record)

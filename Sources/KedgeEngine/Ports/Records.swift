@@ -56,7 +56,7 @@ package struct SessionRecord: Hashable, Sendable {
     package var metadata: [String: String]
     /// The partial uploads of a final upload, in order; nil for a session that receives its bytes
     /// from a client.
-    package var parts: [SessionID]?
+    package var sourceIDs: [SessionID]?
     package var state: SessionState
     package var createdAt: Timestamp
     package var expiresAt: Timestamp
@@ -69,7 +69,7 @@ package struct SessionRecord: Hashable, Sendable {
     package init(
         id: SessionID, owner: OwnerID, stagingKey: StagingKey, fileName: String,
         mimeType: String?, fileSize: Int64?, chunkSize: Int64, declaredDigest: SHA256Digest?,
-        metadata: [String: String], parts: [SessionID]? = nil, state: SessionState,
+        metadata: [String: String], sourceIDs: [SessionID]? = nil, state: SessionState,
         createdAt: Timestamp, expiresAt: Timestamp, prefix: HashCheckpoint? = nil,
         fileID: FileID? = nil,
         finalDigest: SHA256Digest? = nil
@@ -83,7 +83,7 @@ package struct SessionRecord: Hashable, Sendable {
         self.chunkSize = chunkSize
         self.declaredDigest = declaredDigest
         self.metadata = metadata
-        self.parts = parts
+        self.sourceIDs = sourceIDs
         self.state = state
         self.createdAt = createdAt
         self.expiresAt = expiresAt

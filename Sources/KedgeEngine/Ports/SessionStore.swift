@@ -23,7 +23,7 @@ package enum CreateOutcome: Sendable {
     /// The maximum of open sessions is reached, and each has bytes. Nothing was created.
     case full
     /// One of the partial uploads is already in the maximum of final uploads. Nothing was created.
-    case partUsedUp
+    case sourceUsedUp
 }
 
 /// The limits for a new session, and the client that creates it.

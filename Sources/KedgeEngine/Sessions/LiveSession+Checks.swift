@@ -6,7 +6,7 @@ extension LiveSession {
     ///
     /// - Throws: `UPLOAD_IS_FINAL` when they come from partial uploads.
     func requireOwnBytes() throws {
-        guard ledger.record.parts == nil else { throw EngineError(.uploadIsFinal) }
+        guard ledger.record.sourceIDs == nil else { throw EngineError(.uploadIsFinal) }
     }
 
     /// Checks that the session accepts bytes now.

@@ -13,7 +13,7 @@ package struct UploadView: Sendable {
     package let mimeType: String?
     package let metadata: [String: String]
     /// The partial uploads of a final upload; nil for an upload whose bytes come from a client.
-    package let parts: [SessionID]?
+    package let sourceIDs: [SessionID]?
     package let createdAt: Timestamp
     package let expiresAt: Timestamp
     /// The file that the upload has become; nil before.
@@ -32,7 +32,7 @@ package struct UploadView: Sendable {
         fileName = record.fileName
         mimeType = record.mimeType
         metadata = record.metadata
-        parts = record.parts
+        sourceIDs = record.sourceIDs
         createdAt = record.createdAt
         expiresAt = record.expiresAt
         fileID = record.state == .completed ? record.fileID : nil

@@ -12,7 +12,7 @@ package struct NewSession: Sendable {
     package var metadata: [String: String]
     /// The partial uploads of a final upload, in order and of the same owner; nil for a session
     /// that takes bytes from clients.
-    package var parts: [SessionID]?
+    package var sourceIDs: [SessionID]?
     package var adopting: SessionID?
     /// The client's address; nil when unknown.
     package var client: ClientAddress?
@@ -20,7 +20,7 @@ package struct NewSession: Sendable {
     package init(
         fileName: String, fileSize: Int64?, mimeType: String? = nil, chunkSize: Int64? = nil,
         declaredDigest: SHA256Digest? = nil, metadata: [String: String] = [:],
-        parts: [SessionID]? = nil, adopting: SessionID? = nil, client: ClientAddress? = nil
+        sourceIDs: [SessionID]? = nil, adopting: SessionID? = nil, client: ClientAddress? = nil
     ) {
         self.fileName = fileName
         self.fileSize = fileSize
@@ -28,7 +28,7 @@ package struct NewSession: Sendable {
         self.chunkSize = chunkSize
         self.declaredDigest = declaredDigest
         self.metadata = metadata
-        self.parts = parts
+        self.sourceIDs = sourceIDs
         self.adopting = adopting
         self.client = client
     }
@@ -60,13 +60,13 @@ extension NewSession {
             throw EngineError(
                 .badRequest, "metadata is larger than \(configuration.maxMetadataByteCount) bytes.")
         }
-        if let parts {
-            guard !parts.isEmpty, parts.count <= configuration.maxPartCount,
-                Set(parts).count == parts.count
+        if let sourceIDs {
+            guard !sourceIDs.isEmpty, sourceIDs.count <= configuration.maxSourceCount,
+                Set(sourceIDs).count == sourceIDs.count
             else {
                 throw EngineError(
                     .badRequest,
-                    "A final upload needs 1 to \(configuration.maxPartCount) different uploads.")
+                    "A final upload needs 1 to \(configuration.maxSourceCount) different uploads.")
             }
         }
         if let size = fileSize {

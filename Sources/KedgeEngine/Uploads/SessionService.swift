@@ -32,7 +32,7 @@ struct SessionService: Sendable {
                 return try await begin(record, new)
             case .full:
                 throw EngineError(.tooManySessions)
-            case .partUsedUp:
+            case .sourceUsedUp:
                 let limit = context.configuration.maxConcatenationsPerPartialUpload
                 throw EngineError(
                     .badRequest, "An upload can be used in at most \(limit) final uploads.")
@@ -52,17 +52,17 @@ struct SessionService: Sendable {
         return SessionRecord(
             id: id, owner: owner, stagingKey: StagingKey(id), fileName: new.fileName,
             mimeType: new.mimeType, fileSize: new.fileSize, chunkSize: chunkSize,
-            declaredDigest: new.declaredDigest, metadata: new.metadata, parts: new.parts,
+            declaredDigest: new.declaredDigest, metadata: new.metadata, sourceIDs: new.sourceIDs,
             state: .open, createdAt: now,
             // A final upload waits for the bytes of its partial uploads.
-            expiresAt: new.parts == nil ? context.firstExpiry : context.nextExpiry)
+            expiresAt: new.sourceIDs == nil ? context.firstExpiry : context.nextExpiry)
     }
 
     private func room(for new: NewSession) -> SessionRoom {
         SessionRoom(
             maxOpenCount: context.configuration.maxOpenSessions, client: new.client?.network,
             // Partial uploads of the new session must not make room for it either.
-            busy: context.busySessions.ids.union(new.parts ?? []),
+            busy: context.busySessions.ids.union(new.sourceIDs ?? []),
             maxConcatenationCount: context.configuration.maxConcatenationsPerPartialUpload)
     }
 

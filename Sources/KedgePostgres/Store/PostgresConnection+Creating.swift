@@ -76,7 +76,7 @@ extension PostgresConnection {
         _ record: SessionRecord, of client: String?, isAdopting: Bool
     ) throws -> (number: Int64, record: SessionRecord) {
         let inserted = try insert(
-            record, of: client, isEmpty: record.parts == nil, stagingState: nil, revision: 0)
+            record, of: client, isEmpty: record.sourceIDs == nil, stagingState: nil, revision: 0)
         if let inserted { return (inserted, record) }
         guard let stored = try session(record.id),
             stored.isFirstRun(of: record, isAdopting: isAdopting)
@@ -108,7 +108,7 @@ extension PostgresConnection {
                 .time(record.createdAt), .time(record.expiresAt), .int8(record.prefix?.offset),
                 .bytea(record.prefix?.state), .text(record.fileID?.text),
                 .digest(record.finalDigest), .text(stagingState), .int8(revision),
-                .text(record.partsText), .text(client),
+                .text(record.sourceIDsText), .text(client),
                 .int8(isEmpty ? record.createdAt.millisecondsSinceEpoch : nil),
             ]
         ).firstRow

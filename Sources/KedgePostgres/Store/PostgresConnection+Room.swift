@@ -81,22 +81,22 @@ extension PostgresConnection {
 extension PostgresConnection {
     /// Whether one of the sessions has reached the limit. Their rows stay locked until the
     /// transaction ends.
-    func areUsedUp(_ parts: [SessionID], at limit: Int) throws -> Bool {
+    func areUsedUp(_ sourceIDs: [SessionID], at limit: Int) throws -> Bool {
         // A common order of locking avoids deadlocks. The counts are read in a later statement.
         _ = try query(
             "SELECT number FROM session WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE",
-            [.texts(parts.map(\.text))])
+            [.texts(sourceIDs.map(\.text))])
         return try query(
             "SELECT 1 FROM session WHERE id = ANY($1) AND composition_count >= $2 LIMIT 1",
-            [.texts(parts.map(\.text)), .int8(Int64(limit))]
+            [.texts(sourceIDs.map(\.text)), .int8(Int64(limit))]
         ).rowCount > 0
     }
 
     /// Counts one more final upload for each of the sessions. A second run after an unacknowledged
     /// commit may count twice, and so only allows fewer.
-    func use(_ parts: [SessionID]) throws {
+    func use(_ sourceIDs: [SessionID]) throws {
         _ = try query(
             "UPDATE session SET composition_count = composition_count + 1 WHERE id = ANY($1)",
-            [.texts(parts.map(\.text))])
+            [.texts(sourceIDs.map(\.text))])
     }
 }

@@ -16,10 +16,10 @@ extension PostgresStore {
                 return earlier
             }
             let old = try db.lockedSession(adopting, fitting: record)
-            if let room, let parts = record.parts,
-                try db.areUsedUp(parts, at: room.maxConcatenationCount)
+            if let room, let sourceIDs = record.sourceIDs,
+                try db.areUsedUp(sourceIDs, at: room.maxConcatenationCount)
             {
-                return .partUsedUp
+                return .sourceUsedUp
             }
             var ended: SessionID?
             if let room, old?.record.state != .open,
@@ -28,7 +28,7 @@ extension PostgresStore {
                 ended = try db.makeRoom(besides: room.busy)
                 if ended == nil { return .full }
             }
-            if room != nil, let parts = record.parts { try db.use(parts) }
+            if room != nil, let sourceIDs = record.sourceIDs { try db.use(sourceIDs) }
             let created = try db.insert(
                 record, of: room?.client, isAdopting: adopting != nil, old)
             if let key = idempotencyKey {

@@ -51,7 +51,7 @@ package struct SessionRow {
         stagingState = row.optionalText()
         revision = try row.integer()
         resetRevision = try row.integer()
-        record.parts = try SessionRecord.parts(row.optionalText())
+        record.sourceIDs = try SessionRecord.sourceIDs(row.optionalText())
     }
 }
 

@@ -52,7 +52,7 @@ extension ResumableUploadRoutes {
     private func view(
         _ known: UploadView, at offset: Int64, _ context: KedgeRequestContext
     ) async throws -> UploadView {
-        guard known.state != .open || known.parts == nil else {
+        guard known.state != .open || known.sourceIDs == nil else {
             throw EngineError(.uploadIsFinal)
         }
         if known.offset == offset { return known }

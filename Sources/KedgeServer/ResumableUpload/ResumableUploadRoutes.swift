@@ -76,7 +76,7 @@ struct ResumableUploadRoutes: Sendable {
                 }
             }
             // A final upload has no offset at which a client can resume.
-            let offset = isComplete || view.parts == nil ? view.offset : nil
+            let offset = isComplete || view.sourceIDs == nil ? view.offset : nil
             var response = Response(status: .noContent)
             response.headers.set(call.stateFields(isComplete: isComplete, offset: offset))
             response.headers.set(
@@ -149,7 +149,7 @@ struct ResumableUploadRoutes: Sendable {
     /// A final upload is returned as it is: the service itself appends copies of its partial
     /// uploads.
     func stopped(_ view: UploadView, _ context: KedgeRequestContext) async throws -> UploadView {
-        guard view.parts == nil else { return view }
+        guard view.sourceIDs == nil else { return view }
         return try await self.view(of: view.id, context, stopsAppend: true)
     }
 

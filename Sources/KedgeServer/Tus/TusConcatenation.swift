@@ -7,9 +7,9 @@ enum TusConcatenation: Hashable, Sendable {
     /// The partial uploads in the order of their bytes.
     case final([SessionID])
 
-    /// - Parameter maxPartCount: Maximum number of partial uploads of a final upload.
+    /// - Parameter maxSourceCount: Maximum number of partial uploads of a final upload.
     /// - Throws: `BAD_REQUEST`.
-    init(_ text: String, maxPartCount: Int) throws {
+    init(_ text: String, maxSourceCount: Int) throws {
         if text == "partial" {
             self = .partial
             return
@@ -18,7 +18,7 @@ enum TusConcatenation: Hashable, Sendable {
             throw EngineError(
                 .badRequest, "Upload-Concat must be \"partial\", or \"final;\" and uploads.")
         }
-        let parts = try text.dropFirst("final;".count).split(separator: " ").map { address in
+        let sourceIDs = try text.dropFirst("final;".count).split(separator: " ").map { address in
             // Only the id counts, because proxies may change the address before it.
             let name = address.split(separator: "/").last ?? ""
             guard let id = SessionID(name) else {
@@ -26,16 +26,16 @@ enum TusConcatenation: Hashable, Sendable {
             }
             return id
         }
-        guard !parts.isEmpty else {
+        guard !sourceIDs.isEmpty else {
             throw EngineError(.badRequest, "Upload-Concat has no uploads.")
         }
-        guard parts.count <= maxPartCount else {
+        guard sourceIDs.count <= maxSourceCount else {
             throw EngineError(
-                .badRequest, "Upload-Concat has more than \(maxPartCount) uploads.")
+                .badRequest, "Upload-Concat has more than \(maxSourceCount) uploads.")
         }
-        guard Set(parts).count == parts.count else {
+        guard Set(sourceIDs).count == sourceIDs.count else {
             throw EngineError(.badRequest, "Upload-Concat has an upload twice.")
         }
-        self = .final(parts)
+        self = .final(sourceIDs)
     }
 }

@@ -15,7 +15,7 @@ extension TusRoutes {
         let metadata = try TusMetadata(request.headers[TusField.metadata] ?? "")
         let concat = request.headers[TusField.concat]
         let concatenation = try concat.map {
-            try TusConcatenation($0, maxPartCount: engine.configuration.maxPartCount)
+            try TusConcatenation($0, maxSourceCount: engine.configuration.maxSourceCount)
         }
         let append = try TusAppend(request, context)
         let fields = TusRequestFields(fields: request.headers)
@@ -28,12 +28,12 @@ extension TusRoutes {
             client: context.client)
         new.metadata[TusUpload.MetadataKey.metadata] = metadata.text
         new.metadata[TusUpload.MetadataKey.concat] = concat
-        if case .final(let parts) = concatenation {
+        if case .final(let sourceIDs) = concatenation {
             guard append.isEmpty, fields.fields[TusField.length] == nil else {
                 throw EngineError(
                     .badRequest, "A final upload has neither Upload-Length nor a body.")
             }
-            return try await createFinal(new, of: parts, request, context)
+            return try await createFinal(new, of: sourceIDs, request, context)
         }
         new.fileSize = try size(in: fields)
         let status = try await engine.createSession(new, owner: context.principal.owner)
@@ -56,7 +56,7 @@ extension TusRoutes {
     func created(_ upload: TusUpload, asked request: Request) -> Response {
         var fields = upload.progressFields
         // A final upload has no offset before it has all bytes.
-        if upload.awaitsParts { fields[TusField.offset] = nil }
+        if upload.awaitsSources { fields[TusField.offset] = nil }
         fields[.location] = address.url(
             endpoint.path(of: upload.view.id), asked: request)
         return Response(status: .created, headers: fields)

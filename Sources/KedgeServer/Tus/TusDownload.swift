@@ -23,7 +23,7 @@ extension TusRoutes {
             guard let id = upload.view.fileID else { throw EngineError(.fileNotFound) }
             return try await engine.file(id, owner: owner)
         }
-        if upload.awaitsParts {
+        if upload.awaitsSources {
             guard case .file(let file) = try await engine.concatenate(upload.view.id, owner: owner)
             else { throw EngineError(.missingChunks) }
             return file

@@ -22,9 +22,9 @@ extension TusRoutes {
         _ new: NewSession, of ids: [SessionID], _ request: Request,
         _ context: KedgeRequestContext
     ) async throws -> Response {
-        try await requireParts(ids, context)
+        try await requireSources(ids, context)
         var new = new
-        new.parts = ids
+        new.sourceIDs = ids
         let upload = try await final(new, context)
         context.logMetadata.set("session.id", upload.view.id)
         _ = try await engine.concatenate(
@@ -62,13 +62,13 @@ extension TusRoutes {
 
     /// Starts the concatenations that lacked only this partial upload, and waits a little for their
     /// files.
-    func finishWaiting(for part: SessionID, _ context: KedgeRequestContext) async {
+    func finishWaiting(for source: SessionID, _ context: KedgeRequestContext) async {
         await engine.completedPartialUpload(
-            part, owner: context.principal.owner, timeout: Self.lastPartialUploadTimeout)
+            source, owner: context.principal.owner, timeout: Self.lastPartialUploadTimeout)
     }
 
     /// - Throws: `BAD_REQUEST` when an upload does not exist or is not a partial one.
-    private func requireParts(_ ids: [SessionID], _ context: KedgeRequestContext) async throws {
+    private func requireSources(_ ids: [SessionID], _ context: KedgeRequestContext) async throws {
         for id in ids {
             do {
                 if try await upload(id, context).isPartial { continue }

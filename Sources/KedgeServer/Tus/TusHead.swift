@@ -18,7 +18,7 @@ extension TusRoutes {
 
     private func progress(_ context: KedgeRequestContext) async throws -> Response {
         var upload = try await upload(context)
-        if upload.awaitsParts {
+        if upload.awaitsSources {
             let owner = context.principal.owner
             if case .waiting(let length) = try await engine.concatenate(
                 upload.view.id, owner: owner)
@@ -45,12 +45,12 @@ extension TusRoutes {
 
     private static func head(_ upload: TusUpload, length: Int64?) -> Response {
         // A final upload has no offset before it has all bytes.
-        let offset = upload.awaitsParts ? nil : upload.view.offset
+        let offset = upload.awaitsSources ? nil : upload.view.offset
         var fields = upload.progressFields
         fields[.cacheControl] = "no-store"
         fields[TusField.offset] = offset.map { String($0) }
         fields[TusField.length] = length.map { String($0) }
-        if length == nil, upload.parts == nil { fields[TusField.deferLength] = "1" }
+        if length == nil, upload.sourceIDs == nil { fields[TusField.deferLength] = "1" }
         fields[TusField.metadata] = upload.metadataText
         fields[TusField.concat] = upload.view.metadata[TusUpload.MetadataKey.concat]
         if offset != nil, offset == length, !upload.isPartial { fields[TusField.expires] = nil }

@@ -22,7 +22,7 @@ extension TusRoutes {
         let length = try fields.length(limit: engine.configuration.maxFileSize)
         let append = try TusAppend(request, context)
         let upload = try await upload(context)
-        guard upload.parts == nil else { throw EngineError(.uploadIsFinal) }
+        guard upload.sourceIDs == nil else { throw EngineError(.uploadIsFinal) }
         let after =
             upload.view.state == .completed
             ? try Self.nothing(append, at: offset, of: upload)

@@ -20,10 +20,10 @@ struct TusUpload: Sendable {
     var isPartial: Bool { view.metadata[MetadataKey.concat] == "partial" }
 
     /// The partial uploads of a final upload; nil for any other upload.
-    var parts: [SessionID]? { view.parts }
+    var sourceIDs: [SessionID]? { view.sourceIDs }
 
     /// Whether this is a final upload that is not yet a file.
-    var awaitsParts: Bool { parts != nil && view.state != .completed }
+    var awaitsSources: Bool { sourceIDs != nil && view.state != .completed }
 
     /// The metadata as sent, or derived from the file of an upload through another protocol.
     var metadataText: String? {

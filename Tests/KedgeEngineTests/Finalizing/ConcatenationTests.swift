@@ -32,7 +32,7 @@ import Testing
     ) async throws -> SessionID {
         try await node.engine.createSession(
             NewSession(
-                fileName: "whole.bin", fileSize: size, chunkSize: 1000, parts: parts.map(\.id)),
+                fileName: "whole.bin", fileSize: size, chunkSize: 1000, sourceIDs: parts.map(\.id)),
             owner: owner, idempotencyKey: key.map { IdempotencyKey(key: $0, fingerprint: $0) }
         ).sessionId
     }

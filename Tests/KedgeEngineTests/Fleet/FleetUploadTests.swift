@@ -25,7 +25,7 @@ import Testing
                 let whole = try await node.engine.createSession(
                     NewSession(
                         fileName: "whole.bin", fileSize: nil, chunkSize: 1000,
-                        parts: parts.map(\.id)),
+                        sourceIDs: parts.map(\.id)),
                     owner: .tester)
                 // Two nodes are asked, and one of them does the work.
                 async let others = nodes[1].made(whole.sessionId)

@@ -217,7 +217,7 @@ import Testing
 
     @Test func `a concatenation of more parts than the limit is refused`() async throws {
         try await withServer {
-            $0.engine.maxPartCount = 2
+            $0.engine.maxSourceCount = 2
         } _: { server in
             let parts = [
                 try await server.tusPart([1]), try await server.tusPart([2]),

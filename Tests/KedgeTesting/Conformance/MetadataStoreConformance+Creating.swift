@@ -80,7 +80,7 @@ extension MetadataStoreConformance {
                         {
                         case .created(let record): (record.id, true)
                         case .replayed(let record): (record.id, false)
-                        case .keyConflict, .createdInstead, .full, .partUsedUp:
+                        case .keyConflict, .createdInstead, .full, .sourceUsedUp:
                             throw MetadataError.failed("the requests are equal")
                         }
                     }

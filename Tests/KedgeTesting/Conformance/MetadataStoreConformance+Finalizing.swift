@@ -113,7 +113,7 @@ extension MetadataStoreConformance {
             var records: [SessionRecord] = []
             for count in 1...4 {
                 var record = Sample.session()
-                record.parts = (0..<count).map { _ in .random() }
+                record.sourceIDs = (0..<count).map { _ in .random() }
                 records.append(try await store.make(record))
             }
             _ = try await store.make()
@@ -126,7 +126,7 @@ extension MetadataStoreConformance {
             #expect(rest == [open[2]])
             #expect(try await store.openConcatenations(after: open[2].id, limit: 9) == [])
             let stored = try await store.progress(of: open[0].id, owner: open[0].owner)
-            #expect(stored?.record.parts == open[0].parts)
+            #expect(stored?.record.sourceIDs == open[0].sourceIDs)
         },
         Case("a commit of nothing keeps a session for longer") { store in
             let record = try await store.make()

@@ -44,7 +44,7 @@ extension MetadataStoreConformance {
             _ = try await store.commit([Sample.chunk(0)], touching: Sample.touch(whole))
             try await store.savePartial(Sample.partial(1), touching: Sample.touch(begun))
             var concatenation = Sample.session(fileSize: nil)
-            concatenation.parts = [whole.id, begun.id]
+            concatenation.sourceIDs = [whole.id, begun.id]
             _ = try await fill(store, concatenation)
             let record = Sample.session()
             #expect(try await create(record, in: store, most: 3) == .full)
@@ -119,7 +119,7 @@ extension MetadataStoreConformance {
             var outcomes: [Bool] = []
             for list in lists {
                 var whole = Sample.session(fileSize: nil)
-                whole.parts = list.map { parts[$0].id }
+                whole.sourceIDs = list.map { parts[$0].id }
                 let room = SessionRoom(maxOpenCount: 100, maxConcatenationCount: 2)
                 let outcome = try await store.createSession(
                     whole, idempotencyKey: nil, adopting: nil, in: room)

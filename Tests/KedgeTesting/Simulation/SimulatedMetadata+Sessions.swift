@@ -18,12 +18,12 @@ extension SimulatedMetadata {
             let adopted = adopting.flatMap { rows.sessions[$0] }
             let isReplacing =
                 adopted.map { $0.record.state == .open && $0.canBeAdopted(by: record) } ?? false
-            let parts = room == nil ? [] : record.parts ?? []
-            let isUsedUp = parts.contains { id in
+            let sourceIDs = room == nil ? [] : record.sourceIDs ?? []
+            let isUsedUp = sourceIDs.contains { id in
                 room.map { rows.sessions[id]?.concatenationCount ?? 0 >= $0.maxConcatenationCount }
                     ?? false
             }
-            if isUsedUp { return .partUsedUp }
+            if isUsedUp { return .sourceUsedUp }
             var ended: SessionID?
             if let room, !isReplacing, rows.openCount >= room.maxOpenCount {
                 ended = rows.makeRoom(besides: room.busy)
@@ -31,7 +31,7 @@ extension SimulatedMetadata {
             }
             let created = try rows.insert(record, adopting: adopting)
             rows.sessions[created.id]?.client = room?.client
-            for id in parts { rows.sessions[id]?.concatenationCount += 1 }
+            for id in sourceIDs { rows.sessions[id]?.concatenationCount += 1 }
             if let key, let fingerprint = idempotencyKey?.fingerprint {
                 rows.keys[key] = .init(fingerprint: fingerprint, session: created.id)
             }
@@ -85,7 +85,7 @@ extension SimulatedMetadata {
     ) async throws -> [SessionRecord] {
         try read { rows in
             let open = rows.sessions.values.map(\.record).filter {
-                $0.parts != nil && $0.state == .open && $0.id.text > after?.text ?? ""
+                $0.sourceIDs != nil && $0.state == .open && $0.id.text > after?.text ?? ""
             }
             return Array(open.sorted { $0.id.text < $1.id.text }.prefix(limit))
         }
@@ -215,7 +215,7 @@ extension MetadataRows {
     fileprivate mutating func insert(
         _ record: SessionRecord, adopting adopted: SessionID?
     ) throws -> SessionRecord {
-        var new = Session(record: record, isEmpty: record.parts == nil, number: takeNumber())
+        var new = Session(record: record, isEmpty: record.sourceIDs == nil, number: takeNumber())
         if let adopted, let old = sessions[adopted], old.canBeAdopted(by: record) {
             new.record.stagingKey = old.record.stagingKey
             new.record.prefix = old.record.prefix

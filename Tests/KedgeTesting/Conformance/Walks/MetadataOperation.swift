@@ -113,7 +113,7 @@ package enum MetadataAnswer: Hashable, Sendable {
     case created(SessionRecord)
     case createdInstead(SessionRecord, of: SessionID)
     case full
-    case partUsedUp
+    case sourceUsedUp
     case replayed(SessionRecord)
     case keyConflict
     case outcomes([ChunkOutcome])
@@ -134,7 +134,7 @@ package enum MetadataAnswer: Hashable, Sendable {
         case .replayed(let record): self = .replayed(record)
         case .createdInstead(let record, let ended): self = .createdInstead(record, of: ended)
         case .full: self = .full
-        case .partUsedUp: self = .partUsedUp
+        case .sourceUsedUp: self = .sourceUsedUp
         case .keyConflict: self = .keyConflict
         }
     }
