@@ -148,7 +148,7 @@ extension LiveSession {
     ///
     /// - Throws: The error that keeps them from counting; `RANGE_MISMATCH` when only a whole chunk
     ///   can count.
-    func savePart(
+    func commitPartial(
         _ verified: SHA256Hasher, index: Int, declaredDigest: SHA256Digest?,
         staging: any StagingArea, isRival: Bool = false
     ) async throws {

@@ -11,7 +11,7 @@ internal import KedgeModel
 /// 1. Receive: bytes are written to the staging area while they are hashed (``receive(_:)``).
 /// 2. Verify: the caller compares the chunk's ``digest`` with the declared one.
 /// 3. Sync: the staging area makes the bytes durable.
-/// 4. Row: the chunk's row, or its partial's, is committed (``commit()``, ``savePart()``).
+/// 4. Row: the chunk's row, or its partial's, is committed (``commit()``, ``commitPartial()``).
 /// 5. Acknowledge: only then does the caller return.
 ///
 /// ``Promoter`` continues with the rename at step 6.
@@ -115,8 +115,8 @@ struct ChunkWrite {
     ///
     /// - Throws: The error that keeps them from counting; `RANGE_MISMATCH` when only a whole chunk
     ///   can count.
-    func savePart() async throws {
-        try await session.savePart(
+    func commitPartial() async throws {
+        try await session.commitPartial(
             pass.verified, index: index, declaredDigest: declaredDigest, staging: staging,
             isRival: isRival)
     }

@@ -56,7 +56,7 @@ struct ChunkWriter {
         try await write.receiveAll(reader)
         guard range.end == chunk.end else {
             try await reader.requireEnd(of: body, through: context.buffers)
-            return try await write.savePart()
+            return try await write.commitPartial()
         }
         guard write.digest == put.digest else {
             try await session.doubtPartial(put.index, of: partial)

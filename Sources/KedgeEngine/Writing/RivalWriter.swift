@@ -126,7 +126,7 @@ struct RivalWriter {
         try await write.receiveAll(reader)
         guard end == chunk.end else {
             try await reader.requireEnd(of: body, through: context.buffers)
-            return try await write.savePart()
+            return try await write.commitPartial()
         }
         let digest = write.digest
         guard digest == put.digest else {
