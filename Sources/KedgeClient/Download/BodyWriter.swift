@@ -16,22 +16,22 @@ struct BodyWriter: ~Copyable {
     private let fileHashStep: FileHashStep?
     private let began: ContinuousClock.Instant
     /// Hashes of the bytes written so far, from `start` on.
-    private(set) var part: ChunkPart
+    private(set) var progress: ChunkProgress
 
     /// - Parameters:
     ///   - start: Offset in the file of the first hashed byte.
-    ///   - part: Hashes of the bytes already present, when this body continues an earlier one.
+    ///   - progress: Hashes of the bytes already present, when this body continues an earlier one.
     ///   - fileHashStep: The step of a chunk that is received from its first byte, in the file's
     ///     hash.
     ///   - began: The start of the chunk's fetch, of which this body may be a later try.
     init(
-        file: any OpenFile, start: Int64, part: ChunkPart = ChunkPart(),
+        file: any OpenFile, start: Int64, progress: ChunkProgress = ChunkProgress(),
         fileHashStep: FileHashStep? = nil, began: ContinuousClock.Instant = .now,
         buffers: BufferPool, context: WorkerContext
     ) {
         self.file = file
         self.start = start
-        self.part = part
+        self.progress = progress
         self.fileHashStep = fileHashStep
         self.began = began
         self.pool = context.pool
@@ -43,10 +43,10 @@ struct BodyWriter: ~Copyable {
     deinit { buffers.give(buffer) }
 
     /// Number of bytes in the file, from `start` on.
-    var writtenByteCount: Int64 { part.byteCount }
+    var writtenByteCount: Int64 { progress.byteCount }
 
     /// Number of bytes received from `start` on, including those still in the buffer.
-    var arrivedByteCount: Int64 { part.byteCount + Int64(buffer.count) }
+    var arrivedByteCount: Int64 { progress.byteCount + Int64(buffer.count) }
 
     /// Adds bytes to the buffer and writes whenever it is full.
     mutating func append(_ piece: [UInt8]) async throws {
@@ -61,30 +61,30 @@ struct BodyWriter: ~Copyable {
     /// Writes the buffered bytes. Not durable: the caller syncs.
     mutating func flush() async throws {
         guard buffer.count > 0 else { return }
-        if part.byteCount == 0,
+        if progress.byteCount == 0,
             let fileHash = await fileHashStep?.makeHasher(
                 first: buffer.count, age: ContinuousClock.now - began)
         {
-            part.join(fileHash)
+            progress.join(fileHash)
         }
-        let (file, buffer, before) = (file, buffer, part)
+        let (file, buffer, before) = (file, buffer, progress)
         let offset = start + before.byteCount
         do {
-            part = try await pool.run {
-                var part = before
-                part.update(buffer.bytes)
-                if part.file == nil {
+            progress = try await pool.run {
+                var progress = before
+                progress.update(buffer.bytes)
+                if progress.file == nil {
                     // The file's hash reads these bytes back.
                     try file.write(buffer.bytes, at: offset)
                 } else {
                     try file.writeUncached(buffer.bytes, at: offset)
                 }
-                return part
+                return progress
             }
         } catch {
             throw TransferError.reading(error, operation: "write", role: .downloadFolder)
         }
-        if part.file != nil { fileHashStep?.noteHashed(part.byteCount) }
+        if progress.file != nil { fileHashStep?.noteHashed(progress.byteCount) }
         rate.add(Int64(buffer.count))
         buffer.removeAll()
     }

@@ -9,7 +9,7 @@ struct ChunkFetch: Sendable {
     /// The start of the fetch.
     let began = ContinuousClock.now
     /// Hashes of its bytes in the temporary file.
-    var part = ChunkPart()
+    var progress = ChunkProgress()
     var pace: PartialPace
     /// Tries that the record does not include yet.
     var uncountedTries = 1
@@ -23,8 +23,8 @@ struct ChunkFetch: Sendable {
     private(set) var overlapByteCount = Self.maxOverlapByteCount
     private static let maxOverlapByteCount: Int64 = 64 << 10
 
-    var missing: ByteRange { ByteRange(start: range.start + part.byteCount, end: range.end) }
-    var isWhole: Bool { part.byteCount == range.byteCount }
+    var missing: ByteRange { ByteRange(start: range.start + progress.byteCount, end: range.end) }
+    var isWhole: Bool { progress.byteCount == range.byteCount }
 
     /// Records the digest of a complete chunk that does not match the server's digest.
     mutating func noteWrong(_ digest: SHA256Digest) {
@@ -44,7 +44,7 @@ struct ChunkFetch: Sendable {
 
     /// Starts the chunk over, because its bytes are in doubt.
     mutating func reset(at now: Timestamp) {
-        part = ChunkPart()
+        progress = ChunkProgress()
         pace = PartialPace(limits: pace.limits, at: now)
     }
 }

@@ -63,12 +63,12 @@ extension DownloadWorker {
         _ chunk: inout ChunkFetch, into temp: TempFile, hash: FileHasher
     ) async throws -> Bool {
         try Task.checkCancellation()
-        let before = chunk.part.byteCount
+        let before = chunk.progress.byteCount
         do {
             // An earlier run may have stopped after the last byte.
             let answer = chunk.isWhole ? nil : try await fetchPart(of: &chunk, into: temp)
             try await check(&chunk, answer: answer)
-            if let file = chunk.part.file {
+            if let file = chunk.progress.file {
                 hash.fileHashing.propose(file.after, from: file.before)
             }
             let confirmed = ConfirmedChunk(
@@ -79,13 +79,13 @@ extension DownloadWorker {
             if failure.isCongestion { window.recordCongestion() }
             if failure.isCanceled { throw CancellationError() }
             guard failure.isRetryable else { throw failure }
-            let brought = chunk.part.byteCount > before
+            let brought = chunk.progress.byteCount > before
             if failure.code == .chunkHashMismatch || failure.code == .protocolViolation && brought {
                 // The received bytes are in doubt: only this chunk is fetched again.
                 try await discard(&chunk)
             }
             if failure.code == .chunkHashMismatch { try refuseHopeless(chunk, failure) }
-            if chunk.part.byteCount > before {
+            if chunk.progress.byteCount > before {
                 chunk.uncountedTries += 1
                 try await note(&chunk)
                 try await context.coordinator.noteProgress(chunk: chunk.index)
@@ -126,7 +126,7 @@ extension DownloadWorker {
     }
 
     private func check(_ chunk: inout ChunkFetch, answer: ServerAnswer?) async throws {
-        let (index, digest) = (chunk.index, chunk.part.chunk.digest())
+        let (index, digest) = (chunk.index, chunk.progress.chunk.digest())
         guard let digests = remote.chunkDigests, digests.indices.contains(index),
             digests[index] != digest
         else { return }
@@ -139,7 +139,7 @@ extension DownloadWorker {
 
     /// Requests the missing bytes of a chunk and writes them, up to the first failure.
     ///
-    /// - Parameter chunk: Its part includes every byte written, also when this throws.
+    /// - Parameter chunk: Its progress includes every byte written, also when this throws.
     private func fetchPart(
         of chunk: inout ChunkFetch, into temp: TempFile
     ) async throws -> ServerAnswer {
@@ -167,7 +167,7 @@ extension DownloadWorker {
         case .violation:
             // An intermediary may code an answer now and then. The server does so if a chunk gets
             // two such answers before any byte of the file has arrived.
-            if !hasProgress, chunk.part.byteCount == 0,
+            if !hasProgress, chunk.progress.byteCount == 0,
                 let failure = fetcher.codingFailure(of: response)
             {
                 chunk.codedAnswerCount += 1
@@ -178,7 +178,7 @@ extension DownloadWorker {
             throw await fetcher.failure(of: response, to: download.reference)
         }
         var writer = BodyWriter(
-            file: temp.file, start: chunk.range.start, part: chunk.part,
+            file: temp.file, start: chunk.range.start, progress: chunk.progress,
             fileHashStep: chunk.fileHashStep, began: chunk.began, buffers: buffers,
             context: context)
         let trouble: RequestFailure?
@@ -186,10 +186,10 @@ extension DownloadWorker {
             trouble = try await receive(
                 response.body, after: overlap, of: &chunk, into: &writer, answer: answer)
         } catch {
-            chunk.part = writer.part
+            chunk.progress = writer.progress
             throw error
         }
-        chunk.part = writer.part
+        chunk.progress = writer.progress
         if let trouble { throw trouble }
         return answer
     }

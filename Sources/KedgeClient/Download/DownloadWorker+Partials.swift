@@ -19,7 +19,7 @@ extension DownloadWorker {
             try await context.store.discardPartial(ofChunk: index, of: context.lease)
             return chunk
         }
-        chunk.part = ChunkPart(chunk: found)
+        chunk.progress = ChunkProgress(chunk: found)
         let synced = min(partial.synced?.offsetBytes ?? 0, found.byteCount)
         chunk.pace.synced(synced, at: environment.now())
         chunk.pace.noted(found.byteCount)
@@ -30,16 +30,16 @@ extension DownloadWorker {
     func record(_ chunk: inout ChunkFetch, _ writer: inout BodyWriter) async throws {
         let now = context.environment.now()
         switch chunk.pace.step(
-            arrived: writer.arrivedByteCount, written: writer.part.byteCount, at: now)
+            arrived: writer.arrivedByteCount, written: writer.progress.byteCount, at: now)
         {
         case .nothing:
             break
         case .note:
-            chunk.part = writer.part
+            chunk.progress = writer.progress
             try await note(&chunk)
         case .sync:
             try await writer.flush()
-            chunk.part = writer.part
+            chunk.progress = writer.progress
             try await makeDurable(&chunk)
         }
     }
@@ -47,18 +47,18 @@ extension DownloadWorker {
     /// Notes the chunk's bytes in the file. After a kill, the next run resumes from there.
     func note(_ chunk: inout ChunkFetch) async throws {
         // A complete chunk is confirmed next.
-        guard !chunk.isWhole, chunk.part.byteCount > chunk.pace.notedByteCount else { return }
+        guard !chunk.isWhole, chunk.progress.byteCount > chunk.pace.notedByteCount else { return }
         try await context.store.notePartial(
-            chunk.part.saved, ofChunk: chunk.index, of: context.lease)
-        chunk.pace.noted(chunk.part.byteCount)
+            chunk.progress.saved, ofChunk: chunk.index, of: context.lease)
+        chunk.pace.noted(chunk.progress.byteCount)
     }
 
     /// Makes the chunk's bytes durable: syncs, then writes its row.
     func makeDurable(_ chunk: inout ChunkFetch) async throws {
-        guard chunk.part.byteCount > chunk.pace.syncedByteCount else { return }
-        unsyncedPartials[chunk.index] = chunk.part.saved
+        guard chunk.progress.byteCount > chunk.pace.syncedByteCount else { return }
+        unsyncedPartials[chunk.index] = chunk.progress.saved
         try await syncWaiting(answer: nil)
-        chunk.pace.synced(chunk.part.byteCount, at: context.environment.now())
+        chunk.pace.synced(chunk.progress.byteCount, at: context.environment.now())
     }
 
     /// Discards all bytes of the chunk, because they are in doubt.

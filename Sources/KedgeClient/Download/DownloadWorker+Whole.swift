@@ -65,7 +65,7 @@ extension DownloadWorker {
         guard announced == nil || announced == writer.writtenByteCount else {
             throw Self.otherLength(answer)
         }
-        return writer.part.chunk
+        return writer.progress.chunk
     }
 
     private static func otherLength(_ answer: ServerAnswer) -> RequestFailure {

@@ -45,7 +45,7 @@ extension DownloadWorker {
     func overlap(before chunk: inout ChunkFetch, in temp: TempFile) async throws -> Overlap {
         if case .tag = download.validator { return Overlap() }
         let follows = chunk.index > 0 && confirmed.contains(chunk.index - 1)
-        let present = chunk.part.byteCount + (follows ? download.chunkSize : 0)
+        let present = chunk.progress.byteCount + (follows ? download.chunkSize : 0)
         guard present > 0 else { return Overlap() }
         let end = chunk.missing.start
         let known = ByteRange(start: end - min(chunk.overlapByteCount, present), end: end)

@@ -2,7 +2,7 @@ internal import KedgeHash
 internal import KedgeModel
 
 /// Hashes of the bytes of a chunk that are present.
-struct ChunkPart: Sendable {
+struct ChunkProgress: Sendable {
     /// Hash of the chunk.
     private(set) var chunk = SHA256Hasher()
     /// The file's hash before the chunk and after its present bytes; nil unless it includes the
@@ -11,7 +11,7 @@ struct ChunkPart: Sendable {
 
     init() {}
 
-    /// Continues a part of an earlier run, without the file's hash.
+    /// Continues after the bytes of an earlier run, without the file's hash.
     init(chunk: SHA256Hasher) { self.chunk = chunk }
 
     /// The chunk's hash in its recorded form.
