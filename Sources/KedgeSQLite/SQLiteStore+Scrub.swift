@@ -149,12 +149,12 @@ extension SQLiteStore {
     }
 
     package func finishScrub(
-        _ target: ScrubTarget, _ verdict: ScrubResult, lease: WorkLease, nextAt: Timestamp
+        _ target: ScrubTarget, _ result: ScrubResult, lease: WorkLease, nextAt: Timestamp
     ) async throws -> Bool {
         try await commits.write { db in
             try db.run(
                 """
-                UPDATE blob_scrub SET \(verdict.changes(now: ":now", next: ":next")), holder = NULL
+                UPDATE blob_scrub SET \(result.changes(now: ":now", next: ":next")), holder = NULL
                 WHERE sha256 = :digest AND generation = :generation AND holder = :holder
                 """,
                 [

@@ -22,7 +22,7 @@ package enum RangeResponseCheck: Sendable, Equatable {
     package init(
         status: Int, fields: HTTPFields, asked: ByteRange, total: Int64, validator: RangeValidator
     ) {
-        let version = validator.verdict(on: fields)
+        let version = validator.comparison(with: fields)
         let range = fields[.contentRange].flatMap { ContentRange($0) }
         switch status {
         case 206:
@@ -51,7 +51,7 @@ package enum RangeResponseCheck: Sendable, Equatable {
     }
 
     private init(
-        whole version: RangeValidator.Verdict, of validator: RangeValidator, hasTag: Bool
+        whole version: RangeValidator.Comparison, of validator: RangeValidator, hasTag: Bool
     ) {
         switch version {
         case .same: self = .rangesIgnored

@@ -45,7 +45,7 @@ package enum RangeValidator: Sendable, Equatable {
     var weakened: Self { .weak(text) }
 
     /// Compares the version with the head of a later answer.
-    func verdict(on fields: HTTPFields) -> Verdict {
+    func comparison(with fields: HTTPFields) -> Comparison {
         let named: String? =
             switch self {
             case .tag: RemoteFile.strongETag(fields[.eTag])
@@ -59,7 +59,7 @@ package enum RangeValidator: Sendable, Equatable {
     }
 
     /// The result of comparing an answer's version with the one being downloaded.
-    enum Verdict: Sendable, Equatable {
+    enum Comparison: Sendable, Equatable {
         case same
         case other
         /// The answer has nothing to compare.

@@ -50,9 +50,9 @@ extension StoreCheck {
             return nil
         }
         guard isListed else { return earlier }
-        let verdict = try await verdict(on: content, after: earlier)
-        for finding in verdict.findings { try await report(finding, about: file) }
-        return verdict
+        let result = try await checkResult(of: content, after: earlier)
+        for finding in result.findings { try await report(finding, about: file) }
+        return result
     }
 
     private func sizeFinding(about file: FileRecord) async throws -> CheckFinding? {
@@ -78,16 +78,16 @@ extension StoreCheck {
         tally.report(finding)
     }
 
-    private func verdict(
-        on content: BlobContent, after earlier: BlobCheckResult?
+    private func checkResult(
+        of content: BlobContent, after earlier: BlobCheckResult?
     ) async throws -> BlobCheckResult {
         guard let earlier, earlier.content.blob == content.blob else {
             return try await scrubbed(content)
         }
         if !earlier.blobFindings.isEmpty {
-            var verdict = BlobCheckResult(content: content, findings: earlier.blobFindings)
-            for index in verdict.findings.indices { verdict.findings[index].id = content.id }
-            return verdict
+            var result = BlobCheckResult(content: content, findings: earlier.blobFindings)
+            for index in result.findings.indices { result.findings[index].id = content.id }
+            return result
         }
         if earlier.isGood, try await hasSameChunks(earlier.content, content) {
             return BlobCheckResult(content: content)

@@ -73,13 +73,13 @@ package struct StoreCheck: Sendable {
 
     private func checkFiles() async throws {
         var last: FileRecord?
-        var verdict: BlobCheckResult?
+        var earlier: BlobCheckResult?
         while true {
             let page = try await rows.liveFiles(after: last, limit: 100)
             for file in page {
                 try Task.checkCancellation()
                 tally.count { $0.fileCount += 1 }
-                verdict = try await check(file, after: verdict)
+                earlier = try await check(file, after: earlier)
             }
             guard let file = page.last else { return }
             last = file

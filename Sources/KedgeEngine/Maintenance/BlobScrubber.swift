@@ -128,29 +128,29 @@ final class BlobScrubber: Sendable {
             layout: ChunkLayout(fileSize: file.byteCount, chunkSize: file.chunkSize),
             digests: digests, whole: file.digest)
         defer { outcomes.countRead(reading.tally.summary.hashedByteCount) }
-        let keeper = LeaseRenewer(context: context, target: target)
-        let verdict = try await reading.verdict(
+        let renewer = LeaseRenewer(context: context, target: target)
+        let result = try await reading.check(
             opening: { try await fileService.openWhole(file) }, from: target.checkedByteCount,
-            proceed: { try await keeper.proceed(checked: $0) })
-        switch verdict {
+            proceed: { try await renewer.proceed(checked: $0) })
+        switch result {
         case .right?: try await outcomes.confirm(target, file)
-        case .damaged?: try await replaceOrMark(target, reading, keeper)
+        case .damaged?: try await replaceOrMark(target, reading, renewer)
         case .undecided?: try await outcomes.end(target, .undecided)
         case .interrupted?: try await outcomes.end(target, .interrupted)
         // The blob was replaced, another node has the lease, or this scrub was interrupted.
-        case nil: if keeper.isInterrupted { try await outcomes.end(target, .interrupted) }
+        case nil: if renewer.isInterrupted { try await outcomes.end(target, .interrupted) }
         }
     }
 
     /// Replaces a damaged blob with an intact earlier copy, or marks it as damaged.
     private func replaceOrMark(
-        _ target: ScrubTarget, _ reading: BlobReading, _ keeper: LeaseRenewer
+        _ target: ScrubTarget, _ reading: BlobReading, _ renewer: LeaseRenewer
     ) async throws {
         for copy in try await rows.supersededBlobs(of: target.digest) {
-            let verdict = try await reading.verdict(
+            let result = try await reading.check(
                 opening: { try await context.bytes.openSuperseded(copy) },
-                proceed: { _ in try await keeper.proceed(checked: 0, untilDone: true) })
-            if verdict == .right, try await outcomes.restore(copy, target) { return }
+                proceed: { _ in try await renewer.proceed(checked: 0, untilDone: true) })
+            if result == .right, try await outcomes.restore(copy, target) { return }
         }
         try await outcomes.markDamaged(target)
     }

@@ -38,11 +38,11 @@ final class ScrubOutcomes: Sendable {
             "damaged file is intact again", metadata: ["file.sha256": "\(target.digest)"])
     }
 
-    /// Ends the work without a result.
-    func end(_ target: ScrubTarget, _ verdict: ScrubResult) async throws {
+    /// Ends the work on a blob without proof that its bytes are right or damaged.
+    func end(_ target: ScrubTarget, _ result: ScrubResult) async throws {
         let pause = context.configuration.undecidedScrubPause
         _ = try await rows.finishScrub(
-            target, verdict, lease: context.scrubLease,
+            target, result, lease: context.scrubLease,
             nextAt: context.clock.now().advanced(by: pause))
     }
 

@@ -105,7 +105,7 @@ package protocol ScrubRecords: Sendable {
     /// - Returns: False when the blob has changed, or another node has the lease. Nothing is
     ///   changed then.
     func finishScrub(
-        _ target: ScrubTarget, _ verdict: ScrubResult, lease: WorkLease, nextAt: Timestamp
+        _ target: ScrubTarget, _ result: ScrubResult, lease: WorkLease, nextAt: Timestamp
     ) async throws -> Bool
     /// Marks the blob of a file as damaged because its bytes are gone, and makes it due. Ends a
     /// scrub in progress.

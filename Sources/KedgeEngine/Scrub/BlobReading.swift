@@ -20,16 +20,16 @@ struct BlobReading {
     ///   - start: Number of bytes from the start that are already verified.
     ///   - proceed: Called after each chunk with the number of verified bytes; false stops reading.
     /// - Returns: Nil when `proceed` stopped it.
-    func verdict(
+    func check(
         opening: () async throws -> (any BlobReader)?, from start: Int64 = 0,
         proceed: (Int64) async throws -> Bool
     ) async throws -> ScrubResult? {
         do {
             guard let reader = try await opening() else { return .damaged }
             do {
-                let verdict = try await compare(reader, from: start, proceed)
+                let result = try await compare(reader, from: start, proceed)
                 await reader.close()
-                return verdict
+                return result
             } catch {
                 await reader.close()
                 throw error

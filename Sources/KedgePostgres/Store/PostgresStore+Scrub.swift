@@ -158,12 +158,12 @@ extension PostgresStore {
     /// A second run after an unacknowledged commit finds its lease ended and returns false. The
     /// result counts; the log has one entry less.
     package func finishScrub(
-        _ target: ScrubTarget, _ verdict: ScrubResult, lease: WorkLease, nextAt: Timestamp
+        _ target: ScrubTarget, _ result: ScrubResult, lease: WorkLease, nextAt: Timestamp
     ) async throws -> Bool {
         try await write { db in
             try db.query(
                 """
-                UPDATE blob_scrub SET \(verdict.changes(now: "$3", next: "$4")), holder = NULL
+                UPDATE blob_scrub SET \(result.changes(now: "$3", next: "$4")), holder = NULL
                 WHERE sha256 = $1 AND generation = $2 AND holder = $5 RETURNING 1
                 """,
                 [

@@ -11,7 +11,7 @@ actor CopySupport {
 
     private let client: S3Client
     private let keys: ObjectKeys
-    private var verdict: Bool?
+    private var isSupported: Bool?
     private var running: Task<Bool?, Never>?
     private var pauseEnd: ContinuousClock.Instant?
 
@@ -23,7 +23,7 @@ actor CopySupport {
     /// Whether to request a copy from the store.
     func copies() async -> Bool {
         if let pauseEnd, ContinuousClock.now < pauseEnd { return false }
-        if let verdict { return verdict }
+        if let isSupported { return isSupported }
         // Awaited by every caller of `copies()`.
         let task = running ?? Task { await self.tried() }
         running = task
@@ -33,7 +33,7 @@ actor CopySupport {
             pause()
             return false
         }
-        verdict = found
+        isSupported = found
         return found
     }
 
@@ -44,15 +44,15 @@ actor CopySupport {
     /// Runs the trial; nil when the result is unclear.
     private func tried() async -> Bool? {
         let (object, target) = (keys.probe(), keys.probe())
-        let verdict: Bool?
+        let isSupported: Bool?
         do throws(S3Failure) {
-            verdict = try await triesCopy(of: object, to: target)
+            isSupported = try await triesCopy(of: object, to: target)
         } catch {
-            verdict = Self.cannotCopy.contains(error.code) || error.isUnsupported ? false : nil
+            isSupported = Self.cannotCopy.contains(error.code) || error.isUnsupported ? false : nil
         }
         // Best effort: a leftover is recognized as a probe by its key.
         try? await client.deleteObject(object, timeout: Self.timeout)
-        return verdict
+        return isSupported
     }
 
     private static let cannotCopy: Set = [

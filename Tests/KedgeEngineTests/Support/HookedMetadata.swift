@@ -143,9 +143,9 @@ struct HookedMetadata: MetadataStore {
     }
 
     func finishScrub(
-        _ target: ScrubTarget, _ verdict: ScrubResult, lease: WorkLease, nextAt: Timestamp
+        _ target: ScrubTarget, _ result: ScrubResult, lease: WorkLease, nextAt: Timestamp
     ) async throws -> Bool {
-        try await real.finishScrub(target, verdict, lease: lease, nextAt: nextAt)
+        try await real.finishScrub(target, result, lease: lease, nextAt: nextAt)
     }
 
     func markDamaged(_ file: FileRecord, at now: Timestamp) async throws -> Bool {

@@ -107,13 +107,13 @@ extension SimulatedMetadata {
     }
 
     package func finishScrub(
-        _ target: ScrubTarget, _ verdict: ScrubResult, lease: WorkLease, nextAt: Timestamp
+        _ target: ScrubTarget, _ result: ScrubResult, lease: WorkLease, nextAt: Timestamp
     ) async throws -> Bool {
         try write { rows in
             guard var scrub = rows.scrubs[target.digest], scrub.generation == target.generation,
                 scrub.holder == lease.holder
             else { return false }
-            scrub.finish(verdict, at: lease.now, nextAt: nextAt)
+            scrub.finish(result, at: lease.now, nextAt: nextAt)
             rows.scrubs[target.digest] = scrub
             return true
         }
@@ -174,11 +174,11 @@ extension SimulatedMetadata {
 
 extension MetadataRows.Scrub {
     fileprivate mutating func finish(
-        _ verdict: ScrubResult, at now: Timestamp, nextAt: Timestamp
+        _ result: ScrubResult, at now: Timestamp, nextAt: Timestamp
     ) {
         holder = nil
         leaseUntil = 0
-        switch verdict {
+        switch result {
         case .right: (verifiedAt, damagedAt, checkedByteCount, dueAt) = (now, nil, 0, nextAt)
         case .damaged: (damagedAt, checkedByteCount, dueAt) = (damagedAt ?? now, 0, nextAt)
         case .undecided: leaseUntil = nextAt.millisecondsSinceEpoch

@@ -42,19 +42,19 @@ private func checkHead(_ head: HTTPResponse) {
         .weak(""),
     ]
     for version in versions {
-        checkVerdict(on: head, version)
+        checkAcceptance(on: head, version)
     }
     let named = RangeValidator(head.headerFields)
     require(
-        named == .weak("") || named.verdict(on: head.headerFields) == .same,
+        named == .weak("") || named.comparison(with: head.headerFields) == .same,
         "an answer is of the version that it names")
 }
 
-private func checkVerdict(on head: HTTPResponse, _ version: RangeValidator) {
-    let verdict = RangeResponseCheck(
+private func checkAcceptance(on head: HTTPResponse, _ version: RangeValidator) {
+    let check = RangeResponseCheck(
         status: head.status.code, fields: head.headerFields, asked: ByteRange(start: 4, end: 8),
         total: 16, validator: version)
-    guard verdict == .accepted else { return }
+    guard check == .accepted else { return }
     require(head.status == .partialContent, "only a 206 carries a range")
     let numbers = (head.headerFields[.contentRange] ?? "").split { !$0.isASCII || !$0.isNumber }
         .map { WireInteger.parse($0) }
