@@ -114,7 +114,7 @@ extension SequentialUploadWorker {
         let explanation: String
         if state.offset > size {
             explanation = "The server reports more bytes than the file has."
-        } else if let told = state.byteCount, told != size {
+        } else if let reportedSize = state.byteCount, reportedSize != size {
             explanation = "The upload on the server has another size than the file."
         } else if state.isComplete, state.offset < size {
             explanation = "The server completed the upload before it had all bytes."

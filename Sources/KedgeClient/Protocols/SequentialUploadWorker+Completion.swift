@@ -12,7 +12,7 @@ extension SequentialUploadWorker {
             try await source.verifyUnchanged()
         }
         try await recordFileHash(digest)
-        if let told = state.reportedFile.digest, told != digest {
+        if let reportedDigest = state.reportedFile.digest, reportedDigest != digest {
             throw UploadTrouble(
                 remedy: .fromScratch,
                 failure: RequestFailure(

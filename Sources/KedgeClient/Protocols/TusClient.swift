@@ -93,8 +93,8 @@ struct TusClient: SequentialUploadClient {
     private func state(
         _ reply: ServerMessage, size: Int64?, assuming offset: Int64?, _ operation: String
     ) throws -> UploadState {
-        let told = reply.fields[.uploadOffset].flatMap { WireInteger.parse($0) }
-        guard let offset = told ?? offset else {
+        let reportedOffset = reply.fields[.uploadOffset].flatMap { WireInteger.parse($0) }
+        guard let offset = reportedOffset ?? offset else {
             throw RequestFailure(.protocolViolation, operation: operation, answer: reply.answer)
         }
         return UploadState(

@@ -4,10 +4,10 @@ internal import KedgeLocks
 /// time.
 package final class CheckTally: Sendable {
     private let current = Mutex(CheckSummary())
-    private let tell: @Sendable (CheckFinding) -> Void
+    private let forward: @Sendable (CheckFinding) -> Void
 
-    /// - Parameter tell: Receives each finding at once, one at a time.
-    package init(_ tell: @escaping @Sendable (CheckFinding) -> Void) { self.tell = tell }
+    /// - Parameter forward: Receives each finding at once, one at a time.
+    package init(_ forward: @escaping @Sendable (CheckFinding) -> Void) { self.forward = forward }
 
     /// The counters so far.
     package var summary: CheckSummary { current.withLock { $0 } }
@@ -24,6 +24,6 @@ package final class CheckTally: Sendable {
                 if finding.isRepaired { summary.repairedCount += 1 }
             }
         }
-        tell(finding)
+        forward(finding)
     }
 }

@@ -96,11 +96,11 @@ final class ChangeListener: Sendable {
             let payloads = try connection.notifications(until: .after(Self.step))
             if payloads.isEmpty, silenceEnd.isOver { try connection.script("SELECT 1") }
             if !payloads.isEmpty || silenceEnd.isOver { silenceEnd = .after(Self.silenceLimit) }
-            for id in payloads.compactMap({ SessionID($0) }) { tell(id) }
+            for id in payloads.compactMap({ SessionID($0) }) { publish(id) }
         }
     }
 
-    private func tell(_ id: SessionID) {
+    private func publish(_ id: SessionID) {
         for stream in state.withLock({ Array($0.streams.values) }) { stream.yield(id) }
     }
 }

@@ -77,9 +77,9 @@ extension ResumableUploadRoutes {
             try await transfer.endBeyondLength()
             throw ResumableUploadRefusal.inconsistentLength
         }
-        let said = try call.length(offset: view.offset, announced: body.announcedByteCount)
-        guard let said, let size = view.fileSize else { return said ?? view.fileSize }
-        guard said == size else { throw ResumableUploadRefusal.inconsistentLength }
+        let length = try call.length(offset: view.offset, announced: body.announcedByteCount)
+        guard let length, let size = view.fileSize else { return length ?? view.fileSize }
+        guard length == size else { throw ResumableUploadRefusal.inconsistentLength }
         return size
     }
 

@@ -46,8 +46,8 @@ struct ResumableUploadCall: Sendable {
     var completes: Bool? {
         let isComplete = headers[.uploadComplete].flatMap { StructuredField.boolean($0) }
         let isIncomplete = headers[.uploadIncomplete].flatMap { StructuredField.boolean($0) }
-        let said = [isComplete, isIncomplete.map { !$0 }].compactMap(\.self)
-        return said.isEmpty ? nil : !said.contains(false)
+        let claims = [isComplete, isIncomplete.map { !$0 }].compactMap(\.self)
+        return claims.isEmpty ? nil : !claims.contains(false)
     }
 
     var offset: Int64? { headers[.uploadOffset].flatMap(StructuredField.count) }
@@ -76,15 +76,15 @@ struct ResumableUploadCall: Sendable {
     ///
     /// - Throws: ``ResumableUploadRefusal/inconsistentLength`` when the request contradicts itself.
     func length(offset: Int64, announced: Int64?) throws -> Int64? {
-        let said = declaredLength
-        guard let announced else { return said }
+        let declared = declaredLength
+        guard let announced else { return declared }
         let (end, isOverflowing) = offset.addingReportingOverflow(announced)
         guard !isOverflowing else { throw ResumableUploadRefusal.inconsistentLength }
-        guard let said else { return completes == true ? end : nil }
-        guard end == said || (completes != true && end < said) else {
+        guard let declared else { return completes == true ? end : nil }
+        guard end == declared || (completes != true && end < declared) else {
             throw ResumableUploadRefusal.inconsistentLength
         }
-        return said
+        return declared
     }
 
     // MARK: Fields of answers
