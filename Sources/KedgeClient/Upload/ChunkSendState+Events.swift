@@ -14,7 +14,7 @@ extension ChunkSendState {
         /// The request failed.
         case failed(Failure)
         /// The server reported the chunk's state.
-        case status(ChunkStanding)
+        case status(ChunkStatus)
     }
 
     /// An action of the worker.

@@ -99,8 +99,8 @@ package struct ChunkSendState: Sendable, Equatable {
         case .failed(let failure):
             isRepeated = true
             return goOn(after: failure)
-        case .status(let standing):
-            return goOn(at: standing)
+        case .status(let status):
+            return goOn(at: status)
         }
     }
 }
@@ -270,8 +270,8 @@ extension ChunkSendState {
     }
 
     /// Continues at the server's state of the chunk.
-    private mutating func goOn(at standing: ChunkStanding) -> [Action] {
-        guard case .partial(let byteCount) = standing else {
+    private mutating func goOn(at status: ChunkStatus) -> [Action] {
+        guard case .partial(let byteCount) = status else {
             // The server has a chunk; only a receipt proves that it is this one.
             return isUnproven
                 ? [.wait(isReachable: true), send()] : [.confirm(tries: uncountedTries)]

@@ -56,7 +56,7 @@ extension UploadWorker {
         case .send(let part, let asksFirst):
             return try await send(chunk, part, asksFirst: asksFirst, &latest)
         case .requestStatus:
-            return .status(try await standing(of: chunk.index))
+            return .status(try await chunkStatus(of: chunk.index))
         case .wait(let isReachable):
             try await coordinator.backOff(
                 after: latest.failure, chunk: chunk.index, isReachable: isReachable)

@@ -98,7 +98,7 @@ extension UploadWorker {
     /// sent again.
     ///
     /// Only adds to the known state, because answers to chunks in flight may be newer.
-    func standing(of index: Int) async throws -> ChunkStanding {
+    func chunkStatus(of index: Int) async throws -> ChunkStatus {
         let (status, _) = try await sessionStatus(forChunk: index)
         let received = chunks(of: status)
         if received.contains(index) { return .received }
