@@ -49,10 +49,10 @@ struct BodyWriter: ~Copyable {
     var arrivedByteCount: Int64 { progress.byteCount + Int64(buffer.count) }
 
     /// Adds bytes to the buffer and writes whenever it is full.
-    mutating func append(_ piece: [UInt8]) async throws {
+    mutating func append(_ bytes: [UInt8]) async throws {
         var taken = 0
-        while taken < piece.count {
-            let rest = piece[taken...]
+        while taken < bytes.count {
+            let rest = bytes[taken...]
             taken += rest.withUnsafeBytes { buffer.append($0) }
             if buffer.freeCount == 0 { try await flush() }
         }

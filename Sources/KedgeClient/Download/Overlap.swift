@@ -13,12 +13,12 @@ struct Overlap: Sendable {
     /// Compares the next bytes of a body.
     ///
     /// - Returns: The bytes after the known ones; nil if a known byte differs.
-    mutating func strip(_ piece: [UInt8]) -> [UInt8]? {
-        guard !expected.isEmpty else { return piece }
-        let count = min(piece.count, expected.count)
-        guard piece[..<count] == expected.prefix(count) else { return nil }
+    mutating func strip(_ bytes: [UInt8]) -> [UInt8]? {
+        guard !expected.isEmpty else { return bytes }
+        let count = min(bytes.count, expected.count)
+        guard bytes[..<count] == expected.prefix(count) else { return nil }
         expected = expected.dropFirst(count)
-        return Array(piece[count...])
+        return Array(bytes[count...])
     }
 
     /// Reads bytes of the temporary file; fewer where the file ends.

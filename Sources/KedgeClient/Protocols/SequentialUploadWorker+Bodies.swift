@@ -13,12 +13,12 @@ extension SequentialUploadWorker {
         var state = first
         while !state.isComplete {
             try Task.checkCancellation()
-            state = try await sendPiece(at: state, to: address)
+            state = try await sendBody(at: state, to: address)
         }
         return state
     }
 
-    private func sendPiece(
+    private func sendBody(
         at state: UploadState, to address: UploadAddress
     ) async throws -> UploadState {
         let range = sendState.bodySize.range(from: state.offset, ofSize: size)

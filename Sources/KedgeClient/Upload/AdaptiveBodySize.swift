@@ -19,10 +19,10 @@ package struct AdaptiveBodySize: Sendable, Equatable {
     private static let longDuration = Duration.seconds(10)
     /// Target number of bodies between two breaks if each break loses the body in flight: half a
     /// body on average.
-    private static let lossyPiecesPerLife: Int64 = 8
+    private static let lossyBodiesPerLife: Int64 = 8
     /// Target number of bodies between two breaks if the server keeps the first bytes of a broken
     /// one. A proxy may still lose the bytes that it buffered.
-    private static let lastingPiecesPerLife: Int64 = 3
+    private static let lastingBodiesPerLife: Int64 = 3
 
     private var floor: Int64
     private var ceiling: Int64
@@ -38,7 +38,7 @@ package struct AdaptiveBodySize: Sendable, Equatable {
     private var carriedByteCount: Int64 = 0
     /// Bytes that the link carries between two breaks; nil before the first break.
     private var lifeByteCount: Int64?
-    private var piecesPerLife = lossyPiecesPerLife
+    private var bodiesPerLife = lossyBodiesPerLife
     /// Consecutive bodies that an intermediary answered while the server received nothing.
     private var unservedCount = 0
     /// Number of such bodies that mean that this size never arrives.
@@ -98,7 +98,7 @@ package struct AdaptiveBodySize: Sendable, Equatable {
         guard let life = lifeByteCount else {
             return byteCount > Int64.max / 2 ? ceiling : byteCount * 2
         }
-        return max(life, carriedByteCount / 2) / piecesPerLife
+        return max(life, carriedByteCount / 2) / bodiesPerLife
     }
 
     /// Records a broken request.
@@ -128,8 +128,8 @@ package struct AdaptiveBodySize: Sendable, Equatable {
         }
         let life = lifeByteCount.map { $0 / 2 + carried / 2 } ?? carried
         lifeByteCount = life
-        piecesPerLife = survived > 0 ? Self.lastingPiecesPerLife : Self.lossyPiecesPerLife
-        byteCount = max(floor, min(before, life / piecesPerLife))
+        bodiesPerLife = survived > 0 ? Self.lastingBodiesPerLife : Self.lossyBodiesPerLife
+        byteCount = max(floor, min(before, life / bodiesPerLife))
         return byteCount < before
     }
 

@@ -5,7 +5,7 @@ internal import KedgeModel
 
 /// The hash of one range, and a running hash over several ranges.
 struct RunningHashes: Sendable {
-    var piece = SHA256Hasher()
+    var range = SHA256Hasher()
     /// Nil after a gap: later bytes cannot belong to it.
     var whole: SHA256Hasher? = SHA256Hasher()
     /// Offset after the last byte that `whole` covers.
@@ -14,7 +14,7 @@ struct RunningHashes: Sendable {
     init(wholeEnd: Int64) { self.wholeEnd = wholeEnd }
 
     mutating func update(_ bytes: UnsafeRawBufferPointer) {
-        piece.update(bytes)
+        range.update(bytes)
         guard let seen = whole?.byteCount, seen < wholeEnd else { return }
         let count = min(Int64(bytes.count), wholeEnd - seen)
         whole?.update(UnsafeRawBufferPointer(rebasing: bytes[..<Int(count)]))
@@ -60,7 +60,7 @@ package final class ByteScrubber: Sendable {
         countingIn tally: CheckTally
     ) async throws -> RunningHashes {
         var hashes = hashes
-        hashes.piece = SHA256Hasher()
+        hashes.range = SHA256Hasher()
         if hashes.whole?.byteCount != min(range.start, hashes.wholeEnd) { hashes.whole = nil }
         var offset = range.start
         while offset < range.end {

@@ -27,7 +27,7 @@ struct SessionScrub {
                 return
             }
             hashes = next
-            if hashes.piece.digest() != chunk.digest { damaged.insert(chunk.index) }
+            if hashes.range.digest() != chunk.digest { damaged.insert(chunk.index) }
         }
         let partials = try await damagedPartials(&unreadable)
         var findings: [CheckFinding] = []
@@ -56,7 +56,7 @@ struct SessionScrub {
                 failed.insert(partial.index)
                 return
             }
-            if hashes.piece.savedState != partial.hashState { damaged.insert(partial.index) }
+            if hashes.range.savedState != partial.hashState { damaged.insert(partial.index) }
         }
         unreadable = failed
         return damaged

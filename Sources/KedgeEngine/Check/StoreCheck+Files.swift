@@ -114,7 +114,7 @@ extension StoreCheck {
         try await forEachChunk(of: content.session) { chunk in
             guard let range = content.layout.range(ofChunk: chunk.index) else { return }
             hashes = try await scrubber.hash(range, of: reader, hashes, countingIn: tally)
-            if hashes.piece.digest() != chunk.digest { wrong.insert(chunk.index) }
+            if hashes.range.digest() != chunk.digest { wrong.insert(chunk.index) }
         }
         if hashes.whole?.digest() != content.blob.digest {
             return [

@@ -56,7 +56,7 @@ struct BlobReading {
             // The chunk digests prove as much as the file's digest, for less work.
             let hashes = try await scrubber.hash(
                 range, of: reader, RunningHashes(wholeEnd: 0), countingIn: tally)
-            guard hashes.piece.digest() == digests[index] else {
+            guard hashes.range.digest() == digests[index] else {
                 return try await compareWhole(reader, proceed)
             }
             guard try await proceed(range.end) else { return nil }
