@@ -74,14 +74,14 @@ final class DiskStagingArea: StagingArea {
         }
     }
 
-    func openRival(_ place: ChunkRange, isKept: Bool) async throws -> any StagingArea {
-        try await store.openRival(of: key, place, isKept: isKept)
+    func openRival(_ range: ChunkRange, isKept: Bool) async throws -> any StagingArea {
+        try await store.openRival(of: key, range, isKept: isKept)
     }
 
-    func keepAsRival(_ place: ChunkRange, location: String?) async throws -> String? {
+    func keepAsRival(_ range: ChunkRange, location: String?) async throws -> String? {
         let file = try usableFile()
         try await store.onPool { [store, key] in
-            try store.copyToRival(RivalName(key: key, index: place.index), place, from: file)
+            try store.copyToRival(RivalName(key: key, index: range.index), range, from: file)
         }
         return nil
     }
@@ -90,7 +90,7 @@ final class DiskStagingArea: StagingArea {
         try await store.removeRival(RivalName(key: key, index: index))
     }
 
-    func savePartial(_ place: ChunkRange, after earlier: String?) async throws -> String? {
+    func savePartial(_ range: ChunkRange, after earlier: String?) async throws -> String? {
         try await sync()
         guard let parent = state.withLock({ $0.unsyncedParent }) else { return nil }
         try await store.onPool { [store] in try store.names.sync(parent) }
@@ -99,7 +99,7 @@ final class DiskStagingArea: StagingArea {
     }
 
     func saveChunk(
-        _ place: ChunkRange, digest: SHA256Digest, after earlier: String?
+        _ range: ChunkRange, digest: SHA256Digest, after earlier: String?
     ) async throws -> String? {
         try await sync()
         return nil

@@ -7,18 +7,18 @@ extension DiskStore {
     /// Implements ``StagingArea/openRival(_:isKept:)``. The first save makes the name of a new file
     /// durable.
     func openRival(
-        of key: StagingKey, _ place: ChunkRange, isKept: Bool
+        of key: StagingKey, _ range: ChunkRange, isKept: Bool
     ) async throws -> any StagingArea {
-        let name = RivalName(key: key, index: place.index)
+        let name = RivalName(key: key, index: range.index)
         let parent = directory.stagingDirectory(of: key)
         let file = try await onPool { [self] in
             try names.makeDirectory(parent, upTo: directory.root)
-            return place.byteCount > 0
-                ? try openAgain(name, place.byteCount) : try openNew(name, isKept: isKept)
+            return range.byteCount > 0
+                ? try openAgain(name, range.byteCount) : try openNew(name, isKept: isKept)
         }
         return DiskStagingArea(
-            file, of: key, store: self, origin: place.start,
-            unsyncedParent: place.byteCount > 0 ? nil : parent)
+            file, of: key, store: self, origin: range.start,
+            unsyncedParent: range.byteCount > 0 ? nil : parent)
     }
 
     private func openAgain(_ name: RivalName, _ byteCount: Int64) throws -> any OpenFile {
@@ -39,14 +39,14 @@ extension DiskStore {
     }
 
     /// Copies bytes of a staging file to a rival's file, durably; blocks.
-    func copyToRival(_ name: RivalName, _ place: ChunkRange, from staging: any OpenFile) throws {
+    func copyToRival(_ name: RivalName, _ range: ChunkRange, from staging: any OpenFile) throws {
         let file = try openNew(name, isKept: true)
         try withUnsafeTemporaryAllocation(byteCount: 256 << 10, alignment: 4096) { memory in
             var done: Int64 = 0
-            while done < place.byteCount {
-                let count = min(memory.count, Int(place.byteCount - done))
+            while done < range.byteCount {
+                let count = min(memory.count, Int(range.byteCount - done))
                 let part = UnsafeMutableRawBufferPointer(rebasing: memory[..<count])
-                guard try staging.read(into: part, at: place.start + done) == count else {
+                guard try staging.read(into: part, at: range.start + done) == count else {
                     throw ByteStoreError.notFound
                 }
                 try file.write(UnsafeRawBufferPointer(part), at: done)

@@ -55,33 +55,33 @@ package protocol StagingArea: AnyObject, Sendable {
     ///
     /// - Parameter earlier: Location of the recorded partial; nil when there is none.
     /// - Returns: The location of all the bytes; nil when the store needs none to find them.
-    func savePartial(_ place: ChunkRange, after earlier: String?) async throws -> String?
+    func savePartial(_ range: ChunkRange, after earlier: String?) async throws -> String?
     /// Makes a complete chunk with this digest durable.
     ///
     /// - Returns: The location, as ``savePartial(_:after:)`` does.
     /// - Throws: `notFound` when bytes of the file that were saved before are gone.
     func saveChunk(
-        _ place: ChunkRange, digest: SHA256Digest, after earlier: String?
+        _ range: ChunkRange, digest: SHA256Digest, after earlier: String?
     ) async throws -> String?
     /// Opens an area for a rival: the bytes of another body for a chunk that has a partial here.
     /// They are stored beside the partial and use the same offsets. The caller closes the area.
     ///
     /// - Parameters:
-    ///   - place: The bytes of the recorded rival; empty for a new one.
+    ///   - range: The bytes of the recorded rival; empty for a new one.
     ///   - isKept: False for a rival that is never saved and disappears on close.
     /// - Throws: `notFound` when the recorded bytes are not there.
-    func openRival(_ place: ChunkRange, isKept: Bool) async throws -> any StagingArea
+    func openRival(_ range: ChunkRange, isKept: Bool) async throws -> any StagingArea
     /// Turns the bytes of a partial into a rival, durably. The caller makes sure that the chunk has
     /// no rival.
     ///
     /// - Parameter location: The location of the partial.
     /// - Returns: The location of the rival.
     /// - Throws: `notFound` when the bytes are gone.
-    func keepAsRival(_ place: ChunkRange, location: String?) async throws -> String?
+    func keepAsRival(_ range: ChunkRange, location: String?) async throws -> String?
     /// Makes the bytes of a partial available to ``read(into:at:byteCount:)``.
     ///
     /// - Throws: `notFound` when the bytes are gone.
-    func gather(_ place: ChunkRange, after earlier: String?) async throws
+    func gather(_ range: ChunkRange, after earlier: String?) async throws
     /// Removes the rival of a chunk, unless the store removes it with the area. An absent one is no
     /// error.
     func removeRival(ofChunk index: Int) async throws
@@ -113,7 +113,7 @@ extension StagingArea {
         try await write(buffer, at: offset)
     }
 
-    package func gather(_ place: ChunkRange, after earlier: String?) async throws {}
+    package func gather(_ range: ChunkRange, after earlier: String?) async throws {}
     package func removeRival(ofChunk index: Int) async throws {}
     package func copySource() async throws -> CopySource? { nil }
     package func noteCopies(of source: CopySource, at offset: Int64) {}

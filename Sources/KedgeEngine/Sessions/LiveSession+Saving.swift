@@ -74,11 +74,11 @@ extension LiveSession {
     ) async throws -> [CommittedChunk] {
         var saved: [CommittedChunk] = []
         for var chunk in chunks {
-            let place = place(of: chunk.index, byteCount: chunk.byteCount)
+            let range = range(of: chunk.index, byteCount: chunk.byteCount)
             let earlier = isWhole ? nil : ledger.partials[chunk.index]?.location
             do {
                 chunk.location = try await staging.saveChunk(
-                    place, digest: chunk.digest, after: earlier)
+                    range, digest: chunk.digest, after: earlier)
             } catch ByteStoreError.notFound where earlier != nil {
                 // Perhaps only the first bytes of this chunk are gone. If it is more, the next
                 // attempt shows it.
@@ -107,7 +107,7 @@ extension LiveSession {
     }
 
     /// Returns the range of a chunk's first bytes.
-    private func place(of index: Int, byteCount: Int64) -> ChunkRange {
+    private func range(of index: Int, byteCount: Int64) -> ChunkRange {
         let layout = ledger.record.layout
         return ChunkRange(
             index: index, start: layout.range(ofChunk: index)?.start ?? 0, byteCount: byteCount,
@@ -179,7 +179,7 @@ extension LiveSession {
             isInDoubt: known?.isInDoubt ?? false)
         do {
             partial.location = try await staging.savePartial(
-                place(of: index, byteCount: verified.byteCount), after: known?.location)
+                range(of: index, byteCount: verified.byteCount), after: known?.location)
         } catch {
             await closeStaging(afterFailureOf: staging)
             throw error
@@ -229,7 +229,7 @@ extension LiveSession {
         var rival = partial
         rival.isRival = true
         rival.location = try await area.keepAsRival(
-            place(of: partial.index, byteCount: partial.byteCount), location: partial.location)
+            range(of: partial.index, byteCount: partial.byteCount), location: partial.location)
         let touch = await touch(writing: [partial.index])
         // The rival is recorded before the partial is discarded: a stop in between leaves both.
         try await context.metadata.savePartial(rival, touching: touch)

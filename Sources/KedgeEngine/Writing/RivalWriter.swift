@@ -76,7 +76,7 @@ struct RivalWriter {
         }
         do {
             return try await staging.openRival(
-                place(byteCount: rival?.byteCount ?? 0), isKept: isKept)
+                range(byteCount: rival?.byteCount ?? 0), isKept: isKept)
         } catch ByteStoreError.notFound where rival != nil {
             try await session.discardPartial(put.index, isRival: true)
             throw EngineError.offsetMismatch(expected: chunk.start)
@@ -97,7 +97,7 @@ struct RivalWriter {
         return try result.get()
     }
 
-    private func place(byteCount: Int64) -> ChunkRange {
+    private func range(byteCount: Int64) -> ChunkRange {
         ChunkRange(index: put.index, start: chunk.start, byteCount: byteCount)
     }
 
@@ -147,7 +147,7 @@ struct RivalWriter {
         let view = try await session.view(ofChunk: put.index)
         do {
             try await area.gather(
-                place(byteCount: view.rival?.byteCount ?? 0),
+                range(byteCount: view.rival?.byteCount ?? 0),
                 after: isKept ? view.rival?.location : nil)
             guard isKept, view.rival != nil else { return }
             if try await digest(

@@ -6,94 +6,95 @@ internal import KedgeTransport
 
 extension S3StagingArea {
     func saveChunk(
-        _ place: ChunkRange, digest: SHA256Digest, after earlier: String?
+        _ range: ChunkRange, digest: SHA256Digest, after earlier: String?
     ) async throws -> String? {
         try checkOpen()
         let location = try await store.seeingThrough { [self] in
-            try await save(place, digest, after: pieces(earlier, of: place))
+            try await save(range, digest, after: pieces(earlier, of: range))
         }
-        if store.budget.isExceeded { spool.forget(place.start..<place.end) }
+        if store.budget.isExceeded { spool.forget(range.start..<range.end) }
         return location.text
     }
 
-    func savePartial(_ place: ChunkRange, after earlier: String?) async throws -> String? {
+    func savePartial(_ range: ChunkRange, after earlier: String?) async throws -> String? {
         try checkOpen()
-        let list = try pieces(earlier, of: place)
-        guard list.end ?? place.start < place.end else { return earlier }
+        let list = try pieces(earlier, of: range)
+        guard list.end ?? range.start < range.end else { return earlier }
         return try await store.seeingThrough { [self] in
-            try await savePiece(upTo: place, after: list).text
+            try await savePiece(upTo: range, after: list).text
         }
     }
 
-    func gather(_ place: ChunkRange, after earlier: String?) async throws {
+    func gather(_ range: ChunkRange, after earlier: String?) async throws {
         try checkOpen()
         _ = try await store.seeingThrough { [self] in
-            try await fetchMissing(pieces(earlier, of: place), ofChunk: place.index)
+            try await fetchMissing(pieces(earlier, of: range), ofChunk: range.index)
         }
     }
 
     private func save(
-        _ place: ChunkRange, _ digest: SHA256Digest, after list: PieceList
+        _ range: ChunkRange, _ digest: SHA256Digest, after list: PieceList
     ) async throws -> ChunkLocation {
-        let range = place.start..<place.end
-        let pin = spool.pin(range)
+        let offsets = range.start..<range.end
+        let pin = spool.pin(offsets)
         defer { spool.unpin(pin) }
         // The pieces stay until the area is removed: if the chunk's row is not written, the
         // partial's row still refers to them.
-        if try await fetchMissing(list, ofChunk: place.index) { try await check(range, digest) }
-        try checkHolds(range)
+        if try await fetchMissing(list, ofChunk: range.index) { try await check(offsets, digest) }
+        try checkHolds(offsets)
         return try await save(
-            place, S3Body(.source(SpoolBody(range, of: spool)), digest: digest))
+            range, S3Body(.source(SpoolBody(offsets, of: spool)), digest: digest))
     }
 
     private func savePiece(
-        upTo place: ChunkRange, after list: PieceList
+        upTo range: ChunkRange, after list: PieceList
     ) async throws -> PieceList {
         let isLong = list.pieces.count >= PieceList.maxCount
-        let range = (isLong ? place.start : list.end ?? place.start)..<place.end
-        let pin = spool.pin(range)
+        let offsets = (isLong ? range.start : list.end ?? range.start)..<range.end
+        let pin = spool.pin(offsets)
         defer { spool.unpin(pin) }
-        if isLong { _ = try await fetchMissing(list, ofChunk: place.index) }
-        try checkHolds(range)
-        let digest = try await store.onPool { [spool] in try spool.digest(of: range) }
-        let piece = Piece(start: range.lowerBound, byteCount: Int64(range.count), digest: digest)
+        if isLong { _ = try await fetchMissing(list, ofChunk: range.index) }
+        try checkHolds(offsets)
+        let digest = try await store.onPool { [spool] in try spool.digest(of: offsets) }
+        let piece = Piece(
+            start: offsets.lowerBound, byteCount: Int64(offsets.count), digest: digest)
         _ = try await store.client.putObject(
-            store.keys.piece(piece, ofChunk: place.index, key),
-            S3Body(.source(SpoolBody(range, of: spool)), digest: digest))
+            store.keys.piece(piece, ofChunk: range.index, key),
+            S3Body(.source(SpoolBody(offsets, of: spool)), digest: digest))
         noteAtHand(piece)
         return PieceList(isLong ? [piece] : list.pieces + [piece])
     }
 
-    private func save(_ place: ChunkRange, _ body: S3Body) async throws -> ChunkLocation {
-        guard !place.isWholeFile else {
+    private func save(_ range: ChunkRange, _ body: S3Body) async throws -> ChunkLocation {
+        guard !range.isWholeFile else {
             let object = store.keys.whole(key, body.digest)
             return .object(tag: try await store.client.putObject(object, body))
         }
         let object = store.keys.assembled(key)
         var upload = try await uploads.upload()
-        if let tag = await copyPart(place, body.digest, to: upload) { return .part(tag: tag) }
+        if let tag = await copyPart(range, body.digest, to: upload) { return .part(tag: tag) }
         do throws(S3Failure) {
             return .part(
-                tag: try await store.client.uploadPart(place.index + 1, of: object, upload, body))
+                tag: try await store.client.uploadPart(range.index + 1, of: object, upload, body))
         } catch {
             guard error.isMissingUpload else { throw error }
         }
         upload = try await uploads.replacement(for: upload)
         return .part(
-            tag: try await store.client.uploadPart(place.index + 1, of: object, upload, body))
+            tag: try await store.client.uploadPart(range.index + 1, of: object, upload, body))
     }
 
     /// Makes the store copy the chunk from a known source; nil when it must be uploaded.
     private func copyPart(
-        _ place: ChunkRange, _ digest: SHA256Digest, to upload: UploadReference
+        _ range: ChunkRange, _ digest: SHA256Digest, to upload: UploadReference
     ) async -> String? {
         // Only a checksum proves that the store copied the right bytes.
-        guard upload.hasChecksums, let copy = copy(of: place), await store.copyTrial.copies() else {
+        guard upload.hasChecksums, let copy = copy(of: range), await store.copyTrial.copies() else {
             return nil
         }
         do throws(S3Failure) {
             return try await store.client.copyPart(
-                place.index + 1, of: store.keys.assembled(key), upload, from: copy.source,
+                range.index + 1, of: store.keys.assembled(key), upload, from: copy.source,
                 copy.range, digest: digest)
         } catch {
             // After any failure the bytes are still here and can be uploaded.
@@ -102,8 +103,8 @@ extension S3StagingArea {
         }
     }
 
-    private func pieces(_ earlier: String?, of place: ChunkRange) throws -> PieceList {
-        guard let list = PieceList(earlier, from: place.start), (list.end ?? 0) <= place.end else {
+    private func pieces(_ earlier: String?, of range: ChunkRange) throws -> PieceList {
+        guard let list = PieceList(earlier, from: range.start), (list.end ?? 0) <= range.end else {
             throw ByteStoreError.failed("the location of a partial cannot be read")
         }
         return list

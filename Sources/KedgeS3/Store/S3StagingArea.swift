@@ -46,11 +46,11 @@ final class S3StagingArea: StagingArea {
 
     /// Opens an area with a spool of its own. In the bucket there are no conflicts: a piece's key
     /// contains its digest.
-    func openRival(_ place: ChunkRange, isKept: Bool) async throws -> any StagingArea {
+    func openRival(_ range: ChunkRange, isKept: Bool) async throws -> any StagingArea {
         S3StagingArea(key, store: store)
     }
 
-    func keepAsRival(_ place: ChunkRange, location: String?) async throws -> String? { location }
+    func keepAsRival(_ range: ChunkRange, location: String?) async throws -> String? { location }
 
     func copySource() async throws -> CopySource? {
         do {
@@ -68,8 +68,8 @@ final class S3StagingArea: StagingArea {
     }
 
     /// Returns an object that contains the bytes of the chunk, and their range in it.
-    func copy(of place: ChunkRange) -> (source: CopySource, range: Range<Int64>)? {
-        let wanted = place.start..<place.end
+    func copy(of range: ChunkRange) -> (source: CopySource, range: Range<Int64>)? {
+        let wanted = range.start..<range.end
         let found = state.withLock { state in
             state.copies.last {
                 $0.range.lowerBound <= wanted.lowerBound && $0.range.upperBound >= wanted.upperBound
@@ -77,7 +77,7 @@ final class S3StagingArea: StagingArea {
         }
         guard let found else { return nil }
         let start = wanted.lowerBound - found.range.lowerBound
-        return (found.source, start..<start + place.byteCount)
+        return (found.source, start..<start + range.byteCount)
     }
 
     func read(into buffer: IOBuffer, at offset: Int64, byteCount: Int64) async throws {
