@@ -130,7 +130,7 @@ package struct RequestFailure: Error, Sendable {
     /// A sentence about the answer. Names the server if the user may expect another one.
     private var sentence: String {
         guard let answer else { return code.facts.sentence }
-        let who = answer.place ?? "The server"
+        let who = answer.hostAndPort ?? "The server"
         switch answer.status {
         case 401 where lacksToken:
             return "\(who) requires a token (status 401), and none was sent: set one."
@@ -151,7 +151,7 @@ package struct RequestFailure: Error, Sendable {
 
     /// Host, port and status of the answer.
     private var source: String {
-        [answer?.place, answer.map { "status \($0.status)" }].compactMap { $0 }
+        [answer?.hostAndPort, answer.map { "status \($0.status)" }].compactMap { $0 }
             .joined(separator: ", ")
     }
 

@@ -18,7 +18,7 @@ package struct ServerAnswer: Sendable, Equatable {
         self.port = port
     }
 
-    var place: String? {
+    var hostAndPort: String? {
         guard let host, let port else { return nil }
         return "\(host):\(port)"
     }
