@@ -16,7 +16,7 @@ extension SQLiteStore: CheckedRows {
         }
     }
 
-    package func bytePlace() async throws -> String? {
+    package func byteStoreIdentity() async throws -> String? {
         try await commits.read { db in try db.row("SELECT identity FROM byte_place", [])?[0] }
     }
 

@@ -54,7 +54,7 @@ struct S3InspectionRows: CheckedRows {
     }
 
     func databaseFaults() async throws -> [CheckFinding] { [] }
-    func bytePlace() async throws -> String? { nil }
+    func byteStoreIdentity() async throws -> String? { nil }
     func promisedByteCount() async throws -> Int64 { 0 }
 
     func sessionsWithBytes(after id: SessionID?, limit: Int) async throws -> [SessionRecord] {

@@ -26,7 +26,7 @@ package protocol CheckedRows: Sendable {
     /// The faults that the database reports about itself; empty when it is intact.
     func databaseFaults() async throws -> [CheckFinding]
     /// The byte store that the rows belong to; nil when none was recorded yet.
-    func bytePlace() async throws -> String?
+    func byteStoreIdentity() async throws -> String?
     /// Number of bytes that the rows expect in staging areas and blobs, each blob counted once.
     func promisedByteCount() async throws -> Int64
     /// Sessions whose bytes are in a staging area, ordered by id, after the given one.

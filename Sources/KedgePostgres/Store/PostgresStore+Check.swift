@@ -14,7 +14,7 @@ extension PostgresStore: CheckedRows {
         }
     }
 
-    package func bytePlace() async throws -> String? {
+    package func byteStoreIdentity() async throws -> String? {
         try await single { db in
             var row = try db.query("SELECT identity FROM byte_place").firstRow
             return try row?.text()

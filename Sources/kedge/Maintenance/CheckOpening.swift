@@ -141,7 +141,7 @@ extension CheckOpening {
     private func compare(_ rows: Rows, with identity: String?) async throws {
         let bound: String?
         do {
-            bound = try await rows.bytePlace()
+            bound = try await rows.byteStoreIdentity()
         } catch MetadataError.failed {
             // A damaged database is a finding of the check.
             return

@@ -88,7 +88,7 @@ struct AlteredRows: CheckedRows {
     let change: Change
 
     func databaseFaults() async throws -> [CheckFinding] { try await real.databaseFaults() }
-    func bytePlace() async throws -> String? { try await real.bytePlace() }
+    func byteStoreIdentity() async throws -> String? { try await real.byteStoreIdentity() }
     func promisedByteCount() async throws -> Int64 { try await real.promisedByteCount() }
 
     func sessionsWithBytes(after: SessionID?, limit: Int) async throws -> [SessionRecord] {

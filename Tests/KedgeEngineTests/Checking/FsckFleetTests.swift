@@ -103,7 +103,7 @@ import Testing
         try await fixture.start().stop()
         let store = try await PostgresStore.openUnchanged(
             url: fixture.databaseURL, onNotice: { _ in })
-        #expect(try await store.bytePlace()?.hasPrefix("s3:") == true)
+        #expect(try await store.byteStoreIdentity()?.hasPrefix("s3:") == true)
         try await store.close()
     }
 }

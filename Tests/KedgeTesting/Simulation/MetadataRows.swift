@@ -87,7 +87,7 @@ struct MetadataRows: Sendable {
     var blobs: [SHA256Digest: Blob] = [:]
     var scrubs: [SHA256Digest: Scrub] = [:]
     var superseded: [SupersededBlob] = []
-    var bytePlace: String?
+    var byteStoreIdentity: String?
     private var nextNumber = 0
 
     mutating func takeNumber() -> Int {

@@ -89,9 +89,9 @@ extension SimulatedMetadata {
 
     package func bind(toBytesAt identity: String) async throws {
         try write { rows in
-            let place = rows.bytePlace ?? identity
-            rows.bytePlace = place
-            guard place == identity else { throw MetadataError.foreignBytes(place) }
+            let bound = rows.byteStoreIdentity ?? identity
+            rows.byteStoreIdentity = bound
+            guard bound == identity else { throw MetadataError.foreignBytes(bound) }
         }
     }
 }
