@@ -128,7 +128,7 @@ final class BlobScrubber: Sendable {
             layout: ChunkLayout(fileSize: file.byteCount, chunkSize: file.chunkSize),
             digests: digests, whole: file.digest)
         defer { outcomes.countRead(reading.tally.summary.hashedByteCount) }
-        let renewer = LeaseRenewer(context: context, target: target)
+        let renewer = ScrubLeaseRenewer(context: context, target: target)
         let result = try await reading.check(
             opening: { try await fileService.openWhole(file) }, from: target.checkedByteCount,
             proceed: { try await renewer.proceed(checked: $0) })
@@ -144,7 +144,7 @@ final class BlobScrubber: Sendable {
 
     /// Replaces a damaged blob with an intact earlier copy, or marks it as damaged.
     private func replaceOrMark(
-        _ target: ScrubTarget, _ reading: BlobReading, _ renewer: LeaseRenewer
+        _ target: ScrubTarget, _ reading: BlobReading, _ renewer: ScrubLeaseRenewer
     ) async throws {
         for copy in try await rows.supersededBlobs(of: target.digest) {
             let result = try await reading.check(

@@ -3,7 +3,7 @@ internal import KedgeLocks
 internal import KedgeModel
 
 /// Renews the lease on a blob while it is read, and decides when to stop.
-final class LeaseRenewer: Sendable {
+final class ScrubLeaseRenewer: Sendable {
     private struct State {
         var renewAt: Timestamp
         var isInterrupted = false
