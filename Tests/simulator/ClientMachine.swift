@@ -171,8 +171,8 @@ final class ClientMachine: Sendable {
             makeGenerator: world.makeGenerator)
         environment.pause = environment.sleep
         // Records progress several times in each chunk.
-        environment.partialLimits.noteByteCount = max(1, chunkSize / 4)
-        environment.partialLimits.syncByteCount = max(1, chunkSize / 2)
+        environment.checkpointLimits.noteByteCount = max(1, chunkSize / 4)
+        environment.checkpointLimits.syncByteCount = max(1, chunkSize / 2)
         environment.makePool = { [scheduler = world.scheduler] _ in scheduler.makePool() }
         return try await TransferClient(
             configuration: configuration, transport: link, environment: environment)

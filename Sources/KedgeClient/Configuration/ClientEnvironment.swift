@@ -11,7 +11,7 @@ package struct ClientEnvironment: Sendable {
     /// Sleeps between two polls of a loop. Most tests use real time: nothing depends on its length.
     package var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
     /// Limits of what a kill or a power cut may cost of a download's unfinished chunk.
-    package var partialLimits = PartialLimits()
+    package var checkpointLimits = CheckpointLimits()
     /// Makes a pool with the given number of threads.
     package var makePool: @Sendable (Int) -> BlockingPool = { BlockingPool(threadCount: $0) }
 

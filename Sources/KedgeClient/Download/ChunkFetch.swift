@@ -10,7 +10,7 @@ struct ChunkFetch: Sendable {
     let began = ContinuousClock.now
     /// Hashes of its bytes in the temporary file.
     var progress = ChunkProgress()
-    var pace: PartialPace
+    var pace: CheckpointPace
     /// Tries that the record does not include yet.
     var uncountedTries = 1
     /// Digest of the last refused bytes, and how many times in a row it arrived.
@@ -45,6 +45,6 @@ struct ChunkFetch: Sendable {
     /// Starts the chunk over, because its bytes are in doubt.
     mutating func reset(at now: Timestamp) {
         progress = ChunkProgress()
-        pace = PartialPace(limits: pace.limits, at: now)
+        pace = CheckpointPace(limits: pace.limits, at: now)
     }
 }

@@ -9,7 +9,7 @@ extension DownloadWorker {
         _ index: Int, range: ByteRange, fileHashStep: FileHashStep, from temp: TempFile
     ) async throws -> ChunkFetch {
         let environment = context.environment
-        let pace = PartialPace(limits: environment.partialLimits, at: environment.now())
+        let pace = CheckpointPace(limits: environment.checkpointLimits, at: environment.now())
         var chunk = ChunkFetch(index: index, range: range, fileHashStep: fileHashStep, pace: pace)
         guard let partial = partials[index] else { return chunk }
         let found = try await context.onDisk("read back", .downloadFolder) {

@@ -45,7 +45,7 @@ actor DownloadWorker {
         self.fetcher = FileFetcher(api: context.api)
         self.download = download
         self.confirmed = download.downloadedChunks
-        let capacity = min(1 << 20, context.environment.partialLimits.noteByteCount)
+        let capacity = min(1 << 20, context.environment.checkpointLimits.noteByteCount)
         self.buffers = BufferPool(bufferCapacity: Int(capacity), keptCount: 8)
     }
 

@@ -19,7 +19,7 @@ final class SimulatedHost: Sendable {
     let server = FakeServer()
     private let directory: TemporaryDirectory
     private let isTold: Mutex<Bool>
-    private let limits: PartialLimits
+    private let limits: CheckpointLimits
     private let watchesLink = Mutex(false)
     private let kept = Mutex<[SimulatedMoment]>([])
 
@@ -128,7 +128,7 @@ final class SimulatedHost: Sendable {
                 await Task.yield()
             },
             makeGenerator: { AnyGenerator(SystemRandomNumberGenerator()) })
-        environment.partialLimits = limits
+        environment.checkpointLimits = limits
         let link = ObservedLink(server: server) { [self] next in
             guard watchesLink.withLock({ $0 }) else { return }
             keep(moment(disk.image, before: next))

@@ -15,7 +15,7 @@ struct SimulatedMoment: Sendable {
     /// True once the command has reported its success.
     var isTold = false
     /// The limits by which a client of this machine records unfinished chunks.
-    var limits = PartialLimits()
+    var limits = CheckpointLimits()
 
     /// Returns the machine after a power cut at this moment. The server is not affected.
     func surviving(_ cut: Cut) -> SimulatedMoment {

@@ -43,7 +43,7 @@ final class TransferEnvironment: Sendable {
 
     /// Makes a client on the environment's records; a second one stands for a second process.
     func client(
-        limits: PartialLimits = PartialLimits(),
+        limits: CheckpointLimits = CheckpointLimits(),
         _ change: (inout ClientConfiguration) -> Void = { _ in }
     ) async throws -> TransferClient {
         var configuration = ClientConfiguration(
@@ -52,7 +52,7 @@ final class TransferEnvironment: Sendable {
         configuration.logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         change(&configuration)
         var environment = environment
-        environment.partialLimits = limits
+        environment.checkpointLimits = limits
         return try await TransferClient(
             configuration: configuration, transport: server, environment: environment)
     }

@@ -1,7 +1,7 @@
 internal import KedgeModel
 
 /// Limits of what a kill or a power cut may cost of an unfinished chunk.
-package struct PartialLimits: Sendable, Equatable {
+package struct CheckpointLimits: Sendable, Equatable {
     /// Number of bytes after which a chunk's progress is noted, without a sync.
     package var noteByteCount: Int64 = 1 << 20
     /// Number of bytes after which it is synced.

@@ -4,11 +4,11 @@ import KedgeModel
 import Testing
 
 /// The times at which the bytes of an unfinished chunk are recorded and synced.
-struct PartialPaceTests {
+struct CheckpointPaceTests {
     private static let begin = Timestamp(millisecondsSinceEpoch: 1_000_000)
-    private var pace = PartialPace(limits: PartialLimits(), at: begin)
+    private var pace = CheckpointPace(limits: CheckpointLimits(), at: begin)
 
-    private func step(_ mebibytes: Int64, after milliseconds: Int64) -> PartialPace.Step {
+    private func step(_ mebibytes: Int64, after milliseconds: Int64) -> CheckpointPace.Step {
         let now = Timestamp(
             millisecondsSinceEpoch: Self.begin.millisecondsSinceEpoch + milliseconds)
         return pace.step(arrived: mebibytes << 20, written: mebibytes << 20, at: now)

@@ -1,7 +1,7 @@
 package import KedgeModel
 
 /// Decides when a chunk's progress is recorded. The caller passes the time.
-package struct PartialPace: Sendable, Equatable {
+package struct CheckpointPace: Sendable, Equatable {
     /// The step that is due.
     package enum Step: Sendable, Equatable {
         case nothing
@@ -9,14 +9,14 @@ package struct PartialPace: Sendable, Equatable {
         case sync
     }
 
-    let limits: PartialLimits
+    let limits: CheckpointLimits
     private(set) var notedByteCount: Int64 = 0
     private(set) var syncedByteCount: Int64 = 0
     /// Time of the last sync, or of the chunk's start.
     private(set) var syncedAt: Timestamp
 
     package init(
-        limits: PartialLimits,
+        limits: CheckpointLimits,
         notedByteCount: Int64 = 0,
         syncedByteCount: Int64 = 0,
         syncedAt: Timestamp
@@ -28,7 +28,7 @@ package struct PartialPace: Sendable, Equatable {
     }
 
     /// Starts a chunk without bytes.
-    package init(limits: PartialLimits, at now: Timestamp) {
+    package init(limits: CheckpointLimits, at now: Timestamp) {
         self.limits = limits
         syncedAt = now
     }
