@@ -20,7 +20,7 @@ struct EngineContext: Sendable {
     /// Random name of this process among the nodes.
     let nodeName: String
     let space = SpaceReservations()
-    let leases = HeldFencingTokens()
+    let heldTokens = HeldFencingTokens()
     let busySessions = BusySessions()
     let openAreas = OpenAreaGauge()
     /// Received bytes that were read back for the hash of their file.

@@ -30,7 +30,7 @@ struct FleetNode: Sendable {
             } catch {
                 return
             }
-            await renew(context.leases.tokens(), in: fleet)
+            await renew(context.heldTokens.tokens(), in: fleet)
             do {
                 try await leases.renewFinalizes()
                 // Not left to the sweep, which runs once a minute: a client waits for the file.
@@ -52,7 +52,7 @@ struct FleetNode: Sendable {
         do {
             let wanted = try await fleet.renewWriters(
                 tokens, lease: context.configuration.writerLease)
-            for token in wanted { context.leases.stop(token) }
+            for token in wanted { context.heldTokens.stop(token) }
         } catch {
             context.logger.warning(
                 "lease renewal failed", metadata: ["error": "\(String(reflecting: error))"])
@@ -61,7 +61,7 @@ struct FleetNode: Sendable {
 
     private func handleChange(_ id: SessionID, in fleet: any FleetMetadataStore) async {
         guard let session = await registry.session(inMemory: id) else { return }
-        await renew(context.leases.tokens(of: id), in: fleet)
+        await renew(context.heldTokens.tokens(of: id), in: fleet)
         do {
             try await session.handleChange()
         } catch {

@@ -56,14 +56,14 @@ extension LiveSession {
             try await context.timer.sleep(for: settings.fleetTakeoverStep)
             waited += settings.fleetTakeoverStep
         }
-        context.leases.add(token, of: id) { writer.interrupt(.replaced) }
+        context.heldTokens.add(token, of: id) { writer.interrupt(.replaced) }
         return token
     }
 
     /// Releases the chunk, so that another node gets it at once. A failure is ignored, because that
     /// node takes the chunk over after its grace.
     func release(_ token: FencingToken) async {
-        context.leases.remove(token)
+        context.heldTokens.remove(token)
         try? await context.fleet?.releaseWriter(token, of: id)
     }
 }
