@@ -97,7 +97,7 @@ package final class TransferEngine: Sendable {
             context: context, finalizer: finalizer,
             copier: SourceCopier(
                 context: context, registry: registry, finalizer: finalizer, appender: appender),
-            uploads: UploadViews(context: context, registry: registry, fileService: fileService))
+            uploads: UploadLookup(context: context, registry: registry, fileService: fileService))
     }
 
     /// The sessions in memory.

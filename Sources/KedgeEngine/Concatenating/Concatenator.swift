@@ -18,7 +18,7 @@ final class Concatenator: Sendable {
     private let rows: any FinalizeQueue & SessionStore
     private let finalizer: Finalizer
     private let copier: SourceCopier
-    private let uploads: UploadViews
+    private let uploads: UploadLookup
     private let copyLimit: ConcurrencyLimit
     private let waitingConcatenations = WaitingConcatenations()
     /// The open final upload after which the next sweep continues; nil to start over.
@@ -26,7 +26,7 @@ final class Concatenator: Sendable {
     private let concatenationChecks = BackgroundTasks<SessionID>()
 
     init(
-        context: EngineContext, finalizer: Finalizer, copier: SourceCopier, uploads: UploadViews
+        context: EngineContext, finalizer: Finalizer, copier: SourceCopier, uploads: UploadLookup
     ) {
         self.context = context
         rows = context.metadata

@@ -1,7 +1,7 @@
 internal import KedgeModel
 
 /// Looks up final uploads and their partial uploads, and keeps them alive.
-struct UploadViews: Sendable {
+struct UploadLookup: Sendable {
     let context: EngineContext
     let registry: SessionRegistry
     let fileService: FileService
