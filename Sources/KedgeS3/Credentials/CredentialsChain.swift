@@ -16,16 +16,16 @@ package enum CredentialsChain {
         // A proxy would query its own metadata service.
         direct.usesEnvironmentProxy = false
         direct.connectTimeout = .seconds(2)
-        let near = MetadataService(http: CurlClient(configuration: direct))
-        let far = MetadataService(http: CurlClient())
+        let near = CredentialsEndpointClient(http: CurlClient(configuration: direct))
+        let far = CredentialsEndpointClient(http: CurlClient())
         return CredentialsCache(
             [
                 EnvironmentCredentials(environment: environment),
                 SharedFileCredentials(environment: environment, files: files),
                 WebIdentityCredentials(
-                    environment: environment, region: region, files: files, service: far),
-                ContainerCredentials(environment: environment, files: files, service: near),
-                InstanceCredentials(environment: environment, service: near),
+                    environment: environment, region: region, files: files, endpoint: far),
+                ContainerCredentials(environment: environment, files: files, endpoint: near),
+                InstanceCredentials(environment: environment, endpoint: near),
             ], clock: clock)
     }
 }

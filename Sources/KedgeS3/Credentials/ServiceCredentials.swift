@@ -12,13 +12,13 @@ struct ContainerCredentials: CredentialsSource {
 
     let environment: [String: String]
     let files: SmallFiles
-    let service: MetadataService
+    let endpoint: CredentialsEndpointClient
 
     func load() async throws -> S3Credentials? {
         guard let url = try url else { return nil }
         var fields: [(String, String)] = []
         if let token = try await token { fields.append(("Authorization", token)) }
-        return try ServiceAnswer.credentials(in: await service.text(.get, url, fields: fields))
+        return try ServiceAnswer.credentials(in: await endpoint.text(.get, url, fields: fields))
     }
 
     private var url: String? {
@@ -57,21 +57,21 @@ struct ContainerCredentials: CredentialsSource {
 /// Credentials of the instance's role, from the instance metadata service, version 2.
 struct InstanceCredentials: CredentialsSource {
     let environment: [String: String]
-    let service: MetadataService
+    let endpoint: CredentialsEndpointClient
 
     func load() async throws -> S3Credentials? {
         guard environment["AWS_EC2_METADATA_DISABLED"]?.lowercased() != "true" else { return nil }
         let base =
             environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"] ?? "http://169.254.169.254"
-        let token = try await service.text(
+        let token = try await endpoint.text(
             .put, "\(base)/latest/api/token",
             fields: [("X-aws-ec2-metadata-token-ttl-seconds", "21600")])
         let fields = [("X-aws-ec2-metadata-token", token)]
         let roles = "\(base)/latest/meta-data/iam/security-credentials/"
-        let names = try await service.text(.get, roles, fields: fields)
+        let names = try await endpoint.text(.get, roles, fields: fields)
         guard let role = names.split(whereSeparator: \.isNewline).first else { return nil }
         return try ServiceAnswer.credentials(
-            in: await service.text(.get, "\(roles)\(role)", fields: fields))
+            in: await endpoint.text(.get, "\(roles)\(role)", fields: fields))
     }
 }
 

@@ -7,7 +7,7 @@ package struct WebIdentityCredentials: CredentialsSource {
     let environment: [String: String]
     let region: String
     let files: SmallFiles
-    let service: MetadataService
+    let endpoint: CredentialsEndpointClient
 
     package func load() async throws -> S3Credentials? {
         guard let path = environment["AWS_WEB_IDENTITY_TOKEN_FILE"],
@@ -22,7 +22,7 @@ package struct WebIdentityCredentials: CredentialsSource {
             ("RoleSessionName", environment["AWS_ROLE_SESSION_NAME"] ?? "kedge"),
             ("WebIdentityToken", token.filter { !$0.isWhitespace }),
         ].map { "\($0.0)=\(PercentEncoding.encode($0.1))" }.joined(separator: "&")
-        let answer = try await service.text(
+        let answer = try await endpoint.text(
             .post, environment["AWS_ENDPOINT_URL_STS"] ?? "https://sts.\(region).amazonaws.com/",
             fields: [("Content-Type", "application/x-www-form-urlencoded")], body: body,
             timeout: .seconds(30))

@@ -2,8 +2,8 @@ internal import HTTPTypes
 internal import KedgeCurl
 internal import KedgeTransport
 
-/// A client for services that issue credentials.
-struct MetadataService: Sendable {
+/// Requests credentials from the endpoints that issue them.
+struct CredentialsEndpointClient: Sendable {
     /// These services are near, and without one the start must not be delayed for long.
     private static let timeout = Duration.seconds(5)
     private static let maxByteCount = 256 << 10
