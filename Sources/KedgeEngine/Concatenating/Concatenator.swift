@@ -156,11 +156,11 @@ final class Concatenator: Sendable {
     private func makeFinalUpload(_ id: SessionID, of ids: [SessionID], owner: OwnerID) async throws
     {
         do {
-            guard try await finalizer.leases.takeWork(on: id, nil) else { return }
+            guard try await finalizer.leases.acquireLease(on: id, nil) else { return }
         } catch MetadataError.wrongState(.completed) {
             return try await uploads.refresh(id, owner: owner)
         }
-        defer { finalizer.leases.releaseLease(of: id) }
+        defer { finalizer.leases.endUse(of: id) }
         try await translating {
             let view = try await uploads.view(of: id, owner: owner)
             if view.state == .open, view.fileSize != view.offset || view.fileSize == nil {

@@ -23,10 +23,10 @@ final class FinalizeLeases: Sendable {
     }
 
     /// Takes the lease on a session's finalize for the current request. After a success,
-    /// ``releaseLease(of:)`` must follow.
+    /// ``endUse(of:)`` must follow.
     ///
     /// - Returns: False while another node has the lease.
-    func takeWork(on id: SessionID, _ expected: SHA256Digest?) async throws -> Bool {
+    func acquireLease(on id: SessionID, _ expected: SHA256Digest?) async throws -> Bool {
         let isTaken = try await queue.takeFinalize(
             of: id, expecting: expected, lease: workLease)
         if isTaken { heldFinalizes.withLock { $0[id, default: 0] += 1 } }
@@ -35,7 +35,7 @@ final class FinalizeLeases: Sendable {
 
     /// Ends the current request's use of the lease. The lease is not released but expires after its
     /// last use, so that a node takes over unfinished work.
-    func releaseLease(of id: SessionID) {
+    func endUse(of id: SessionID) {
         heldFinalizes.withLock { held in
             if let count = held[id] { held[id] = count > 1 ? count - 1 : nil }
         }

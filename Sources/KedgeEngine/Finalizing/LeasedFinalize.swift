@@ -13,7 +13,7 @@ struct LeasedFinalize: FinalizeMode {
 
     func begin(_ attempt: FinalizeAttempt, of session: LiveSession) async throws -> FinalizeStart {
         do {
-            let isTaken = try await leases.takeWork(on: attempt.id, attempt.expected)
+            let isTaken = try await leases.acquireLease(on: attempt.id, attempt.expected)
             return isTaken ? .begun : .onOtherNode
         } catch MetadataError.wrongState {
             // Another node was faster; its result is the answer.
@@ -22,7 +22,7 @@ struct LeasedFinalize: FinalizeMode {
         }
     }
 
-    func end(_ attempt: FinalizeAttempt) { leases.releaseLease(of: attempt.id) }
+    func end(_ attempt: FinalizeAttempt) { leases.endUse(of: attempt.id) }
 
     /// Assembles the file and hashes it: the missing bytes are on other nodes, or only in the
     /// store.
