@@ -81,9 +81,9 @@ struct CredentialsCacheTests {
         let clock = Clock()
         let cache = CredentialsCache([Source(clock)], clock: clock)
         let first = try await cache.credentials()
-        await cache.forget(first)
+        await cache.invalidate(first)
         #expect(try await cache.credentials().accessKeyID == "2")
-        await cache.forget(first)
+        await cache.invalidate(first)
         #expect(try await cache.credentials().accessKeyID == "2")
     }
 

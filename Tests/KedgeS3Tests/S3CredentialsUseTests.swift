@@ -15,7 +15,7 @@ struct S3CredentialsUseTests {
         }
 
         func credentials() async throws -> S3Credentials { value }
-        func forget(_ refused: S3Credentials) async { refusals.withLock { $0 += 1 } }
+        func invalidate(_ refused: S3Credentials) async { refusals.withLock { $0 += 1 } }
     }
 
     @Test(.timeLimit(.minutes(1)), arguments: ["ExpiredToken", "InvalidAccessKeyId"])

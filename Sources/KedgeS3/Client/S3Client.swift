@@ -124,7 +124,7 @@ extension S3Client {
             }
             return try await take(response)
         } catch {
-            if error.isBadCredentials || error.isUnexplained { await credentials.forget(used) }
+            if error.isBadCredentials || error.isUnexplained { await credentials.invalidate(used) }
             throw error
         }
     }

@@ -28,7 +28,7 @@ package actor CredentialsCache: CredentialsProvider {
         }
     }
 
-    package func forget(_ refused: S3Credentials) async {
+    package func invalidate(_ refused: S3Credentials) async {
         if current == refused { current = nil }
     }
 

@@ -41,7 +41,7 @@ package protocol CredentialsProvider: Sendable {
     /// - Throws: ``S3SetupError`` when there are none.
     func credentials() async throws -> S3Credentials
     /// Invalidates credentials that the store refused; the next call fetches new ones.
-    func forget(_ refused: S3Credentials) async
+    func invalidate(_ refused: S3Credentials) async
 }
 
 /// Credentials that never change.
@@ -51,7 +51,7 @@ package struct FixedCredentials: CredentialsProvider {
     package init(_ value: S3Credentials) { self.value = value }
 
     package func credentials() async throws -> S3Credentials { value }
-    package func forget(_ refused: S3Credentials) async {}
+    package func invalidate(_ refused: S3Credentials) async {}
 }
 
 /// A source of credentials.

@@ -56,14 +56,14 @@ actor MultipartUpload {
             recorded = try await records.setState(
                 StagingState.upload(made).text, of: key, replacing: text)
         } catch {
-            await abandon(made)
+            await discard(made)
             throw error
         }
         if let upload = try Self.upload(in: recorded) {
-            if upload != made { await abandon(made) }
+            if upload != made { await discard(made) }
             return upload
         }
-        await abandon(made)
+        await discard(made)
         throw ByteStoreError.failed("the staging area has lost its state")
     }
 
@@ -75,7 +75,7 @@ actor MultipartUpload {
         }
     }
 
-    private func abandon(_ upload: UploadReference) async {
+    private func discard(_ upload: UploadReference) async {
         // The removal of the area finds the upload by listing.
         try? await client.abortUpload(of: objectKey, upload.id)
     }

@@ -111,7 +111,7 @@ package final class Spool: Sendable {
     }
 
     /// Removes the range; pinned bytes are removed when they are unpinned.
-    package func forget(_ range: Range<Int64>) {
+    package func release(_ range: Range<Int64>) {
         let gone = state.withLock { state in
             state.doomed.formUnion(RangeSet(range).intersection(state.held))
             return state.sweep()

@@ -12,7 +12,7 @@ extension S3StagingArea {
         let location = try await store.seeingThrough { [self] in
             try await save(range, digest, after: pieces(earlier, of: range))
         }
-        if store.budget.isExceeded { spool.forget(range.start..<range.end) }
+        if store.budget.isExceeded { spool.release(range.start..<range.end) }
         return location.text
     }
 

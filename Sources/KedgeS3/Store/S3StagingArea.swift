@@ -108,7 +108,7 @@ final class S3StagingArea: StagingArea {
     func release(below offset: Int64) async {
         // The spool closes files, which may take a moment. A closed store has no pool for it, but
         // nothing is lost: the files have no names.
-        try? await store.onPool { [spool] in spool.forget(0..<max(0, offset)) }
+        try? await store.onPool { [spool] in spool.release(0..<max(0, offset)) }
     }
 
     func close() async {
