@@ -8,7 +8,7 @@ package final class CurlLoop: Sendable {
         case start(TransportRequest, Exchange)
         case resume(Exchange)
         case cancel(Exchange)
-        case abandon(Exchange)
+        case discardBody(Exchange)
     }
 
     /// The reason why the thread accepts no more commands.

@@ -5,7 +5,8 @@ import KedgeTransport
 /// One request and its response, shared by the caller and the curl thread.
 ///
 /// The curl thread delivers the head, the bytes and the end. The caller waits for them, cancels or
-/// abandons. Either side may come first, and the first end wins. No call here blocks the thread.
+/// discards the body. Either side may come first, and the first end wins. No call here blocks the
+/// thread.
 package final class Exchange: Sendable {
     /// The reader's answer to a delivery of bytes.
     enum BodyDemand {
@@ -113,8 +114,8 @@ extension Exchange {
         }
     }
 
-    /// Gives up the response after its body was dropped.
-    func abandon() {
+    /// Discards the rest of the body after its reader has released it.
+    func discardBody() {
         let waiter: BodyWaiter?? = state.withLock { state in
             state.buffer.removeAll()
             guard case .receiving = state.phase else { return .none }
@@ -123,7 +124,7 @@ extension Exchange {
         }
         guard let waiter else { return }
         waiter?.resume(returning: .failure(error(.cancelled, "the body was dropped")))
-        loop.post(.abandon(self))
+        loop.post(.discardBody(self))
     }
 }
 

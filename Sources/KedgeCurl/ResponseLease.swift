@@ -1,6 +1,6 @@
 import KedgeTransport
 
-/// The right to read the body of one response, shared by its readers. Its release abandons the
+/// The right to read the body of one response, shared by its readers. Its release ends the
 /// exchange: a short rest is still received to keep the connection, a longer one is cut off.
 ///
 /// Backpressure: when about a megabyte waits to be read, the transfer pauses until the reader has
@@ -18,7 +18,7 @@ final class ResponseLease: Sendable {
     }
 
     deinit {
-        exchange.abandon()
+        exchange.discardBody()
     }
 
     /// Returns the next piece, or nil after the last. Every call after an error throws it again.

@@ -39,9 +39,9 @@ struct TransferDriver: ~Copyable {
                 return line.remove(exchange)
             }
             finish(transfer, nil)
-        case .abandon(let exchange):
+        case .discardBody(let exchange):
             guard let transfer = transfers[ObjectIdentifier(exchange)] else { return }
-            abandon(transfer)
+            discardBody(of: transfer)
         }
     }
 
@@ -123,7 +123,7 @@ struct TransferDriver: ~Copyable {
         if let next = line.leave(transfer.exchange.origin) { begin(next) }
     }
 
-    private mutating func abandon(_ transfer: ActiveTransfer) {
+    private mutating func discardBody(of transfer: ActiveTransfer) {
         guard transfer.isWorthFinishing else {
             return finish(
                 transfer, transfer.exchange.error(.cancelled, "the response body was dropped"))
