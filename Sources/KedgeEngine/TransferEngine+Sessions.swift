@@ -26,7 +26,7 @@ extension TransferEngine {
     }
 
     /// Cancels a session that no client will resume. A failure is only logged.
-    package func giveUp(_ id: SessionID, owner: OwnerID) async {
-        await sessions.giveUp(id, owner: owner)
+    package func discardSession(_ id: SessionID, owner: OwnerID) async {
+        await sessions.discard(id, owner: owner)
     }
 }

@@ -42,7 +42,7 @@ extension LiveSession {
             outcomes = try await context.metadata.commit(chunks, touching: touch)
         } catch let error as MetadataError {
             if case .wrongState = error { becomeStale() }
-            await disown(after: error)
+            await discardLateBytes(after: error)
             throw error
         }
         for (chunk, outcome) in zip(chunks, outcomes) {
@@ -96,7 +96,7 @@ extension LiveSession {
 
     /// Leaves bytes to the sweep that were saved after their session had ended. No node scans a
     /// shared store for them, and the sweep of the session may have run before.
-    private func disown(after error: MetadataError) async {
+    private func discardLateBytes(after error: MetadataError) async {
         switch error {
         case .wrongState, .notFound:
             guard context.traits.leavesLateBytes else { return }
@@ -188,7 +188,7 @@ extension LiveSession {
         do {
             try await context.metadata.savePartial(partial, touching: touch)
         } catch let error as MetadataError {
-            await disown(after: error)
+            await discardLateBytes(after: error)
             throw error
         }
         savedPartial(partial, touch: touch)
@@ -222,7 +222,7 @@ extension LiveSession {
     ///
     /// - Returns: False when the partial stays: it was received by append, the chunk has a rival
     ///   already, or the session has the maximum number of rivals.
-    func setAside(_ partial: PartialRecord) async throws -> Bool {
+    func keepAsRival(_ partial: PartialRecord) async throws -> Bool {
         guard partial.declaredDigest != nil, ledger.rivals[partial.index] == nil, hasRoomForRival
         else { return false }
         let area = try await stagingArea()

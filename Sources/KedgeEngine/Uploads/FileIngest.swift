@@ -37,7 +37,7 @@ struct FileIngest: Sendable {
         do {
             return try await body()
         } catch {
-            await sessions.giveUp(id, owner: owner)
+            await sessions.discard(id, owner: owner)
             throw error
         }
     }

@@ -115,7 +115,7 @@ struct SessionService: Sendable {
     }
 
     /// Cancels a session that no client will resume. A failure is only logged.
-    func giveUp(_ id: SessionID, owner: OwnerID) async {
+    func discard(_ id: SessionID, owner: OwnerID) async {
         do {
             try await cancel(id, owner: owner)
         } catch {

@@ -29,7 +29,7 @@ extension Appender {
                 // A damaged body must not change anything.
                 try await verifyRest(of: reader, hasMore: hasMore)
             }
-            if try await !session.setAside(partial) {
+            if try await !session.keepAsRival(partial) {
                 // Earlier chunks are sound. Without committing them, every retry would be refused
                 // here again.
                 try await commitDeferred()

@@ -49,7 +49,7 @@ extension ResumableUploadRoutes {
             } catch {
                 // The client has neither the address nor a key to find it, so it cannot resume.
                 if !call.isVersionNamed, key == nil {
-                    await engine.giveUp(id, owner: context.principal.owner)
+                    await engine.discardSession(id, owner: context.principal.owner)
                 }
                 throw error
             }

@@ -47,7 +47,7 @@ extension TusRoutes {
                     append, to: upload, at: 0, declaring: nil, isResumable: false, context)
             return created(after, asked: request)
         } catch {
-            await engine.giveUp(status.sessionId, owner: context.principal.owner)
+            await engine.discardSession(status.sessionId, owner: context.principal.owner)
             throw error
         }
     }
