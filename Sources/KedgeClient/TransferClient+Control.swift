@@ -21,7 +21,7 @@ extension TransferClient {
     /// - Throws: `TRANSFER_NOT_FOUND`; `ILLEGAL_TRANSITION` for a completed transfer.
     public func cancel(_ id: TransferID) async throws {
         if let record = try await store.request(.cancel, of: id) {
-            await clearUp(after: record)
+            await discardLeftovers(of: record)
         }
     }
 
@@ -36,7 +36,7 @@ extension TransferClient {
     public func retry(_ id: TransferID, fromScratch: Bool = false) async throws {
         let command: TransferCommand = fromScratch ? .restart : .retry
         if let record = try await store.request(command, of: id), fromScratch {
-            await clearUp(after: record)
+            await discardLeftovers(of: record)
         }
     }
 

@@ -15,7 +15,7 @@ extension TransferClient {
         case .cancel:
             let record = try await store.record(lease.id)
             try await store.cancel(lease)
-            await clearUp(after: record)
+            await discardLeftovers(of: record)
             return .ended
         case .retry:
             try await store.acknowledgeCommand(lease)
@@ -23,7 +23,7 @@ extension TransferClient {
         case .restart:
             let record = try await store.record(lease.id)
             try await store.restart(lease)
-            await clearUp(after: record)
+            await discardLeftovers(of: record)
             return .again
         }
     }
@@ -67,7 +67,7 @@ extension TransferClient {
             // Without a confirmed byte there is nothing to resume.
             if isGivenUp || isGone || record.confirmedByteCount == 0 {
                 try await store.discardProgress(of: lease)
-                await clearUp(after: record)
+                await discardLeftovers(of: record)
             }
         }
         try await store.fail(
@@ -114,13 +114,13 @@ extension TransferClient {
         configuration.logger.notice(
             "source changed",
             metadata: ["transfer": "\(lease.id)", "replacedBy": "\(newer.status.id)"])
-        await clearUp(after: .upload(old))
+        await discardLeftovers(of: .upload(old))
         return .replaced(newer.status.id)
     }
 
     /// Removes the session or temporary file of an abandoned transfer. Best effort: a session
     /// expires by itself, and a leftover temporary file carries the transfer's id.
-    func clearUp(after record: TransferRecord) async {
+    func discardLeftovers(of record: TransferRecord) async {
         do {
             switch record {
             case .upload(let upload):

@@ -67,7 +67,7 @@ extension SequentialUploadWorker {
             && ([.protocolViolation, .redirected].contains(failure.code) || !failure.isRetryable)
         {
             // The URL has no upload: a later run must not use it either.
-            try await forgetUpload(keepsHash: true)
+            try await resetForNewUpload(keepsHash: true)
             throw ResumableUploadClient.unsupported(failure.operation)
         }
     }
@@ -160,19 +160,21 @@ extension SequentialUploadWorker {
     /// - Throws: ``RunInterruption/sourceChanged``; `INTEGRITY_MISMATCH` the second time. The
     ///   upload restarts by itself only once; then the user decides.
     func recover(from trouble: UploadTrouble) async throws {
-        guard trouble.remedy == .fromScratch else { return try await forgetUpload(keepsHash: true) }
+        guard trouble.remedy == .fromScratch else {
+            return try await resetForNewUpload(keepsHash: true)
+        }
         let count = try await recordIntegrityFailure(trouble.failure)
         // Best effort: an abandoned upload expires by itself.
         if capabilities.offersRemoval, let address = upload.address {
             try? await client.remove(address)
         }
         // Also before giving up: a later run must not trust these bytes either.
-        try await forgetUpload(keepsHash: false)
+        try await resetForNewUpload(keepsHash: false)
         guard count > 1 else { return }
         throw trouble.repeatedMismatch
     }
 
-    private func forgetUpload(keepsHash: Bool) async throws {
+    private func resetForNewUpload(keepsHash: Bool) async throws {
         try await context.store.resetForNewUpload(keepsHash: keepsHash, of: context.lease)
         upload.uploadURL = nil
         upload.interopVersion = nil

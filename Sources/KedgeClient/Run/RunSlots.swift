@@ -19,11 +19,11 @@ actor RunSlots {
             await withCheckedContinuation { continuation in
                 waiting.append((ticket, continuation))
                 // The cancellation may have come before the ticket was in the list.
-                if Task.isCancelled { forget(ticket) }
+                if Task.isCancelled { cancel(ticket) }
             }
         } onCancel: {
             // Ends by itself at once; no caller waits for it.
-            Task { await self.forget(ticket) }
+            Task { await self.cancel(ticket) }
         }
     }
 
@@ -36,7 +36,7 @@ actor RunSlots {
         }
     }
 
-    private func forget(_ ticket: Int) {
+    private func cancel(_ ticket: Int) {
         guard let place = waiting.firstIndex(where: { $0.ticket == ticket }) else { return }
         waiting.remove(at: place).continuation.resume(returning: false)
     }

@@ -109,7 +109,7 @@ extension TransferStore {
     static func restart(_ change: inout RowChange) throws {
         switch change.row.direction {
         case .upload:
-            try change.forgetDigests()
+            try change.discardDigests()
             change.clear(.sessionID, .adoptSessionID, .expiresAt, .maxConcurrentChunks)
             change.clear(.givenSessionID, .fileHash, .uploadURL, .interopVersion)
             change.set(.uploadedChunks, [])
@@ -117,7 +117,7 @@ extension TransferStore {
             change.set(.idempotencyKey, TransferID.random().text)
             change.setHash(nil)
         case .download:
-            forgetProgress(&change)
+            clearProgress(&change)
             change.clear(.tempInode)
             change.set(.remoteChangeCount, 0)
         }

@@ -43,7 +43,7 @@ extension TransferStore {
         of lease: Lease
     ) async throws {
         try await update(lease, operation: "set remote") { change in
-            if restarts { Self.forgetProgress(&change) }
+            if restarts { Self.clearProgress(&change) }
             change.set(.expectedSize, remote.byteCount)
             if change.row.integer(.isHashPinned) == 0 {
                 change.set(.expectedHash, remote.sha256?.bytes)
@@ -59,7 +59,7 @@ extension TransferStore {
     package func recordRemoteChange(_ lease: Lease, answer: ServerAnswer?) async throws -> Int {
         try await update(lease, operation: "record remote change") { change in
             let count = Int(change.row.integer(.remoteChangeCount) ?? 0) + 1
-            Self.forgetProgress(&change)
+            Self.clearProgress(&change)
             change.set(.remoteChangeCount, count)
             change.setError(.remoteChanged, "The file changed on the server; starting over.")
             change.setAnswer(answer)
@@ -71,7 +71,7 @@ extension TransferStore {
     /// file exists, so that the file can be removed after a crash.
     package func prepareTempFile(at path: String, of lease: Lease) async throws {
         try await update(lease, operation: "prepare temp file") { change in
-            Self.forgetProgress(&change)
+            Self.clearProgress(&change)
             change.set(.tempPath, path)
             change.clear(.tempInode)
         }
@@ -123,7 +123,7 @@ extension TransferStore {
     /// Invalidates all downloaded bytes, because they cannot be trusted or kept.
     package func discardProgress(of lease: Lease) async throws {
         try await update(lease, operation: "discard progress") { change in
-            Self.forgetProgress(&change)
+            Self.clearProgress(&change)
             change.clear(.tempInode)
         }
     }
@@ -195,7 +195,7 @@ extension TransferStore {
         return try DownloadTransfer(TransferRow.find(existing.status.id, in: database))
     }
 
-    static func forgetProgress(_ change: inout RowChange) {
+    static func clearProgress(_ change: inout RowChange) {
         change.set(.downloadedChunks, [])
         change.set(.lastGoodByteOffset, 0)
         change.clear(.fileHash)

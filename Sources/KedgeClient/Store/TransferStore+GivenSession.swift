@@ -60,7 +60,7 @@ extension TransferStore {
 
     /// Discards all progress until the file was compared with the session.
     private static func begin(_ wanted: UploadTransfer, _ change: inout RowChange) throws {
-        try change.forgetDigests()
+        try change.discardDigests()
         change.clear(.sessionID, .adoptSessionID, .expiresAt, .maxConcurrentChunks, .fileHash)
         change.set(.uploadedChunks, [])
         change.set(.lastGoodByteOffset, 0)

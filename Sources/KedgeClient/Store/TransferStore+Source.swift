@@ -64,7 +64,7 @@ extension RowChange {
     }
 
     /// Discards the digests of all chunks read so far, because they prove nothing any more.
-    func forgetDigests() throws {
+    func discardDigests() throws {
         try database.execute(
             sql: "DELETE FROM upload_chunk_digest WHERE transfer_id = ?",
             arguments: [row.text(.transferID)])

@@ -109,7 +109,7 @@ extension TransferStore {
             change.set(.adoptSessionID, adopt?.text)
             change.set(.idempotencyKey, idempotencyKey)
             if !keepsHash {
-                try change.forgetDigests()
+                try change.discardDigests()
                 change.setHash(nil)
                 change.clear(.fileHash)
             }
