@@ -103,7 +103,7 @@ extension Database {
             "UPDATE session SET prefix_offset = NULL, prefix_state = NULL WHERE number = ?",
             [session.number])
         try discardFinalize(of: session)
-        // No chunks are left: clear the staging state.
+        // Without chunks the recorded multipart upload is useless; the next chunk begins a new one.
         if try !exists("SELECT 1 FROM chunk WHERE session = ?", [session.number]) {
             try run("UPDATE session SET staging_state = NULL WHERE number = ?", [session.number])
         }

@@ -29,9 +29,10 @@ public struct RetryPolicy: Sendable, Hashable {
     ///
     /// The wait is just below the bound, which the phase shifts. The phase lies between 0 and 1 and
     /// is drawn once for each run. Clients that lost a server together thus return evenly spread.
-    /// Waits drawn from the whole interval below a common bound would let two to nine times the
-    /// mean return in the first moments, mostly after a short outage. `Retry-After` is a floor; up
-    /// to a quarter of it, or one second, is added to spread the clients.
+    /// With full jitter, a wait from the whole interval below a common bound, two to nine times the
+    /// mean number of clients would return in the first moments, mostly after a short outage.
+    /// `Retry-After` is a floor; up to a quarter of it, or one second, is added to spread the
+    /// clients.
     public func delay(
         afterFailures failureCount: Int, retryAfter: Duration?, phase: Double = 0,
         using generator: inout some RandomNumberGenerator

@@ -128,7 +128,7 @@ package struct WriteAdmission: Equatable, Sendable {
         }
         let isSuspect = isCrowded && isSuspect(arrival)
         if isSuspect, suspectCount >= slowPlaceCount + max(1, placeCount / 8) {
-            // The client retries, so places stay scarce for as long.
+            // The postponed client will retry. Until then places count as scarce.
             crowdedUntil = now + Self.crowdedTime
             return .postponed(evicting: evicted)
         }

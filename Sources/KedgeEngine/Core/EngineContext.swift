@@ -15,7 +15,7 @@ struct EngineContext: Sendable {
     let makeGenerator: @Sendable () -> AnyGenerator
     let buffers: BufferPool
     let logger: Logger
-    /// The metadata store if other nodes share it; nil in a single-node deployment.
+    /// The metadata store, if nodes can share both its rows and the byte store; nil otherwise.
     let fleet: (any FleetMetadataStore)?
     /// Random name of this process among the nodes.
     let nodeName: String

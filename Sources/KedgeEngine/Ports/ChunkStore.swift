@@ -67,8 +67,10 @@ package protocol ChunkStore: Sendable {
     func invalidateChunks(_ indexes: [Int], of id: SessionID) async throws
 
     /// Invalidates chunks of an open session that were found damaged when they were read, as
-    /// ``invalidateChunks(_:of:)`` does. The prefix may contain bytes that were hashed on receipt
-    /// and never read: without it, all others are compared, too.
+    /// ``invalidateChunks(_:of:)`` does.
+    ///
+    /// The prefix is dropped because its hash covers bytes as they were received, not as they are
+    /// stored. Without it, all other chunks are read back and compared, too.
     ///
     /// - Parameter revision: The revision that the caller knew when it read the chunks, as
     ///   ``SessionUpdate/revision``.

@@ -7,7 +7,8 @@ extension ScrubResult {
         case .right: "verified_at = \(now), damaged_at = NULL, \(readToTheEnd)"
         case .damaged: "damaged_at = coalesce(damaged_at, \(now)), \(readToTheEnd)"
         // The due time stays, so that the backlog shows the delay; the lease defers the next
-        // attempt.
+        // attempt. The terms with zero add nothing: with them, both parameters occur in the
+        // statement whatever the result.
         case .undecided: "lease_until = \(next) + 0 * \(now)"
         case .interrupted: "lease_until = 0 * (\(now) + \(next))"
         }

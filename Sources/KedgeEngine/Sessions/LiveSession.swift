@@ -85,8 +85,8 @@ package actor LiveSession {
         }
     }
 
-    /// Takes the slot of a chunk for a writer of more than that chunk. Stopping the slot stops the
-    /// writer.
+    /// Takes a chunk's slot for an append, which spans chunks. A newer writer of this chunk stops
+    /// the whole append.
     package func claimChunk(_ index: Int, stopping writer: ActiveWriter) async throws
         -> ActiveWriter
     {

@@ -7,10 +7,10 @@ internal import KedgeModel
 /// The body lies beside the partial until it is whole and matches its declared digest. Bytes that
 /// an earlier request left of it are read again first.
 ///
-/// In a store with a place for each chunk, the chunk is saved there, and the commit ends the
-/// partial. On a disk, the partial's row is removed first. Then its bytes are replaced and synced,
-/// and the chunk is committed. A process that ends in between leaves no partial, and the rival as
-/// saved last.
+/// In a bucket, chunk and partial are different objects: the chunk is uploaded, and its commit ends
+/// the partial. On a disk, both have the same offset in one file. So the partial's row is removed
+/// first. Then its bytes are replaced and synced, and the chunk is committed. A process that ends
+/// in between leaves no partial, and the rival as saved last.
 ///
 /// A refused or interrupted body leaves the partial unchanged. A body that ends before the chunk is
 /// synced and recorded as the rival.

@@ -1,7 +1,7 @@
 /// A checksum that a client may send with its bytes; the raw value is its name on the wire.
 ///
-/// All of them detect damage. Only SHA-256 and SHA-512 also withstand deliberate collisions, so a
-/// file is never named by another one.
+/// All of them detect damage. Only SHA-256 and SHA-512 also withstand deliberate collisions. Blobs
+/// are named by SHA-256 only, never by a checksum from a client in another algorithm.
 package enum ChecksumAlgorithm: String, CaseIterable, Sendable {
     case sha1
     case sha256

@@ -14,7 +14,8 @@ extension PostgresConnection {
         _ = try query(
             """
             UPDATE session SET prefix_offset = NULL, prefix_state = NULL,
-                -- Of nothing there is nothing to go on with.
+                -- Without chunks the recorded multipart upload is useless; the next chunk begins
+                -- a new one.
                 staging_state = CASE WHEN EXISTS (SELECT 1 FROM chunk WHERE session = $1)
                     THEN staging_state END,
                 revision = revision + 1, reset_revision = revision + 1

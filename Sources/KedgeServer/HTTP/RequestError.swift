@@ -8,8 +8,8 @@ struct RequestError: Error {
     var error: EngineError
     /// Response fields besides the problem document.
     var fields: HTTPFields
-    /// The original error code. The client may receive another one, because it resumes only after
-    /// that.
+    /// The code of the failure itself, for the log and for `Retry-After`. A tus or IETF client
+    /// receives another code instead of some, because it resumes only after certain statuses.
     var reason: ErrorCode
 }
 

@@ -104,8 +104,8 @@ struct ResumableUploadErrors {
             error.detail = error.detail ?? error.code.facts.sentence
             error.code = .unavailable
         }
-        // With `?1` the response would be the final one of the resource that receives the file.
-        // This one is about the upload, so for a complete upload the state is omitted.
+        // `Upload-Complete: ?1` would mark this as the final answer, which the client expects from
+        // the resource that receives the file. So an error about a complete upload omits its state.
         var fields = isComplete ? call.versionFields : call.stateFields(isComplete: false)
         // Clients resume only after these statuses.
         if (error.code.facts.httpStatus ?? 0) >= 500 { fields[.location] = location }

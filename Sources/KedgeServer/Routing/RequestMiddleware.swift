@@ -6,8 +6,8 @@ internal import Logging
 internal import NIOCore
 internal import NIOHTTP1
 
-/// The outermost layer: identifies the request, turns errors into problem documents, and logs one
-/// line.
+/// Surrounds the handling of every request: identifies the request, turns errors into problem
+/// documents, and logs one line. Only ``MethodOverride`` runs before it.
 struct RequestMiddleware: RouterMiddleware {
     typealias Context = KedgeRequestContext
 
@@ -52,7 +52,7 @@ struct RequestMiddleware: RouterMiddleware {
             failure = translated
             reason = (error as? RequestError)?.reason ?? translated.code
             response = Self.problem(translated, context)
-            // Sessions end later than request bodies, for which one second is enough.
+            // A session lasts longer than a request body: the usual second would be too short.
             if reason == .tooManySessions { response.headers[.retryAfter] = "10" }
             if translated.code == .methodNotAllowed {
                 response.headers[.allow] = routes.methods(at: request.uri.path).joined(
@@ -73,7 +73,8 @@ struct RequestMiddleware: RouterMiddleware {
         gate.cors.complete(&response, to: request)
         response.headers[.xRequestID] = context.requestID
         response.headers[.cacheControl] = response.headers[.cacheControl] ?? "no-store"
-        // A connection failure is normal, even if its client gets a 5xx.
+        // The code of the failure itself decides, not the status of the answer: tus and IETF
+        // clients get a 5xx for a slow body or a busy service, too, so that they resume.
         let isOurs = (reason?.facts.httpStatus ?? response.status.code) >= 500
         if let reason, reason != failure?.code {
             context.logMetadata.set("error.reason", reason.rawValue)
