@@ -25,7 +25,7 @@ package struct SweepService: Service {
                     return
                 } catch {
                     logger.error(
-                        "maintenance failed",
+                        "sweep failed",
                         metadata: ["error": "\(String(reflecting: error))"])
                     // The next round retries; a store that is down must not stop the server.
                     guard await Self.pause(interval) else { return }

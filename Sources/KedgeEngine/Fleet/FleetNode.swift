@@ -33,11 +33,18 @@ struct FleetNode: Sendable {
             await renew(context.heldTokens.tokens(), in: fleet)
             do {
                 try await leases.renewFinalizes()
+            } catch {
+                context.logger.warning(
+                    "finalize lease renewal failed",
+                    metadata: ["error": "\(String(reflecting: error))"])
+                continue
+            }
+            do {
                 // Not left to the sweep, which runs once a minute: a client waits for the file.
                 try await resumption.takeOverFinalizes()
             } catch {
                 context.logger.warning(
-                    "finalize lease renewal failed",
+                    "finalize takeover failed",
                     metadata: ["error": "\(String(reflecting: error))"])
             }
         }
@@ -55,7 +62,8 @@ struct FleetNode: Sendable {
             for token in wanted { context.heldTokens.stop(token) }
         } catch {
             context.logger.warning(
-                "lease renewal failed", metadata: ["error": "\(String(reflecting: error))"])
+                "writer lease renewal failed",
+                metadata: ["error": "\(String(reflecting: error))"])
         }
     }
 

@@ -50,8 +50,11 @@ final class GarbageCollector: Sendable {
             try await remove(garbage, claimedUntil: end)
         } catch {
             logger.error(
-                "garbage collection failed",
-                metadata: ["error": "\(String(reflecting: error))"])
+                "garbage removal failed",
+                metadata: [
+                    "garbage.kind": "\(garbage.kind)", "garbage.key": "\(garbage.key)",
+                    "error": "\(String(reflecting: error))",
+                ])
         }
     }
 

@@ -27,7 +27,7 @@ struct SessionService: Sendable {
             case .createdInstead(let record, let ended):
                 await registry.drop(ended)
                 context.logger.debug(
-                    "empty session evicted", metadata: ["session.id": "\(ended)"])
+                    "empty session removed for a new one", metadata: ["session.id": "\(ended)"])
                 await garbageCollector.collectGarbageSoon()
                 return try await begin(record, new)
             case .full:
@@ -122,7 +122,7 @@ struct SessionService: Sendable {
             // The sweep removes it when it expires.
             context.logger.warning(
                 "cancellation of a failed upload failed",
-                metadata: ["error": "\(String(reflecting: error))"])
+                metadata: ["session.id": "\(id)", "error": "\(String(reflecting: error))"])
         }
     }
 }
