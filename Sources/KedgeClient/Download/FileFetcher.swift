@@ -50,11 +50,11 @@ struct FileFetcher: Sendable {
     func codingFailure(of response: ServerReply) -> RequestFailure? {
         guard !isIdentity(response.headerFields) else { return nil }
         let coding = response.headerFields[.contentEncoding] ?? ""
-        var failure = RequestFailure(
-            .contentEncoded, operation: "get file", answer: response.answer)
-        failure.explanation =
-            "The server sends the content coding \(coding.prefix(40)), which was not requested."
-        return failure
+        return RequestFailure(
+            .contentEncoded, operation: "get file", answer: response.answer,
+            explanation:
+                "The server sends the content coding \(coding.prefix(40)), which was not requested."
+        )
     }
 
     private func inspectKedgeFile(

@@ -35,7 +35,8 @@ package struct RequestFailure: Error, Sendable {
     init(
         _ code: ErrorCode, operation: String, answer: ServerAnswer? = nil,
         retryAfter: Duration? = nil, problem: ProblemDocument? = nil, serverText: String? = nil,
-        transport: TransportError? = nil
+        transport: TransportError? = nil, explanation: String? = nil, isForeign: Bool = false,
+        isFromIntermediary: Bool = false
     ) {
         self.code = code
         self.operation = operation
@@ -44,6 +45,9 @@ package struct RequestFailure: Error, Sendable {
         self.problem = problem
         self.serverText = serverText
         self.transport = transport
+        self.explanation = explanation
+        self.isForeign = isForeign
+        self.isFromIntermediary = isFromIntermediary
     }
 
     /// Whether the same request can succeed later without any change.

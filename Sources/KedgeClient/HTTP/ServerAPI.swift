@@ -209,11 +209,9 @@ extension ServerAPI {
             return try JSONDecoder().decode(Value.self, from: Data(reply.body))
         } catch {
             let isJSON = reply.body.first { !" \t\r\n".utf8.contains($0) } == UInt8(ascii: "{")
-            var failure = RequestFailure(
+            throw RequestFailure(
                 isJSON ? .protocolViolation : .notKedge, operation: call.operation,
-                answer: reply.answer)
-            (failure.isForeign, failure.isFromIntermediary) = (true, !isJSON)
-            throw failure
+                answer: reply.answer, isForeign: true, isFromIntermediary: !isJSON)
         }
     }
 }

@@ -78,11 +78,10 @@ package struct ServerExchange: Sendable {
     private func failure(
         _ refusal: RedirectRefusal, _ reply: ServerReply, _ call: ServerCall
     ) -> RequestFailure {
-        var failure = RequestFailure(
-            refusal.code, operation: call.operation, answer: reply.answer)
-        failure.explanation = refusal.sentence(from: reply.url, home: credentials.home)
-        failure.isForeign = true
-        failure.isFromIntermediary = call.redirects.isFromIntermediary(status: reply.status)
-        return failure
+        RequestFailure(
+            refusal.code, operation: call.operation, answer: reply.answer,
+            explanation: refusal.sentence(from: reply.url, home: credentials.home),
+            isForeign: true,
+            isFromIntermediary: call.redirects.isFromIntermediary(status: reply.status))
     }
 }

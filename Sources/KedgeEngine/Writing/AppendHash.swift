@@ -34,7 +34,23 @@ struct AppendHash: Sendable {
     /// - Throws: `CHUNK_HASH_MISMATCH`.
     func require(_ expected: AppendChecksum) throws {
         let actual = checksum(expected.algorithm)
-        guard actual != expected.bytes else { return }
+        guard actual == expected.bytes else {
+            throw EngineError.wrongChecksum(expected, actual: actual)
+        }
+    }
+
+    private func checksum(_ algorithm: ChecksumAlgorithm) -> [UInt8]? {
+        algorithm == .sha256
+            ? sha256?.digest().bytes
+            : others.first { $0.algorithm == algorithm }?.checksum()
+    }
+}
+
+extension EngineError {
+    /// Returns the error for the bytes of an append that do not match their checksum.
+    fileprivate static func wrongChecksum(
+        _ expected: AppendChecksum, actual: [UInt8]?
+    ) -> EngineError {
         var error = EngineError(
             .chunkHashMismatch,
             "The bytes do not match the \(expected.algorithm.rawValue) checksum.")
@@ -42,12 +58,6 @@ struct AppendHash: Sendable {
             error.expectedDigest = SHA256Digest(bytes: expected.bytes)
             error.actualDigest = actual.flatMap { SHA256Digest(bytes: $0) }
         }
-        throw error
-    }
-
-    private func checksum(_ algorithm: ChecksumAlgorithm) -> [UInt8]? {
-        algorithm == .sha256
-            ? sha256?.digest().bytes
-            : others.first { $0.algorithm == algorithm }?.checksum()
+        return error
     }
 }
