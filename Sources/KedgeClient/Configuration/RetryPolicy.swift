@@ -58,7 +58,8 @@ public struct RetryPolicy: Sendable, Hashable {
 package struct RetryBudget: Sendable, Equatable {
     let policy: RetryPolicy
     private(set) var transferFailureCount = 0
-    private var chunkFailureCounts: [Int: Int] = [:]
+    /// By chunk; nil for requests without a chunk.
+    private var chunkFailureCounts: [Int?: Int] = [:]
 
     package init(policy: RetryPolicy) { self.policy = policy }
 
@@ -67,21 +68,20 @@ package struct RetryBudget: Sendable, Equatable {
     /// - Returns: The number in a row for this chunk, or for requests without a chunk.
     package mutating func recordFailure(chunk: Int?) -> Int {
         transferFailureCount += 1
-        let key = chunk ?? -1
-        chunkFailureCounts[key, default: 0] += 1
-        return chunkFailureCounts[key, default: 0]
+        chunkFailureCounts[chunk, default: 0] += 1
+        return chunkFailureCounts[chunk, default: 0]
     }
 
     /// Whether the policy allows no further try.
     package func isExhausted(chunk: Int?) -> Bool {
-        let count = chunkFailureCounts[chunk ?? -1, default: 0]
+        let count = chunkFailureCounts[chunk, default: 0]
         if let most = policy.maxRetries { return count > most }
         return transferFailureCount >= policy.transferBudget || count >= policy.chunkBudget
     }
 
     /// Resets the counts: bytes of the chunk are durable, or a request without a chunk succeeded.
     package mutating func recordProgress(chunk: Int?) {
-        chunkFailureCounts[chunk ?? -1] = nil
+        chunkFailureCounts.removeValue(forKey: chunk)
         // Only bytes are progress of the transfer, not an answered status request.
         if chunk != nil { transferFailureCount = 0 }
     }

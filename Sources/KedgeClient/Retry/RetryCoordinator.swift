@@ -20,9 +20,9 @@ package actor RetryCoordinator {
     /// ``waiting`` in order.
     private var recordedAttempt: Int?
     private var isRecording = false
-    /// Number of requests in a row that found no server, by chunk. Chunks in flight fail together
-    /// and would raise a common count too fast.
-    private var offlineFailureCounts: [Int: Int] = [:]
+    /// Number of requests in a row that found no server, by chunk; nil for requests without a
+    /// chunk. Chunks in flight fail together and would raise a common count too fast.
+    private var offlineFailureCounts: [Int?: Int] = [:]
 
     /// A server that cannot be reached.
     private struct Waiting {
@@ -172,8 +172,8 @@ package actor RetryCoordinator {
     private func waitForServer(_ failure: RequestFailure, chunk: Int?) async throws {
         let now = environment.now()
         var failure = failure
-        failure.attempt = offlineFailureCounts[chunk ?? -1, default: 0] + 1
-        offlineFailureCounts[chunk ?? -1] = failure.attempt
+        failure.attempt = offlineFailureCounts[chunk, default: 0] + 1
+        offlineFailureCounts[chunk] = failure.attempt
         if let most = budget.policy.maxRetries, failure.attempt > most { throw failure }
         var delay = delay(failureCount: failure.attempt, retryAfter: nil)
         // The server's `Retry-After` holds even if another request gets through.
