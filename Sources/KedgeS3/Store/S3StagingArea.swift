@@ -117,6 +117,7 @@ final class S3StagingArea: StagingArea {
             return state.object.take()
         }
         await reader?.close()
+        // A closed store has no pool for it, as in `release(below:)`.
         try? await store.onPool { [spool] in spool.close() }
     }
 

@@ -74,6 +74,7 @@ struct StoreOpening {
         }
         return try await orElse(await bytes.close()) {
             let metadata = try await openMetadata()
+            // An error of closing is dropped: the one that prevents the start is more useful.
             return try await orElse(try? await metadata.close()) {
                 // SQLite rows in the same directory need no identity of the bytes.
                 let identity =
@@ -101,6 +102,7 @@ struct StoreOpening {
             } : nil
         return try await orElse(await lock?.release()) {
             let metadata = try await openMetadata()
+            // An error of closing is dropped: the one that prevents the start is more useful.
             return try await orElse(try? await metadata.close()) {
                 let bytes = S3Store(
                     settings,
