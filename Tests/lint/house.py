@@ -4,6 +4,8 @@
     house.py figures [ROOT]          prints the figures
     house.py pairs TARGET [ROOT]     prints each two-way pair of folders with the types that make it
     house.py folders [ROOT]          fails where a folder uses one above it; see folders.txt
+    house.py path [ROOT] [LIST]      prints the functions, suspension points and types of one chunk's
+                                     path, by the list (chunk-path.txt)
 
 A file depends on another when its code names a type that only the other declares at its top level, or
 an extension's nested type by its full name. Comments and strings do not count.
@@ -15,6 +17,7 @@ import sys
 from collections import defaultdict
 
 TABLE = pathlib.Path(__file__).with_name("folders.txt")
+CHUNK_PATH = pathlib.Path(__file__).with_name("chunk-path.txt")
 
 DECLARATION = re.compile(
     r"(?:^|[\s(])(?:indirect\s+)?(?:struct|class|enum|actor|protocol|typealias)\s+([A-Z]\w*)"
@@ -241,6 +244,36 @@ def pairs(root, name):
                 print(f"    {file} uses {used} of {target.owner[used].name}")
 
 
+def bodies(code, name):
+    """The bodies of every function of this name, and of every initializer for `init`."""
+    keyword = r"\binit\b\??" if name == "init" else r"\bfunc\s+" + name + r"\b"
+    for match in re.finditer(keyword + r"[^{}]*\{", code):
+        depth, end = 1, match.end()
+        while depth and end < len(code):
+            depth += (code[end] == "{") - (code[end] == "}")
+            end += 1
+        yield code[match.start() : end]
+
+
+def path(root, table):
+    """Counts what a reader of one chunk's path meets: functions, suspension points, types."""
+    parts = targets(root)
+    declared = {n for t in parts for c in t.code.values() for n in DECLARATION.findall(c)}
+    by_name = {f.stem: c for t in parts for f, c in t.code.items()}
+    functions, awaits, types = 0, 0, set()
+    for line in table.read_text().splitlines():
+        words = line.split("#")[0].split()
+        for name in words[1:]:
+            found = list(bodies(by_name.get(words[0], ""), name))
+            if not found:
+                sys.exit(f"{table.name}: {words[0]}.swift has no function {name}")
+            functions += len(found)
+            for body in found:
+                awaits += len(re.findall(r"\bawait\b|\basync let\b", body))
+                types |= declared & set(re.findall(r"\b[A-Z]\w*\b", body))
+    print(f"one native chunk: {functions} functions, {awaits} suspension points, {len(types)} types")
+
+
 def read_table():
     """Target → its folders, lowest first; folders of one floor stand on one line."""
     table, target = defaultdict(list), None
@@ -277,13 +310,17 @@ def folders(root):
 
 def main():
     arguments = sys.argv[1:]
-    if not arguments or arguments[0] not in ("figures", "pairs", "folders"):
+    if not arguments or arguments[0] not in ("figures", "pairs", "folders", "path"):
         sys.exit(__doc__)
     command, rest = arguments[0], arguments[1:]
     wanted = 2 if command == "pairs" else 1
     root = pathlib.Path(rest[wanted - 1] if len(rest) >= wanted else pathlib.Path(__file__).parents[2])
     if command == "figures":
         figures(root)
+        if root == pathlib.Path(__file__).parents[2]:
+            path(root, CHUNK_PATH)
+    elif command == "path":
+        path(root, pathlib.Path(rest[1]) if len(rest) > 1 else CHUNK_PATH)
     elif command == "pairs":
         if not rest:
             sys.exit(__doc__)
