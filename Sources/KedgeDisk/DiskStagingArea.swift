@@ -42,19 +42,20 @@ final class DiskStagingArea: StagingArea {
         self.origin = origin
     }
 
-    func write(_ buffer: IOBuffer, at offset: Int64) async throws {
+    func write(
+        _ buffer: IOBuffer, at offset: Int64, isCached: Bool,
+        after work: @escaping @Sendable () -> Void
+    ) async throws {
         let file = try usableFile()
-        try await store.onPool { [origin] in try file.write(buffer.bytes, at: offset - origin) }
-    }
-
-    func writeUncached(_ buffer: IOBuffer, at offset: Int64) async throws {
-        // Each small write would wait for the disk.
-        guard buffer.count >= Self.uncachedByteCount else {
-            return try await write(buffer, at: offset)
-        }
-        let file = try usableFile()
+        // Each small uncached write would wait for the disk.
+        let isCached = isCached || buffer.count < Self.uncachedByteCount
         try await store.onPool { [origin] in
-            try file.writeUncached(buffer.bytes, at: offset - origin)
+            work()
+            if isCached {
+                try file.write(buffer.bytes, at: offset - origin)
+            } else {
+                try file.writeUncached(buffer.bytes, at: offset - origin)
+            }
         }
     }
 

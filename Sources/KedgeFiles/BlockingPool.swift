@@ -112,7 +112,7 @@ package final class BlockingPool: Sendable {
     }
 }
 
-/// The result of work that was started on a ``BlockingPool``.
+/// The result of work that was started on a ``BlockingPool``, or that another task completes.
 package final class PendingResult<Value: Sendable>: Sendable {
     private enum State {
         case running([CheckedContinuation<Void, Never>])
@@ -120,13 +120,14 @@ package final class PendingResult<Value: Sendable>: Sendable {
     }
     private let state = Mutex<State>(.running([]))
 
-    fileprivate init() {}
+    package init() {}
 
-    fileprivate func complete(with result: Result<Value, any Error>) {
+    /// Completes the result. The first call counts.
+    package func complete(with result: Result<Value, any Error>) {
         let waiting: [CheckedContinuation<Void, Never>] = state.withLock { state in
-            defer { state = .done(result) }
-            if case .running(let continuations) = state { return continuations }
-            return []
+            guard case .running(let continuations) = state else { return [] }
+            state = .done(result)
+            return continuations
         }
         for continuation in waiting { continuation.resume() }
     }

@@ -47,9 +47,15 @@ package struct ChunkRange: Hashable, Sendable {
 /// opens the area again.
 package protocol StagingArea: AnyObject, Sendable {
     /// Writes the buffer's bytes at the offset. They are not durable until they are saved.
-    func write(_ buffer: IOBuffer, at offset: Int64) async throws
-    /// Writes bytes that are not read back soon, so the store need not cache them.
-    func writeUncached(_ buffer: IOBuffer, at offset: Int64) async throws
+    ///
+    /// - Parameters:
+    ///   - isCached: False for bytes that are not read back soon, so the store need not cache them.
+    ///   - work: Runs first, on the thread that writes; not at all when the write is refused before
+    ///     it begins. May block.
+    func write(
+        _ buffer: IOBuffer, at offset: Int64, isCached: Bool,
+        after work: @escaping @Sendable () -> Void
+    ) async throws
     /// Makes the first bytes of a chunk durable. They were written to this area, except those at
     /// the earlier location.
     ///
@@ -109,8 +115,9 @@ package protocol StagingArea: AnyObject, Sendable {
 }
 
 extension StagingArea {
-    package func writeUncached(_ buffer: IOBuffer, at offset: Int64) async throws {
-        try await write(buffer, at: offset)
+    /// Writes the buffer's bytes at the offset. They are not durable until they are saved.
+    package func write(_ buffer: IOBuffer, at offset: Int64) async throws {
+        try await write(buffer, at: offset, isCached: true) {}
     }
 
     package func gather(_ range: ChunkRange, after earlier: String?) async throws {}

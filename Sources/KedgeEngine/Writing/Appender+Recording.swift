@@ -4,7 +4,7 @@ internal import KedgeModel
 
 // Recording of an append's bytes.
 extension Appender {
-    /// Commits a whole chunk, or defers it until the checksum is verified.
+    /// Begins to commit a whole chunk, or defers it until the checksum is verified.
     mutating func record(_ write: ChunkWrite) async throws {
         guard !put.countsAtItsEnd else {
             guard deferredStaging.map({ $0 === write.staging }) ?? true else {
@@ -15,7 +15,17 @@ extension Appender {
             return
         }
         try await requireDeclaredDigest(write.chunk)
-        try await write.commit()
+        guard let held = heldSlots.lastIndex(where: { $0.index == write.index }) else {
+            return try await write.commit()
+        }
+        try await finishCommit()
+        // Before the next chunk asks for the file's hash after this one.
+        write.proposeStep()
+        // Awaited in `finishCommit`, also after an error. Not cancelled with the append, whose
+        // received bytes count.
+        commitUnderWay = ChunkCommit(
+            index: write.index, slot: heldSlots.remove(at: held).writer,
+            task: Task { try await write.commit() })
     }
 
     /// Checks a chunk against the digest that a native client declared with the chunk's first
@@ -38,6 +48,7 @@ extension Appender {
         let endsFile = await session.ledger.record.fileSize == write.offset
         if isLast || endsFile, write.byteCount > 0 {
             try await record(write)
+            try await finishCommit()
             try await commitDeferred()
             return
         }

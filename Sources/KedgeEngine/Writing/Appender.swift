@@ -2,7 +2,8 @@ internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
 
-/// Writes the body of one append into chunks.
+/// Writes the body of one append into chunks. While one chunk is made durable, the next one is
+/// received.
 struct Appender {
     let session: LiveSession
     let context: EngineContext
@@ -18,7 +19,9 @@ struct Appender {
     var deferredStaging: (any StagingArea)?
     /// Slots of chunks whose rows are not written yet. No other writer may write those bytes
     /// meanwhile.
-    private var heldSlots: [(index: Int, writer: ActiveWriter)] = []
+    var heldSlots: [(index: Int, writer: ActiveWriter)] = []
+    /// The commit of the chunk before the one that is being received.
+    var commitUnderWay: ChunkCommit?
     var appendHash: AppendHash?
     /// True when the size of the file was known before this append.
     private(set) var hadSize = false
@@ -43,9 +46,20 @@ struct Appender {
             try await writeAll(reader)
             await releaseSlots()
         } catch {
+            // If the commit fails, too, the first error is the one to report.
+            try? await finishCommit()
             await releaseSlots()
             throw error
         }
+    }
+
+    /// Waits for the commit under way, and releases the slot of its chunk.
+    mutating func finishCommit() async throws {
+        guard let commit = commitUnderWay else { return }
+        commitUnderWay = nil
+        let result = await commit.task.result
+        await session.release(.chunk(commit.index), commit.slot)
+        try result.get()
     }
 
     private mutating func releaseSlots() async {
@@ -63,6 +77,7 @@ struct Appender {
         while hasMore, offset < limit {
             (hasMore, tail) = try await writeNextChunk(reader)
         }
+        try await finishCommit()
         if hasMore, try await !reader.isAtEnd(through: context.buffers) {
             // Bytes up to the limit are sound, and count like those of any interrupted body.
             if let tail, !put.countsAtItsEnd { try await finish(tail, isLast: false) }
@@ -137,6 +152,7 @@ struct Appender {
             try await write.receive(reader)
         }
         (appendHash, offset) = (write.appendHash, write.offset)
+        try await finishCommit()
         // Cut off by the limit of a file of unknown size, the chunk is not whole yet.
         guard isFilled, chunk.end <= limit else { return (isFilled, write) }
         try await record(write)
@@ -163,7 +179,18 @@ struct Appender {
         return try await context.space.reserving(byteCount, of: context.bytes, body)
     }
 
-    func offsetMismatch() async -> EngineError {
-        .offsetMismatch(expected: await session.ledger.contiguousOffset)
+    /// Returns the error with the offset after all bytes that could be made durable.
+    mutating func offsetMismatch() async -> EngineError {
+        // A failed commit shows in the offset.
+        try? await finishCommit()
+        return .offsetMismatch(expected: await session.ledger.contiguousOffset)
     }
+}
+
+/// The commit of a chunk in the background. The append waits for it before the next one.
+struct ChunkCommit {
+    let index: Int
+    /// The slot of the chunk, which is released after the commit.
+    let slot: ActiveWriter
+    let task: Task<Void, any Error>
 }

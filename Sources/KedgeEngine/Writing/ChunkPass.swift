@@ -14,9 +14,12 @@ enum PassEnd {
 
 /// Writes the bytes of one chunk in place while they arrive, and hashes them on the way.
 ///
-/// While one buffer is hashed and written, the next one fills. When the disk is behind, no more of
-/// the body is read (backpressure). ``verified`` counts only bytes whose write succeeded.
+/// One piece of work on the pool hashes and writes a buffer. The next buffer is hashed while this
+/// one is written, and another one fills. When the disk is behind, no more of the body is read
+/// (backpressure). ``verified`` counts only bytes whose writes, and all before them, succeeded.
 struct ChunkPass {
+    /// Number of buffers that are hashed or written at a time.
+    private static let maxWriteCount = 2
     /// Size of a disk's block, or a multiple of it.
     private static let blockByteCount: Int64 = 4096
 
@@ -41,6 +44,8 @@ struct ChunkPass {
     /// The writer whose received bytes are counted; nil when no other writer waits for this pass.
     private let writer: ActiveWriter?
     private var pace: CopyBatchSize
+    /// Writes under way, in the order of their bytes.
+    private var writes: [BufferWrite] = []
 
     /// - Parameter fileHashStep: The chunk's step in the file's hash; only for a chunk written from
     ///   its start.
@@ -97,7 +102,6 @@ struct ChunkPass {
 
     private mutating func writeAll(_ reader: any ByteReader) async -> PassEnd {
         var next = offset
-        var underWay: Task<ChunkHashes, any Error>?
         var outcome: PassEnd = .filled
         reading: while next < end {
             let buffer = context.buffers.take(for: pace.byteCount)
@@ -118,15 +122,17 @@ struct ChunkPass {
             age += elapsed
             let count = buffer.count
             writer?.countReceived(count)
-            do {
-                try await settle(underWay)
-                underWay = nil
-                underWay = count > 0 ? await advance(over: buffer, at: next) : nil
-            } catch {
+            if count == 0 {
                 context.buffers.give(buffer)
-                return .interrupted(error)
+            } else {
+                do {
+                    try await startWriting(buffer, at: next)
+                } catch {
+                    context.buffers.give(buffer)
+                    outcome = .interrupted(error)
+                    break reading
+                }
             }
-            if count == 0 { context.buffers.give(buffer) }
             next += Int64(count)
             if let failure {
                 outcome = .interrupted(failure)
@@ -138,61 +144,79 @@ struct ChunkPass {
             }
         }
         do {
-            try await settle(underWay)
+            try await finishWrites()
         } catch {
             return .interrupted(error)
         }
         return outcome
     }
 
-    private mutating func settle(_ underWay: Task<ChunkHashes, any Error>?) async throws {
-        if let hashes = try await underWay?.value { self.hashes = hashes }
+    /// Waits until at most this many writes are under way.
+    ///
+    /// - Throws: The error of a write. All are over then, and ``hashes`` covers those before it.
+    private mutating func finishWrites(leaving count: Int = 0) async throws {
+        var failure: (any Error)?
+        while writes.count > (failure == nil ? count : 0) {
+            let write = writes.removeFirst()
+            do {
+                hashes = try await write.written.value
+            } catch {
+                failure = failure ?? error
+            }
+        }
+        if let failure { throw failure }
     }
 
-    /// Starts hashing and writing a buffer in parallel. The task is always awaited in `settle`. It
-    /// is not cancelled, because the end of a write that has begun must be known.
-    private mutating func advance(
-        over buffer: IOBuffer, at offset: Int64
-    ) async -> Task<ChunkHashes, any Error> {
-        await makeHashStep(first: buffer.count)
-        let before = hashes
-        return Task { [context, staging, checkpoints, fileHashStep] in
-            let hashed = context.pool.start {
-                var after = before
-                after.update(buffer.bytes)
-                return after
-            }
-            let written = await Result {
-                if before.file == nil {
-                    // Read back later for the file's hash, from the page cache if that is soon.
-                    try await staging.write(buffer, at: offset)
-                } else {
-                    try await staging.writeUncached(buffer, at: offset)
+    /// Starts hashing and writing a buffer, which returns to the pool of buffers afterwards. The
+    /// task is always awaited in ``finishWrites(leaving:)``. It is not cancelled, because the end
+    /// of a write that has begun must be known.
+    ///
+    /// - Throws: The error of an earlier write. The buffer is the caller's then.
+    private mutating func startWriting(_ buffer: IOBuffer, at offset: Int64) async throws {
+        try await finishWrites(leaving: Self.maxWriteCount - 1)
+        try await beginHashStep(first: buffer.count)
+        let before = try await writes.last?.hashed.value() ?? hashes
+        let (previous, hashed) = (writes.last?.written, PendingResult<ChunkHashes>())
+        let written = Task { [context, staging, checkpoints, fileHashStep] in
+            let result = await Result {
+                // Without the file's hash, the bytes are read back for it, from the page cache if
+                // that is soon.
+                try await staging.write(buffer, at: offset, isCached: before.file == nil) {
+                    var after = before
+                    after.update(buffer.bytes)
+                    if after.file != nil { fileHashStep?.noteHashed(after.chunk.byteCount) }
+                    hashed.complete(with: .success(after))
                 }
             }
-            // Both have ended before the buffer is returned, even if the write failed.
-            let after = try await hashed.value()
-            if after.file != nil { fileHashStep?.noteHashed(after.chunk.byteCount) }
             context.buffers.give(buffer)
-            try written.get()
+            // Ends the wait for the hash if the write did not begin.
+            if case .failure(let error) = result { hashed.complete(with: .failure(error)) }
+            try result.get()
+            // Bytes count only after all before them.
+            _ = try await previous?.value
+            let after = try await hashed.value()
             await checkpoints?.wrote(after.chunk)
             return after
         }
+        writes.append(BufferWrite(hashed: hashed, written: written))
     }
 
     /// Begins the chunk's step if the file's hash up to the chunk is available.
     ///
     /// - Parameter byteCount: Number of bytes that come next.
-    private mutating func makeHashStep(first byteCount: Int) async {
+    private mutating func beginHashStep(first byteCount: Int) async throws {
         guard let fileHashStep, !hasBegunStep else { return }
-        let isFirst = verified.byteCount == 0
-        await join(fileHashStep.makeHasher(first: isFirst ? byteCount : nil, age: age))
+        let isFirst = writes.isEmpty && verified.byteCount == 0
+        let hasher = await fileHashStep.makeHasher(first: isFirst ? byteCount : nil, age: age)
+        guard let hasher else { return }
+        // Earlier bytes of the chunk are read for the file's hash.
+        try await finishWrites()
+        await join(hasher)
     }
 
     /// Computes the file's hash with this chunk from here on, after catching up with its earlier
     /// bytes.
-    private mutating func join(_ fileHash: SHA256Hasher?) async {
-        guard let fileHash else { return }
+    private mutating func join(_ fileHash: SHA256Hasher) async {
         hasBegunStep = true
         do {
             guard let caughtUp = try await caughtUp(fileHash) else { return }
@@ -214,6 +238,14 @@ struct ChunkPass {
             file: fileHash, chunk: SHA256Hasher(), upTo: offset, reading: staging.read)
         return chunk.digest() == verified.digest() ? file : nil
     }
+}
+
+/// A buffer that is hashed and written.
+private struct BufferWrite {
+    /// The hashes after the buffer.
+    let hashed: PendingResult<ChunkHashes>
+    /// The same, once the buffer and all before it are written.
+    let written: Task<ChunkHashes, any Error>
 }
 
 extension Result where Failure == any Error {

@@ -104,6 +104,12 @@ struct ChunkWrite {
         if isKept { try? await savePartial() }
     }
 
+    /// Lets the next chunk continue the file's hash before this one is durable.
+    func proposeStep() {
+        guard let (before, after) = pass.hashStep else { return }
+        session.prefix.fileHashing.propose(after, from: before)
+    }
+
     /// Makes the whole chunk durable: bytes, then row.
     func commit() async throws {
         try await session.commitDurably(chunk, staging: staging, step: pass.hashStep)

@@ -35,13 +35,19 @@ final class S3StagingArea: StagingArea {
             records: store.records)
     }
 
-    func write(_ buffer: IOBuffer, at offset: Int64) async throws {
+    func write(
+        _ buffer: IOBuffer, at offset: Int64, isCached: Bool,
+        after work: @escaping @Sendable () -> Void
+    ) async throws {
         let range = offset..<offset + Int64(buffer.count)
         try checkOpen()
         state.withLock { state in
             state.piecesAtHand = state.piecesAtHand.filter { !$0.range.overlaps(range) }
         }
-        try await store.onPool { [spool] in try spool.write(buffer.bytes, at: offset) }
+        try await store.onPool { [spool] in
+            work()
+            try spool.write(buffer.bytes, at: offset)
+        }
     }
 
     /// Opens an area with a spool of its own. In the bucket there are no conflicts: a piece's key
