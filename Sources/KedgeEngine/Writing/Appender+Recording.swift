@@ -33,7 +33,7 @@ extension Appender {
     /// chunk must be sent again.
     ///
     /// - Throws: `OFFSET_MISMATCH`.
-    private func requireDeclaredDigest(_ chunk: CommittedChunk) async throws {
+    private mutating func requireDeclaredDigest(_ chunk: CommittedChunk) async throws {
         let view = try await session.view(ofChunk: chunk.index)
         guard let declared = view.partial?.declaredDigest, declared != chunk.digest,
             // While the file size was unknown, no client declared the digest of a short last chunk.

@@ -112,8 +112,13 @@ import Testing
                     AppendPut(offset: 0), to: upload.id, owner: upload.owner, body: body)
             }
             await body.watch.isHanging.wait()
-            let view = try await nodes[1].engine.uploadView(of: upload.id, owner: upload.owner)
-            #expect(view.offset == 1000)
+            // The first chunk is committed while the second one is received.
+            #expect(
+                try await eventually {
+                    let view = try await nodes[1].engine.uploadView(
+                        of: upload.id, owner: upload.owner)
+                    return view.offset == 1000
+                })
             let settled = try await nodes[1].engine.uploadView(
                 of: upload.id, owner: upload.owner, stopsAppend: true)
             #expect(settled.offset == 1700)
