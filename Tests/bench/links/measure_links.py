@@ -313,7 +313,7 @@ def main() -> int:
     if reason is not None:
         return skipped("links", reason)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))
-    scratch = Scratch("links", place=None)
+    scratch = Scratch("links", parent=options.directory)
     try:
         with contextlib.ExitStack() as cleanup:
             measurement = Measurement(options, scratch.path, cleanup)

@@ -122,8 +122,9 @@ class Namespace:
 
     def is_listening(self, port: int) -> bool:
         """Whether a server inside listens on the port."""
-        table = Path(f"/proc/{self._holder.pid}/net/tcp").read_text()
-        return re.search(rf": 0100007F:{port:04X} \S+ 0A ", table) is not None
+        # A socket of IPv6 may be bound to an address of IPv4, as ::ffff:127.0.0.1.
+        tables = [Path(f"/proc/{self._holder.pid}/net/{name}").read_text() for name in ("tcp", "tcp6")]
+        return re.search(rf"0100007F:{port:04X} \S+ 0A ", "\n".join(tables)) is not None
 
     def received_bytes(self) -> int:
         """IP bytes that the link brought here."""

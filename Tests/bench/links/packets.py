@@ -10,8 +10,10 @@ DELIVERED = 0
 RESET_BY_LINK = 4
 SYN = 2
 UP, DOWN = 0, 1
-# A packet with so much payload is part of a file: heads and short messages have less.
+# A packet with so much payload can be part of a file: heads and short messages have less.
 LEAST_BODY_BYTES = 1200
+# A message of so many bytes is a part of the file: status and digests of chunks are shorter.
+LEAST_BODY_RUN_BYTES = 100 << 10
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Packet:
 
     @property
     def is_body(self) -> bool:
-        """Whether it brings bytes of the file."""
+        """Whether it may bring bytes of the file."""
         return self.payload_bytes >= LEAST_BODY_BYTES
 
 
@@ -88,9 +90,21 @@ class PacketLog:
         return min((each.sent_ns for each in self.packets), default=None)
 
     def first_body_ns(self, direction: int) -> int | None:
-        """When the first packet of the file left."""
-        times = (each.sent_ns for each in self.packets if each.direction == direction and each.is_body)
-        return min(times, default=None)
+        """When the first message with a part of the file began to leave."""
+        first: int | None = None
+        # By connection, the message under way: when it began, and its bytes so far.
+        messages: dict[int, tuple[int, int]] = {}
+        for each in sorted(self.packets, key=lambda packet: packet.sent_ns):
+            if not each.payload_bytes:
+                continue
+            if each.direction != direction:
+                messages.pop(each.left_port, None)
+                continue
+            begin, byte_count = messages.get(each.left_port, (each.sent_ns, 0))
+            messages[each.left_port] = (begin, byte_count + each.payload_bytes)
+            if byte_count + each.payload_bytes >= LEAST_BODY_RUN_BYTES:
+                first = begin if first is None else min(first, begin)
+        return first
 
     def last_body_ns(self, direction: int) -> int | None:
         """When the last packet of the file arrived."""

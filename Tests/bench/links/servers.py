@@ -92,7 +92,9 @@ class RcloneServer(Server):
 
     def __init__(self, network: Network, directory: Path, program: Path) -> None:
         super().__init__(network, directory)
-        self.start(program, "serve", "webdav", self.files, "--addr", f"127.0.0.1:{self.port}")
+        # Without a cache of directories it finds files that others put there.
+        words = ("serve", "webdav", self.files, "--dir-cache-time", "0s")
+        self.start(program, *words, "--addr", f"127.0.0.1:{self.port}")
 
 
 class StreamServer(Server):
