@@ -1,9 +1,10 @@
 """Two network namespaces and the link between them.
 
-The programs on the left are clients, those on the right are servers. A server listens on 127.0.0.1 of the right
-namespace, as the service demands it, and the left namespace reaches this address through the link: its own loopback
-device stays down, and both ends permit such addresses on the wire (`route_localnet`). So there is no forwarder and no
-translation of addresses between a client and a server, and both see the link's connection itself.
+The programs on the left are clients, those on the right are servers. A server listens on 127.0.0.1
+of the right namespace, as `kedge serve` demands it, and the left namespace reaches this address
+through the link: its own loopback device stays down, and both ends permit such addresses on the
+wire (`route_localnet`). So there is no forwarder and no translation of addresses between a client
+and a server, and both see the link's connection itself.
 
 A namespace lives as long as the processes inside. They end with this program, however it ends.
 """
@@ -41,12 +42,14 @@ SYSTEM_CONTROLS = {
 
 
 def reason_to_skip() -> str | None:
-    """Why this machine cannot have such a network; nil when it can."""
+    """Why this machine cannot have such a network; None when it can."""
     if os.geteuid() != 0:
         return "network namespaces with TUN devices need root"
     if not os.access(TUN, os.R_OK | os.W_OK):
         return f"{TUN} is missing or not permitted"
-    trial = subprocess.run(["unshare", "--net", "true"], capture_output=True, text=True, check=False)
+    trial = subprocess.run(
+        ["unshare", "--net", "true"], capture_output=True, text=True, check=False
+    )
     if trial.returncode != 0:
         return f"network namespaces are not permitted: {trial.stderr.strip()}"
     try:
@@ -69,7 +72,7 @@ class Shape:
 
     @property
     def queue_bytes(self) -> int:
-        """The queue before each line: what the line sends in a round trip or in 100 ms, whichever is more."""
+        """The queue before each line: what the line sends in a round trip, at least in 100 ms."""
         return self.bits_per_second * max(self.round_trip_ms, 100) // 8000
 
     @property
@@ -97,7 +100,8 @@ class Namespace:
         self.path = Path(f"/proc/{self._holder.pid}/ns/net")
         self._holder.wait_until(
             "the namespace is there",
-            lambda: os.readlink(self.path) != own and self._holder_name() == "sleep")
+            lambda: os.readlink(self.path) != own and self._holder_name() == "sleep",
+        )
 
     def _holder_name(self) -> str:
         return Path(f"/proc/{self._holder.pid}/comm").read_text().strip()
@@ -123,7 +127,9 @@ class Namespace:
     def is_listening(self, port: int) -> bool:
         """Whether a server inside listens on the port."""
         # A socket of IPv6 may be bound to an address of IPv4, as ::ffff:127.0.0.1.
-        tables = [Path(f"/proc/{self._holder.pid}/net/{name}").read_text() for name in ("tcp", "tcp6")]
+        tables = [
+            Path(f"/proc/{self._holder.pid}/net/{name}").read_text() for name in ("tcp", "tcp6")
+        ]
         return re.search(rf"0100007F:{port:04X} \S+ 0A ", "\n".join(tables)) is not None
 
     def received_bytes(self) -> int:
@@ -153,7 +159,8 @@ class Network:
         source = HERE / "link.c"
         subprocess.run(
             ["cc", "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-o", self._program, source],
-            check=True)
+            check=True,
+        )
         self.left = Namespace(directory, "left")
         try:
             self.right = Namespace(directory, "right")
@@ -180,9 +187,18 @@ class Network:
         """
         log = self._directory / "packets"
         words = [
-            self._program, self.left.path, self.right.path, DEVICE, shape.round_trip_ms * 500,
-            shape.bits_per_second, shape.queue_bytes, shape.loss, seed, shape.death_bytes,
-            shape.death_ms, log,
+            self._program,
+            self.left.path,
+            self.right.path,
+            DEVICE,
+            shape.round_trip_ms * 500,
+            shape.bits_per_second,
+            shape.queue_bytes,
+            shape.loss,
+            seed,
+            shape.death_bytes,
+            shape.death_ms,
+            log,
         ]
         output = self._directory / "link.log"
         output.unlink(missing_ok=True)

@@ -81,9 +81,13 @@ class PacketLog:
 
     def connection_count(self) -> int:
         """Connections that the left side tried to open."""
-        return len({
-            (each.left_port, each.sequence) for each in self.packets
-            if each.direction == UP and each.flags & SYN})
+        return len(
+            {
+                (each.left_port, each.sequence)
+                for each in self.packets
+                if each.direction == UP and each.flags & SYN
+            }
+        )
 
     def first_ns(self) -> int | None:
         """When the first packet left."""
@@ -108,14 +112,20 @@ class PacketLog:
 
     def last_body_ns(self, direction: int) -> int | None:
         """When the last packet of the file arrived."""
-        return max((each.arrived_ns for each in self._arrived(direction) if each.is_body), default=None)
+        return max(
+            (each.arrived_ns for each in self._arrived(direction) if each.is_body), default=None
+        )
 
     def request_count(self, after_ns: int, before_ns: int) -> int:
-        """Packets with short messages that left clients between two moments: requests without a long body."""
+        """Short messages that left clients between two moments: requests without a long body."""
         return sum(
-            1 for each in self.packets
-            if each.direction == UP and each.payload_bytes and not each.is_body
-            and after_ns < each.sent_ns < before_ns)
+            1
+            for each in self.packets
+            if each.direction == UP
+            and each.payload_bytes
+            and not each.is_body
+            and after_ns < each.sent_ns < before_ns
+        )
 
     def _arrived(self, direction: int) -> list[Packet]:
         return [each for each in self.packets if each.direction == direction and each.has_arrived]

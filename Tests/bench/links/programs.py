@@ -66,11 +66,17 @@ class Program(ABC):
     ) -> tuple[Run, Callable[[], None]]:
         """Transfers once; the run, and the check of its result, which is made without the link."""
         commands = self.upload_command if direction == "up" else self.download_command
-        return self._repeat(lambda: commands(source, is_dying), direction, source, bound_seconds, is_dying)
+        return self._repeat(
+            lambda: commands(source, is_dying), direction, source, bound_seconds, is_dying
+        )
 
     def _repeat(
-        self, words: Callable[[], list[str | Path]], direction: str, source: Source, bound_seconds: float,
-        is_dying: bool
+        self,
+        words: Callable[[], list[str | Path]],
+        direction: str,
+        source: Source,
+        bound_seconds: float,
+        is_dying: bool,
     ) -> tuple[Run, Callable[[], None]]:
         begin = time.monotonic_ns()
         end = begin + int(bound_seconds * 1e9)

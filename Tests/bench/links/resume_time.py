@@ -2,10 +2,11 @@
 
     resume_time.py --binary KEDGE [--mib M] [--runs N] [--directions up,down]
 
-A transfer over a fast link is killed with SIGKILL at its half. Then the command is started again. The time runs from
-its start until the next bytes of the file leave: those of the client for an upload, those of the server for a
-download. Also counted: the time until the first packet, the requests before the bytes, and what both sides have read
-until then (the bytes of all their read calls, those from sockets included).
+A transfer over a fast link is killed with SIGKILL at its half. Then the command is started again.
+The time runs from its start until the next bytes of the file leave: those of the client for an
+upload, those of the server for a download. Also counted: the time until the first packet, the
+requests before the bytes, and what both sides have read until then (the bytes of all their read
+calls, those from sockets included).
 """
 
 import argparse
@@ -66,7 +67,9 @@ def read_bytes(pid: int) -> int:
 class Measurement:
     """Both directions over one network."""
 
-    def __init__(self, options: argparse.Namespace, directory: Path, cleanup: contextlib.ExitStack) -> None:
+    def __init__(
+        self, options: argparse.Namespace, directory: Path, cleanup: contextlib.ExitStack
+    ) -> None:
         self._options = options
         self._directory = directory
         self._network = Network(directory)
@@ -105,7 +108,9 @@ class Measurement:
             before = self._passed_bytes(direction)
             client = self._network.left.start(words, log)
             try:
-                self._wait(client, lambda: self._passed_bytes(direction) - before > source.byte_count // 2)
+                self._wait(
+                    client, lambda: self._passed_bytes(direction) - before > source.byte_count // 2
+                )
             finally:
                 client.end(signal.SIGKILL)
 
@@ -128,15 +133,22 @@ class Measurement:
         if first_ns is None or body_ns is None:
             raise Failure(f"{direction}: no bytes of the file went over the link")
         return Resumption(
-            direction, (body_ns - begin_ns) / 1e6, (first_ns - begin_ns) / 1e6,
-            packets.request_count(0, body_ns), client_read, server_read - server_before)
+            direction,
+            (body_ns - begin_ns) / 1e6,
+            (first_ns - begin_ns) / 1e6,
+            packets.request_count(0, body_ns),
+            client_read,
+            server_read - server_before,
+        )
 
     @staticmethod
     def _wait(client: Child, condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + BOUND_SECONDS
         while not condition():
             if not client.is_running or time.monotonic() > deadline:
-                raise Failure(f"the transfer ended too early, or takes too long: {client.complaint()}")
+                raise Failure(
+                    f"the transfer ended too early, or takes too long: {client.complaint()}"
+                )
             time.sleep(0.001)
 
 
@@ -173,21 +185,60 @@ def main() -> int:
     finally:
         scratch.remove()
     for direction in options.directions.split(","):
-        median = statistics.median(each.milliseconds for each in results if each.direction == direction)
+        median = statistics.median(
+            each.milliseconds for each in results if each.direction == direction
+        )
         verdict = "met" if median <= MOST_MILLISECONDS else "not met"
         print(f"resume {direction}: {median:.0f} ms, <= {MOST_MILLISECONDS} ms: {verdict}")
     if options.output:
-        options.output.write_text(json.dumps([asdict(each) for each in results], indent=1))
+        options.output.write_text(
+            json.dumps(
+                {"rows": rows(results), "notes": [], "results": [asdict(each) for each in results]},
+                indent=1,
+            )
+        )
     return 0
+
+
+def rows(results: list[Resumption]) -> list[dict[str, object]]:
+    """The rows for kedge-bench."""
+    found: list[dict[str, object]] = []
+    for direction in sorted({each.direction for each in results}, reverse=True):
+        own = [each for each in results if each.direction == direction]
+        title = f"kedge killed at half, {direction}"
+        found += [
+            {
+                "id": f"resume.{direction}.time",
+                "title": f"{title}: next bytes",
+                "unit": "ms",
+                "values": [each.milliseconds for each in own],
+            },
+            {
+                "id": f"resume.{direction}.client",
+                "title": f"{title}: read by client",
+                "unit": "MiB",
+                "values": [each.client_read_bytes / MEBIBYTE for each in own],
+            },
+            {
+                "id": f"resume.{direction}.server",
+                "title": f"{title}: read by server",
+                "unit": "MiB",
+                "values": [each.server_read_bytes / MEBIBYTE for each in own],
+            },
+        ]
+    return found
 
 
 def print_result(each: Resumption, mib: int) -> None:
     """A line for each run."""
     print(
-        f"{each.direction:<5}{mib} MiB, killed at half: {each.milliseconds:.0f} ms to the next bytes, "
+        f"{each.direction:<5}{mib} MiB, killed at half: "
+        f"{each.milliseconds:.0f} ms to the next bytes, "
         f"{each.start_milliseconds:.0f} ms to the first packet, {each.requests} requests; "
         f"read again: client {each.client_read_bytes / MEBIBYTE:.1f} MiB, "
-        f"server {each.server_read_bytes / MEBIBYTE:.1f} MiB", flush=True)
+        f"server {each.server_read_bytes / MEBIBYTE:.1f} MiB",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The servers on the right of the link: Kedge, nginx for curl, `rclone serve webdav` for rclone, and a plain stream."""
+"""The servers on the right of the link: Kedge, nginx, `rclone serve webdav`, and a plain stream."""
 
 import hashlib
 import json
@@ -16,7 +16,8 @@ events {{ worker_connections 256; }}
 http {{
     access_log off; sendfile on;
     client_body_temp_path {directory}/body; proxy_temp_path {directory}/proxy;
-    fastcgi_temp_path {directory}/fastcgi; uwsgi_temp_path {directory}/uwsgi; scgi_temp_path {directory}/scgi;
+    fastcgi_temp_path {directory}/fastcgi; uwsgi_temp_path {directory}/uwsgi;
+    scgi_temp_path {directory}/scgi;
     server {{
         listen 127.0.0.1:{port}; root {directory}/files; client_max_body_size 0;
         location / {{ dav_methods PUT; }}
@@ -41,7 +42,8 @@ class Server:
         """Starts it, and waits until it listens."""
         self._child = self.network.right.start(words, self.directory / "log")
         self._child.wait_until(
-            f"{words[0]} listens", lambda: self.network.right.is_listening(self.port), 60)
+            f"{words[0]} listens", lambda: self.network.right.is_listening(self.port), 60
+        )
 
     @property
     def pid(self) -> int:
@@ -63,11 +65,21 @@ class KedgeServer(Server):
         super().__init__(network, directory)
         self._binary = binary
         self.start(
-            binary, "serve", "--host", "127.0.0.1", "--port", str(self.port), "--data", directory / "data")
+            binary,
+            "serve",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(self.port),
+            "--data",
+            directory / "data",
+        )
 
     def sha256(self, file_id: str) -> str:
         """The digest of a stored file, asked for past the link."""
-        facts = self.network.right.run("curl", "--silent", "--fail", f"{self.url}/files/{file_id}/meta")
+        facts = self.network.right.run(
+            "curl", "--silent", "--fail", f"{self.url}/files/{file_id}/meta"
+        )
         return str(json.loads(facts)["sha256"])
 
     def store(self, path: Path) -> str:

@@ -1,4 +1,7 @@
-"""A plain TCP stream, the measure for every program: `stream.py serve PORT`, `stream.py up|down PORT SECONDS`.
+"""A plain TCP stream, the measure for every program.
+
+    stream.py serve PORT
+    stream.py up|down PORT SECONDS
 
 It sends as much as the connection takes for that time, and cuts the connection then.
 """
