@@ -225,7 +225,6 @@ class Measurement:
         self._random = random.Random(options.seed)
         self._programs = self._make_programs(cleanup)
         self.cells: list[Cell] = []
-        self.notes: list[str] = []
 
     def _make_programs(self, cleanup: contextlib.ExitStack) -> list[Program]:
         options, network = self._options, self._network
