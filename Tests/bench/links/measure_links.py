@@ -325,8 +325,12 @@ class Measurement:
 
     def notes(self) -> list[str]:
         """Remarks for kedge-bench."""
-        bound = self._options.bound
-        return [f"kedge over {name} did not end within {bound:g} s" for name in self.unfinished]
+        bound, known = self._options.bound, {each.name for each in self._programs}
+        missing = [name for name in self._options.programs if name not in known]
+        return [
+            *(f"kedge over {name} did not end within {bound:g} s" for name in self.unfinished),
+            *(f"links are measured without {name}, which is not installed" for name in missing),
+        ]
 
     @property
     def unfinished(self) -> list[str]:
@@ -419,6 +423,8 @@ def main() -> int:
     finally:
         scratch.remove()
     print(f"\n{LEGEND}")
+    for note in measurement.notes():
+        print(f"Note: {note}")
     if options.output:
         results = [asdict(each) for cell in measurement.cells for each in cell.results.values()]
         options.output.write_text(
