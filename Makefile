@@ -20,7 +20,7 @@ RELEASE := --configuration release --static-swift-stdlib --product kedge
 VENV := .build-venv
 BENCH_VENV := .build-bench-venv
 BENCH_REQUIREMENTS := Tests/bench/requirements.txt
-BENCH := --rclone $(BENCH_VENV)/bin/rclone --directory $(BENCH_DIR)
+BENCH := --rclone $(BENCH_VENV)/bin/rclone --links Tests/bench/links --directory $(BENCH_DIR)
 PYTHON_REQUIREMENTS := Tests/contract/requirements.txt
 CLIENTS_VENV := .build-clients-venv
 CLIENTS_REQUIREMENTS := Tests/clients/requirements.txt
@@ -35,7 +35,7 @@ QUICK_TESTS := KedgeModel|KedgeContainers|KedgeHash|KedgeFiles|KedgeSQLite|Kedge
 # The same of other targets: the conformance kit in memory, and state machines.
 QUICK_SUITES := KedgeEngineTests\.(SimulatedMetadata|WriteAdmission)|KedgeClientTests\.(ChunkSendState|RetryPolicy|RunEnd|RedirectPolicy|RangeResponseCheck)
 SCRIPTS := $(wildcard .ci/* docs/*.sh Tests/*/*.sh)
-PROGRAMS := $(wildcard Tests/*/*.py)
+PROGRAMS := $(wildcard Tests/*/*.py Tests/*/*/*.py)
 
 .PHONY: help
 help: ## List the targets
@@ -142,9 +142,10 @@ bench: build bench-deps ## Measure everything beside peers and floors (BENCH_DIR
 	    "$$directory/kedge-bench" --kedge "$$directory/kedge" $(BENCH) \
 	    --output .build/bench.json $(BENCH_OPTIONS)
 
-# Times are not judged here, so the binaries are those of the tests: nothing is built twice.
+# Times are not judged here, so the binaries are those of the tests: nothing is built twice. Links need
+# root; what cannot run is skipped by the name links only.
 .PHONY: bench-smoke
-bench-smoke: bench-deps ## The same, small, in a minute: only answers and memory are judged
+bench-smoke: bench-deps ## The same, small, in two minutes: only answers and memory are judged
 	swift build --product kedge
 	swift build --product kedge-bench
 	directory=$$(swift build --show-bin-path); \

@@ -53,9 +53,11 @@ def can_connect(port: int) -> bool:
 class Scratch:
     """A directory for one server, gone with it; a place that is given stays."""
 
-    def __init__(self, name: str, account: str | None = None, place: Path | None = None) -> None:
+    def __init__(
+        self, name: str, account: str | None = None, place: Path | None = None, parent: Path | None = None
+    ) -> None:
         self._stays = place is not None
-        self.path = Path(tempfile.mkdtemp(prefix=f"kedge-{name}-")) if place is None else place
+        self.path = Path(tempfile.mkdtemp(prefix=f"kedge-{name}-", dir=parent)) if place is None else place
         self.path.mkdir(exist_ok=True)
         if account is not None:
             entry = pwd.getpwnam(account)

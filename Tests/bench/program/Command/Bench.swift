@@ -10,6 +10,8 @@ struct Bench: Sendable {
 /// The result of a measurement.
 struct Measured: Sendable {
     var rows: [Row] = []
+    /// Tables of scripts, printed as they are.
+    var tables: [String] = []
     /// Measurements that were skipped, and why.
     var notes: [String] = []
 }
@@ -59,5 +61,8 @@ struct Measurement: Sendable {
         Measurement(
             name: "in-flight", summary: "memory with many large uploads in flight",
             run: UploadsInFlight.measure),
+        Measurement(
+            name: "links", summary: "far, lossy and dying links, beside curl, rclone and tuspy",
+            run: Links.measure),
     ]
 }

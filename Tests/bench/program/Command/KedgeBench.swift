@@ -15,6 +15,8 @@ struct KedgeBench: ParsableCommand {
     @Option(help: "The kedge binary to measure.") var kedge: String?
     @Option(help: "The rclone binary to compare with; without one that is left out.")
     var rclone: String?
+    @Option(help: "The directory of the scripts that measure links; without it they are left out.")
+    var links: String?
     @Option(help: "Directory in which everything is written and removed again.")
     var directory = "/tmp"
     @Option(help: "File for the results as JSON.") var output: String?
@@ -53,7 +55,7 @@ struct KedgeBench: ParsableCommand {
         }
         return Settings(
             kedge: kedge, rclone: rclone.flatMap { access($0, X_OK) == 0 ? $0 : nil },
-            scale: scale, isSmoke: smoke)
+            linkScripts: links, scale: scale, isSmoke: smoke)
     }
 
     func run() throws {

@@ -4,6 +4,8 @@ struct Settings: Sendable {
     let kedge: String
     /// The path of rclone; nil when there is none.
     let rclone: String?
+    /// The directory of the scripts that measure links; nil when there is none.
+    let linkScripts: String?
     let scale: Scale
     let isSmoke: Bool
 

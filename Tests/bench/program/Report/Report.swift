@@ -5,6 +5,8 @@ struct Report {
     let machine: Machine
     let settings: Settings
     var rows: [Row] = []
+    /// Tables of scripts.
+    var tables: [String] = []
     /// Measurements that were skipped, and why.
     var notes: [String] = []
     /// Failures of measurements.
@@ -13,6 +15,7 @@ struct Report {
     /// Adds the rows. A row that exceeds its limit is a failure.
     mutating func add(_ measured: Measured) {
         rows += measured.rows
+        tables += measured.tables
         notes += measured.notes
         for row in measured.rows {
             guard let limit = Target.of(row)?.limit, row.ours.median > limit else { continue }
@@ -30,7 +33,7 @@ struct Report {
             """
         let remarks = (notes.map { "Note: \($0)" } + failures.map { "WRONG: \($0)" })
             .joined(separator: "\n")
-        return [first, Table(rows: rows).text, remarks].filter { !$0.isEmpty }
+        return ([first, Table(rows: rows).text] + tables + [remarks]).filter { !$0.isEmpty }
             .joined(separator: "\n\n")
     }
 

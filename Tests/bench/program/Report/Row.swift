@@ -18,6 +18,7 @@ struct Row: Sendable {
         case mebibytes = "MiB"
         case kibibytes = "KiB"
         case count = "count"
+        case timesFile = "x file"
     }
 
     /// The best possible value, from a measurement of the same run.

@@ -30,7 +30,9 @@ struct Target: Sendable {
     }
 
     /// Every target, by row. The units of bounds are those of their rows.
-    static let all: [Target] = [
+    static let all: [Target] = local + links("up") + links("down")
+
+    private static let local: [Target] = [
         Target(row: "upload-4.speed", condition: .ofPeer(atLeast: 0.8)),
         Target(row: "upload-4.cpu", condition: .value(atMost: 2.2)),
         Target(row: "upload-4.durability", condition: .ofPeer(atLeast: 0.9)),
@@ -55,6 +57,23 @@ struct Target: Sendable {
         Target(row: "slow-uploads.memory", condition: .value(atMost: 96), limit: 200),
         Target(row: "in-flight.memory", condition: .value(atMost: 64), limit: 76),
     ]
+
+    /// Targets of transfers over links, by direction. The peer is one long TCP stream without loss,
+    /// from the 12th round trip on, and curl with it.
+    private static func links(_ way: String) -> [Target] {
+        let roundTrips = ["20ms", "100ms", "300ms"]
+        let withoutLoss = roundTrips.map {
+            Target(row: "links.\($0)-0%.\(way).settled", condition: .ofPeer(atLeast: 0.95))
+        }
+        let withLoss = roundTrips.map {
+            Target(row: "links.\($0)-2%.\(way).speed", condition: .ofPeer(atLeast: 2))
+        }
+        let dying = ["300KiB", "10s"].map {
+            Target(row: "links.20ms-dies-\($0).\(way).delivered", condition: .value(atMost: 1.1))
+        }
+        let resumption = Target(row: "resume.\(way).time", condition: .value(atMost: 300))
+        return withoutLoss + withLoss + dying + [resumption]
+    }
 
     static func of(_ row: Row) -> Target? {
         all.first { $0.row == row.id }
