@@ -30,7 +30,7 @@ WIDTH := --experimental-maximum-parallelization-width 6
 # What `make` allows to be skipped: tests that take minutes are part of `make torture`, no package of Debian
 # brings kubectl, and no processor has all instructions for hashing. Everything else that cannot run is a
 # failure; see Tests/support/skip.sh.
-export ALLOW_SKIP := $(strip $(ALLOW_SKIP) long-runs kubectl sha-ni armv8)
+export ALLOW_SKIP := $(strip $(ALLOW_SKIP) long-runs kubectl sha-ni avx512 avx2 armv8)
 # Targets whose tests need no other process and end within seconds.
 QUICK_TESTS := KedgeModel|KedgeContainers|KedgeHash|KedgeFiles|KedgeSQLite|KedgeDisk|KedgeCurl
 # The same of other targets: the conformance kit in memory, and state machines.

@@ -10,19 +10,37 @@
 
 #if defined(__x86_64__)
 
+/// Returns register XCR0, whose bits are the parts of the processor's state that the system saves
+/// (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, section 13.3). Must not
+/// be called without OSXSAVE.
+static uint64_t stateSavedBySystem(void)
+{
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+}
+
 static bool hasAll(uint64_t bits, uint64_t wanted) { return (bits & wanted) == wanted; }
 
 bool kedge_sha256_pair_path_is_supported(kedge_sha256_pair_path path)
 {
-    const uint32_t ssse3 = 1u << 9, sse41 = 1u << 19, sha = 1u << 29;
+    const uint32_t ssse3 = 1u << 9, sse41 = 1u << 19, osxsave = 1u << 27;
+    const uint32_t avx2 = 1u << 5, avx512f = 1u << 16, sha = 1u << 29, avx512vl = 1u << 31;
+    // XMM and the upper halves of YMM; for AVX-512 also the mask registers and all of ZMM.
+    const uint64_t stateOfAVX = 0x06, stateOfAVX512 = 0xe6;
     uint32_t eax, ebx, ecx, edx;
     if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx)) return false;
     const uint32_t basic = ecx;
     if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return false;
     const uint32_t extended = ebx;
+    const uint64_t saved = (basic & osxsave) ? stateSavedBySystem() : 0;
     switch (path) {
     case KEDGE_SHA256_PAIR_SHA_NI:
         return hasAll(basic, ssse3 | sse41) && hasAll(extended, sha);
+    case KEDGE_SHA256_PAIR_AVX512:
+        return hasAll(saved, stateOfAVX512) && hasAll(extended, avx2 | avx512f | avx512vl);
+    case KEDGE_SHA256_PAIR_AVX2:
+        return hasAll(saved, stateOfAVX) && hasAll(extended, avx2);
     case KEDGE_SHA256_PAIR_ARMV8:
         return false;
     }
@@ -36,6 +54,12 @@ void kedge_sha256_pair_update(
     switch (path) {
     case KEDGE_SHA256_PAIR_SHA_NI:
         kedge_sha256_pair_sha_ni(first, second, blocks, blockCount);
+        return;
+    case KEDGE_SHA256_PAIR_AVX512:
+        kedge_sha256_pair_avx512(first, second, blocks, blockCount);
+        return;
+    case KEDGE_SHA256_PAIR_AVX2:
+        kedge_sha256_pair_avx2(first, second, blocks, blockCount);
         return;
     case KEDGE_SHA256_PAIR_ARMV8:
         break;
@@ -81,3 +105,13 @@ void kedge_sha256_pair_update(
 }
 
 #endif
+
+bool kedge_sha256_pair_path_is_fast(kedge_sha256_pair_path path)
+{
+#ifdef __OPTIMIZE__
+    (void)path;
+    return true;
+#else
+    return path != KEDGE_SHA256_PAIR_AVX512 && path != KEDGE_SHA256_PAIR_AVX2;
+#endif
+}

@@ -28,6 +28,12 @@ static const uint32_t roundConstants[64] = {
 void kedge_sha256_pair_sha_ni(
     uint32_t first[8], uint32_t second[8], const uint8_t *blocks, size_t blockCount);
 
+void kedge_sha256_pair_avx512(
+    uint32_t first[8], uint32_t second[8], const uint8_t *blocks, size_t blockCount);
+
+void kedge_sha256_pair_avx2(
+    uint32_t first[8], uint32_t second[8], const uint8_t *blocks, size_t blockCount);
+
 #elif HAS_ARMV8
 
 void kedge_sha256_pair_armv8(

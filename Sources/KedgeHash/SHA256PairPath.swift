@@ -8,6 +8,10 @@ internal import Synchronization
 package enum SHA256PairPath: String, CaseIterable, Sendable {
     /// The SHA instructions of x86-64.
     case shaNI = "sha-ni"
+    /// The vector instructions of x86-64 with AVX-512F and AVX-512VL.
+    case avx512
+    /// The vector instructions of x86-64 with AVX2.
+    case avx2
     /// The SHA-2 instructions of ARMv8.
     case armv8
     /// Two updates with libcrypto, one after the other. Every processor supports this path.
@@ -20,8 +24,12 @@ extension SHA256PairPath {
         path.instructions.map { kedge_sha256_pair_path_is_supported($0) } ?? true
     }
 
-    /// The fastest supported path.
-    package static let best = supported.first ?? .libcrypto
+    /// The fastest supported path. A debug build prefers libcrypto to its own vector code, which is
+    /// not optimized then.
+    package static let best: SHA256PairPath =
+        supported.first { path in
+            path.instructions.map { kedge_sha256_pair_path_is_fast($0) } ?? true
+        } ?? .libcrypto
 
     /// The index of the current path in ``supported``. Accesses need no order, because all paths
     /// have the same results.
@@ -49,6 +57,8 @@ extension SHA256PairPath {
     var instructions: kedge_sha256_pair_path? {
         switch self {
         case .shaNI: KEDGE_SHA256_PAIR_SHA_NI
+        case .avx512: KEDGE_SHA256_PAIR_AVX512
+        case .avx2: KEDGE_SHA256_PAIR_AVX2
         case .armv8: KEDGE_SHA256_PAIR_ARMV8
         case .libcrypto: nil
         }

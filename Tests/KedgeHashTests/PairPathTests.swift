@@ -13,6 +13,20 @@ struct PairPathTests {
     }
 
     @Test(
+        .enabled(if: SHA256PairPath.avx512.isSupported, "avx512: not on this processor"),
+        arguments: PairCheck.all)
+    func `the path avx512 gives published digests and those of libcrypto`(check: PairCheck) {
+        check.run(.avx512)
+    }
+
+    @Test(
+        .enabled(if: SHA256PairPath.avx2.isSupported, "avx2: not on this processor"),
+        arguments: PairCheck.all)
+    func `the path avx2 gives published digests and those of libcrypto`(check: PairCheck) {
+        check.run(.avx2)
+    }
+
+    @Test(
         .enabled(if: SHA256PairPath.armv8.isSupported, "armv8: not on this processor"),
         arguments: PairCheck.all)
     func `the path armv8 gives published digests and those of libcrypto`(check: PairCheck) {
