@@ -75,6 +75,7 @@ test: deps test-deps ## Run every test
 	Tests/torture/proofs.sh "$$(swift build --show-bin-path)/kedge"
 	Tests/torture/attacks.sh "$$(swift build --show-bin-path)/kedge" short
 	Tests/interruptions/check_interruptions.sh "$$(swift build --show-bin-path)/kedge"
+	Tests/hashing/check_hashing.sh
 	Tests/deploy/check_deploy.sh "$$(swift build --show-bin-path)/kedge"
 	Tests/docs/check_tour.sh "$$(swift build --show-bin-path)/kedge"
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" \
