@@ -27,9 +27,10 @@ CLIENTS_REQUIREMENTS := Tests/clients/requirements.txt
 # All tests at once would starve each other: a step that takes a millisecond then takes seconds, and
 # what is measured in seconds, such as a slow body, is measured wrongly.
 WIDTH := --experimental-maximum-parallelization-width 6
-# What `make` allows to be skipped: tests that take minutes are part of `make torture`, and no package of
-# Debian brings kubectl. Everything else that cannot run is a failure; see Tests/support/skip.sh.
-export ALLOW_SKIP := $(strip $(ALLOW_SKIP) long-runs kubectl)
+# What `make` allows to be skipped: tests that take minutes are part of `make torture`, no package of Debian
+# brings kubectl, and no processor has all instructions for hashing. Everything else that cannot run is a
+# failure; see Tests/support/skip.sh.
+export ALLOW_SKIP := $(strip $(ALLOW_SKIP) long-runs kubectl sha-ni avx512 avx2 armv8)
 # Targets whose tests need no other process and end within seconds.
 QUICK_TESTS := KedgeModel|KedgeContainers|KedgeHash|KedgeFiles|KedgeSQLite|KedgeDisk|KedgeCurl
 # The same of other targets: the conformance kit in memory, and state machines.
@@ -74,6 +75,7 @@ test: deps test-deps ## Run every test
 	Tests/torture/proofs.sh "$$(swift build --show-bin-path)/kedge"
 	Tests/torture/attacks.sh "$$(swift build --show-bin-path)/kedge" short
 	Tests/interruptions/check_interruptions.sh "$$(swift build --show-bin-path)/kedge"
+	Tests/hashing/check_hashing.sh
 	Tests/deploy/check_deploy.sh "$$(swift build --show-bin-path)/kedge"
 	Tests/docs/check_tour.sh "$$(swift build --show-bin-path)/kedge"
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" \

@@ -2,16 +2,19 @@ internal import CCrypto
 internal import CSHA256
 
 extension SHA256Hasher {
-    /// Updates two computations with the same bytes. Where the processor has SHA-256 instructions,
-    /// this takes about the time of one; otherwise they run one after the other.
+    /// Updates two computations with the same bytes. With all paths but libcrypto this takes less
+    /// time than two updates, and with SHA instructions about the time of one.
     ///
     /// Used to hash a chunk together with its file. It is fast when both are at the same position
     /// in their blocks of 64 bytes, as they are for chunk sizes that are a multiple of 64.
+    ///
+    /// - Parameter path: Must be supported.
     package static func update(
         _ first: inout SHA256Hasher, _ second: inout SHA256Hasher,
-        with bytes: UnsafeRawBufferPointer
+        with bytes: UnsafeRawBufferPointer, path: SHA256PairPath = .current
     ) {
-        guard isPairSupported, first.bytesInBlock == second.bytesInBlock else {
+        precondition(path.isSupported, "the processor does not support \(path.rawValue)")
+        guard let instructions = path.instructions, first.bytesInBlock == second.bytesInBlock else {
             first.update(bytes)
             second.update(bytes)
             return
@@ -23,14 +26,12 @@ extension SHA256Hasher {
         let start = UnsafeRawBufferPointer(rebasing: bytes[..<head])
         first.update(start)
         second.update(start)
-        updateBlocks(&first, &second, UnsafeRawBufferPointer(rebasing: bytes[head..<tail]))
+        let blocks = UnsafeRawBufferPointer(rebasing: bytes[head..<tail])
+        updateBlocks(&first, &second, blocks, instructions)
         let rest = UnsafeRawBufferPointer(rebasing: bytes[tail...])
         first.update(rest)
         second.update(rest)
     }
-
-    /// True when ``update(_:_:with:)`` costs about as much as one computation.
-    package static let isPairSupported = kedge_sha256_pair_is_supported()
 
     private static let blockByteCount = 64
 
@@ -39,13 +40,13 @@ extension SHA256Hasher {
 
     private static func updateBlocks(
         _ first: inout SHA256Hasher, _ second: inout SHA256Hasher,
-        _ blocks: UnsafeRawBufferPointer
+        _ blocks: UnsafeRawBufferPointer, _ instructions: kedge_sha256_pair_path
     ) {
         guard let base = blocks.baseAddress, !blocks.isEmpty else { return }
         withUnsafeMutableBytes(of: &first.context.h) { firstWords in
             withUnsafeMutableBytes(of: &second.context.h) { secondWords in
-                kedge_sha256_pair(
-                    firstWords.baseAddress?.assumingMemoryBound(to: UInt32.self),
+                kedge_sha256_pair_update(
+                    instructions, firstWords.baseAddress?.assumingMemoryBound(to: UInt32.self),
                     secondWords.baseAddress?.assumingMemoryBound(to: UInt32.self),
                     base.assumingMemoryBound(to: UInt8.self), blocks.count / blockByteCount)
             }

@@ -18,7 +18,7 @@ struct SHA256VectorTests {
         var testDescription: String { name }
     }
 
-    private static let vectors = [
+    static let vectors = [
         Vector("empty", [], "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
         Vector(
             "abc", "abc".utf8, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),

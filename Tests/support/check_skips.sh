@@ -43,8 +43,11 @@ expect 0 "passed" swift_tests
 echo '➜ Test "a disk fills up" skipped: "mounts: not permitted"' >>"$scratch/swift-output"
 expect 77 "SKIPPED mounts: not permitted" swift_tests
 ALLOW_SKIP="mounts" expect 0 "SKIPPED mounts: not permitted" swift_tests
+echo '➜ Test "a vector" skipped: "avx512: not on this processor"' >>"$scratch/swift-output"
+ALLOW_SKIP="mounts" expect 77 "SKIPPED avx512: not on this processor" swift_tests
+ALLOW_SKIP="mounts avx512" expect 0 "SKIPPED avx512: not on this processor" swift_tests
 echo '➜ Suite FailingTests skipped.' >>"$scratch/swift-output"
-ALLOW_SKIP="mounts" expect 77 "SKIPPED unnamed: no reason is given" swift_tests
+ALLOW_SKIP="mounts avx512" expect 77 "SKIPPED unnamed: no reason is given" swift_tests
 
 # The power cuts, where nothing they need is on the path.
 mkdir "$scratch/bin"

@@ -21,7 +21,7 @@ fi
 # a name gets `unnamed`, which no ALLOW_SKIP permits by accident.
 skipped_reasons() {
     sed -nE 's/^[^[:alnum:]]*(Test|Suite) .* skipped(: "(.*)")?\.?$/\3/p' "$1" |
-        sed -E 's/^$/no reason is given/; /^[a-z-]+: /!s/^/unnamed: /' | sort -u
+        sed -E 's/^$/no reason is given/; /^[a-z0-9-]+: /!s/^/unnamed: /' | sort -u
 }
 
 while IFS= read -r line; do
