@@ -21,8 +21,9 @@ struct FileBody: Sendable {
 
     /// Bytes read at a time. A slow reader holds two such buffers in memory, so they are small.
     private static let readByteCount: Int64 = 256 << 10
-    /// Bytes sent at a time by the kernel. Meanwhile, the next ones are prefetched from the disk.
-    private static let sendByteCount = 1 << 20
+    /// Bytes sent at a time by the kernel: twice as many each time. Meanwhile, the next ones are
+    /// prefetched from the disk.
+    private static let sendByteCounts: (first: Int64, most: Int64) = (1 << 20, 8 << 20)
 
     private let file: OpenedFile
     private let engine: TransferEngine
@@ -93,12 +94,13 @@ struct FileBody: Sendable {
         var underWay: EventLoopFuture<Void>?
         var outcome = Result<Void, any Error>.success(())
         do {
-            for start in stride(from: range.start, to: range.end, by: sendByteCount) {
-                let next = ByteRange(
-                    start: start, end: min(range.end, start + Int64(sendByteCount)))
+            var (start, byteCount) = (range.start, sendByteCounts.first)
+            while start < range.end {
+                let next = ByteRange(start: start, end: min(range.end, start + byteCount))
                 try await engine.prefetch(file, at: next.start, byteCount: next.byteCount)
                 try await underWay?.get()
                 underWay = sender.send(next, of: handle)
+                (start, byteCount) = (next.end, min(byteCount * 2, sendByteCounts.most))
             }
         } catch {
             outcome = .failure(error)
