@@ -133,7 +133,7 @@ let package = Package(
             name: "kedge",
             dependencies: [
                 "KedgeClient", "KedgeContainers", "KedgeDisk", "KedgeEngine", "KedgeFiles",
-                "KedgeLocks", "KedgeMigrations", "KedgeModel", "KedgePostgres", "KedgeS3",
+                "KedgeHash", "KedgeLocks", "KedgeMigrations", "KedgeModel", "KedgePostgres", "KedgeS3",
                 "KedgeSQLite", "KedgeServer", argumentParser, lifecycle, logging,
                 product("UnixSignals", of: "swift-service-lifecycle"),
             ]),

@@ -15,6 +15,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case metadata = "metadata"
     case bytes = "bytes"
     case durability = "durability"
+    case hashPath = "hash.path"
     case logLevel = "log.level"
     case logFormat = "log.format"
     case maxFileSize = "limits.maxFileSize"
@@ -55,6 +56,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .metadata: "sqlite"
         case .bytes: "disk"
         case .durability: "on"
+        case .hashPath: "auto"
         case .logLevel: "info"
         case .logFormat: "text"
         case .maxFileSize: "1099511627776"
@@ -103,6 +105,9 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .bytes: "Where to keep bytes: disk (in the data directory), or s3://bucket/prefix?…"
         case .durability:
             "on; or off, for measuring only: acknowledged data can be lost in a power cut."
+        case .hashPath:
+            "Instructions for SHA-256: auto for the fastest, or sha-ni, avx512, avx2, armv8, "
+                + "libcrypto."
         case .logLevel: "trace, debug, info, notice, warning, error or critical."
         case .logFormat: "text, or json for one object per line."
         case .maxFileSize: "Largest file accepted, in bytes."

@@ -2,6 +2,7 @@ internal import Configuration
 internal import Foundation
 internal import KedgeEngine
 internal import KedgeFiles
+internal import KedgeHash
 internal import KedgeModel
 internal import Logging
 internal import SystemPackage
@@ -132,6 +133,7 @@ package struct ConfigurationLoader {
             metadata: try choice(.metadata, MetadataLocation.init(text:)),
             bytes: try choice(.bytes, BytesLocation.init(text:)),
             durability: try choice(.durability, Durability.init(rawValue:)),
+            hashPath: try hashPath(),
             logLevel: try choice(.logLevel, Logger.Level.init(rawValue:)),
             logFormat: try choice(.logFormat, LogFormat.init(rawValue:)), engine: engine,
             maxConnections: try automatic(.maxConnections, in: 1...1_000_000),
@@ -160,6 +162,19 @@ package struct ConfigurationLoader {
                     + "allowAnyHost to on where no browser runs.")
         }
         return Set(hosts)
+    }
+
+    /// - Returns: Nil for `auto`.
+    /// - Throws: ``ConfigurationError``, also for instructions that the processor lacks.
+    private func hashPath() throws -> SHA256PairPath? {
+        guard text(.hashPath) != "auto" else { return nil }
+        let path = try choice(.hashPath, SHA256PairPath.init(rawValue:))
+        guard path.isSupported else {
+            let known = SHA256PairPath.supported.map(\.rawValue).joined(separator: ", ")
+            throw ConfigurationError(
+                "hash.path is \(path.rawValue), which this processor lacks; it has \(known).")
+        }
+        return path
     }
 
     private func uploadTargets(besides tus: EndpointPath) throws -> [EndpointPath] {

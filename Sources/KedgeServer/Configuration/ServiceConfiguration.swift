@@ -1,5 +1,6 @@
 package import KedgeEngine
 package import KedgeFiles
+package import KedgeHash
 internal import KedgeModel
 package import Logging
 
@@ -17,6 +18,8 @@ package struct ServiceConfiguration: Sendable {
     package var bytes: BytesLocation
     /// On, except to measure what durability costs.
     package var durability: Durability
+    /// The instructions for SHA-256; nil for the fastest that the processor has.
+    package var hashPath: SHA256PairPath?
     package var logLevel: Logger.Level
     package var logFormat: LogFormat
     package var engine: EngineConfiguration

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Foundation
 internal import KedgeClient
+internal import KedgeHash
 internal import KedgeModel
 
 /// `kedge doctor`
@@ -16,6 +17,7 @@ struct Doctor: AsyncParsableCommand {
     func run() async throws {
         let client = try await options.makeClient()
         say("transfer records", "ready")
+        say("SHA-256", "with \(SHA256PairPath.current.rawValue)")
         var worst = ExitStatus.success
         do {
             let report = try await client.remote.examine()

@@ -56,6 +56,7 @@ struct ServerSettings: ParsableArguments {
     @Option(help: help(.metadata)) var metadata: String?
     @Option(help: help(.bytes)) var bytes: String?
     @Option(help: help(.durability)) var durability: String?
+    @Option(help: help(.hashPath)) var hashPath: String?
     @Option(help: help(.logLevel)) var logLevel: String?
     @Option(help: help(.logFormat)) var logFormat: String?
     @Option(help: help(.maxFileSize)) var limitsMaxFileSize: String?
@@ -88,6 +89,7 @@ struct ServerSettings: ParsableArguments {
             .host: host, .port: port, .allowedHosts: allowedHosts,
             .allowAnyHost: allowAnyHost, .publicAddress: publicAddress,
             .data: data, .metadata: metadata, .bytes: bytes, .durability: durability,
+            .hashPath: hashPath,
             .logLevel: logLevel, .logFormat: logFormat, .maxFileSize: limitsMaxFileSize,
             .minChunkSize: limitsMinChunkSize, .maxChunkSize: limitsMaxChunkSize,
             .defaultChunkSize: limitsDefaultChunkSize,

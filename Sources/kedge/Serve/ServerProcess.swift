@@ -1,6 +1,7 @@
 internal import Foundation
 internal import KedgeEngine
 internal import KedgeFiles
+internal import KedgeHash
 internal import KedgeModel
 internal import KedgeServer
 internal import Logging
@@ -20,6 +21,10 @@ struct ServerProcess {
         }
         let logger = Logger(label: "kedge")
         if configuration.durability == .off { Self.warnOfLostDurability(logger) }
+        if let path = configuration.hashPath { try SHA256PairPath.select(path) }
+        logger.notice(
+            "instructions for SHA-256 chosen",
+            metadata: ["hash.path": "\(SHA256PairPath.current.rawValue)"])
         try await checked { try Self.applyDescriptorLimit(to: &configuration, logger) }
         let stores = try await Stores.open(configuration)
         let engine = try stores.makeEngine(configuration.engine, logger: logger)

@@ -1,5 +1,6 @@
 import KedgeEngine
 import KedgeFiles
+import KedgeHash
 import KedgeServer
 import KedgeTesting
 import Testing
@@ -120,6 +121,18 @@ struct ConfigurationTests {
         #expect(configuration.engine.maxFileSize == 12_345)
     }
 
+    @Test(arguments: SHA256PairPath.allCases)
+    func `instructions for SHA-256 are chosen among those of the processor`(
+        path: SHA256PairPath
+    ) async throws {
+        let loader = try await load(flags: [.hashPath: path.rawValue])
+        if path.isSupported {
+            #expect(try loader.configuration().hashPath == path)
+        } else {
+            #expect(throws: ConfigurationError.self) { try loader.configuration() }
+        }
+    }
+
     /// Older readers of YAML take unquoted `on` and `off` for truth values; Kedge keeps the words.
     @Test(arguments: [("on", .on), ("off", .off)] as [(String, Durability)])
     func `durability is on or off`(word: String, durability: Durability) async throws {
@@ -235,6 +248,7 @@ struct ConfigurationTests {
         Mistake(key: .logFormat, values: ["", "xml"]),
         Mistake(key: .metadata, values: ["", "mysql://x", "postgres:"]),
         Mistake(key: .bytes, values: ["", "gs://x", "s3:x"]),
+        Mistake(key: .hashPath, values: ["", "AVX2", "sha256", "auto libcrypto"]),
         Mistake(key: .durability, values: ["", "OFF", "false", "no", "0", "on off"]),
     ])
     func `a wrong value is refused with the name of its section`(mistake: Mistake) async throws {
