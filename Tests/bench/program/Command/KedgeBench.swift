@@ -84,7 +84,9 @@ struct KedgeBench: ParsableCommand {
     /// Runs the requested measurements. A measurement that fails does not keep the others from
     /// running.
     private func measure(_ settings: Settings, _ scratch: Scratch) throws -> Report {
-        var report = Report(machine: Machine(), settings: settings)
+        var report = Report(
+            machine: Machine(), hashPath: try HashPath.name(of: settings.kedge, in: scratch),
+            settings: settings)
         if scratch.isInMemory {
             report.notes.append("the directory is in memory: syncs cost nothing")
         }

@@ -48,9 +48,10 @@ struct FinalizeTime {
         let content = try Content(
             bench.source, byteCount: byteCount, chunkByteCount: bench.scale.chunkByteCount,
             firstChunk: firstChunk)
-        let connection = try server.connect()
-        let session = try UploadSession.create(for: content, on: connection)
+        let session = try UploadSession.create(for: content, on: try server.connect())
         try session.putAll(to: server, connectionCount: 4)
+        // The first connection may be closed by now, because it was idle during the upload.
+        let connection = try server.connect()
         return try elapsedSeconds { _ = try session.finalize(on: connection) } * 1000
     }
 }

@@ -3,6 +3,8 @@ internal import Foundation
 /// All results, as they are printed and written.
 struct Report {
     let machine: Machine
+    /// The instructions with which the measured binary computes SHA-256.
+    let hashPath: String
     let settings: Settings
     var rows: [Row] = []
     /// Tables of scripts.
@@ -27,7 +29,7 @@ struct Report {
     var text: String {
         let first = """
             \(machine.cores) cores, \(machine.processor), \(machine.memoryMiB) MiB of memory, \
-            Linux \(machine.kernel)
+            Linux \(machine.kernel), SHA-256 with \(hashPath)
             \(settings.description)
             All over loopback; downloads come from the page cache. nginx and rclone sync nothing.
             """
@@ -42,7 +44,8 @@ struct Report {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         let file = ReportFile(
-            version: 1, machine: machine, isSmoke: settings.isSmoke, runs: settings.scale.runs,
+            version: 1, machine: machine, hashPath: hashPath, isSmoke: settings.isSmoke,
+            runs: settings.scale.runs,
             rows: rows.map(ReportFile.Line.init), notes: notes, failures: failures)
         let text = String(decoding: try encoder.encode(file), as: UTF8.self)
         try TextFile.write(text + "\n", to: path)
@@ -53,6 +56,7 @@ struct Report {
 private struct ReportFile: Encodable {
     let version: Int
     let machine: Machine
+    let hashPath: String
     let isSmoke: Bool
     let runs: Int
     let rows: [Line]
