@@ -4,8 +4,10 @@ internal import KedgeModel
 
 // Recording of an append's bytes.
 extension Appender {
-    /// Begins to commit a whole chunk, or defers it until the checksum is verified.
-    mutating func record(_ write: ChunkWrite) async throws {
+    /// Commits a whole chunk, or defers it until the checksum is verified.
+    ///
+    /// - Parameter isLast: False to commit in the background, while the next chunk is received.
+    mutating func record(_ write: ChunkWrite, isLast: Bool) async throws {
         guard !put.countsAtItsEnd else {
             guard deferredStaging.map({ $0 === write.staging }) ?? true else {
                 throw EngineError(.unavailable, cause: "the staging area failed during the append")
@@ -15,10 +17,10 @@ extension Appender {
             return
         }
         try await requireDeclaredDigest(write.chunk)
-        guard let held = heldSlots.lastIndex(where: { $0.index == write.index }) else {
+        try await finishCommit()
+        guard !isLast, let held = heldSlots.lastIndex(where: { $0.index == write.index }) else {
             return try await write.commit()
         }
-        try await finishCommit()
         // Before the next chunk asks for the file's hash after this one.
         write.proposeStep()
         // Awaited in `finishCommit`, also after an error. Not cancelled with the append, whose
@@ -47,8 +49,7 @@ extension Appender {
     mutating func finish(_ write: ChunkWrite, isLast: Bool) async throws {
         let endsFile = await session.ledger.record.fileSize == write.offset
         if isLast || endsFile, write.byteCount > 0 {
-            try await record(write)
-            try await finishCommit()
+            try await record(write, isLast: true)
             try await commitDeferred()
             return
         }

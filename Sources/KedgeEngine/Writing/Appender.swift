@@ -155,7 +155,7 @@ struct Appender {
         try await finishCommit()
         // Cut off by the limit of a file of unknown size, the chunk is not whole yet.
         guard isFilled, chunk.end <= limit else { return (isFilled, write) }
-        try await record(write)
+        try await record(write, isLast: write.offset == limit)
         return (true, nil)
     }
 

@@ -26,9 +26,6 @@ struct HTTPConnection: HTTPChannelHandler {
     /// Maximum header bytes in one field and in total, and maximum number of fields.
     private static let headerLimits = (field: 16 << 10, all: 32 << 10, fields: 100)
 
-    /// Most bytes of one read from a socket. A read grows to it only while reads are filled.
-    private static let maxReadByteCount = 256 << 10
-
     let responder: Responder
     let settings: Settings
 
@@ -43,10 +40,6 @@ struct HTTPConnection: HTTPChannelHandler {
         channel.eventLoop.makeCompletedFuture {
             // Limits the bytes that wait in memory while no task reads the body.
             try channel.syncOptions?.setOption(.maxMessagesPerRead, value: 1)
-            try channel.syncOptions?.setOption(
-                .recvAllocator,
-                value: AdaptiveRecvByteBufferAllocator(
-                    minimum: 1 << 10, initial: 4 << 10, maximum: Self.maxReadByteCount))
             let pipeline = channel.pipeline.syncOperations
             var limits = NIOHTTPDecoderLimitConfiguration()
             limits.maxHeaderFieldSize = Self.headerLimits.field

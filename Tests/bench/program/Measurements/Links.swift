@@ -49,7 +49,7 @@ enum Links {
         defer { Scratch.remove(directory) }
         let (output, log) = ("\(directory)/output", "\(directory)/log")
         let results = "\(directory)/results.json"
-        let process = try ChildProcess(
+        let process = try BenchProcess(
             try Executable.require("python3"),
             [
                 script, "--binary", bench.settings.kedge, "--directory", directory,
