@@ -133,8 +133,8 @@ let package = Package(
             name: "kedge",
             dependencies: [
                 "KedgeClient", "KedgeContainers", "KedgeDisk", "KedgeEngine", "KedgeFiles",
-                "KedgeHash", "KedgeLocks", "KedgeMigrations", "KedgeModel", "KedgePostgres", "KedgeS3",
-                "KedgeSQLite", "KedgeServer", argumentParser, lifecycle, logging,
+                "KedgeHash", "KedgeLocks", "KedgeMigrations", "KedgeModel", "KedgePostgres",
+                "KedgeS3", "KedgeSQLite", "KedgeServer", argumentParser, lifecycle, logging,
                 product("UnixSignals", of: "swift-service-lifecycle"),
             ]),
 

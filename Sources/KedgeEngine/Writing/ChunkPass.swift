@@ -244,7 +244,7 @@ struct ChunkPass {
 private struct BufferWrite {
     /// The hashes after the buffer.
     let hashed: PendingResult<ChunkHashes>
-    /// The same, once the buffer and all before it are written.
+    /// These hashes, once the buffer and all before it are written.
     let written: Task<ChunkHashes, any Error>
 }
 

@@ -90,7 +90,7 @@ class Result:
 def result(
     program: Program, direction: str, shape: Shape, source: Source, run: Run, packets: PacketLog
 ) -> Result:
-    """What a transfer's packets say about it."""
+    """Returns the figures of a transfer that its packets give."""
     way = DIRECTIONS[direction]
     first_ns, begin_ns, last_ns = (
         packets.first_ns(),
@@ -129,7 +129,7 @@ def result(
 
 
 class Bar:
-    """What a transfer of Kedge must reach on a link, if anything."""
+    """The rate that a transfer of Kedge must reach on a link, if there is one."""
 
     def __init__(self, shape: Shape, kedge: Result, peers: dict[str, Result]) -> None:
         self.text = ""
