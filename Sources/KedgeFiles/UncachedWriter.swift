@@ -5,7 +5,7 @@ internal import KedgeLocks
 ///
 /// The kernel accepts such writes only in whole blocks, from aligned memory and through a separate
 /// descriptor (`O_DIRECT`, open(2)). The first write opens that descriptor; `deinit` closes it.
-final class UncachedWriter: Sendable {
+package final class UncachedWriter: Sendable {
     private struct State {
         /// Nil before the first write, negative when opening it failed.
         var descriptor: Int32?
@@ -13,8 +13,11 @@ final class UncachedWriter: Sendable {
         var isRefused = false
     }
 
-    /// Required alignment of offsets, lengths and addresses. Devices ask for 512 or 4096 bytes.
+    /// Required alignment of addresses. Devices ask for 512 or 4096 bytes.
     static let alignment = 4096
+    /// Granule of offsets and lengths. Whole pages, because a cached write beside an uncached one
+    /// in the same page could later overwrite it.
+    package static let blockByteCount = max(alignment, sysconf(Int32(_SC_PAGESIZE)))
 
     private let original: Int32
     private let path: String
@@ -34,14 +37,14 @@ final class UncachedWriter: Sendable {
     ///
     /// - Returns: How many bytes were written. The caller writes the rest through the cache.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(FileError) -> Int {
-        let wanted = bytes.count - bytes.count % Self.alignment
-        guard wanted > 0, offset % Int64(Self.alignment) == 0,
+        let wanted = bytes.count - bytes.count % Self.blockByteCount
+        guard wanted > 0, offset % Int64(Self.blockByteCount) == 0,
             let address = bytes.baseAddress, Int(bitPattern: address) % Self.alignment == 0,
             let descriptor = usableDescriptor()
         else { return 0 }
         var done = 0
         // After a short write the rest may begin within a block; it is left to the caller.
-        while done < wanted, done % Self.alignment == 0 {
+        while done < wanted, done % Self.blockByteCount == 0 {
             let count = pwrite(
                 descriptor, address + done, wanted - done, off_t(offset) + off_t(done))
             if count < 0, errno == EINTR { continue }

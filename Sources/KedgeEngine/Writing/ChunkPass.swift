@@ -20,8 +20,8 @@ enum PassEnd {
 struct ChunkPass {
     /// Number of buffers that are hashed or written at a time.
     private static let maxWriteCount = 2
-    /// Size of a disk's block, or a multiple of it.
-    private static let blockByteCount: Int64 = 4096
+    /// Granule of uncached writes.
+    private static let blockByteCount = Int64(UncachedWriter.blockByteCount)
 
     /// Offset of the chunk's first byte.
     let start: Int64
