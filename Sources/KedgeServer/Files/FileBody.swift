@@ -21,9 +21,11 @@ struct FileBody: Sendable {
 
     /// Bytes read at a time. A slow reader holds two such buffers in memory, so they are small.
     private static let readByteCount: Int64 = 256 << 10
-    /// Bytes sent at a time by the kernel: twice as many each time. Meanwhile, the next ones are
-    /// prefetched from the disk.
-    private static let sendByteCounts: (first: Int64, most: Int64) = (1 << 20, 8 << 20)
+    /// Bytes sent at a time by the kernel: more as long as the reader takes them quickly.
+    /// Meanwhile, the next ones are prefetched from the disk.
+    private static let sendByteCounts: (least: Int64, most: Int64) = (1 << 20, 8 << 20)
+    /// Time of one send above which the next one is smaller.
+    private static let quickSend = Duration.milliseconds(250)
 
     private let file: OpenedFile
     private let engine: TransferEngine
@@ -94,13 +96,20 @@ struct FileBody: Sendable {
         var underWay: EventLoopFuture<Void>?
         var outcome = Result<Void, any Error>.success(())
         do {
-            var (start, byteCount) = (range.start, sendByteCounts.first)
+            var (start, byteCount) = (range.start, sendByteCounts.least)
+            var began = ContinuousClock.now
             while start < range.end {
                 let next = ByteRange(start: start, end: min(range.end, start + byteCount))
                 try await engine.prefetch(file, at: next.start, byteCount: next.byteCount)
                 try await underWay?.get()
+                let isQuick = ContinuousClock.now - began < quickSend
+                byteCount =
+                    isQuick
+                    ? min(byteCount * 2, sendByteCounts.most)
+                    : max(byteCount / 2, sendByteCounts.least)
+                began = .now
                 underWay = sender.send(next, of: handle)
-                (start, byteCount) = (next.end, min(byteCount * 2, sendByteCounts.most))
+                start = next.end
             }
         } catch {
             outcome = .failure(error)
