@@ -36,6 +36,8 @@ package final class OrderedHashing: Sendable {
     fileprivate struct State {
         var hasher: SHA256Hasher
         var isReadingBack = false
+        /// Offset up to which bytes were read back, also inside of a chunk.
+        var readBackOffset: Int64 = 0
         /// Proposed steps that do not count yet, by start offset.
         var steps: [Int64: Step] = [:]
         /// By start offset. As many as a session has concurrent writers.
@@ -88,14 +90,29 @@ package final class OrderedHashing: Sendable {
         if let hasher = makeHasher(at: offset) { return hasher }
         guard wait.timeout > .zero else { return nil }
         let isOver = Mutex(false)
-        // Both timers wake the waiter below; they are cancelled when the hash came first.
+        // The timers wake the waiter; they are cancelled when the hash came first.
         let timer = Task {
             try await sleep(wait.timeout)
             isOver.withLock { $0 = true }
             self.wake(at: offset)
         }
         defer { timer.cancel() }
-        while !Task.isCancelled, let before = progress(towards: offset) {
+        return await withTaskCancellationHandler {
+            await self.makeHasher(at: offset, waiting: wait, sleep: sleep) {
+                isOver.withLock { $0 }
+            }
+        } onCancel: {
+            isOver.withLock { $0 = true }
+            self.wake(at: offset)
+        }
+    }
+
+    private func makeHasher(
+        at offset: Int64, waiting wait: Wait,
+        sleep: @escaping @Sendable (Duration) async throws -> Void,
+        until isOver: @Sendable () -> Bool
+    ) async -> SHA256Hasher? {
+        while let before = progress(towards: offset) {
             let isIntervalOver = Mutex(false)
             let ticker = Task {
                 try await sleep(wait.interval)
@@ -103,11 +120,9 @@ package final class OrderedHashing: Sendable {
                 self.wake(at: offset)
             }
             defer { ticker.cancel() }
-            await waitForChange(at: offset) {
-                isOver.withLock { $0 } || isIntervalOver.withLock { $0 }
-            }
+            await waitForChange(at: offset) { isOver() || isIntervalOver.withLock { $0 } }
             if let hasher = makeHasher(at: offset) { return hasher }
-            if isOver.withLock({ $0 }) { return nil }
+            if isOver() { return nil }
             // Woken early, by a chunk that left or by the end of a read-back: looks again.
             guard isIntervalOver.withLock({ $0 }) else { continue }
             guard let now = progress(towards: offset), now - before >= wait.minByteCount else {
@@ -178,6 +193,12 @@ package final class OrderedHashing: Sendable {
     /// Sets the hash after bytes that were read back.
     package func readBack(_ hasher: SHA256Hasher) { state.withLock { $0.hasher = hasher } }
 
+    /// Notes how far bytes were read back, before the hash after them is set. Chunks after them
+    /// wait only while this offset or the hash rises.
+    package func noteReadBack(to offset: Int64) {
+        state.withLock { $0.readBackOffset = offset }
+    }
+
     package func endReadingBack() {
         let offset = state.withLock { state in
             state.isReadingBack = false
@@ -214,7 +235,9 @@ extension OrderedHashing.State {
             guard chunk.hashedByteCount == 0 else { return start + chunk.hashedByteCount }
             next = start
         }
-        if isReadingBack, hasher.byteCount < next { return hasher.byteCount }
+        if isReadingBack, hasher.byteCount < next {
+            return max(hasher.byteCount, min(readBackOffset, next))
+        }
         return next < offset ? next : nil
     }
 

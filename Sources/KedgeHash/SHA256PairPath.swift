@@ -50,6 +50,23 @@ extension SHA256PairPath {
         selection.store(index, ordering: .relaxed)
     }
 
+    /// The speed of the path on this machine, in bytes a second. Measured when it is asked for,
+    /// which takes some milliseconds.
+    package var bytesPerSecond: Int64 {
+        let bytes = [UInt8](repeating: 0, count: 256 << 10)
+        // The fastest of several, because another thread may have interrupted one.
+        let best = (0..<3).map { _ in
+            var (first, second) = (SHA256Hasher(), SHA256Hasher())
+            return ContinuousClock().measure {
+                bytes.withUnsafeBytes {
+                    SHA256Hasher.update(&first, &second, with: $0, path: self)
+                }
+            }
+        }.min()
+        let seconds = max((best ?? .seconds(1)) / .seconds(1), 1e-6)
+        return Int64(Double(bytes.count) / seconds)
+    }
+
     /// True when the processor and the system support the path.
     package var isSupported: Bool { Self.supported.contains(self) }
 

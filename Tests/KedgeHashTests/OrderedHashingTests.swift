@@ -15,6 +15,8 @@ struct OrderedHashingTests {
     private static let wait = OrderedHashing.Wait(
         timeout: .seconds(10), interval: .seconds(1), minByteCount: 10)
 
+    private static let limits = FileHashStep.Limits()
+
     private let fileHashing = OrderedHashing(SHA256Hasher())
 
     /// Returns the hash of this many chunks.
@@ -129,6 +131,34 @@ struct OrderedHashingTests {
         #expect(await hasher?.byteCount == 200)
     }
 
+    @Test func `a chunk waits while bytes before it are read back, also inside of a chunk`()
+        async
+    {
+        fileHashing.beginReadingBack()
+        let intervals = Shared(0)
+        let hasher = await fileHashing.makeHasher(at: 200, waiting: Self.wait) { [fileHashing] in
+            guard $0 == Self.wait.interval else { return try await Self.never($0) }
+            // Advances in the first two intervals only.
+            fileHashing.noteReadBack(to: Int64(min(intervals.increment(), 2) * 10))
+        }
+        #expect(hasher == nil)
+        #expect(intervals.value == 3)
+    }
+
+    @Test func `a chunk whose writer is cancelled stops waiting at once`() async {
+        fileHashing.enter(0, end: 100)
+        let waiting = Gate()
+        let task = Task { [fileHashing] in
+            await fileHashing.makeHasher(at: 100, waiting: Self.wait) {
+                waiting.open()
+                try await Self.never($0)
+            }
+        }
+        await waiting.wait()
+        task.cancel()
+        #expect(await task.value == nil)
+    }
+
     @Test func `a chunk stops waiting at the timeout, although the hash advances`() async {
         fileHashing.enter(0, end: 100)
         let (gate, count) = (Gate(), Shared(Int64(0)))
@@ -150,7 +180,8 @@ struct OrderedHashingTests {
         first: Int?, age: Duration
     ) async throws {
         fileHashing.enter(0, end: 100)
-        let step = FileHashStep(in: fileHashing, at: 100, sleep: Self.never)
+        let step = FileHashStep(
+            in: fileHashing, at: 100, limits: Self.limits, sleep: Self.never)
         #expect(await step.makeHasher(first: first, age: age) == nil)
         try propose(0)
         #expect(await step.makeHasher(first: first, age: age)?.byteCount == 100)
@@ -162,9 +193,9 @@ struct OrderedHashingTests {
     func `the first bytes from a fast link wait for the hash`(first: Int, age: Duration) async {
         fileHashing.enter(0, end: 100)
         let asked = Shared<[Duration]>([])
-        let step = FileHashStep(in: fileHashing, at: 100) { duration in
+        let step = FileHashStep(in: fileHashing, at: 100, limits: Self.limits) { duration in
             asked.update { $0.append(duration) }
-            if duration == FileHashStep.defaultTimeout { try await Self.never(duration) }
+            if duration == Self.limits.timeout { try await Self.never(duration) }
         }
         #expect(await step.makeHasher(first: first, age: age) == nil)
         #expect(asked.value.contains(.milliseconds(250)))

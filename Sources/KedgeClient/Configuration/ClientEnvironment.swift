@@ -1,4 +1,5 @@
 package import KedgeFiles
+package import KedgeHash
 package import KedgeModel
 
 /// Time, randomness and file system as parameters, for tests to replace.
@@ -12,6 +13,8 @@ package struct ClientEnvironment: Sendable {
     package var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
     /// Limits of what a kill or a power cut may cost of a download's unfinished chunk.
     package var checkpointLimits = CheckpointLimits()
+    /// Limits of the waits of chunks for each other in the hashing of a download.
+    package var hashStepLimits = FileHashStep.Limits()
     /// Makes a pool with the given number of threads.
     package var makePool: @Sendable (Int) -> BlockingPool = { BlockingPool(threadCount: $0) }
 
@@ -26,11 +29,15 @@ package struct ClientEnvironment: Sendable {
         self.makeGenerator = makeGenerator
     }
 
+    private static let measuredLimits = FileHashStep.Limits.measured()
+
     /// The real file system, clock and generator.
     package static var system: ClientEnvironment {
-        ClientEnvironment(
+        var environment = ClientEnvironment(
             files: POSIXFileSystem(), now: { Timestamp.current },
             sleep: { try await Task.sleep(for: $0) },
             makeGenerator: { AnyGenerator(SystemRandomNumberGenerator()) })
+        environment.hashStepLimits = measuredLimits
+        return environment
     }
 }

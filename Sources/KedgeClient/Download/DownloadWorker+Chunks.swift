@@ -42,10 +42,12 @@ extension DownloadWorker {
     private func fetch(
         _ index: Int, range: ByteRange, into temp: TempFile, hash: FileHasher
     ) async throws {
-        hash.fileHashing.enter(range.start, end: range.end)
+        // A chunk that an earlier run began has no step, so no other chunk should wait for it.
+        if partials[index] == nil { hash.fileHashing.enter(range.start, end: range.end) }
         defer { hash.fileHashing.leave(at: range.start) }
         let fileHashStep = FileHashStep(
-            in: hash.fileHashing, at: range.start, sleep: context.environment.pause)
+            in: hash.fileHashing, at: range.start, limits: context.environment.hashStepLimits,
+            sleep: context.environment.pause)
         var chunk = try await takeUp(index, range: range, fileHashStep: fileHashStep, from: temp)
         do {
             while try await !advance(&chunk, into: temp, hash: hash) {}

@@ -1,4 +1,4 @@
-internal import KedgeHash
+package import KedgeHash
 package import KedgeModel
 
 /// Limits and times of the engine.
@@ -54,9 +54,9 @@ package struct EngineConfiguration: Sendable {
     /// Memory for all buffers, in bytes. When it is used up, only buffers of the smallest size are
     /// lent.
     package var bufferByteCount = 6 << 20
-    /// Timeout of the first bytes of a chunk that wait for the chunk before them in the ordered
+    /// Limits of the wait of a chunk's first bytes for the chunks before them in the ordered
     /// hashing of the file.
-    package var hashStepTimeout = FileHashStep.defaultTimeout
+    package var hashStepLimits = FileHashStep.Limits()
     /// Time that a writer may go on after a newer request wants the same bytes. A hung writer
     /// delays the newer request by this time. A writer whose bytes still arrive gets up to four
     /// times as long, so that the last bytes of a closed connection are saved.

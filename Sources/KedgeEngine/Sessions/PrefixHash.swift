@@ -216,7 +216,11 @@ actor PrefixHash {
                 from: SHA256Hasher(), upTo: hasher.byteCount - start
             ) { try await staging.read(into: $0, at: start + $1, byteCount: $2) }
             let (file, own) = try await context.hash(
-                file: hasher, chunk: known, upTo: chunk.range.end, reading: staging.read)
+                file: hasher, chunk: known, upTo: chunk.range.end
+            ) {
+                fileHashing.noteReadBack(to: $1)
+                try await staging.read(into: $0, at: $1, byteCount: $2)
+            }
             return own.digest() == chunk.digest ? file : nil
         } catch ByteStoreError.notFound where context.traits.replacesSingleChunks {
             // The staging file ends before the chunk does.

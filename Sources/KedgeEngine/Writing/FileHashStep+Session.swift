@@ -8,7 +8,7 @@ extension FileHashStep {
         let timer = session.context.timer
         self.init(
             in: session.prefix.fileHashing, at: start,
-            timeout: session.context.configuration.hashStepTimeout
+            limits: session.context.configuration.hashStepLimits
         ) {
             try await timer.sleep(for: $0)
         }

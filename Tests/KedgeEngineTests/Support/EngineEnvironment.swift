@@ -17,7 +17,7 @@ extension EngineConfiguration {
         configuration.maxFileSize = 1_000_000
         configuration.bufferCapacity = 256
         // The clock stands still.
-        configuration.hashStepTimeout = .zero
+        configuration.hashStepLimits.timeout = .zero
         configuration.takeoverGrace = .zero
         return configuration
     }()

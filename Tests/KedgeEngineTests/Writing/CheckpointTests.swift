@@ -89,7 +89,7 @@ import Testing
     {
         let fixture = try EngineEnvironment {
             $0.minCheckpointByteCount = 256
-            $0.hashStepTimeout = .milliseconds(100)
+            $0.hashStepLimits.timeout = .milliseconds(100)
         }
         let node = try await fixture.start()
         let upload = try await node.begin(sampleBytes(2000))
