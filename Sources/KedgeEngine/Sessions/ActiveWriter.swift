@@ -20,6 +20,8 @@ package enum InterruptReason: Sendable {
     case crowded
     /// The session was canceled or forgotten.
     case sessionClosed
+    /// An earlier chunk of the same append could not be committed.
+    case commitFailed
 
     var error: EngineError {
         switch self {
@@ -27,6 +29,7 @@ package enum InterruptReason: Sendable {
         case .draining: EngineError(.unavailable, "The service is stopping.")
         case .crowded: .crowded
         case .sessionClosed: EngineError(.sessionClosed)
+        case .commitFailed: EngineError(.unavailable)
         }
     }
 }

@@ -17,17 +17,11 @@ extension Appender {
             return
         }
         try await requireDeclaredDigest(write.chunk)
-        try await finishCommit()
-        guard !isLast, let held = heldSlots.lastIndex(where: { $0.index == write.index }) else {
-            return try await write.commit()
-        }
+        guard !isLast else { return try await write.commit() }
         // Before the next chunk asks for the file's hash after this one.
         write.proposeStep()
-        // Awaited in `finishCommit`, also after an error. Not cancelled with the append, whose
-        // received bytes count.
         commitUnderWay = ChunkCommit(
-            index: write.index, slot: heldSlots.remove(at: held).writer,
-            task: Task { try await write.commit() })
+            write, of: session, slot: heldSlots.removeLast().writer, writer: writer)
     }
 
     /// Checks a chunk against the digest that a native client declared with the chunk's first
@@ -35,7 +29,7 @@ extension Appender {
     /// chunk must be sent again.
     ///
     /// - Throws: `OFFSET_MISMATCH`.
-    private mutating func requireDeclaredDigest(_ chunk: CommittedChunk) async throws {
+    private func requireDeclaredDigest(_ chunk: CommittedChunk) async throws {
         let view = try await session.view(ofChunk: chunk.index)
         guard let declared = view.partial?.declaredDigest, declared != chunk.digest,
             // While the file size was unknown, no client declared the digest of a short last chunk.

@@ -46,20 +46,18 @@ struct Appender {
             try await writeAll(reader)
             await releaseSlots()
         } catch {
-            // If the commit fails, too, the first error is the one to report.
-            try? await finishCommit()
+            // A commit that failed has stopped the append, so its error is the reason.
+            let failure = await commitUnderWay?.failure()
             await releaseSlots()
-            throw error
+            throw failure ?? error
         }
     }
 
-    /// Waits for the commit under way, and releases the slot of its chunk.
+    /// Waits for the commit under way.
     mutating func finishCommit() async throws {
         guard let commit = commitUnderWay else { return }
+        if let failure = await commit.failure() { throw failure }
         commitUnderWay = nil
-        let result = await commit.task.result
-        await session.release(.chunk(commit.index), commit.slot)
-        try result.get()
     }
 
     private mutating func releaseSlots() async {
@@ -166,7 +164,8 @@ struct Appender {
             index, of: session, writer: writer, chunk: chunk, end: min(chunk.end, limit),
             resuming: partial, declaredDigest: partial?.declaredDigest,
             staging: try await session.stagingArea(), isKept: !put.countsAtItsEnd,
-            hashesFile: partial == nil && !put.countsAtItsEnd, appendHash: appendHash)
+            hashesFile: partial == nil && !put.countsAtItsEnd, appendHash: appendHash,
+            after: commitUnderWay)
     }
 
     /// Runs the closure while space for `byteCount` bytes is reserved.
@@ -179,18 +178,34 @@ struct Appender {
         return try await context.space.reserving(byteCount, of: context.bytes, body)
     }
 
-    /// Returns the error with the offset after all bytes that could be made durable.
-    mutating func offsetMismatch() async -> EngineError {
+    /// Returns the error with the offset after all durable bytes.
+    func offsetMismatch() async -> EngineError {
         // A failed commit shows in the offset.
-        try? await finishCommit()
+        _ = await commitUnderWay?.failure()
         return .offsetMismatch(expected: await session.ledger.contiguousOffset)
     }
 }
 
-/// The commit of a chunk in the background. The append waits for it before the next one.
-struct ChunkCommit {
-    let index: Int
-    /// The slot of the chunk, which is released after the commit.
-    let slot: ActiveWriter
-    let task: Task<Void, any Error>
+/// The commit of a chunk in the background, while an append receives the next chunk.
+struct ChunkCommit: Sendable {
+    private let task: Task<(any Error)?, Never>
+
+    /// Starts the commit. Releases the chunk's slot at its end, and stops the append if it failed.
+    /// Not cancelled with the append, whose received bytes count; the append waits for it.
+    init(_ write: ChunkWrite, of session: LiveSession, slot: ActiveWriter, writer: ActiveWriter) {
+        task = Task {
+            var failure: (any Error)?
+            do {
+                try await write.commit()
+            } catch {
+                failure = error
+            }
+            await session.release(.chunk(write.index), slot)
+            if failure != nil { writer.interrupt(.commitFailed) }
+            return failure
+        }
+    }
+
+    /// Waits for the end of the commit, and returns its error.
+    func failure() async -> (any Error)? { await task.value }
 }

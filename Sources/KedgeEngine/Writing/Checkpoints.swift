@@ -15,6 +15,8 @@ actor Checkpoints {
     private let declaredDigest: SHA256Digest?
     private let staging: any StagingArea
     private let isRival: Bool
+    /// Waits until a partial may be recorded; false if it may not.
+    private let isReady: @Sendable () async -> Bool
     /// The hash of the chunk's written bytes; nil before this pass wrote any.
     private var written: SHA256Hasher?
     /// Bytes of the chunk that were recorded, or that the store refused. It is asked again only for
@@ -25,7 +27,7 @@ actor Checkpoints {
     init(
         session: LiveSession, context: EngineContext, index: Int, chunk: ByteRange,
         resuming partial: PartialRecord?, declaredDigest: SHA256Digest?, staging: any StagingArea,
-        isRival: Bool = false
+        isRival: Bool = false, isReady: @escaping @Sendable () async -> Bool = { true }
     ) {
         self.session = session
         self.context = context
@@ -34,6 +36,7 @@ actor Checkpoints {
         self.declaredDigest = declaredDigest
         self.staging = staging
         self.isRival = isRival
+        self.isReady = isReady
         attemptedByteCount = partial?.byteCount ?? 0
     }
 
@@ -66,6 +69,7 @@ actor Checkpoints {
         guard !isSaving, let written, written.byteCount < chunkByteCount else { return }
         isSaving = true
         defer { isSaving = false }
+        guard await isReady() else { return }
         attemptedByteCount = written.byteCount
         await session.keepPartial(
             written, index: index, declaredDigest: declaredDigest, staging: staging,

@@ -24,6 +24,8 @@ struct ChunkWrite {
     private let isRival: Bool
     /// The digest that a partial of the chunk declares for the whole chunk.
     private let declaredDigest: SHA256Digest?
+    /// The commit of the chunk before this one in an append.
+    private let previous: ChunkCommit?
     private var pass: ChunkPass
 
     /// - Parameters:
@@ -34,11 +36,13 @@ struct ChunkWrite {
     ///   - hashesFile: Whether the file's hash may be computed with this chunk. Requires a chunk
     ///     that is received from its first byte.
     ///   - appendHash: The checksums of an append's whole body.
+    ///   - previous: The commit of the chunk before in an append. Bytes of this chunk are recorded
+    ///     only after it: the rows of an append never have a gap.
     init(
         _ index: Int, of session: LiveSession, writer: ActiveWriter, chunk: ByteRange, end: Int64,
         resuming partial: PartialRecord?, declaredDigest: SHA256Digest?,
         staging: any StagingArea, isKept: Bool = true, isRival: Bool = false,
-        hashesFile: Bool = false, appendHash: AppendHash? = nil
+        hashesFile: Bool = false, appendHash: AppendHash? = nil, after previous: ChunkCommit? = nil
     ) throws {
         self.index = index
         self.session = session
@@ -46,12 +50,13 @@ struct ChunkWrite {
         self.isKept = isKept
         self.isRival = isRival
         self.declaredDigest = declaredDigest
+        self.previous = previous
         let checkpoints =
             isKept
             ? Checkpoints(
                 session: session, context: session.context, index: index, chunk: chunk,
                 resuming: partial, declaredDigest: declaredDigest, staging: staging,
-                isRival: isRival) : nil
+                isRival: isRival, isReady: { await previous?.failure() == nil }) : nil
         pass = try ChunkPass(
             chunk: ByteRange(start: chunk.start, end: end), resuming: partial, staging: staging,
             context: session.context,
@@ -101,7 +106,8 @@ struct ChunkWrite {
     /// Saves bytes that arrived before the body broke off, if they count. If that fails, the client
     /// only sends some bytes again, so the failure does not hide the reason.
     private func keep() async {
-        if isKept { try? await savePartial() }
+        guard isKept, await previous?.failure() == nil else { return }
+        try? await savePartial()
     }
 
     /// Lets the next chunk continue the file's hash before this one is durable.

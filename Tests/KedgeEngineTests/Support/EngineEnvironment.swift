@@ -2,6 +2,7 @@ import Glibc
 import KedgeDisk
 import KedgeEngine
 import KedgeFiles
+import KedgeHash
 import KedgeModel
 import KedgeSQLite
 import KedgeTesting
