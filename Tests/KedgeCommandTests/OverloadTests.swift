@@ -19,7 +19,7 @@ struct OverloadTests {
     /// Nearly a complete chunk, so that all of them together exceed the bound below by far.
     private static let heldByteCount = chunkByteCount * 7 / 8
     private static let strokeByteCount = 128 << 10
-    /// A write holds two buffers of 512 KiB. A connection also reads up to ten times 64 KiB
+    /// A write holds three buffers of 512 KiB. A connection also reads up to ten times 64 KiB
     /// ahead, whether the server wants its body or discards it.
     private static let boundKibibytes = writeCount * 1024 + connectionCount * 640
 

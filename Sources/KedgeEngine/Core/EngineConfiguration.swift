@@ -13,7 +13,7 @@ package struct EngineConfiguration: Sendable {
     /// Number of chunks that one client should have in flight. Advertised to clients, not enforced.
     package var maxConcurrentChunks = 8
     /// Maximum number of bodies written at once, over all sessions. Further bodies are refused with
-    /// `BUSY` before they are read. Bounds memory and descriptors: each body uses two buffers,
+    /// `BUSY` before they are read. Bounds memory and descriptors: each body uses three buffers,
     /// which are smaller when there are many bodies.
     package var maxConcurrentWrites = 64
     /// Rate in bytes a second below which a body is slow. A slow body can lose its place when
