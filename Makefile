@@ -34,7 +34,7 @@ export ALLOW_SKIP := $(strip $(ALLOW_SKIP) long-runs kubectl sha-ni avx512 avx2 
 # Targets whose tests need no other process and end within seconds.
 QUICK_TESTS := KedgeModel|KedgeContainers|KedgeHash|KedgeFiles|KedgeSQLite|KedgeDisk|KedgeCurl
 # The same of other targets: the conformance kit in memory, and state machines.
-QUICK_SUITES := KedgeEngineTests\.(SimulatedMetadata|WriteAdmission)|KedgeClientTests\.(ChunkSendState|RetryPolicy|RunEnd|RedirectPolicy|RangeResponseCheck)
+QUICK_SUITES := KedgeEngineTests\.(SimulatedMetadata|WriteAdmission|SessionLedger)|KedgeClientTests\.(ChunkSendState|SequentialSendState|AdaptiveBodySize|RetryPolicy|RunEnd|RedirectPolicy|RangeResponseCheck)
 SCRIPTS := $(wildcard .ci/* docs/*.sh Tests/*/*.sh)
 PROGRAMS := $(wildcard Tests/*/*.py Tests/*/*/*.py)
 
@@ -101,9 +101,10 @@ check-all: ## Check everything, also what takes hours: test, sanitizers, fuzzers
 
 .PHONY: test-release-tsan
 test-release-tsan: test-deps ## Run the quick tests as a release build under the thread sanitizer
-	swift build --build-tests --configuration release --sanitize=thread --scratch-path .build-tsan
+	swift build --build-tests --configuration release --sanitize=thread \
+	    --scratch-path .build-release-tsan
 	Tests/support/swift_test.sh --skip-build --no-parallel --configuration release --sanitize=thread \
-	    --scratch-path .build-tsan --filter "^($(QUICK_TESTS))Tests\."
+	    --scratch-path .build-release-tsan --filter "^($(QUICK_TESTS))Tests\."
 
 .PHONY: test-tsan
 test-tsan: test-deps ## Run the Swift tests under the thread sanitizer
@@ -176,7 +177,7 @@ lint: $(VENV)/ready ## Check format, imports, text files, scripts and the contra
 
 .PHONY: clean
 clean: ## Remove everything that was built; data stays
-	rm -rf .build .build-tsan .build-fuzz $(VENV) $(BENCH_VENV) $(CLIENTS_VENV)
+	rm -rf .build .build-tsan .build-release-tsan .build-fuzz $(VENV) $(BENCH_VENV) $(CLIENTS_VENV)
 
 # The Python tools, in an environment of their own and at known versions.
 $(VENV)/ready: $(PYTHON_REQUIREMENTS)
