@@ -10,12 +10,24 @@ extension TusRoutes {
         let id = try context.sessionID()
         context.logMetadata.set("session.id", id)
         let upload = try await upload(id, isDamagedTaken: true, context)
-        let owner = context.principal.owner
-        if upload.view.state == .completed, let file = upload.view.fileID {
-            try await engine.deleteFile(file, owner: owner)
-            return Response(status: .noContent)
+        if try await !deleteFile(of: upload, context) {
+            do {
+                try await engine.cancelSession(upload.view.id, owner: context.principal.owner)
+            } catch let error as EngineError where error.code == .sessionClosed {
+                // The last bytes may have made it a file meanwhile.
+                let current = try await self.upload(id, isDamagedTaken: true, context)
+                guard try await deleteFile(of: current, context) else { throw error }
+            }
         }
-        try await engine.cancelSession(upload.view.id, owner: owner)
         return Response(status: .noContent)
+    }
+
+    /// - Returns: False when the upload is not a file.
+    private func deleteFile(
+        of upload: TusUpload, _ context: KedgeRequestContext
+    ) async throws -> Bool {
+        guard upload.view.state == .completed, let file = upload.view.fileID else { return false }
+        try await engine.deleteFile(file, owner: context.principal.owner)
+        return true
     }
 }

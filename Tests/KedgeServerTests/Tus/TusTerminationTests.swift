@@ -42,4 +42,18 @@ import Testing
             }
         }
     }
+
+    @Test func `a deletion during the last append deletes the upload or its file`() async throws {
+        try await SharedServer.use { server in
+            for _ in 0..<40 {
+                let path = try await server.tusUpload(byteCount: 3)
+                // The append may be refused, because the upload is gone.
+                async let append = try? server.ask(.tusPatch(path, at: 0, [1, 2, 3]))
+                async let deletion = server.ask(.tus("DELETE", path))
+                #expect(try await deletion.status == 204)
+                _ = await append
+                #expect([404, 410].contains(try await server.tusHead(path).status))
+            }
+        }
+    }
 }

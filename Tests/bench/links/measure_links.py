@@ -357,9 +357,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--stream-seconds", type=float, default=20, help="seconds of the plain stream"
     )
-    parser.add_argument(
-        "--cells", help=f"links by comma: {', '.join(each.name for each in SHAPES)}"
-    )
+    names = ", ".join(each.name for each in SHAPES).replace("%", "%%")
+    parser.add_argument("--cells", help=f"links by comma: {names}")
     parser.add_argument("--programs", default="stream,curl,rclone,tuspy,kedge")
     parser.add_argument(
         "--kedge-options", default="", help="further words for kedge, such as --connections 8"
