@@ -19,12 +19,15 @@ package struct FileHashStep: Sendable {
             self.minBytesPerSecond = minBytesPerSecond
         }
 
-        /// Makes the limits for this processor: an eighth of its speed of hashing, which is
-        /// measured.
-        package static func measured() -> Limits {
+        /// Makes the limits for this processor.
+        ///
+        /// - Parameter divisor: The part of its speed of hashing, which is measured, from which on
+        ///   chunks wait. With several connections, the first bytes of each come at a part of the
+        ///   speed that one alone would have.
+        package static func measured(dividingSpeedBy divisor: Int64) -> Limits {
             var limits = Limits()
             limits.minBytesPerSecond = max(
-                limits.minBytesPerSecond, SHA256PairPath.current.bytesPerSecond / 8)
+                limits.minBytesPerSecond, SHA256PairPath.current.bytesPerSecond / divisor)
             return limits
         }
     }

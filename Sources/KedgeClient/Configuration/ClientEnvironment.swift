@@ -29,7 +29,9 @@ package struct ClientEnvironment: Sendable {
         self.makeGenerator = makeGenerator
     }
 
-    private static let measuredLimits = FileHashStep.Limits.measured()
+    /// Bytes that wait in the sockets of a download are lost when the process ends, so chunks wait
+    /// only where hashing is close to being the bottleneck.
+    private static let measuredLimits = FileHashStep.Limits.measured(dividingSpeedBy: 8)
 
     /// The real file system, clock and generator.
     package static var system: ClientEnvironment {
