@@ -29,9 +29,7 @@ package struct ClientEnvironment: Sendable {
         self.makeGenerator = makeGenerator
     }
 
-    /// Bytes that wait in the sockets of a download are lost when the process ends, so chunks wait
-    /// only where hashing is close to being the bottleneck.
-    private static let measuredLimits = FileHashStep.Limits.measured(dividingSpeedBy: 8)
+    private static let measuredLimits = FileHashStep.Limits.measured()
 
     /// The real file system, clock and generator.
     package static var system: ClientEnvironment {

@@ -22,7 +22,7 @@ struct ServerProcess {
         let logger = Logger(label: "kedge")
         if configuration.durability == .off { Self.warnOfLostDurability(logger) }
         if let path = configuration.hashPath { try SHA256PairPath.select(path) }
-        configuration.engine.hashStepLimits = .measured(dividingSpeedBy: 64)
+        configuration.engine.hashStepLimits = .measured()
         logger.notice(
             "instructions for SHA-256 chosen",
             metadata: ["hash.path": "\(SHA256PairPath.current.rawValue)"])
