@@ -180,7 +180,7 @@ import Testing
             }
         }
         while calls.value == 0 { await Task.yield() }
-        // Meanwhile the other finalize finds the damage, too.
+        // Meanwhile the other finalize finds the damage, too. No event shows that it has.
         try await Task.sleep(for: .milliseconds(100))
         gate.open()
         var codes: [ErrorCode?] = []

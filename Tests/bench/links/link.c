@@ -45,7 +45,7 @@
 
 enum { largest_packet = 1500, line_slots = 16384, nanoseconds = 1000000000 };
 
-// What happened to a packet.
+// The fate of a packet, as the log names it.
 enum fate { delivered, lost, queue_full, connection_dead, reset_by_link };
 
 // A record of the log, in the byte order of the machine, without gaps.
