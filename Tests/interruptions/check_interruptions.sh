@@ -38,7 +38,7 @@ expect_interrupted() {
 }
 
 start_server "$scratch/service" "$scratch"
-head --bytes=20000001 /dev/urandom >"$scratch/source.bin"
+head --bytes=60000001 /dev/urandom >"$scratch/source.bin"
 export XDG_STATE_HOME="$scratch/state"
 id=$("$scratch/client" upload "$scratch/source.bin" --server "$server_url" --json |
     sed -n 's/.*"remoteFileId":"\([0-9a-f]*\)".*/\1/p' | head -n 1)
