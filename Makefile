@@ -9,14 +9,18 @@ PORT ?= 8080
 FUZZ_SECONDS ?= 300
 TORTURE_SECONDS ?= 600
 DATA ?= ./kedge-data
+DESTDIR ?=
+PREFIX ?= /usr/local
 BENCH_DIR ?= /tmp
 BENCH_OPTIONS ?=
 CLIENTS_MIB ?= 200
 STORM_OPTIONS ?= --lifetime 150
 STORM_SMALL ?= --files 20 --mib 24 --seconds 3 --lifetime 60
 
-# The release build needs no Swift runtime on the machine it runs on.
-RELEASE := --configuration release --static-swift-stdlib --product kedge
+# The release build needs no Swift runtime on the machine it runs on. Its symbols are not exported: nothing
+# looks them up when it runs, and they are a tenth of it.
+STATIC := --configuration release --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker --no-export-dynamic
+RELEASE := $(STATIC) --product kedge
 VENV := .build-venv
 BENCH_VENV := .build-bench-venv
 BENCH_REQUIREMENTS := Tests/bench/requirements.txt
@@ -54,6 +58,11 @@ test-deps: $(VENV)/ready $(CLIENTS_VENV)/ready ## Install what the tests need be
 build: ## Build the command for release; make deps installs what it needs
 	swift build $(RELEASE)
 
+# The symbols are in a file of their own, which gdb, perf and addr2line find by the build id.
+.PHONY: install
+install: build ## Install the command below DESTDIR/PREFIX, and its symbols apart
+	.ci/install-binary "$$(swift build $(RELEASE) --show-bin-path)/kedge" "$(DESTDIR)$(PREFIX)"
+
 .PHONY: run
 run: deps build ## Serve on 127.0.0.1:8080 with data in ./kedge-data
 	exec "$$(swift build $(RELEASE) --show-bin-path)/kedge" serve \
@@ -76,6 +85,7 @@ test: deps test-deps ## Run every test
 	Tests/torture/attacks.sh "$$(swift build --show-bin-path)/kedge" short
 	Tests/interruptions/check_interruptions.sh "$$(swift build --show-bin-path)/kedge"
 	Tests/hashing/check_hashing.sh
+	Tests/install/check_install.sh
 	Tests/deploy/check_deploy.sh "$$(swift build --show-bin-path)/kedge"
 	Tests/docs/check_tour.sh "$$(swift build --show-bin-path)/kedge"
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" \
@@ -140,20 +150,23 @@ bench-deps: test-deps $(BENCH_VENV)/ready ## Install what the benchmarks compare
 
 .PHONY: bench
 bench: build bench-deps ## Measure everything beside peers and floors (BENCH_DIR, BENCH_OPTIONS)
-	swift build --configuration release --static-swift-stdlib --product kedge-bench
+	swift build $(STATIC) --product kedge-bench
 	directory=$$(swift build $(RELEASE) --show-bin-path); \
 	    "$$directory/kedge-bench" --kedge "$$directory/kedge" $(BENCH) \
 	    --output .build/bench.json $(BENCH_OPTIONS)
+	Tests/bench/compare.py .build/bench.json docs/perf
 
-# Times are not judged here, so the binaries are those of the tests: nothing is built twice. Links need
+# No time is judged here, only ratios that fell to less than half of the stored ones, so the binaries are those of the tests: nothing is built twice. Links need
 # root; what cannot run is skipped by the name links only.
 .PHONY: bench-smoke
-bench-smoke: bench-deps ## The same, small, in two minutes: only answers and memory are judged
+bench-smoke: bench-deps ## The same, small, in two minutes: judges answers, memory and ratios
 	swift build --product kedge
 	swift build --product kedge-bench
 	directory=$$(swift build --show-bin-path); \
 	    "$$directory/kedge-bench" --smoke --kedge "$$directory/kedge" $(BENCH) \
-	    --output .build/bench-smoke.json $(BENCH_OPTIONS)
+	    --output .build/bench-smoke.json $(BENCH_OPTIONS); \
+	    Tests/bench/compare.py .build/bench-smoke.json docs/perf --check -- \
+	        "$$directory/kedge-bench" --smoke --kedge "$$directory/kedge" $(BENCH)
 
 .PHONY: format
 format: ## Format the Swift code in place

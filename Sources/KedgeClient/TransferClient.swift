@@ -64,7 +64,8 @@ public final class TransferClient: Sendable {
     ) async throws {
         guard let serverURL = URLText.normalizedBase(configuration.serverURL) else {
             throw TransferError(
-                .usage, operation: "open", explanation: "The server's address is not a URL.")
+                .usage, operation: "open",
+                explanation: "The server's address is not a URL. \(Self.internationalHostHint)")
         }
         self.configuration = configuration
         self.serverURL = serverURL
@@ -177,6 +178,9 @@ public final class TransferClient: Sendable {
         return status.id
     }
 
+    private static let internationalHostHint =
+        "A host name with other letters than a to z is written in its ASCII form, xn--."
+
     /// Turns a URL of the server's own file into its id, for which hash and chunk digests are
     /// known.
     private func normalized(_ reference: RemoteReference) throws -> RemoteReference {
@@ -184,7 +188,7 @@ public final class TransferClient: Sendable {
         guard URLText.origin(of: url) != nil else {
             throw TransferError(
                 .usage, operation: "download",
-                explanation: "Only http and https URLs can be downloaded.")
+                explanation: "Only http and https URLs can be downloaded. \(Self.internationalHostHint)")
         }
         let prefix = "\(serverURL)/files/"
         if url.hasPrefix(prefix), let id = FileID(url.dropFirst(prefix.count)) { return .file(id) }

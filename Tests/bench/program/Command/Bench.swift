@@ -29,6 +29,9 @@ struct Measurement: Sendable {
             name: "floors", summary: "SHA-256 by libcrypto, dd with fdatasync, loopback sendfile",
             run: Floors.measure),
         Measurement(
+            name: "binary", summary: "size of the binary, and time to its first answer",
+            run: Binary.measure),
+        Measurement(
             name: "upload", summary: "uploads by a client that does not hash, beside nginx PUT",
             run: RawUpload.measure),
         Measurement(

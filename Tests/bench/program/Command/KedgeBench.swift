@@ -97,7 +97,7 @@ struct KedgeBench: ParsableCommand {
             Progress.tell("\(measurement.name): \(measurement.summary)")
             do {
                 scratch.settle()
-                report.add(try measurement.run(bench))
+                report.add(try measurement.run(bench), of: measurement.name)
             } catch {
                 report.failures.append("\(measurement.name): \(error)")
             }

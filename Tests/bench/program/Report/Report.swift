@@ -7,6 +7,8 @@ struct Report {
     let hashPath: String
     let settings: Settings
     var rows: [Row] = []
+    /// The measurement of each row, by the row's id.
+    private var measurements: [String: String] = [:]
     /// Tables of scripts.
     var tables: [String] = []
     /// Measurements that were skipped, and why.
@@ -14,8 +16,15 @@ struct Report {
     /// Failures of measurements.
     var failures: [String] = []
 
-    /// Adds the rows. A row that exceeds its limit is a failure.
-    mutating func add(_ measured: Measured) {
+    init(machine: Machine, hashPath: String, settings: Settings) {
+        self.machine = machine
+        self.hashPath = hashPath
+        self.settings = settings
+    }
+
+    /// Adds the rows of a measurement. A row that exceeds its limit is a failure.
+    mutating func add(_ measured: Measured, of measurement: String) {
+        for row in measured.rows { measurements[row.id] = measurement }
         rows += measured.rows
         tables += measured.tables
         notes += measured.notes
@@ -46,7 +55,7 @@ struct Report {
         let file = ReportFile(
             version: 1, machine: machine, hashPath: hashPath, isSmoke: settings.isSmoke,
             runs: settings.scale.runs,
-            rows: rows.map(ReportFile.Line.init), notes: notes, failures: failures)
+            rows: rows.map { ReportFile.Line($0, of: measurements[$0.id] ?? "") }, notes: notes, failures: failures)
         let text = String(decoding: try encoder.encode(file), as: UTF8.self)
         try TextFile.write(text + "\n", to: path)
     }
@@ -65,6 +74,8 @@ private struct ReportFile: Encodable {
 
     struct Line: Encodable {
         let id: String
+        /// The name for `--only`.
+        let measurement: String
         let title: String
         let unit: Row.Unit
         let median: Double
@@ -77,8 +88,9 @@ private struct ReportFile: Encodable {
         let target: String?
         let isMet: Bool?
 
-        init(_ row: Row) {
+        init(_ row: Row, of measurement: String) {
             id = row.id
+            self.measurement = measurement
             title = row.title
             unit = row.unit
             median = row.ours.median

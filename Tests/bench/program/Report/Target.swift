@@ -33,6 +33,9 @@ struct Target: Sendable {
     static let all: [Target] = local + links("up") + links("down")
 
     private static let local: [Target] = [
+        Target(row: "binary.size", condition: .value(atMost: 57.2)),
+        Target(row: "binary.version", condition: .value(atMost: 20)),
+        Target(row: "binary.start", condition: .value(atMost: 50)),
         Target(row: "upload-4.speed", condition: .ofPeer(atLeast: 0.8)),
         Target(row: "upload-4.cpu", condition: .value(atMost: 2.2)),
         Target(row: "upload-4.durability", condition: .ofPeer(atLeast: 0.9)),
