@@ -188,7 +188,8 @@ public final class TransferClient: Sendable {
         guard URLText.origin(of: url) != nil else {
             throw TransferError(
                 .usage, operation: "download",
-                explanation: "Only http and https URLs can be downloaded. \(Self.internationalHostHint)")
+                explanation:
+                    "Only http and https URLs can be downloaded. \(Self.internationalHostHint)")
         }
         let prefix = "\(serverURL)/files/"
         if url.hasPrefix(prefix), let id = FileID(url.dropFirst(prefix.count)) { return .file(id) }

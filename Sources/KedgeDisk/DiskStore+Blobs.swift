@@ -23,7 +23,8 @@ extension DiskStore {
             // The staging file has no bytes when an earlier call has renamed it, or the file is
             // empty.
             let stagedCount = try fileSystem.status(of: staging)?.byteCount ?? 0
-            if stagedCount > 0 || !isThere {
+            let renames = stagedCount > 0 || !isThere
+            if renames {
                 // An empty file never had a writer that would have created its staging file.
                 if byteCount == 0 { try makeEmptyFile(staging, in: key) }
                 try cut(staging, to: byteCount)
@@ -32,10 +33,12 @@ extension DiskStore {
                 try fileSystem.rename(staging, to: blob)
             }
             // Also for an existing blob: an earlier call may have stopped before this step.
-            try names.sync(parent)
-            try fileSystem.remove(staging)
+            try names.sync(parent, hasChanged: renames)
+            let removed = try fileSystem.remove(staging)
             let stagingParent = directory.stagingDirectory(of: key)
-            if try fileSystem.status(of: stagingParent) != nil { try names.sync(stagingParent) }
+            if try fileSystem.status(of: stagingParent) != nil {
+                try names.sync(stagingParent, hasChanged: renames || removed)
+            }
         }
         return nil
     }

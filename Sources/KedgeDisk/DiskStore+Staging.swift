@@ -7,13 +7,23 @@ extension DiskStore {
         let file = try await onPool { [self] in
             let parent = directory.stagingDirectory(of: key)
             try names.makeDirectory(parent, upTo: directory.root)
-            let file = try fileSystem.open(directory.staging(key), .openOrCreate)
+            let (file, isNew) = try openOrCreate(directory.staging(key))
             // Also for an existing file: the process that created it may have died before this
             // sync.
-            try names.sync(parent)
+            try names.sync(parent, hasChanged: isNew)
             return file
         }
         return DiskStagingArea(file, of: key, store: self)
+    }
+
+    private func openOrCreate(
+        _ path: String
+    ) throws(FileError) -> (file: any OpenFile, isNew: Bool) {
+        do throws(FileError) {
+            return (try fileSystem.open(path, .createNew), true)
+        } catch  where error.code == .exists {
+            return (try fileSystem.open(path, .openOrCreate), false)
+        }
     }
 
     package func removeStaging(
@@ -77,8 +87,10 @@ extension DiskStore {
 
     /// Removes a file durably; an absent one is no error.
     func remove(_ path: String, from parent: String) throws(FileError) {
-        try fileSystem.remove(path)
+        let wasThere = try fileSystem.remove(path)
         // Also when the file is absent: an earlier call may have failed after its removal.
-        if try fileSystem.status(of: parent) != nil { try names.sync(parent) }
+        if try fileSystem.status(of: parent) != nil {
+            try names.sync(parent, hasChanged: wasThere)
+        }
     }
 }

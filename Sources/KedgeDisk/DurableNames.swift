@@ -8,10 +8,19 @@ package final class DurableNames: Sendable {
     /// The sync state of a directory. Syncs run one at a time: the kernel reports a failure once,
     /// so a concurrent call would succeed although nothing was written.
     private final class Directory: Sendable {
-        /// True when the last sync by this process succeeded. False before the first one: a sync
-        /// may have failed under an earlier process, and the kernel then considers the directory
-        /// clean, also after a restart of the process.
-        let isTrusted = Mutex(false)
+        struct Syncs {
+            /// True when the last sync by this process succeeded. False before the first one: a
+            /// sync may have failed under an earlier process, and the kernel then considers the
+            /// directory clean, also after a restart of the process.
+            var isTrusted = false
+            /// Number of the last sync that succeeded; 0 before.
+            var lastSuccess = 0
+        }
+
+        /// Held during a sync.
+        let syncs = Mutex(Syncs())
+        /// Number of syncs that have begun.
+        let begun = Mutex(0)
     }
 
     private struct State {
@@ -33,8 +42,8 @@ package final class DurableNames: Sendable {
         guard path != root, !state.withLock({ $0.made.contains(path) }) else { return }
         let parent = Self.parent(of: path)
         try makeDirectory(parent, upTo: root)
-        try fileSystem.makeDirectory(path)
-        try sync(parent)
+        let isNew = try fileSystem.makeDirectory(path)
+        try sync(parent, hasChanged: isNew)
         state.withLock { _ = $0.made.insert(path) }
     }
 
@@ -60,23 +69,35 @@ package final class DurableNames: Sendable {
     }
 
     /// Makes the names in the directory durable, also after a failed sync of this or an earlier
-    /// process.
-    package func sync(_ directory: String) throws(FileError) {
+    /// process. Concurrent calls share a sync that began after all their changes.
+    ///
+    /// - Parameter hasChanged: Whether the caller has just added or removed a name there, so that
+    ///   the kernel has something to write. Without a change, a directory whose last sync is
+    ///   unknown or has failed is changed first.
+    package func sync(_ directory: String, hasChanged: Bool = false) throws(FileError) {
         let known = state.withLock { state in
             let known = state.directories[directory] ?? Directory()
             state.directories[directory] = known
             return known
         }
-        try known.isTrusted.withLock { isTrusted throws(FileError) in
-            let wasTrusted = isTrusted
-            isTrusted = false
-            if wasTrusted {
+        let begunBefore = known.begun.withLock { $0 }
+        try known.syncs.withLock { syncs throws(FileError) in
+            // A sync that began after this call includes the caller's change.
+            guard syncs.lastSuccess <= begunBefore else { return }
+            let number = known.begun.withLock { begun in
+                begun += 1
+                return begun
+            }
+            let wasTrusted = syncs.isTrusted
+            syncs.isTrusted = false
+            if wasTrusted || hasChanged {
                 try fileSystem.syncDirectory(directory)
             } else {
                 let scratch = "\(directory)/\(DataDirectory.scratchName)"
                 try fileSystem.syncDirectoryAnew(directory, scratch: scratch)
             }
-            isTrusted = true
+            syncs.isTrusted = true
+            syncs.lastSuccess = number
         }
     }
 

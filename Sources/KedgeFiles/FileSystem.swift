@@ -110,8 +110,9 @@ package protocol FileSystem: Sendable {
     /// Returns the status of a path, without following a final symbolic link; nil when nothing is
     /// there.
     func status(of path: String) throws(FileError) -> FileStatus?
-    /// Creates one directory with mode 0700; leaves an existing one as it is.
-    func makeDirectory(_ path: String) throws(FileError)
+    /// Creates one directory with mode 0700 and returns true; leaves an existing one as it is.
+    @discardableResult
+    func makeDirectory(_ path: String) throws(FileError) -> Bool
     /// Returns the names in a directory, without `.` and `..`, in no order.
     func list(_ path: String) throws(FileError) -> [String]
     /// Renames a file, replacing a file at the target. Durable after ``syncDirectory(_:)``.

@@ -13,7 +13,10 @@ extension ForwardingFileSystem {
         try base.status(of: path)
     }
 
-    package func makeDirectory(_ path: String) throws(FileError) { try base.makeDirectory(path) }
+    @discardableResult
+    package func makeDirectory(_ path: String) throws(FileError) -> Bool {
+        try base.makeDirectory(path)
+    }
 
     package func list(_ path: String) throws(FileError) -> [String] { try base.list(path) }
 

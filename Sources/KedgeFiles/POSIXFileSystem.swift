@@ -29,11 +29,14 @@ package struct POSIXFileSystem: FileSystem {
         throw FileError(operation: "lstat", path: path, number: errno)
     }
 
-    package func makeDirectory(_ path: String) throws(FileError) {
-        guard mkdir(path, 0o700) != 0 else { return }
-        guard errno == EEXIST, try status(of: path)?.isDirectory == true else {
-            throw FileError(operation: "mkdir", path: path, number: errno)
+    @discardableResult
+    package func makeDirectory(_ path: String) throws(FileError) -> Bool {
+        guard mkdir(path, 0o700) != 0 else { return true }
+        let number = errno
+        guard number == EEXIST, try status(of: path)?.isDirectory == true else {
+            throw FileError(operation: "mkdir", path: path, number: number)
         }
+        return false
     }
 
     package func list(_ path: String) throws(FileError) -> [String] {

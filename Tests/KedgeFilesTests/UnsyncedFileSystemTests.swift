@@ -91,9 +91,9 @@ private final class RecordingFileSystem: FileSystem {
         return try real.status(of: path)
     }
 
-    func makeDirectory(_ path: String) throws(FileError) {
+    func makeDirectory(_ path: String) throws(FileError) -> Bool {
         note("makeDirectory")
-        try real.makeDirectory(path)
+        return try real.makeDirectory(path)
     }
 
     func list(_ path: String) throws(FileError) -> [String] {

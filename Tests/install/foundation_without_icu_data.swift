@@ -8,7 +8,8 @@ func expect(_ isRight: Bool, _ subject: String) {
 }
 
 func matches(_ pattern: String, _ text: String) -> Bool {
-    let expression = try? NSRegularExpression(pattern: pattern, options: .allowCommentsAndWhitespace)
+    let expression = try? NSRegularExpression(
+        pattern: pattern, options: .allowCommentsAndWhitespace)
     let all = NSRange(text.startIndex..., in: text)
     return expression?.firstMatch(in: text, range: all) != nil
 }

@@ -7,6 +7,8 @@ Lines: at most 100 columns. A longer line is allowed only where one word (text w
 as a digest or an address) does not fit into 100 columns at the indentation of that line.
 Types: no two targets of Sources declare a type of one name at their top level, unless SHARED_NAMES
 has the name with its targets and a reason. Private types do not count.
+Locks: no Mutex has a function as its value; elements of an array do not count. Each access would add
+two thunks to the function, until a call of it overflows the stack. A function in a struct stays as it is.
 Comments: none uses one of PRIVATE_WORDS of house.py, and none begins with What or The same. This is
 checked in Swift, and in Python under Tests, whose comments and docstrings do not begin with Of or
 One that either.
@@ -30,6 +32,7 @@ SHARED_NAMES = {
     "MetadataText": ("KedgePostgres KedgeSQLite", "each adapter decodes its own rows"),
 }
 OPENING = re.compile(r"//+\s*(What|The same)\b")
+LOCKED_FUNCTION = re.compile(r"\bMutex<(?!\[)[^={]*->")
 PYTHON_OPENING = re.compile(r"[#\s]*(What|The same|Of|One that)\b")
 PARAMETER = re.compile(r"-\s+(Parameter\s+)?\w+:")
 
@@ -58,6 +61,8 @@ def check_lines(name, source):
         place = f"{name}:{number}"
         if is_too_long(line):
             yield f"{place}: {len(line)} columns"
+        if LOCKED_FUNCTION.search(line):
+            yield f"{place}: a Mutex of a function; put the function into a struct"
         text = comment(line)
         yield from check_words(place, PARAMETER.sub("", text))
         opening = OPENING.match(text)
@@ -130,6 +135,8 @@ PLANTED = {
         "    /// - Parameter tell: Receives each finding.",
         "    /// - Parameter text: Told once.",
         'let url = "https://nobody.example"',
+        "let lock = Mutex<(@Sendable (Int) -> Void)?>(nil)",
+        "let result = Mutex(0).withLock { (value: inout Int) -> Int in value }",
         "let text = " + "x + " * 22 + "y",
         "let text = " + "x + " * 22 + "yz",
         "    // " + "d" * 97,
@@ -164,7 +171,8 @@ PLANTED = {
 EXPECTED = [
     "Gone is in SHARED_NAMES, but not in two targets",
     'Sources/A/One.swift:13: the comment says "Told"; name the actor, or say "report"',
-    "Sources/A/One.swift:16: 101 columns",
+    "Sources/A/One.swift:15: a Mutex of a function; put the function into a struct",
+    "Sources/A/One.swift:18: 101 columns",
     'Sources/A/One.swift:7: the comment begins with "What"',
     'Sources/A/One.swift:10: the comment begins with "The same"',
     'Sources/A/One.swift:11: the comment says "Nobody"; name the actor, or say "report"',

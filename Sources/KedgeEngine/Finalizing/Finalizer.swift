@@ -23,7 +23,7 @@ final class Finalizer: Sendable {
     private let promoter: Promoter
     private let finalizeLocks = KeyedLock<SessionID>()
     private let backgroundFinalizes = BackgroundTasks<SessionID>()
-    private let completionObserver = Mutex<(@Sendable (SessionID, OwnerID) -> Void)?>(nil)
+    private let completionObserver = CompletionObserver()
 
     init(
         context: EngineContext, registry: SessionRegistry, sessionWriter: SessionWriter,
@@ -55,7 +55,7 @@ final class Finalizer: Sendable {
     /// Sets the closure that gets each session that this node has turned into a file. It must not
     /// retain the finalizer.
     func observeCompletions(_ observer: @escaping @Sendable (SessionID, OwnerID) -> Void) {
-        completionObserver.withLock { $0 = observer }
+        completionObserver.set(observer)
     }
 
     /// Turns a complete session into a file that is verified, durable and atomically visible.
@@ -74,7 +74,7 @@ final class Finalizer: Sendable {
             do {
                 let outcome = try await finalizeLocked(id, owner: owner, expecting: expected)
                 // This may be the last partial upload that a final upload waits for.
-                if case .completed = outcome { completionObserver.withLock { $0 }?(id, owner) }
+                if case .completed = outcome { completionObserver.notify(id, owner) }
                 return outcome
             } catch let error as EngineError where error.isAnswerToFinalize {
                 // The client gets this error, so the finalize is no longer pending.

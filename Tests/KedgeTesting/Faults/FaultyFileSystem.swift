@@ -68,9 +68,10 @@ package final class FaultyFileSystem: FileSystem {
         return try real.status(of: path)
     }
 
-    package func makeDirectory(_ path: String) throws(FileError) {
+    @discardableResult
+    package func makeDirectory(_ path: String) throws(FileError) -> Bool {
         try enter(.makeDirectory, path)
-        try real.makeDirectory(path)
+        return try real.makeDirectory(path)
     }
 
     package func list(_ path: String) throws(FileError) -> [String] {

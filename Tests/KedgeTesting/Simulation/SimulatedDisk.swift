@@ -173,17 +173,19 @@ extension SimulatedDisk {
         }
     }
 
-    package func makeDirectory(_ path: String) throws(FileError) {
+    @discardableResult
+    package func makeDirectory(_ path: String) throws(FileError) -> Bool {
         try call(.makeDirectory, path) { state throws(FileError) in
             if let found = state.image.inode(at: path) {
                 guard state.image.inodes[found]?.isDirectory == true else {
                     throw .simulated("mkdir", path, .exists)
                 }
-                return
+                return false
             }
             let (directory, name) = try state.image.parent(of: path)
             let inode = state.image.makeInode(isDirectory: true)
             state.image.setName(name, in: directory, to: inode)
+            return true
         }
     }
 

@@ -55,7 +55,8 @@ struct Report {
         let file = ReportFile(
             version: 1, machine: machine, hashPath: hashPath, isSmoke: settings.isSmoke,
             runs: settings.scale.runs,
-            rows: rows.map { ReportFile.Line($0, of: measurements[$0.id] ?? "") }, notes: notes, failures: failures)
+            rows: rows.map { ReportFile.Line($0, of: measurements[$0.id] ?? "") },
+            notes: notes, failures: failures)
         let text = String(decoding: try encoder.encode(file), as: UTF8.self)
         try TextFile.write(text + "\n", to: path)
     }
