@@ -27,7 +27,7 @@ struct RawUpload {
     static func measure(_ bench: Bench) throws -> Measured {
         let upload = try RawUpload(bench)
         let hasSwitch = try KedgeServer.hasDurabilitySwitch(bench)
-        let hasSlowSyncs = try KedgeServer.canSlowSyncs(bench)
+        let hasSlowSyncs = SlowSyncs.areAvailable
         var samples = Samples()
         for _ in 0..<bench.scale.runs {
             for count in [1, 4] {
@@ -47,7 +47,7 @@ struct RawUpload {
         }
         var notes: [String] = []
         if !hasSwitch { notes.append("this kedge has no option --durability, so not measured") }
-        if !hasSlowSyncs { notes.append("strace cannot delay syncs here, so not measured") }
+        if !hasSlowSyncs { notes.append("there is no C compiler to delay syncs, so not measured") }
         if bench.settings.rclone == nil { notes.append("there is no rclone to compare with") }
         return Measured(rows: upload.rows(samples), notes: notes)
     }

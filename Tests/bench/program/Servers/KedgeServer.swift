@@ -14,8 +14,6 @@ final class KedgeServer: Server {
         case withSlowSyncs
     }
 
-    static let slowSyncMilliseconds = 5
-
     /// Starts a server and waits until it is ready.
     ///
     /// - Parameters:
@@ -34,32 +32,11 @@ final class KedgeServer: Server {
         switch manner {
         case .plain: break
         case .withoutDurability: words += ["--durability", "off"]
-        case .withSlowSyncs: words = try Self.slowSyncs() + words
+        case .withSlowSyncs: words = try SlowSyncs.prefix(bench) + words
         }
         process = try BenchProcess(
             words[0], Array(words.dropFirst()), home: directory, log: "\(directory)/server.log")
         try waitUntil { isReady }
-    }
-
-    /// Makes the command that delays system calls with strace(1). It stops the server at these
-    /// calls only, and runs beside it, so that the child's id and status are the server's.
-    private static func slowSyncs() throws -> [String] {
-        let delayMicroseconds = slowSyncMilliseconds * 1000
-        return [
-            try Executable.require("strace"), "-D", "-f", "--seccomp-bpf",
-            "-e", "trace=fdatasync,fsync",
-            "-e", "inject=fdatasync,fsync:delay_exit=\(delayMicroseconds)", "-o", "/dev/null",
-        ]
-    }
-
-    /// Whether strace exists and the system permits it, which containers often do not.
-    static func canSlowSyncs(_ bench: Bench) throws -> Bool {
-        guard Executable.find("strace") != nil else { return false }
-        let directory = try bench.scratch.makeDirectory("strace")
-        let words = try slowSyncs() + [Executable.require("true")]
-        let trial = try BenchProcess(
-            words[0], Array(words.dropFirst()), home: directory, log: "\(directory)/log")
-        return try trial.wait(limit: 30).status == 0
     }
 
     private var isReady: Bool {
