@@ -92,6 +92,7 @@ final class ServerMachine: Sendable {
             "/data", pool: pool, fileSystem: disk, reserveByteCount: 0)
         var configuration = EngineConfiguration()
         configuration.chunkSizes = 256...65_536
+        configuration.chunkSizeMultiple = 1
         configuration.bufferCapacity = 700
         configuration.checkpointByteCount = 2000
         configuration.minCheckpointByteCount = 300

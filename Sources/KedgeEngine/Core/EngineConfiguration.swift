@@ -6,6 +6,9 @@ package struct EngineConfiguration: Sendable {
     /// Smallest and largest chunk size a session may ask for, in bytes. Larger chunks mean fewer
     /// rows and requests; smaller ones mean less to verify again after damage.
     package var chunkSizes: ClosedRange<Int64> = (256 << 10)...(64 << 20)
+    /// Chunk sizes of new sessions are multiples of it, in bytes: whole blocks of SHA-256
+    /// (FIPS 180-4). Sessions of earlier versions may have others; they take two passes of hashing.
+    package var chunkSizeMultiple: Int64 = 64
     /// Chunk size of sessions that do not ask for one, in bytes.
     package var defaultChunkSize: Int64 = ChunkLayout.defaultChunkSize
     /// Largest file size accepted, in bytes.

@@ -78,7 +78,8 @@ extension NewSession {
         return try fittingChunkSize(configuration)
     }
 
-    /// Returns the size within the limits that is nearest to the preferred one.
+    /// Returns the size within the limits that is nearest to the preferred one, rounded up to whole
+    /// blocks of SHA-256 where the limits allow that. Chunk and file are then hashed together.
     private func fittingChunkSize(_ configuration: EngineConfiguration) throws -> Int64 {
         let wish = chunkSize ?? configuration.defaultChunkSize
         guard wish > 0 else { throw EngineError(.badRequest, "chunkSize is not positive.") }
@@ -91,7 +92,11 @@ extension NewSession {
             forFileOf: largest, maxChunkCount: configuration.maxChunkCount)
         // Doubling may exceed an upper limit that would have been enough.
         let upper = sizes.upperBound
-        return doubled > upper && configuration.fits(largest, inChunksOf: upper) ? upper : doubled
+        let size =
+            doubled > upper && configuration.fits(largest, inChunksOf: upper) ? upper : doubled
+        let block = configuration.chunkSizeMultiple
+        let rounded = (size + block - 1) / block * block
+        return rounded > upper ? size : rounded
     }
 
     /// Whether the text is `type/subtype` of token characters, with parameters of printable ASCII

@@ -14,6 +14,7 @@ extension EngineConfiguration {
     static let small: EngineConfiguration = {
         var configuration = EngineConfiguration()
         configuration.chunkSizes = 1...4096
+        configuration.chunkSizeMultiple = 1
         configuration.defaultChunkSize = 1000
         configuration.maxFileSize = 1_000_000
         configuration.bufferCapacity = 256

@@ -78,6 +78,25 @@ import Testing
         }
     }
 
+    @Test(
+        arguments: [
+            (1, 1024), (1025, 1088), (1088, 1088), (999_937, 999_990), (4 << 20, 999_990),
+        ] as [(Int64, Int64)])
+    func `a chunk size is rounded up to whole blocks of the hash within the limits`(
+        wish: Int64, chunkSize: Int64
+    ) async throws {
+        let fixture = try await ServerEnvironment {
+            $0.engine.chunkSizes = 1001...999_990
+            $0.engine.chunkSizeMultiple = 64
+        }
+        try await fixture.withServer { server in
+            let session: CreateSessionResponse = try await server.ask(
+                .createSession(CreateSessionRequest(fileName: "a", fileSize: 1, chunkSize: wish))
+            ).decoded()
+            #expect(session.chunkSize == chunkSize)
+        }
+    }
+
     @Test(arguments: [Int64.min, -1, 0])
     func `a chunk size that is not above zero is refused`(chunkSize: Int64) async throws {
         let fixture = try await ServerEnvironment { $0.engine.chunkSizes = 1000...1_000_000 }

@@ -28,6 +28,7 @@ final class ServerEnvironment: Sendable {
                 .storageReserve: "0", .drainTimeout: "1", .maxConcurrentWrites: "10000",
             ], environment: [:], file: nil)
         var configuration = try loader.configuration()
+        configuration.engine.chunkSizeMultiple = 1
         configure(&configuration)
         self.configuration = configuration
     }

@@ -109,7 +109,9 @@ final class BenchConnection {
             start = end
             let body = try take(head.contentLength)
             // Interim answers (RFC 9110 section 15.2) precede the one that counts.
-            if head.status >= 200 { return HTTPResponse(status: head.status, body: body) }
+            if head.status >= 200 {
+                return HTTPResponse(status: head.status, location: head.location, body: body)
+            }
         }
     }
 

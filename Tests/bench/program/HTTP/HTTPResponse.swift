@@ -3,6 +3,8 @@ internal import Foundation
 /// A response, read to its end.
 struct HTTPResponse: Sendable {
     let status: Int
+    /// The field Location, as sent.
+    let location: String?
     let body: [UInt8]
 
     /// - Throws: ``BenchFailure`` with the beginning of the body for another status.
@@ -23,6 +25,7 @@ struct HTTPResponse: Sendable {
 /// The head of a response, as far as a client needs it to find the end of the body.
 struct HTTPResponseHead {
     let status: Int
+    let location: String?
     let contentLength: Int
 
     /// - Throws: ``BenchFailure`` for bytes that are no head of HTTP/1.1 with a length.
@@ -35,13 +38,19 @@ struct HTTPResponseHead {
         }
         self.status = status
         var length: Int?
+        var location: String?
         for line in lines.dropFirst() {
             guard let colon = line.firstIndex(of: ":") else { continue }
-            guard line[..<colon].lowercased() == "content-length" else { continue }
-            length = Int(line[line.index(after: colon)...].drop { $0 == " " })
+            let value = line[line.index(after: colon)...].drop { $0 == " " }
+            switch line[..<colon].lowercased() {
+            case "content-length": length = Int(value)
+            case "location": location = String(value)
+            default: break
+            }
         }
         if status < 200 || status == 204 || status == 304 { length = 0 }
         guard let length else { throw BenchFailure("an answer has no Content-Length: \(text)") }
         contentLength = length
+        self.location = location
     }
 }

@@ -19,6 +19,8 @@ struct RawUpload {
         /// nginx over four connections, in MiB a second until its files are synced.
         var nginxSynced: [Double] = []
         var rclone: [TransferSample] = []
+        /// One PATCH of tus, and four of a quarter each at once.
+        var tus: [Int: [TransferSample]] = [1: [], 4: []]
         var withoutDurability: [TransferSample] = []
         var withSlowSyncs: [TransferSample] = []
         var digests: [Double] = []
@@ -36,6 +38,7 @@ struct RawUpload {
                 samples.nginx[count]?.append(put)
                 if count == 4 { samples.nginxSynced.append(synced) }
             }
+            for count in [1, 4] { samples.tus[count]?.append(try upload.tus(count)) }
             if hasSwitch {
                 samples.withoutDurability.append(try upload.ours(4, .withoutDurability))
             }
@@ -66,6 +69,29 @@ struct RawUpload {
         }
         guard answer?.fileHashSha256 == fileDigest else {
             throw BenchFailure("the server has another SHA-256 of the file")
+        }
+        try server.discard()
+        return sample
+    }
+
+    /// Sends a file of tus over each connection, in one PATCH.
+    private func tus(_ uploadCount: Int) throws -> TransferSample {
+        bench.scratch.settle()
+        let server = try KedgeServer(bench)
+        let part = content.byteCount / uploadCount
+        let source = bench.source
+        let sample = try TransferSample.measure(server, byteCount: part * uploadCount) {
+            _ = try concurrently(uploadCount) { index in
+                let connection = try server.connect()
+                try TusUpload.create(byteCount: part, on: connection)
+                    .patch(source, at: index * part, on: connection)
+            }
+        }
+        let digests = try (0..<uploadCount).map { index in
+            try source.digest(at: index * part, byteCount: part)
+        }
+        guard try TusUpload.digests(uploadCount, on: server.connect()) == Set(digests) else {
+            throw BenchFailure("the server has another SHA-256 of a tus upload")
         }
         try server.discard()
         return sample
@@ -128,6 +154,10 @@ struct RawUpload {
             rows.append(Row(id, title, .mebibytesPerSecond, values, peer: peer))
         }
         let many = speeds(samples.ours[4])
+        for (count, title) in [(1, "tus, one PATCH"), (4, "tus, 4 files at once")] {
+            rows += (samples.tus[count] ?? []).rows(
+                "tus-\(count)", title, peer: ("native, 4 conn.", samples.ours[4] ?? []))
+        }
         compare(
             "upload-4.synced", "upload, 4 conn.", many,
             with: Series(name: "nginx PUT, fsync", values: samples.nginxSynced))
