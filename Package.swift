@@ -128,15 +128,16 @@ let package = Package(
                 httpTypes, logging,
             ], plugins: ["EmbedMigrations"]),
 
-        // The command: the service and the client as one program.
         // Spares a static program the 34 MB of ICU's locales.
         .target(name: "CICUStubData"),
+        // The command: the service and the client as one program.
         .executableTarget(
             name: "kedge",
             dependencies: [
-                "CICUStubData", "KedgeClient", "KedgeContainers", "KedgeDisk", "KedgeEngine", "KedgeFiles",
-                "KedgeHash", "KedgeLocks", "KedgeMigrations", "KedgeModel", "KedgePostgres",
-                "KedgeS3", "KedgeSQLite", "KedgeServer", argumentParser, lifecycle, logging,
+                "CICUStubData", "KedgeClient", "KedgeContainers", "KedgeDisk", "KedgeEngine",
+                "KedgeFiles", "KedgeHash", "KedgeLocks", "KedgeMigrations", "KedgeModel",
+                "KedgePostgres", "KedgeS3", "KedgeSQLite", "KedgeServer", argumentParser,
+                lifecycle, logging,
                 product("UnixSignals", of: "swift-service-lifecycle"),
             ]),
 

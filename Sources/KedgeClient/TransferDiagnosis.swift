@@ -78,6 +78,9 @@ public struct TransferDiagnosis: Sendable, Codable, Hashable {
     public var computedSha256: SHA256Digest?
     /// Number of bytes covered by the whole-file hash.
     public var hashedBytes: Int64
+    /// Number of bytes that were read again for that hash, by the run that computed it: none, or
+    /// nearly none, when the chunks came in order.
+    public var readBackBytes: Int64
     /// Number of times the file changed on the server during this download.
     public var remoteChangeCount: Int?
     /// Time of enqueueing.
@@ -131,6 +134,7 @@ public struct TransferDiagnosis: Sendable, Codable, Hashable {
         expectedSha256 = download?.expectedHash
         computedSha256 = record.fileHash
         hashedBytes = record.hashedByteCount
+        readBackBytes = status.readBackByteCount
         remoteChangeCount = download?.remoteChangeCount
         createdAt = status.createdAt
         updatedAt = status.updatedAt

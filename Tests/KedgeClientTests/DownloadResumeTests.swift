@@ -49,6 +49,22 @@ struct DownloadResumeTests {
         return id
     }
 
+    @Test func `a diagnosis has the bytes that were read again for the hash`() async throws {
+        let file = fixture.addFile(bytes)
+        let client = try await fixture.client { $0.connections = 1 }
+        let whole = try await client.enqueueDownload(.file(file), to: fixture.path("whole.bin"))
+        _ = try await client.run(whole)
+        #expect(try await client.diagnose(whole).readBackBytes == 0)
+        let upload = try await client.enqueueUpload(path: fixture.path("whole.bin"))
+        _ = try await client.run(upload)
+        #expect(try await client.diagnose(upload).readBackBytes == 0)
+
+        let resumed = try await begin(file)
+        expectCompleted(try await client.run(resumed))
+        // The chunks of the first run, at least.
+        #expect(try await client.diagnose(resumed).readBackBytes >= 5 * 65_536)
+    }
+
     @Test func `bytes that were damaged between two runs are noticed`() async throws {
         let id = try await begin(fixture.addFile(bytes))
         let path = try temporaryPath

@@ -26,7 +26,7 @@ expect(digits == "1.2   7% ü", "String(format:)")
 expect("e\u{301}".precomposedStringWithCanonicalMapping.unicodeScalars.count == 1, "normal form C")
 
 var calendar = Calendar(identifier: .gregorian)
-calendar.timeZone = TimeZone(secondsFromGMT: 0)!
+calendar.timeZone = .gmt
 let date = calendar.date(from: DateComponents(year: 2024, month: 2, day: 29, hour: 12))
 expect(date?.timeIntervalSince1970 == 1_709_208_000, "date")
 expect(date?.ISO8601Format() == "2024-02-29T12:00:00Z", "ISO 8601")

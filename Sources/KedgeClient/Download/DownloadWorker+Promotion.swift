@@ -105,7 +105,9 @@ extension DownloadWorker {
         try await context.onDisk("sync", .downloadFolder) { try temp.file.syncData() }
         guard
             try await context.store.beginPromotion(
-                fileHash: digest, size: size, known: download, of: context.lease)
+                fileHash: digest, size: size,
+                readBackByteCount: wholeFile?.readBackByteCount ?? 0, known: download,
+                of: context.lease)
         else {
             throw DownloadRestart(
                 error: TransferError(

@@ -11,6 +11,7 @@ final class FileHasher: Sendable {
     private struct State {
         var failure: (any Error)?
         var isStopped = false
+        var readBackByteCount: Int64 = 0
     }
 
     private let file: any OpenFile
@@ -36,6 +37,10 @@ final class FileHasher: Sendable {
         let hasher = fileHashing.hasher
         return SavedHash(offsetBytes: hasher.byteCount, state: hasher.savedState)
     }
+
+    /// Number of bytes that were read from the file for this hash. Bytes that were hashed while
+    /// they were sent or written do not count.
+    var readBackByteCount: Int64 { state.withLock { $0.readBackByteCount } }
 
     /// Hashes a chunk in memory. Returns only when done, so that no chunk is held longer than
     /// necessary. If the hash has not reached the chunk, it catches up from the file.
@@ -114,6 +119,7 @@ final class FileHasher: Sendable {
                 guard buffer.count > 0 else { return }
                 hasher.update(buffer.bytes)
                 fileHashing.readBack(hasher)
+                state.withLock { $0.readBackByteCount += Int64(buffer.count) }
             } catch {
                 state.withLock { $0.failure = error }
             }

@@ -23,6 +23,9 @@ package struct TransferStatus: Sendable, Equatable {
     package var lastGoodByteOffset: Int64
     /// Number of times the whole file had another SHA-256 than expected.
     package var integrityFailureCount: Int
+    /// Number of bytes that were read again for the hash of the whole file, by the run that
+    /// computed it.
+    package var readBackByteCount: Int64
     /// How the result was checked; nil until it was.
     package var verification: Verification?
     /// Command for the process that runs this transfer, which acts on it within a second.
@@ -39,6 +42,7 @@ package struct TransferStatus: Sendable, Equatable {
         self.state = .queued
         self.lastGoodByteOffset = 0
         self.integrityFailureCount = 0
+        self.readBackByteCount = 0
         self.createdAt = createdAt
         self.updatedAt = createdAt
     }

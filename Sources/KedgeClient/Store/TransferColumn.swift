@@ -19,6 +19,7 @@ enum TransferColumn: String, Sendable {
     case lastRequestID = "last_request_id"
     case lastGoodByteOffset = "last_good_byte_offset"
     case integrityFailureCount = "integrity_failure_count"
+    case readBackBytes = "read_back_bytes"
     case verification
     case ownerToken = "owner_token"
     case ownerProcess = "owner_process"

@@ -137,6 +137,7 @@ struct TransferRow {
             status.lastRequestID = text(.lastRequestID)
             status.lastGoodByteOffset = integer(.lastGoodByteOffset) ?? 0
             status.integrityFailureCount = Int(integer(.integrityFailureCount) ?? 0)
+            status.readBackByteCount = integer(.readBackBytes) ?? 0
             status.verification = try optional(.verification, Verification.init(rawValue:))
             status.command = try command
             status.ownerToken = text(.ownerToken)

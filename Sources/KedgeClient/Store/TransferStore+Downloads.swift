@@ -130,10 +130,13 @@ extension TransferStore {
 
     /// Records the verified hash before the rename, so that a later run can recover from a crash.
     ///
-    /// - Parameter known: The record that the worker used.
+    /// - Parameters:
+    ///   - readBackByteCount: Number of bytes that were read again for the hash.
+    ///   - known: The record that the worker used.
     /// - Returns: False if the options have changed since; then the record stays unchanged.
     package func beginPromotion(
-        fileHash: SHA256Digest, size: Int64, known: DownloadTransfer, of lease: Lease
+        fileHash: SHA256Digest, size: Int64, readBackByteCount: Int64, known: DownloadTransfer,
+        of lease: Lease
     ) async throws -> Bool {
         try await update(lease, operation: "begin promotion") { change in
             let now = try DownloadTransfer(change.row)
@@ -142,6 +145,7 @@ extension TransferStore {
             }
             change.set(.fileHash, fileHash.bytes)
             change.set(.expectedSize, size)
+            change.set(.readBackBytes, readBackByteCount)
             return true
         }
     }

@@ -117,9 +117,14 @@ extension TransferStore {
     }
 
     /// Records the digest of the whole file.
-    package func setFileHash(_ digest: SHA256Digest, of lease: Lease) async throws {
+    ///
+    /// - Parameter readBackByteCount: Number of bytes that were read again for it.
+    package func setFileHash(
+        _ digest: SHA256Digest, readBackByteCount: Int64, of lease: Lease
+    ) async throws {
         try await update(lease, operation: "set file hash") { change in
             change.set(.fileHash, digest.bytes)
+            change.set(.readBackBytes, readBackByteCount)
         }
     }
 

@@ -82,7 +82,8 @@ extension UploadRun {
     /// Records the digest of the whole file, unless the record has it.
     func recordFileHash(_ digest: SHA256Digest) async throws {
         guard upload.fileHash != digest else { return }
-        try await context.store.setFileHash(digest, of: context.lease)
+        try await context.store.setFileHash(
+            digest, readBackByteCount: wholeFile.readBackByteCount, of: context.lease)
         upload.fileHash = digest
     }
 

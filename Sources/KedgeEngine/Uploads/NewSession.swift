@@ -78,7 +78,7 @@ extension NewSession {
         return try fittingChunkSize(configuration)
     }
 
-    /// Returns the size within the limits that is nearest to the preferred one, rounded up to whole
+    /// Returns the size within the limits that is nearest to the preferred one, rounded to whole
     /// blocks of SHA-256 where the limits allow that. Chunk and file are then hashed together.
     private func fittingChunkSize(_ configuration: EngineConfiguration) throws -> Int64 {
         let wish = chunkSize ?? configuration.defaultChunkSize
@@ -95,8 +95,13 @@ extension NewSession {
         let size =
             doubled > upper && configuration.fits(largest, inChunksOf: upper) ? upper : doubled
         let block = configuration.chunkSizeMultiple
-        let rounded = (size + block - 1) / block * block
-        return rounded > upper ? size : rounded
+        let roundedUp = (size + block - 1) / block * block
+        guard roundedUp > upper else { return roundedUp }
+        let roundedDown = size / block * block
+        let isAllowed =
+            roundedDown >= max(sizes.lowerBound, configuration.minStoredChunkSize)
+            && configuration.fits(largest, inChunksOf: roundedDown)
+        return isAllowed ? roundedDown : size
     }
 
     /// Whether the text is `type/subtype` of token characters, with parameters of printable ASCII

@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// Syncs that take longer, as on a disk that has no cache in front of it: a library that stands between
-/// the server and the C library. strace(1) could delay them too, but it stops threads at other calls as
-/// well, and the server then takes three times as long without any delay.
+/// Syncs that take longer, as on a disk that has no cache in front of it: a library that stands
+/// between the server and the C library. strace(1) could delay them too, but it stops threads at
+/// other calls as well, and the server then takes three times as long without any delay.
 enum SlowSyncs {
     static let delayMilliseconds = 5
 
