@@ -130,11 +130,14 @@ let package = Package(
 
         // Spares a static program the 34 MB of ICU's locales.
         .target(name: "CICUStubData"),
+        // The width of a character on a terminal.
+        .systemLibrary(name: "CWidth"),
         // The command: the service and the client as one program.
         .executableTarget(
             name: "kedge",
             dependencies: [
-                "CICUStubData", "KedgeClient", "KedgeContainers", "KedgeDisk", "KedgeEngine",
+                "CICUStubData", "CWidth", "KedgeClient", "KedgeContainers", "KedgeDisk",
+                "KedgeEngine",
                 "KedgeFiles", "KedgeHash", "KedgeLocks", "KedgeMigrations", "KedgeModel",
                 "KedgePostgres", "KedgeS3", "KedgeSQLite", "KedgeServer", argumentParser,
                 lifecycle, logging,

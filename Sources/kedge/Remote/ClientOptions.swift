@@ -18,6 +18,8 @@ struct ClientOptions: ParsableArguments {
     @Flag(help: "Write JSON to standard output, one object per line.") var json = false
     @Flag(name: .shortAndLong, help: "Print only errors.") var quiet = false
 
+    @Option(help: "Use colours on a terminal: auto, always or never (auto honours NO_COLOR).")
+    var color = ColorChoice.auto
     @Flag(help: "Write the client's log to standard error.") var verbose = false
 
     /// Placeholder where no server is contacted: the address of `make run`.

@@ -19,15 +19,21 @@ final class ProgressDisplay: Sendable {
     /// Interval of polling the transfers.
     private static let interval = Duration.milliseconds(200)
 
-    private struct State {
+    fileprivate struct State {
         /// Unfinished transfers of this command, in order.
         var order: [TransferID] = []
         var snapshots: [TransferID: TransferSnapshot] = [:]
-        var shownLineCount = 0
+        var pasts: [TransferID: TransferBar.Past] = [:]
+        var total = TotalLine(fileCount: 1)
+        var firstMoved: ContinuousClock.Instant?
+        /// The cells of each line on the terminal that is redrawn.
+        var shownLines: [Int] = []
         var lastLine: [TransferID: ShownLine] = [:]
+
+        var hasManyFiles: Bool { total.fileCount > 1 }
     }
 
-    private struct ShownLine {
+    fileprivate struct ShownLine {
         let time: ContinuousClock.Instant
         let snapshot: TransferSnapshot
 
@@ -39,13 +45,30 @@ final class ProgressDisplay: Sendable {
     }
 
     private let mode: Mode
+    private let isColored: Bool
+    private let began = ContinuousClock.now
     private let state = Mutex(State())
 
-    /// - Parameter isLogging: Disables bars, which log lines would break.
-    init(isJSON: Bool, isQuiet: Bool, isLogging: Bool) {
+    /// - Parameters:
+    ///   - isLogging: Disables bars, which log lines would break.
+    ///   - isColored: Whether bars may have colours.
+    init(isJSON: Bool, isQuiet: Bool, isLogging: Bool, isColored: Bool) {
         mode =
             isJSON
             ? .json : isQuiet ? .silent : StandardError.isTerminal && !isLogging ? .bars : .lines
+        self.isColored = isColored
+    }
+
+    /// Sets what the sum of all files counts up to.
+    ///
+    /// - Parameter byteCounts: Size of each file; nil where it is not known yet.
+    func expect(_ byteCounts: [Int64?]) {
+        state.withLock { state in
+            state.total.fileCount = byteCounts.count
+            state.total.totalByteCount = byteCounts.reduce(0) { sum, next in
+                sum.flatMap { sum in next.map { sum + $0 } }
+            }
+        }
     }
 
     /// Adds a transfer to the display.
@@ -77,7 +100,7 @@ final class ProgressDisplay: Sendable {
             // The transfer may have finished since its snapshot was taken.
             guard let place = state.order.firstIndex(of: snapshot.id) else { return }
             if let newer = snapshot.replacedBy { state.order[place] = newer }
-            state.snapshots[snapshot.id] = snapshot
+            state.note(snapshot)
             if mode != .bars, !snapshot.state.isFinal || snapshot.replacedBy != nil {
                 line(snapshot, &state)
             }
@@ -85,19 +108,46 @@ final class ProgressDisplay: Sendable {
     }
 
     /// Shows the last state of a finished transfer, then its output and complaint.
-    func finish(_ snapshot: TransferSnapshot, output: String?, complaint: String?) {
+    ///
+    /// - Parameter ending: Text in place of `done`.
+    func finish(
+        _ snapshot: TransferSnapshot, ending: String? = nil, output: String?, complaint: String?
+    ) {
         state.withLock { state in
             state.order.removeAll { $0 == snapshot.id || $0 == snapshot.replaces }
             state.snapshots[snapshot.id] = nil
+            state.pasts[snapshot.id] = nil
+            state.total.count(snapshot)
             clearBars(&state)
+            let bar = TransferBar(snapshot: snapshot, ending: ending)
             switch mode {
             // A complaint contains the same in full.
-            case .bars where complaint == nil: StandardError.write(Self.bar(snapshot) + "\n")
-            case .lines where complaint == nil:
-                StandardError.write(Self.summary(snapshot) + "\n")
+            case .bars where complaint == nil:
+                let cells = StandardError.columnCount - 1
+                StandardError.write(bar.text(cells: cells, isColored: isColored) + "\n")
+            case .lines where complaint == nil: StandardError.write(bar.summary + "\n")
             default: break
             }
             show(output: output, complaint: complaint, &state)
+        }
+    }
+
+    /// Shows that a file was refused before it became a transfer.
+    func refuse(output: String?, complaint: String) {
+        state.withLock { state in
+            state.total.failedCount += 1
+            clearBars(&state)
+            show(output: output, complaint: complaint, &state)
+        }
+    }
+
+    /// Shows the sum of all files, if there are several.
+    func conclude() {
+        guard mode == .bars || mode == .lines else { return }
+        state.withLock { state in
+            guard state.hasManyFiles else { return }
+            clearBars(&state)
+            StandardError.write(state.total.sum(after: began.duration(to: .now)) + "\n")
         }
     }
 
@@ -128,20 +178,35 @@ final class ProgressDisplay: Sendable {
     }
 
     private func clearBars(_ state: inout State) {
-        if state.shownLineCount > 0 { StandardError.write(Self.clear(state.shownLineCount)) }
-        state.shownLineCount = 0
+        StandardError.write(Self.clear(state.shownLines))
+        state.shownLines = []
     }
 
-    /// Redraws the bars of unfinished transfers: moving ones first, as many as fit on the terminal.
+    /// Redraws the bars: of a single file always, of several only those that move, as many as fit on
+    /// the terminal, and the sum below.
     private func redraw(_ state: inout State) {
+        let cells = StandardError.columnCount - 1
         let known = state.order.compactMap { state.snapshots[$0] }.filter { !$0.state.isFinal }
-        let moving = known.filter { $0.state == .uploading || $0.state == .downloading }
-        let others = known.filter { $0.state != .uploading && $0.state != .downloading }
-        let lines = (moving + others).prefix(max(1, StandardError.rowCount - 2)).map(Self.bar)
-        guard !lines.isEmpty || state.shownLineCount > 0 else { return }
+        // Also those that wait to try again, with the reason.
+        let busy = known.filter {
+            $0.state == .uploading || $0.state == .downloading || $0.errorCode != nil
+        }
+        let shown = state.hasManyFiles ? busy : known
+        let now = ContinuousClock.now
+        var lines = shown.prefix(max(1, StandardError.rowCount - 3)).map { snapshot in
+            TransferBar(snapshot: snapshot, past: state.pasts[snapshot.id], now: now)
+                .text(cells: cells, isColored: isColored)
+        }
+        if state.hasManyFiles, !known.isEmpty {
+            let isWarm = state.firstMoved.map { $0.duration(to: now) >= TransferBar.warmUp }
+            lines.append(state.total.text(known, isWarm: isWarm ?? false, cells: cells))
+        }
+        guard !lines.isEmpty || !state.shownLines.isEmpty else { return }
+        // Without wrapping meanwhile: some terminals draw characters wider than counted.
         StandardError.write(
-            Self.clear(state.shownLineCount) + lines.map { $0 + "\n" }.joined())
-        state.shownLineCount = lines.count
+            Self.clear(state.shownLines) + "\u{1B}[?7l" + lines.map { $0 + "\n" }.joined()
+                + "\u{1B}[?7h")
+        state.shownLines = lines.map { _ in cells }
     }
 
     private func line(_ snapshot: TransferSnapshot, _ state: inout State) {
@@ -156,59 +221,53 @@ final class ProgressDisplay: Sendable {
         if mode == .json {
             StandardOutput.offer(JSONLine.text(.progress, snapshot))
         } else {
-            StandardError.write(Self.summary(snapshot) + "\n")
+            let bar = TransferBar(snapshot: snapshot, past: state.pasts[snapshot.id])
+            StandardError.write(bar.summary + "\n")
         }
     }
 
-    private static func clear(_ lineCount: Int) -> String {
-        lineCount > 0 ? "\u{1B}[\(lineCount)A\u{1B}[J" : ""
+    /// Returns the text that removes these lines. A terminal that has become narrower since has
+    /// wrapped them, so each takes more rows.
+    private static func clear(_ lines: [Int]) -> String {
+        guard !lines.isEmpty else { return "" }
+        let columns = StandardError.columnCount
+        let rows = lines.reduce(0) { $0 + max(1, ($1 + columns - 1) / columns) }
+        return "\r\u{1B}[\(rows)A\u{1B}[J"
     }
+}
 
-    private static func summary(_ snapshot: TransferSnapshot) -> String {
-        "\(printable(snapshot.name))  \(percent(snapshot))  \(facts(snapshot))"
+extension ProgressDisplay.State {
+    /// Notes a snapshot, and whether bytes have moved since the last one.
+    fileprivate mutating func note(_ snapshot: TransferSnapshot) {
+        let now = ContinuousClock.now
+        var past =
+            pasts[snapshot.id]
+            ?? TransferBar.Past(
+                startByteCount: snapshot.bytesTransferred, firstMoved: nil, lastMoved: now)
+        let before = snapshots[snapshot.id]?.bytesTransferred ?? snapshot.bytesTransferred
+        if snapshot.bytesTransferred > before || (snapshot.bytesPerSecond ?? 0) > 0 {
+            past.firstMoved = past.firstMoved ?? now
+            past.lastMoved = now
+            firstMoved = firstMoved ?? now
+        }
+        pasts[snapshot.id] = past
+        snapshots[snapshot.id] = snapshot
     }
+}
 
-    private static func bar(_ snapshot: TransferSnapshot) -> String {
-        let width = StandardError.columnCount
-        let name = fitted(printable(snapshot.name), to: max(12, width / 4))
-        let tail = facts(snapshot)
-        let room = max(0, width - name.count - tail.count - 12)
-        let filled = Int(Double(room) * fraction(snapshot))
-        let bar =
-            String(repeating: "=", count: filled) + String(repeating: " ", count: room - filled)
-        return String("\(name) \(percent(snapshot)) [\(bar)] \(tail)".prefix(width - 1))
-    }
-
-    private static func facts(_ snapshot: TransferSnapshot) -> String {
+extension TotalLine {
+    /// Counts a file that has ended.
+    fileprivate mutating func count(_ snapshot: TransferSnapshot) {
+        let byteCount = snapshot.totalBytes ?? snapshot.bytesTransferred
         switch snapshot.state {
-        case .uploading, .downloading:
-            // During a retry, its reason matters more than the rate.
-            if snapshot.errorCode != nil { return printable(snapshot.message) }
-            let total = snapshot.totalBytes.map { "/" + ByteText.size($0) } ?? ""
-            let rate = snapshot.bytesPerSecond.map { "  " + ByteText.rate($0) } ?? ""
-            let rest = snapshot.timeRemaining.map { "  ETA " + ByteText.time($0) } ?? ""
-            return ByteText.size(snapshot.bytesTransferred) + total + rate + rest
         case .completed:
-            let size = ByteText.size(snapshot.totalBytes ?? snapshot.bytesTransferred)
-            return "\(size)  \(snapshot.verification == .unverified ? "done, unverified" : "done")"
-        case .queued, .paused, .failed, .canceled:
-            return printable(snapshot.message)
+            completedCount += 1
+            completedByteCount += byteCount
+            endedByteCount += byteCount
+        case .failed, .canceled:
+            failedCount += 1
+            endedByteCount += byteCount
+        case .queued, .paused, .uploading, .downloading: break
         }
-    }
-
-    private static func fraction(_ snapshot: TransferSnapshot) -> Double {
-        if snapshot.state == .completed { return 1 }
-        guard let total = snapshot.totalBytes, total > 0 else { return 0 }
-        return min(1, Double(snapshot.bytesTransferred) / Double(total))
-    }
-
-    private static func percent(_ snapshot: TransferSnapshot) -> String {
-        String(format: "%3d%%", Int(fraction(snapshot) * 100))
-    }
-
-    private static func fitted(_ text: String, to width: Int) -> String {
-        text.count <= width
-            ? text.padding(toLength: width, withPad: " ", startingAt: 0)
-            : String(text.prefix(width - 1)) + "…"
     }
 }

@@ -2,6 +2,9 @@ internal import KedgeModel
 
 /// The command that continues after Ctrl-C, without secrets and options that would start over.
 struct ResumeHint {
+    /// Cells up to which the command is written out. A longer one names many files.
+    private static let maxCells = 300
+
     /// The command as the user typed it.
     let arguments: [String]
     /// The one unfinished transfer; nil if there are several or none.
@@ -42,7 +45,9 @@ struct ResumeHint {
         let needs =
             (hasToken ? ", with the token in KEDGE_TOKEN" : "")
             + (shown == words ? "" : ", with *** replaced by the hidden text")
-        return "Saved. To resume\(needs): "
-            + shown.map(ShellText.quoted).joined(separator: " ")
+        let command = shown.map(ShellText.quoted).joined(separator: " ")
+        return TerminalText.width(command) <= Self.maxCells
+            ? "Saved. To resume\(needs): \(command)"
+            : "Saved. To resume, run the same command again."
     }
 }

@@ -23,14 +23,17 @@ struct TransferRun {
     ///
     /// - Parameters:
     ///   - names: The name of each transfer in messages, in order.
+    ///   - byteCounts: Size of each file, where known.
     ///   - begin: Adds the transfer at a position.
     /// - Throws: ``CommandFailure`` with the exit status unless all completed.
     func callAsFunction(
-        _ names: [String],
+        _ names: [String], byteCounts: [Int64?]? = nil,
         begin: @escaping @Sendable (Int, ProgressDisplay) async throws -> Start
     ) async throws {
         let display = ProgressDisplay(
-            isJSON: options.json, isQuiet: options.quiet, isLogging: options.verbose)
+            isJSON: options.json, isQuiet: options.quiet, isLogging: options.verbose,
+            isColored: options.color.isOn)
+        display.expect(byteCounts ?? names.map { _ in nil })
         let client = client
         // Both are awaited below. A signal cancels the first; its end cancels the second.
         let work = Task { await runAll(names, begin, display) }
@@ -52,6 +55,7 @@ struct TransferRun {
         watcher.cancel()
         await watcher.value
         try await reporting { try await client.close() }
+        display.conclude()
         let unfinished = outcomes.filter(\.isUnfinished)
         if let status = interruption.exitStatus, let first = unfinished.first {
             let hint = ResumeHint(
@@ -101,12 +105,12 @@ struct TransferRun {
         do {
             switch try await begin(position, display) {
             case .finished(let snapshot):
-                return .ended(snapshot)
+                return .ended(snapshot, ending: "already there")
             case .run(let id):
                 display.add(try await client.transfer(id))
                 let snapshot = try await client.run(id)
                 try await inspect(snapshot, display)
-                return .ended(snapshot)
+                return .ended(snapshot, ending: nil)
             }
         } catch let error as TransferError {
             return Task.isCancelled ? .stopped : .refused(name, error)
@@ -120,15 +124,17 @@ struct TransferRun {
 
     private func report(_ outcome: Outcome, _ display: ProgressDisplay) {
         switch outcome {
-        case .ended(let snapshot):
-            display.finish(snapshot, output: result(snapshot), complaint: complaint(snapshot))
+        case .ended(let snapshot, let ending):
+            display.finish(
+                snapshot, ending: ending, output: result(snapshot),
+                complaint: complaint(snapshot))
         case .refused(let name, let error):
             let message = printable(error.description)
             let line = RefusedLine(
                 // A download is named by its URL here, which may contain a password or a signature.
                 name: URLSecrets.hidden(in: name), errorCode: error.code,
                 message: error.explanation ?? error.code.facts.sentence)
-            display.show(
+            display.refuse(
                 output: options.json ? JSONLine.encode(line) : nil,
                 complaint: "kedge: \(printable(name)): \(message)")
         case .stopped:
@@ -151,7 +157,8 @@ struct TransferRun {
         // Queued after its run: the wait for the server has timed out.
         let hasGivenUp = snapshot.state == .queued && snapshot.errorCode != nil
         let isTold =
-            Outcome.ended(snapshot).isUnfinished && snapshot.pauseReason != .user && !hasGivenUp
+            Outcome.ended(snapshot, ending: nil).isUnfinished && snapshot.pauseReason != .user
+            && !hasGivenUp
         guard snapshot.state != .completed, !isTold else { return nil }
         return "kedge: \(printable(snapshot.name)): \(printable(snapshot.message))"
     }
@@ -176,34 +183,35 @@ struct TransferRun {
 
 /// The result for one of the names.
 private enum Outcome: Sendable {
-    case ended(TransferSnapshot)
+    /// - Parameter ending: Text in place of `done`.
+    case ended(TransferSnapshot, ending: String?)
     case refused(String, TransferError)
     /// A signal came before the transfer was added.
     case stopped
 
     var isCompleted: Bool {
-        if case .ended(let snapshot) = self { return snapshot.state == .completed }
+        if case .ended(let snapshot, _) = self { return snapshot.state == .completed }
         return false
     }
 
     /// Whether the transfer can be resumed.
     var isUnfinished: Bool {
         switch self {
-        case .ended(let snapshot): !snapshot.state.isFinal
+        case .ended(let snapshot, _): !snapshot.state.isFinal
         case .refused: false
         case .stopped: true
         }
     }
 
     var id: TransferID? {
-        if case .ended(let snapshot) = self { return snapshot.id }
+        if case .ended(let snapshot, _) = self { return snapshot.id }
         return nil
     }
 
     var exitStatus: Int32 {
         switch self {
-        case .ended(let snapshot) where snapshot.state == .completed: ExitStatus.success
-        case .ended(let snapshot):
+        case .ended(let snapshot, _) where snapshot.state == .completed: ExitStatus.success
+        case .ended(let snapshot, _):
             snapshot.errorCode?.facts.exitStatus ?? ExitStatus.failure
         case .refused(_, let error): error.code.facts.exitStatus
         case .stopped: ExitStatus.failure

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Foundation
 internal import KedgeClient
 internal import KedgeModel
 
@@ -68,7 +69,8 @@ struct Upload: AsyncParsableCommand {
                 "\(printable(snapshot.name)): chunks of \(used) bytes were used instead of \(wish)."
             )
         }
-        try await run(files) { position, display in
+        let byteCounts = files.map(Self.byteCount)
+        try await run(files, byteCounts: byteCounts) { position, display in
             let path = files[position]
             if !again,
                 let finished = try await Self.finished(
@@ -79,6 +81,12 @@ struct Upload: AsyncParsableCommand {
             try await checking.checkSource(path, client, display)
             return .run(try await client.enqueueUpload(path: path, options: uploadOptions))
         }
+    }
+
+    /// Returns the size of the file; nil if it cannot be read, which its transfer reports.
+    private static func byteCount(_ path: String) -> Int64? {
+        var facts = stat()
+        return stat(path, &facts) == 0 ? Int64(facts.st_size) : nil
     }
 
     /// Returns the finished upload of the file, if any. Waits for an unreachable server, as a
